@@ -1,0 +1,160 @@
+# make help prints the targets. Output goes to build/$(MODE)/ only.
+include config.mk
+
+# ---- modules, in dependency order: an include may only point left ----------
+BASE    := err arena text json csv runlog logparse
+PLANNER := model megatron_args layout layout_space cost schedule sim memory \
+           plan search
+TRAIN   := ops tensors data unit comm stage pipeline optim
+HARNESS := manifest machine launch supervise results validate contribute report
+ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
+
+# ---- flags -------------------------------------------------------------------
+B        := build/$(MODE)
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
+            -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wcast-qual \
+            -Wdouble-promotion -Werror
+STRICT   := -Wconversion -Wwrite-strings
+INCLUDE  := -iquote planner/base -iquote planner -iquote harness \
+            -iquote harness/train
+CFLAGS   := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
+            -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
+LIBS     := -lcjson -lcsv -lyaml -llapacke -lmd -lm
+BLAS     := -lopenblas
+LDFLAGS  := $(if $(filter asan,$(MODE)),-fsanitize=address,undefined)
+Q        := $(if $(V),,@)
+
+# ---- sources -----------------------------------------------------------------
+have      = $(wildcard $(1))
+BASE_SRC  := $(wildcard $(BASE:%=planner/base/%.c))
+PLAN_SRC  := $(wildcard $(PLANNER:%=planner/%.c))
+TRAIN_SRC := $(wildcard $(TRAIN:%=harness/train/%.c))
+HARN_SRC  := $(wildcard $(HARNESS:%=harness/%.c))
+LAYOUT_CMD := $(wildcard planner/cmd*.c planner/moe_layout.c)
+BENCH_CMD  := $(wildcard harness/cmd*.c harness/moe_bench.c)
+TRAIN_CMD  := $(wildcard harness/train/moe_train.c harness/train/cmd*.c)
+
+obj       = $(1:%.c=$(B)/%.o)
+PLANNER_OBJ := $(call obj,$(BASE_SRC) $(PLAN_SRC))
+HARNESS_OBJ := $(call obj,$(HARN_SRC))
+TRAIN_C     := $(TRAIN_SRC) $(TRAIN_CMD)
+MPI_OBJ     := $(TRAIN_C:%.c=$(B)/mpi/%.o)
+SMPI_OBJ    := $(TRAIN_C:%.c=$(B)/smpi/%.o)
+
+PROGRAMS := $(if $(LAYOUT_CMD),$(B)/moe-layout) $(if $(BENCH_CMD),$(B)/moe-bench)
+TRAINERS := $(if $(TRAIN_CMD),$(B)/moe-train $(B)/moe-train-smpi)
+ifeq ($(MODE),asan)
+TRAINERS :=
+endif
+
+.PHONY: all help deps run run-full test test-long check format check-format \
+        check-deps cppcheck asan bench fuzz report install clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PROGRAMS) $(TRAINERS) ## build the programs
+
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+$(B)/moe-layout: $(PLANNER_OBJ) $(call obj,$(LAYOUT_CMD))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(call obj,$(BENCH_CMD))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+
+$(B)/moe-train: $(PLANNER_OBJ) $(MPI_OBJ)
+	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+
+$(B)/moe-train-smpi: $(PLANNER_OBJ) $(SMPI_OBJ)
+	$(Q)$(SMPICC) $(OPT_$(MODE)) -o $@ $^ $(LIBS) $(BLAS)
+
+$(B)/mpi/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(CFLAGS) $(WARN) $(STRICT) -c -o $@ $<
+
+$(B)/smpi/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(SMPICC) $(CFLAGS) $(filter-out -Werror -Wpedantic,$(WARN)) -DMOE_SMPI -c -o $@ $<
+
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) -c -o $@ $<
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(STRICT) -c -o $@ $<
+
+# ---- tests: each binary links its module and those before it ----------------
+upto = $(if $(2),$(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto,$(1),$(wordlist 2,99,$(2)))))
+NO_MPI_ORDER := $(filter-out comm stage pipeline optim,$(ORDER))
+module_src = $(wildcard $(foreach m,$(call upto,$(1),$(NO_MPI_ORDER)),planner/base/$(m).c planner/$(m).c harness/train/$(m).c harness/$(m).c))
+TEST_SRC := $(wildcard tests/test_*.c)
+TESTS    := $(TEST_SRC:tests/%.c=$(B)/tests/%)
+MPI_TEST_SRC := $(wildcard tests/mpi/test_*.c)
+MPI_TESTS    := $(if $(filter asan,$(MODE)),,$(MPI_TEST_SRC:%.c=$(B)/%))
+
+.SECONDEXPANSION:
+$(B)/tests/test_%: $(B)/tests/test_%.o $$(call obj,$$(call module_src,$$*))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
+
+$(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+
+# ---- the two commands ----------------------------------------------------------
+deps: ## install missing Debian packages
+	@sh harness/install-deps.sh run test
+
+run: ## install what is missing, build, run the local experiment to its table
+	@sh harness/install-deps.sh run
+	@$(MAKE) --no-print-directory all
+	@$(B)/moe-bench run experiments/local.json
+	@$(B)/moe-bench report
+
+test: ## install what is missing, build, run the tests
+	@sh harness/install-deps.sh run test
+	@$(MAKE) --no-print-directory -j2 all tests
+	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS)
+
+tests: $(TESTS) $(MPI_TESTS)
+
+# ---- checks ----------------------------------------------------------------------
+C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
+
+check: check-format check-deps cppcheck asan ## format, warnings, order, cppcheck, sanitizers
+	@$(MAKE) --no-print-directory all
+
+format: ## rewrite the sources with clang-format
+	@clang-format -i $(C_FILES)
+
+check-format:
+	@sh harness/install-deps.sh check
+	@clang-format --dry-run -Werror $(C_FILES)
+
+check-deps: ## fail on an include against the module order
+	@sh tests/check_deps.sh $(ORDER)
+
+cppcheck:
+	@sh harness/install-deps.sh check
+	@cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
+	    --enable=warning,performance,portability --suppress=missingInclude \
+	    -Iplanner/base -Iplanner -Iharness -Iharness/train \
+	    planner harness
+
+asan: ## the unit tests under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory MODE=asan -j2 all tests
+	@MODE=asan BUILD=build/asan sh tests/run.sh \
+	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
+
+bench: all ## speed: planning and the trainer's products, as ratios
+	@BUILD=$(B) sh tests/bench.sh
+
+install: all ## copy the programs to $(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install $(PROGRAMS) $(TRAINERS) $(DESTDIR)$(PREFIX)/bin
+
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

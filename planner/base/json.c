@@ -1,0 +1,257 @@
+#include "json.h"
+
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILE_BYTES = 16 << 20 };
+
+static int compare_names(const void *x, const void *y)
+{
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+/* First key that occurs twice in one object, or NULL; *nomem on failure. */
+static const char *duplicate_key(const cJSON *object, bool *nomem)
+{
+    size_t n = 0;
+    for (const cJSON *c = object->child; c; c = c->next)
+        n++;
+    if (n < 2)
+        return NULL;
+    const char **names = malloc(n * sizeof *names);
+    if (!names) {
+        *nomem = true;
+        return NULL;
+    }
+    size_t i = 0;
+    for (const cJSON *c = object->child; c; c = c->next)
+        names[i++] = c->string;
+    qsort(names, n, sizeof *names, compare_names);
+    const char *found = NULL;
+    for (i = 1; i < n && !found; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            found = names[i];
+    free(names);
+    return found;
+}
+
+static enum err check_tree(const cJSON *node, const char *where,
+                           struct err_msg *msg)
+{
+    const char *key = node->string ? node->string : "value";
+    if (cJSON_IsNumber(node) &&
+        (!isfinite(node->valuedouble) ||
+         (fabs(node->valuedouble) > JSON_MAX_INT &&
+          floor(node->valuedouble) == node->valuedouble &&
+          fabs(node->valuedouble) < 1e19)))
+        return err_set(msg, ERR_PARSE,
+                       "%s: '%s': number %.17g is not exact beyond 2^53", where,
+                       key, node->valuedouble);
+    if (!cJSON_IsObject(node) && !cJSON_IsArray(node))
+        return ERR_OK;
+    bool nomem = false;
+    const char *twice =
+        cJSON_IsObject(node) ? duplicate_key(node, &nomem) : NULL;
+    if (nomem)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    if (twice)
+        return err_set(msg, ERR_PARSE, "%s: key '%s' occurs twice", where,
+                       twice);
+    for (const cJSON *c = node->child; c; c = c->next) {
+        enum err e = check_tree(c, where, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* 1-based line and column of `at` in `text`. */
+static void place_of(const char *text, const char *at, int *line, int *column)
+{
+    *line = 1;
+    const char *line_start = text;
+    for (const char *p = text; p < at && *p; p++)
+        if (*p == '\n') {
+            (*line)++;
+            line_start = p + 1;
+        }
+    *column = (int)(at - line_start) + 1;
+}
+
+enum err json_parse(const char *text, const char *where, cJSON **out,
+                    struct err_msg *msg)
+{
+    const char *end = NULL;
+    cJSON *tree = cJSON_ParseWithOpts(text, &end, true);
+    if (!tree) {
+        int line = 1, column = 1;
+        place_of(text, end ? end : text, &line, &column);
+        return err_set(msg, ERR_PARSE, "%s:%d:%d: not valid JSON", where, line,
+                       column);
+    }
+    enum err e = check_tree(tree, where, msg);
+    if (e != ERR_OK) {
+        cJSON_Delete(tree);
+        return e;
+    }
+    *out = tree;
+    return ERR_OK;
+}
+
+static enum err check_format(const cJSON *tree, const char *path,
+                             const char *format, struct err_msg *msg)
+{
+    if (!cJSON_IsObject(tree))
+        return err_set(msg, ERR_PARSE, "%s: want a JSON object", path);
+    if (!format)
+        return ERR_OK;
+    const cJSON *f = json_get(tree, "format");
+    if (!cJSON_IsString(f))
+        return err_set(msg, ERR_PARSE, "%s: format: missing, want '%s'", path,
+                       format);
+    if (strcmp(f->valuestring, format) != 0)
+        return err_set(msg, ERR_PARSE, "%s: format: got '%s', want '%s'", path,
+                       f->valuestring, format);
+    return ERR_OK;
+}
+
+enum err json_read_file(struct arena *a, const char *path, const char *format,
+                        cJSON **out, struct err_msg *msg)
+{
+    struct text_span text;
+    enum err e = text_read_file(a, path, MAX_FILE_BYTES, &text, msg);
+    if (e != ERR_OK)
+        return e;
+    if (strlen(text.data) != text.len)
+        return err_set(msg, ERR_PARSE, "%s: holds a zero byte, want text",
+                       path);
+    cJSON *tree = NULL;
+    e = json_parse(text.data, path, &tree, msg);
+    if (e == ERR_OK)
+        e = check_format(tree, path, format, msg);
+    if (e == ERR_OK)
+        *out = tree;
+    else
+        cJSON_Delete(tree);
+    return e;
+}
+
+const cJSON *json_get(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNull(item) ? NULL : item;
+}
+
+enum err json_check_keys(const cJSON *object, const char *where,
+                         const char *const *keys, size_t n_keys,
+                         struct err_msg *msg)
+{
+    for (const cJSON *c = object->child; c; c = c->next) {
+        bool known = false;
+        for (size_t i = 0; i < n_keys && !known; i++)
+            known = strcmp(c->string, keys[i]) == 0;
+        if (known)
+            continue;
+        const char *near = text_nearest(c->string, keys, n_keys);
+        if (near)
+            return err_set(msg, ERR_PARSE,
+                           "%s: unknown key '%s', did you mean '%s'?", where,
+                           c->string, near);
+        return err_set(msg, ERR_PARSE, "%s: unknown key '%s'", where,
+                       c->string);
+    }
+    return ERR_OK;
+}
+
+static enum err wrong_type(const char *where, const char *key,
+                           const char *wanted, struct err_msg *msg)
+{
+    return err_set(msg, ERR_PARSE, "%s: %s: want %s", where, key, wanted);
+}
+
+enum err json_opt_double(const cJSON *object, const char *where,
+                         const char *key, struct json_range range, double *out,
+                         struct err_msg *msg)
+{
+    const cJSON *item = json_get(object, key);
+    if (!item)
+        return ERR_OK;
+    if (!cJSON_IsNumber(item))
+        return wrong_type(where, key, "a number", msg);
+    double v = item->valuedouble;
+    if (v < range.lo || v > range.hi)
+        return err_set(msg, ERR_RANGE, "%s: %s: got %.12g, want %.12g to %.12g",
+                       where, key, v, range.lo, range.hi);
+    *out = v;
+    return ERR_OK;
+}
+
+enum err json_opt_int(const cJSON *object, const char *where, const char *key,
+                      struct json_range range, int64_t *out,
+                      struct err_msg *msg)
+{
+    double v = (double)*out;
+    const cJSON *item = json_get(object, key);
+    if (!item)
+        return ERR_OK;
+    enum err e = json_opt_double(object, where, key, range, &v, msg);
+    if (e != ERR_OK)
+        return e;
+    if (v != floor(v))
+        return wrong_type(where, key, "an integer", msg);
+    *out = (int64_t)v;
+    return ERR_OK;
+}
+
+enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
+                       bool *out, struct err_msg *msg)
+{
+    const cJSON *item = json_get(object, key);
+    if (!item)
+        return ERR_OK;
+    if (!cJSON_IsBool(item))
+        return wrong_type(where, key, "true or false", msg);
+    *out = cJSON_IsTrue(item);
+    return ERR_OK;
+}
+
+enum err json_opt_string(struct arena *a, const cJSON *object,
+                         const char *where, const char *key, const char **out,
+                         struct err_msg *msg)
+{
+    const cJSON *item = json_get(object, key);
+    if (!item)
+        return ERR_OK;
+    if (!cJSON_IsString(item))
+        return wrong_type(where, key, "a string", msg);
+    const char *copy = arena_strdup(a, item->valuestring);
+    if (!copy)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    *out = copy;
+    return ERR_OK;
+}
+
+enum err json_require(const cJSON *object, const char *where, const char *key,
+                      struct err_msg *msg)
+{
+    if (json_get(object, key))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE, "%s: %s: missing", where, key);
+}
+
+enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,
+                               struct err_msg *msg)
+{
+    char *text = NULL;
+    if (tree)
+        text = pretty ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+    cJSON_Delete(tree);
+    if (!text)
+        return err_set(msg, ERR_NOMEM, "json output: out of memory");
+    bool ok = fputs(text, out) >= 0 && fputc('\n', out) != EOF;
+    cJSON_free(text);
+    return ok ? ERR_OK : err_set(msg, ERR_IO, "json output: cannot write");
+}

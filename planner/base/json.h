@@ -1,0 +1,70 @@
+/*
+ * json: strict reading on top of cJSON. cJSON accepts text after the document,
+ * looks keys up without regard to case, takes the first of duplicate keys and
+ * keeps numbers as doubles; here each of these is an error with its place.
+ * `where` is the file's name or the path inside it, used to begin messages.
+ *
+ * Trees die in the function that parsed them; strings are copied to an arena.
+ */
+#ifndef JSON_H
+#define JSON_H
+
+#include "arena.h"
+#include "err.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_MAX_INT 9007199254740992.0 // 2^53: exact in a double up to here
+
+/* Parses one whole document; duplicate keys anywhere, text after the document
+ * and integers beyond 2^53 are ERR_PARSE. Caller frees with cJSON_Delete. */
+enum err json_parse(const char *text, const char *where, cJSON **out,
+                    struct err_msg *msg);
+
+/* Reads and parses a file of at most 16 MB; checks that it holds an object
+ * whose "format" is `format` (NULL: any). Caller frees with cJSON_Delete. */
+enum err json_read_file(struct arena *a, const char *path, const char *format,
+                        cJSON **out, struct err_msg *msg);
+
+/* Member by exact name, or NULL; a JSON null counts as absent. */
+const cJSON *json_get(const cJSON *object, const char *key);
+
+/* ERR_PARSE when `object` has a key that is not among `keys`; names the
+ * nearest known key. */
+enum err json_check_keys(const cJSON *object, const char *where,
+                         const char *const *keys, size_t n_keys,
+                         struct err_msg *msg);
+
+struct json_range {
+    double lo, hi; // inclusive
+};
+
+/* Optional members: absent leaves *out and is ERR_OK; a wrong type is
+ * ERR_PARSE, a value outside `range` ERR_RANGE. */
+enum err json_opt_int(const cJSON *object, const char *where, const char *key,
+                      struct json_range range, int64_t *out,
+                      struct err_msg *msg);
+enum err json_opt_double(const cJSON *object, const char *where,
+                         const char *key, struct json_range range, double *out,
+                         struct err_msg *msg);
+enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
+                       bool *out, struct err_msg *msg);
+enum err json_opt_string(struct arena *a, const cJSON *object,
+                         const char *where, const char *key, const char **out,
+                         struct err_msg *msg);
+
+/* ERR_PARSE unless the member is there. */
+enum err json_require(const cJSON *object, const char *where, const char *key,
+                      struct err_msg *msg);
+
+/* Prints `tree` indented (compact when !pretty) and a newline to `out`, and
+ * deletes it. ERR_NOMEM when the tree is NULL or cannot be printed, ERR_IO
+ * when `out` cannot be written. */
+enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,
+                               struct err_msg *msg);
+
+#endif

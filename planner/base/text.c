@@ -1,0 +1,200 @@
+#include "text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <sha256.h>
+
+/* Grows `s` (heap) so that at least one more read fits. */
+static bool make_room(struct text_span *s, size_t *cap)
+{
+    if (*cap - s->len > 1)
+        return true;
+    size_t want = *cap ? *cap * 2 : 1 << 16;
+    char *bigger = realloc(s->data, want);
+    if (!bigger)
+        return false;
+    s->data = bigger;
+    *cap = want;
+    return true;
+}
+
+static enum err read_stream(FILE *f, const char *path, size_t max_bytes,
+                            struct text_span *s, struct err_msg *msg)
+{
+    size_t cap = 0;
+    for (;;) {
+        if (!make_room(s, &cap))
+            return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
+        size_t n = fread(s->data + s->len, 1, cap - s->len - 1, f);
+        s->len += n;
+        if (s->len > max_bytes)
+            return err_set(msg, ERR_PARSE,
+                           "%s: more than %zu bytes, want a smaller file", path,
+                           max_bytes);
+        if (n == 0)
+            break;
+    }
+    s->data[s->len] = '\0';
+    if (ferror(f))
+        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+    return ERR_OK;
+}
+
+enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
+                        struct text_span *out, struct err_msg *msg)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+    struct text_span s = {0};
+    enum err e = read_stream(f, path, max_bytes, &s, msg);
+    fclose(f);
+    if (e == ERR_OK) {
+        char *copy = arena_strndup(a, s.data, s.len);
+        if (copy)
+            *out = (struct text_span){.data = copy, .len = s.len};
+        else
+            e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
+    }
+    free(s.data);
+    return e;
+}
+
+static enum err write_all(FILE *f, const char *path, const char *text,
+                          size_t len, struct err_msg *msg)
+{
+    bool ok = fwrite(text, 1, len, f) == len && fflush(f) == 0 &&
+              (fsync(fileno(f)) == 0 || errno == EINVAL);
+    int why = errno;
+    if (fclose(f) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok ? ERR_OK : err_set(msg, ERR_IO, "%s: %s", path, strerror(why));
+}
+
+enum err text_write_file(const char *path, const char *text, size_t len,
+                         struct err_msg *msg)
+{
+    char tmp[PATH_MAX];
+    int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof tmp)
+        return err_set(msg, ERR_IO, "%s: path too long", path);
+    FILE *f = fopen(tmp, "wb");
+    if (!f)
+        return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
+    enum err e = write_all(f, path, text, len, msg);
+    if (e == ERR_OK && rename(tmp, path) != 0)
+        e = err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
+    if (e != ERR_OK)
+        unlink(tmp);
+    return e;
+}
+
+bool text_to_int64(const char *text, int64_t *out)
+{
+    const char *digits = *text == '-' ? text + 1 : text;
+    if (*digits < '0' || *digits > '9')
+        return false;
+    char *end = NULL;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || *end != '\0')
+        return false;
+    *out = v;
+    return true;
+}
+
+bool text_to_double(const char *text, double *out)
+{
+    bool starts_well =
+        (*text >= '0' && *text <= '9') || *text == '-' || *text == '.';
+    if (!starts_well || strpbrk(text, "xXnN"))
+        return false;
+    char *end = NULL;
+    double v = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(v))
+        return false;
+    *out = v;
+    return true;
+}
+
+enum { MAX_WORD = 64 };
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Levenshtein distance; both words at most MAX_WORD bytes. */
+static size_t edit_distance(const char *x, const char *y)
+{
+    size_t nx = strlen(x), ny = strlen(y);
+    size_t row[MAX_WORD + 1];
+    for (size_t j = 0; j <= ny; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= nx; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= ny; j++) {
+            size_t above = row[j];
+            row[j] = min3(above + 1, row[j - 1] + 1,
+                          diagonal + (x[i - 1] != y[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[ny];
+}
+
+const char *text_nearest(const char *word, const char *const *names,
+                         size_t n_names)
+{
+    const char *best = NULL;
+    size_t len = strlen(word), best_distance = SIZE_MAX;
+    if (len > MAX_WORD)
+        return NULL;
+    for (size_t i = 0; i < n_names; i++) {
+        size_t name_len = strlen(names[i]);
+        if (name_len > MAX_WORD)
+            continue;
+        size_t d = edit_distance(word, names[i]);
+        size_t longer = len > name_len ? len : name_len;
+        if (d < best_distance && d * 3 <= longer) {
+            best_distance = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+bool text_starts(const char *text, const char *part)
+{
+    return strncmp(text, part, strlen(part)) == 0;
+}
+
+bool text_ends(const char *text, const char *part)
+{
+    size_t n = strlen(text), m = strlen(part);
+    return n >= m && memcmp(text + n - m, part, m) == 0;
+}
+
+enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
+                          struct err_msg *msg)
+{
+    if (!SHA256File(path, hex))
+        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+    return ERR_OK;
+}
+
+void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX])
+{
+    SHA256Data(data, len, hex);
+}

@@ -1,0 +1,54 @@
+/*
+ * text: strings, numbers and files as the command line and the data files
+ * need them. Strict where a mistake would go unnoticed: a number must fill its
+ * whole field, a file must fit the stated limit.
+ */
+#ifndef TEXT_H
+#define TEXT_H
+
+#include "arena.h"
+#include "err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the terminator
+
+struct text_span {
+    char *data; // zero-terminated
+    size_t len; // bytes, without the terminator
+};
+
+/* Reads a whole file (also a pipe such as /dev/stdin) of at most `max_bytes`;
+ * the text is zero-terminated and owned by the arena. Missing, unreadable or
+ * too large is ERR_PARSE: the user named a wrong file. */
+enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
+                        struct text_span *out, struct err_msg *msg);
+
+/* Writes `len` bytes to `path` under a temporary name in the same folder,
+ * flushes them to the disk and renames; ERR_IO leaves the old file. */
+enum err text_write_file(const char *path, const char *text, size_t len,
+                         struct err_msg *msg);
+
+/* True when the whole of `text` is a decimal integer (a finite number) that
+ * fits; *out is written only then. No blanks, no sign '+' , no trailing text.
+ */
+bool text_to_int64(const char *text, int64_t *out);
+bool text_to_double(const char *text, double *out);
+
+/* The name among `names` nearest to `word` by edit distance, or NULL when none
+ * is near enough to be worth suggesting (more than a third of it differs). */
+const char *text_nearest(const char *word, const char *const *names,
+                         size_t n_names);
+
+/* True when `text` starts (ends) with `part`. */
+bool text_starts(const char *text, const char *part);
+bool text_ends(const char *text, const char *part);
+
+/* Lower-case hex SHA-256 of a file's bytes (of `len` bytes of memory). */
+enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
+                          struct err_msg *msg);
+void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX]);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * model: what is trained, how it is split over ranks, and what each unit of it
+ * weighs. Plain data plus derived sizes; reading it from flags, files and
+ * scripts is megatron_args.
+ *
+ * Units are the placeable pieces of a pipeline layout: E embedding, t decoder
+ * layer, m MTP layer, L loss with the output layer. Units that cost the same
+ * are of one kind. Sized for up to a few hundred layers.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "arena.h"
+#include "err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum unit_kind { KIND_E, KIND_T, KIND_T_DENSE, KIND_M, KIND_L, N_KINDS };
+
+enum { MODEL_MAX_LAYERS = 4096 };
+
+/* Tensor, pipeline, context, expert and expert-tensor parallelism; `world` is
+ * the number of ranks and `dp` = world/(tp*cp*pp) follows from it. */
+struct parallel {
+    int tp, pp, vpp, cp, ep, etp, world, dp;
+};
+
+struct batch {
+    int64_t micro_batch;    // sequences a micro-batch
+    int64_t global_batch;   // sequences a step
+    int64_t n_microbatches; // global_batch / (micro_batch * dp)
+    int64_t seq_tokens;     // tokens a sequence
+};
+
+struct model {
+    int n_layers; // decoder layers, MTP not counted
+    int n_mtp;    // MTP layers (0: none)
+    int64_t hidden;
+    int64_t ffn; // width of a dense layer's MLP
+    int64_t n_heads, n_kv_heads, head_dim;
+    int64_t vocab;        // as given
+    int64_t padded_vocab; // rounded up as Megatron pads it
+    int64_t n_experts;    // 0: every layer is dense
+    int64_t moe_ffn, topk;
+    int64_t shared_ffn; // width of the shared expert, 0: none
+    bool gated;         // SwiGLU: two input projections in an MLP
+    bool tied;          // output layer shares the embedding
+    bool layernorm;     // LayerNorm (weight and bias), else RMSNorm
+    bool linear_bias, qkv_bias, qk_norm;
+    bool learned_positions;   // else rotary
+    int64_t max_positions;    // rows of learned positions
+    const uint8_t *layer_moe; // n_layers flags: 1 when the layer has experts
+    struct parallel par;
+    struct batch batch;
+};
+
+/* Letter of a kind in a layout ('t' for both layer kinds), and its name in
+ * costs files and tables ("E", "t", "t_dense", "m", "L"). */
+char kind_letter(enum unit_kind kind);
+const char *kind_name(enum unit_kind kind);
+
+/* Kind of decoder layer `layer` (0-based): KIND_T when it has experts or when
+ * the model has none at all, else KIND_T_DENSE. */
+enum unit_kind model_layer_kind(const struct model *m, int layer);
+
+/* How many units of the kind the model has. */
+int model_unit_count(const struct model *m, enum unit_kind kind);
+
+/* Parameters of one unit, and those that take part for one token. A tied
+ * output layer weighs nothing; the final norm counts with L, which sits where
+ * the last decoder layer does not matter for one parameter vector. m is three
+ * norms, the 2h x h projection and one decoder layer of the last one's kind. */
+int64_t model_unit_params(const struct model *m, enum unit_kind kind);
+int64_t model_unit_active_params(const struct model *m, enum unit_kind kind);
+
+/* Forward floating-point operations of one unit for one micro-batch (two per
+ * multiply-add; attention scores causal, so half; norms and softmax left out).
+ * L makes 1+K output passes, as Megatron computes the MTP heads there. The
+ * backward pass is twice this. */
+double model_unit_fwd_flops(const struct model *m, enum unit_kind kind);
+
+/* Whole model without MTP, as model cards count it, and the MTP block. */
+int64_t model_total_params(const struct model *m);
+int64_t model_active_params(const struct model *m);
+int64_t model_mtp_params(const struct model *m);
+
+/* A hash-like text that two runs of the same model, batch and parallelism
+ * share; layout and file names are not part of it. Owned by the arena, NULL
+ * when out of memory. Keys are Megatron's flag names in snake_case. */
+struct model_fact {
+    const char *key;
+    int64_t value;
+};
+enum { MODEL_N_FACTS = 28 };
+
+/* The numbers that decide cost: fills `facts` and returns how many. */
+int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
+
+#endif

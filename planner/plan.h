@@ -1,0 +1,65 @@
+/*
+ * plan: a layout with everything predicted of it. Data and how it is printed;
+ * search makes it, the harness compares it with measurements.
+ */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "arena.h"
+#include "cost.h"
+#include "err.h"
+#include "json.h"
+#include "layout.h"
+#include "model.h"
+#include "sim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct plan_stage {
+    const char *units;   // letters, e.g. "ttmL"
+    double fwd_s, bwd_s; // a micro-batch
+    int64_t mem_bytes;   // peak predicted
+    int in_flight;       // micro-batches
+};
+
+struct plan {
+    const char *layout; // shortest string
+    struct layout parsed;
+    double pred_step_s, pred_lo_s, pred_hi_s;          // 95% interval
+    double speedup_vs_default, speedup_vs_count_based; // NAN: no baseline
+    int near_bottleneck; // stages within 2% of the slowest
+    bool standalone_mtp, empty_stage, tight_memory;
+    const struct plan_stage *stages; // n_stages
+    int n_stages;
+};
+
+/* What a prediction depends on besides layout and costs. */
+struct plan_context {
+    const struct model *model;
+    const struct cost *cost;
+    enum p2p_mode mode;
+    int n_mb;
+    int value_bytes;  // bytes of a hidden state's element: 2 (bf16), 4
+                      // (moe-train)
+    double hbm_bytes; // per-rank memory limit, 0: none
+    const struct schedule *schedule; // for (model.par.pp, n_mb)
+};
+
+/* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
+ * arena. */
+enum err plan_predict(struct arena *a, const struct plan_context *ctx,
+                      const struct layout *l, struct plan *out,
+                      struct err_msg *msg);
+
+/* Step time of one layout whose operations take the given times
+ * [stage * n_mb + mb], with the context's transfers and overhead: replay. */
+enum err plan_replay(struct arena *a, const struct plan_context *ctx,
+                     const struct layout *l, const double *op_fwd_s,
+                     const double *op_bwd_s, double *step_s,
+                     struct err_msg *msg);
+
+cJSON *plan_to_json(const struct plan *p);
+
+#endif
