@@ -1,0 +1,517 @@
+/*
+ * How it works: the string becomes code points, commas go, then Megatron's two
+ * substitutions run over it once each, left to right, exactly as Python's
+ * re.sub does; what is left is split at bars into stages. See
+ * PipelineParallelLayerLayout in
+ * megatron/core/transformer/pipeline_parallel_layer_layout.py.
+ */
+#include "layout.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *id, *text;
+} errors[] = {
+#define LAYOUT_ROW(name, id, text) {id, text},
+    LAYOUT_ERROR_TABLE(LAYOUT_ROW)
+#undef LAYOUT_ROW
+};
+
+const char *layout_error_id(enum layout_error e)
+{
+    return errors[e].id;
+}
+
+const char *layout_error_text(enum layout_error e)
+{
+    return errors[e].text;
+}
+
+/* ---- code points ----------------------------------------------------------
+ */
+
+/* Zeros of the decimal digit runs of Unicode 14 (category Nd): Python's \d
+ * takes them all, each run has ten digits in order. */
+static const uint32_t digit_zeros[] = {
+    0x30,    0x660,   0x6f0,   0x7c0,   0x966,   0x9e6,   0xa66,   0xae6,
+    0xb66,   0xbe6,   0xc66,   0xce6,   0xd66,   0xde6,   0xe50,   0xed0,
+    0xf20,   0x1040,  0x1090,  0x17e0,  0x1810,  0x1946,  0x19d0,  0x1a80,
+    0x1a90,  0x1b50,  0x1bb0,  0x1c40,  0x1c50,  0xa620,  0xa8d0,  0xa900,
+    0xa9d0,  0xa9f0,  0xaa50,  0xabf0,  0xff10,  0x104a0, 0x10d30, 0x11066,
+    0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0,
+    0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0,
+    0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0,
+    0x1e950, 0x1fbf0,
+};
+
+/* Value of a decimal digit, or -1. */
+static int digit_value(uint32_t c)
+{
+    for (size_t i = 0; i < sizeof digit_zeros / sizeof digit_zeros[0]; i++)
+        if (c >= digit_zeros[i] && c < digit_zeros[i] + 10)
+            return (int)(c - digit_zeros[i]);
+    return -1;
+}
+
+/* Decodes one code point; a byte that is not valid UTF-8 becomes a surrogate,
+ * which no rule of the grammar takes. Returns its length in bytes. */
+static size_t decode(const unsigned char *p, uint32_t *out)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    size_t more = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
+    uint32_t c = *p;
+    if (more)
+        c &= 0x3fU >> more;
+    for (size_t i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            *out = 0xdc00U + *p;
+            return 1;
+        }
+        c = c << 6 | (p[i] & 0x3fU);
+    }
+    bool bad =
+        *p > 0xf7 || (!more && c >= 0x80) || c < least[more] || c > 0x10ffff;
+    *out = bad ? 0xdc00U + *p : c;
+    return bad ? 1 : more + 1;
+}
+
+struct chars {
+    uint32_t *c;
+    size_t n;
+};
+
+/* ---- the two substitutions --------------------------------------------------
+ */
+
+/* A match at `at`: the repeated part, the count, and the end of the match. */
+struct match {
+    size_t part, part_len, count, end;
+};
+
+/* Reads `*` and digits at `i`; false when they are not there. The count is
+ * capped, it only matters whether it is beyond the cap. */
+static bool match_count(const struct chars *s, size_t i, struct match *m)
+{
+    if (i >= s->n || s->c[i] != '*')
+        return false;
+    size_t first = ++i, count = 0;
+    for (; i < s->n && digit_value(s->c[i]) >= 0; i++) {
+        count = count * 10 + (size_t)digit_value(s->c[i]);
+        if (count > LAYOUT_MAX_CHARS)
+            count = LAYOUT_MAX_CHARS + 1;
+    }
+    m->count = count;
+    m->end = i;
+    return i > first;
+}
+
+/* \(([^)]+)\)\*(\d+) */
+static bool match_group(const struct chars *s, size_t at, struct match *m)
+{
+    if (s->c[at] != '(')
+        return false;
+    size_t close = at + 1;
+    while (close < s->n && s->c[close] != ')')
+        close++;
+    if (close == s->n || close == at + 1)
+        return false;
+    m->part = at + 1;
+    m->part_len = close - at - 1;
+    return match_count(s, close + 1, m);
+}
+
+/* (.)\*(\d+) */
+static bool match_char(const struct chars *s, size_t at, struct match *m)
+{
+    if (s->c[at] == '\n')
+        return false;
+    m->part = at;
+    m->part_len = 1;
+    return match_count(s, at + 1, m);
+}
+
+typedef bool (*matcher)(const struct chars *, size_t, struct match *);
+
+/* Runs one substitution; `out` has room for LAYOUT_MAX_CHARS. False when the
+ * result does not fit. */
+static bool substitute(const struct chars *s, matcher match, struct chars *out)
+{
+    size_t i = 0;
+    out->n = 0;
+    while (i < s->n) {
+        struct match m;
+        if (!match(s, i, &m)) {
+            if (out->n == LAYOUT_MAX_CHARS)
+                return false;
+            out->c[out->n++] = s->c[i++];
+            continue;
+        }
+        if (m.count && m.part_len > (LAYOUT_MAX_CHARS - out->n) / m.count)
+            return false;
+        for (size_t k = 0; k < m.count; k++) {
+            memcpy(out->c + out->n, s->c + m.part, m.part_len * sizeof *out->c);
+            out->n += m.part_len;
+        }
+        i = m.end;
+    }
+    return true;
+}
+
+/* Expands `text` into `s`; `s` and `tmp` have room for LAYOUT_MAX_CHARS. */
+static bool expand(const char *text, struct chars *s, struct chars *tmp)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    tmp->n = 0;
+    while (*p) {
+        uint32_t c;
+        p += decode(p, &c);
+        if (c == ',')
+            continue;
+        if (tmp->n == LAYOUT_MAX_CHARS)
+            return false;
+        tmp->c[tmp->n++] = c;
+    }
+    if (!substitute(tmp, match_group, s))
+        return false;
+    struct chars swap = *s;
+    *s = *tmp;
+    *tmp = swap;
+    return substitute(tmp, match_char, s);
+}
+
+/* ---- stages
+ * ------------------------------------------------------------------ */
+
+static enum layout_error check_chars(const struct chars *s, const char *text,
+                                     struct err_msg *msg)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        uint32_t c = s->c[i];
+        if (c == '|' || c == 'E' || c == 'L' || c == 't' || c == 'm')
+            continue;
+        if (c > ' ' && c < 127)
+            err_set(msg, ERR_RANGE,
+                    "layout '%s': '%c' is left after expansion, want only "
+                    "E t m L and |",
+                    text, (char)c);
+        else
+            err_set(msg, ERR_RANGE,
+                    "layout '%s': U+%04X is left after expansion, want only "
+                    "E t m L and |",
+                    text, (unsigned)c);
+        return LAYOUT_BAD_CHAR;
+    }
+    return LAYOUT_OK;
+}
+
+/* Splits at bars into out->units; false when out of memory. */
+static bool split(struct arena *a, const struct chars *s, struct layout *out)
+{
+    int n = 1;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->c[i] == '|';
+    char *letters = arena_alloc(a, s->n + 1, 1);
+    out->n_stages = n;
+    out->units = arena_alloc(a, (size_t)n, sizeof *out->units);
+    if (!letters || !out->units)
+        return false;
+    int stage = 0;
+    out->units[0] = letters;
+    for (size_t i = 0; i < s->n; i++) {
+        letters[i] = s->c[i] == '|' ? '\0' : (char)s->c[i];
+        if (s->c[i] == '|')
+            out->units[++stage] = letters + i + 1;
+    }
+    return true;
+}
+
+static enum layout_error parse_chars(struct arena *a, const char *text, int pp,
+                                     struct chars *buf, struct layout *out,
+                                     struct err_msg *msg)
+{
+    struct layout l = {.pp = pp};
+    if (!expand(text, &buf[0], &buf[1])) {
+        err_set(msg, ERR_RANGE, "layout '%.40s': expands to more than %d units",
+                text, LAYOUT_MAX_CHARS);
+        return LAYOUT_TOO_LARGE;
+    }
+    enum layout_error e = check_chars(&buf[0], text, msg);
+    if (e != LAYOUT_OK)
+        return e;
+    if (!split(a, &buf[0], &l)) {
+        err_set(msg, ERR_NOMEM, "layout: out of memory");
+        return LAYOUT_TOO_LARGE;
+    }
+    if (l.n_stages % pp != 0) {
+        err_set(msg, ERR_RANGE,
+                "layout '%s': %d stages, want a multiple of the pipeline size "
+                "%d",
+                text, l.n_stages, pp);
+        return LAYOUT_NOT_DIVISIBLE;
+    }
+    l.vpp = l.n_stages / pp;
+    *out = l;
+    return LAYOUT_OK;
+}
+
+enum layout_error layout_parse(struct arena *a, const char *text, int pp,
+                               struct layout *out, struct err_msg *msg)
+{
+    uint32_t *room = calloc((size_t)LAYOUT_MAX_CHARS * 2, sizeof *room);
+    if (!room) {
+        err_set(msg, ERR_NOMEM, "layout: out of memory");
+        return LAYOUT_TOO_LARGE;
+    }
+    struct chars buf[2] = {{.c = room}, {.c = room + LAYOUT_MAX_CHARS}};
+    enum layout_error e = parse_chars(a, text, pp, buf, out, msg);
+    free(room);
+    return e;
+}
+
+/* ---- validation
+ * ---------------------------------------------------------------- */
+
+static int count_char(const char *s, char c)
+{
+    int n = 0;
+    for (; *s; s++)
+        n += *s == c;
+    return n;
+}
+
+struct layout_counts layout_stage(const struct layout *l, int stage)
+{
+    const char *u = l->units[stage];
+    return (struct layout_counts){.n_embedding = count_char(u, 'E'),
+                                  .n_layers = count_char(u, 't'),
+                                  .n_mtp = count_char(u, 'm'),
+                                  .n_loss = count_char(u, 'L')};
+}
+
+static struct layout_counts total_counts(const struct layout *l)
+{
+    struct layout_counts sum = {0};
+    for (int s = 0; s < l->n_stages; s++) {
+        struct layout_counts c = layout_stage(l, s);
+        sum.n_embedding += c.n_embedding;
+        sum.n_layers += c.n_layers;
+        sum.n_mtp += c.n_mtp;
+        sum.n_loss += c.n_loss;
+    }
+    return sum;
+}
+
+static enum layout_error fail(enum layout_error e, struct err_msg *msg,
+                              int found, int wanted)
+{
+    err_set(msg, ERR_RANGE, "%s: found %d, want %d", layout_error_text(e),
+            found, wanted);
+    return e;
+}
+
+static enum layout_error fail_letter(enum layout_error e, struct err_msg *msg,
+                                     char found)
+{
+    err_set(msg, ERR_RANGE, "%s: found %c", layout_error_text(e), found);
+    return e;
+}
+
+static enum layout_error check_ends_and_counts(const struct layout *l,
+                                               int n_layers, int n_mtp,
+                                               struct err_msg *msg)
+{
+    char first = '\0', last = '\0';
+    for (int s = 0; s < l->n_stages; s++) {
+        size_t n = strlen(l->units[s]);
+        if (n && !first)
+            first = l->units[s][0];
+        if (n)
+            last = l->units[s][n - 1];
+    }
+    if (!first) {
+        err_set(msg, ERR_RANGE, "%s", layout_error_text(LAYOUT_EMPTY));
+        return LAYOUT_EMPTY;
+    }
+    if (first != 'E')
+        return fail_letter(LAYOUT_FIRST_NOT_E, msg, first);
+    if (last != 'L')
+        return fail_letter(LAYOUT_LAST_NOT_L, msg, last);
+    struct layout_counts c = total_counts(l);
+    if (c.n_embedding != 1)
+        return fail(LAYOUT_E_COUNT, msg, c.n_embedding, 1);
+    if (c.n_loss != 1)
+        return fail(LAYOUT_L_COUNT, msg, c.n_loss, 1);
+    if (c.n_layers != n_layers)
+        return fail(LAYOUT_T_COUNT, msg, c.n_layers, n_layers);
+    if (c.n_mtp != n_mtp)
+        return fail(LAYOUT_M_COUNT, msg, c.n_mtp, n_mtp);
+    return LAYOUT_OK;
+}
+
+static enum layout_error check_mtp(const struct layout *l, struct err_msg *msg)
+{
+    bool seen = false;
+    for (int s = 0; s < l->n_stages; s++)
+        for (const char *u = l->units[s]; *u; u++) {
+            seen = seen || *u == 'm';
+            if (seen && *u == 't')
+                return fail_letter(LAYOUT_T_AFTER_M, msg, *u);
+        }
+    int first = layout_mtp_stage(l);
+    if (first < 0)
+        return LAYOUT_OK;
+    for (int s = first; s < l->n_stages; s++)
+        if (layout_stage(l, s).n_mtp && s / l->pp != l->vpp - 1)
+            return fail(LAYOUT_M_NOT_LAST_VPP, msg, s / l->pp, l->vpp - 1);
+    for (int s = first + 1; s < l->n_stages; s++)
+        if (layout_stage(l, s).n_mtp)
+            return fail(LAYOUT_M_SPLIT, msg, s, first);
+    return LAYOUT_OK;
+}
+
+enum layout_error layout_validate(const struct layout *l, int n_layers,
+                                  int n_mtp, struct err_msg *msg)
+{
+    enum layout_error e = check_ends_and_counts(l, n_layers, n_mtp, msg);
+    return e == LAYOUT_OK ? check_mtp(l, msg) : e;
+}
+
+enum err layout_read(struct arena *a, const char *text, const struct model *m,
+                     int pp, struct layout *out, struct err_msg *msg)
+{
+    enum layout_error e = layout_parse(a, text, pp, out, msg);
+    if (e != LAYOUT_OK)
+        return ERR_RANGE;
+    e = layout_validate(out, m->n_layers, m->n_mtp, msg);
+    if (e == LAYOUT_OK)
+        return ERR_OK;
+    return err_prefix(msg, ERR_RANGE, "layout '%s'", text);
+}
+
+/* ---- facts of a layout
+ * ------------------------------------------------------- */
+
+int layout_first_layer(const struct layout *l, int stage)
+{
+    int n = 0;
+    for (int s = 0; s < stage; s++)
+        n += layout_stage(l, s).n_layers;
+    return n;
+}
+
+void layout_stage_kinds(const struct layout *l, const struct model *m,
+                        int stage, int counts[N_KINDS])
+{
+    struct layout_counts c = layout_stage(l, stage);
+    memset(counts, 0, N_KINDS * sizeof *counts);
+    counts[KIND_E] = c.n_embedding;
+    counts[KIND_M] = c.n_mtp;
+    counts[KIND_L] = c.n_loss;
+    int first = layout_first_layer(l, stage);
+    for (int i = 0; i < c.n_layers; i++)
+        counts[model_layer_kind(m, first + i)]++;
+}
+
+int layout_mtp_stage(const struct layout *l)
+{
+    for (int s = 0; s < l->n_stages; s++)
+        if (strchr(l->units[s], 'm'))
+            return s;
+    return -1;
+}
+
+bool layout_mtp_standalone(const struct layout *l)
+{
+    int s = layout_mtp_stage(l);
+    return s >= 0 && s % l->pp != l->pp - 1;
+}
+
+int layout_warnings(const struct layout *l,
+                    const char *texts[LAYOUT_MAX_WARNINGS])
+{
+    int n = 0;
+    bool empty = false;
+    for (int s = 0; s < l->n_stages; s++)
+        empty = empty || !*l->units[s];
+    if (!strchr(l->units[0], 'E'))
+        texts[n++] = "E is not in the first stage: Megatron checks only the "
+                     "flattened list, and the first rank has no embedding";
+    if (!strchr(l->units[l->n_stages - 1], 'L'))
+        texts[n++] = "L is not in the last stage: Megatron checks only the "
+                     "flattened list, and the last rank has no loss";
+    if (empty)
+        texts[n++] = "a stage is empty: documented as legal, but deadlocks "
+                     "are reported with virtual stages";
+    int mtp = layout_mtp_stage(l);
+    if (mtp >= 0 && mtp % l->pp == 0 && l->pp > 1)
+        texts[n++] = "m sits on rank 0";
+    if (layout_mtp_standalone(l))
+        texts[n++] = "m sits on a stage without L: own embedding copy, a shape "
+                     "exchange before every transfer, larger transfers; "
+                     "deadlocks are reported for this exchange at PP >= 4";
+    return n;
+}
+
+/* ---- printing
+ * ------------------------------------------------------------------- */
+
+/* One stage with runs of two or more written t*n; "" for an empty stage. */
+static char *stage_string(struct arena *a, const char *units)
+{
+    char *text = arena_strdup(a, "");
+    while (*units && text) {
+        int run = 1;
+        while (units[run] == units[0])
+            run++;
+        text = run > 1 ? arena_printf(a, "%s%c*%d", text, *units, run)
+                       : arena_printf(a, "%s%c", text, *units);
+        units += run;
+    }
+    return text;
+}
+
+const char *layout_string(struct arena *a, const struct layout *l)
+{
+    char *text = arena_strdup(a, "");
+    for (int s = 0; s < l->n_stages && text;) {
+        const char *one = stage_string(a, l->units[s]);
+        int same = 1; // the last stage has no bar and joins no group
+        while (s + same < l->n_stages - 1 &&
+               strcmp(l->units[s + same], l->units[s]) == 0)
+            same++;
+        if (s == l->n_stages - 1 || !one)
+            return one ? arena_printf(a, "%s%s", text, one) : NULL;
+        char *grouped = arena_printf(a, "(%s|)*%d", one, same);
+        if (!grouped)
+            return NULL;
+        if (strlen(grouped) < (strlen(one) + 1) * (size_t)same) {
+            text = arena_printf(a, "%s%s", text, grouped);
+            s += same;
+        } else {
+            text = arena_printf(a, "%s%s|", text, one);
+            s++;
+        }
+    }
+    return text;
+}
+
+const char *layout_list(struct arena *a, const struct layout *l)
+{
+    char *text = arena_strdup(a, "[");
+    for (int s = 0; s < l->n_stages && text; s++) {
+        text = arena_printf(a, "%s%s[", text, s ? ", " : "");
+        for (const char *u = l->units[s]; *u && text; u++) {
+            const char *name = *u == 'E'   ? "embedding"
+                               : *u == 't' ? "decoder"
+                               : *u == 'm' ? "mtp"
+                                           : "loss";
+            text = arena_printf(a, "%s%s\"%s\"", text,
+                                u > l->units[s] ? ", " : "", name);
+        }
+        text = text ? arena_printf(a, "%s]", text) : NULL;
+    }
+    return text ? arena_printf(a, "%s]", text) : NULL;
+}

@@ -1,0 +1,202 @@
+#include "model.h"
+
+static const struct {
+    char letter;
+    const char *name;
+} kinds[N_KINDS] = {
+    [KIND_E] = {'E', "E"},
+    [KIND_T] = {'t', "t"},
+    [KIND_T_DENSE] = {'t', "t_dense"},
+    [KIND_M] = {'m', "m"},
+    [KIND_L] = {'L', "L"},
+};
+
+char kind_letter(enum unit_kind kind)
+{
+    return kinds[kind].letter;
+}
+
+const char *kind_name(enum unit_kind kind)
+{
+    return kinds[kind].name;
+}
+
+enum unit_kind model_layer_kind(const struct model *m, int layer)
+{
+    return m->n_experts == 0 || m->layer_moe[layer] ? KIND_T : KIND_T_DENSE;
+}
+
+int model_unit_count(const struct model *m, enum unit_kind kind)
+{
+    if (kind == KIND_E || kind == KIND_L)
+        return 1;
+    if (kind == KIND_M)
+        return m->n_mtp;
+    int n = 0;
+    for (int i = 0; i < m->n_layers; i++)
+        n += model_layer_kind(m, i) == kind;
+    return n;
+}
+
+/* ---- parameters
+ * --------------------------------------------------------------- */
+
+static int64_t norm_params(const struct model *m, int64_t width)
+{
+    return m->layernorm ? 2 * width : width;
+}
+
+static int64_t attention_params(const struct model *m)
+{
+    int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
+    int64_t n = m->hidden * (q + 2 * kv) + q * m->hidden;
+    if (m->linear_bias || m->qkv_bias)
+        n += q + 2 * kv;
+    if (m->linear_bias)
+        n += m->hidden;
+    if (m->qk_norm)
+        n += 2 * norm_params(m, m->head_dim);
+    return n;
+}
+
+static int64_t mlp_params(const struct model *m, int64_t width)
+{
+    int64_t in = m->gated ? 2 * width : width;
+    int64_t bias = m->linear_bias ? in + m->hidden : 0;
+    return m->hidden * (in + width) + bias;
+}
+
+/* One decoder layer with `n_used` of its experts counted. */
+static int64_t layer_params(const struct model *m, enum unit_kind kind,
+                            int64_t n_used)
+{
+    int64_t n = attention_params(m) + 2 * norm_params(m, m->hidden);
+    if (m->n_experts == 0 || kind == KIND_T_DENSE)
+        return n + mlp_params(m, m->ffn);
+    n += m->n_experts * m->hidden; // router
+    n += n_used * mlp_params(m, m->moe_ffn);
+    if (m->shared_ffn)
+        n += mlp_params(m, m->shared_ffn);
+    return n;
+}
+
+static enum unit_kind last_layer_kind(const struct model *m)
+{
+    return model_layer_kind(m, m->n_layers - 1);
+}
+
+static int64_t unit_params(const struct model *m, enum unit_kind kind,
+                           int64_t n_used)
+{
+    const int64_t h = m->hidden;
+    switch (kind) {
+    case KIND_E:
+        return (m->padded_vocab +
+                (m->learned_positions ? m->max_positions : 0)) *
+               h;
+    case KIND_M:
+        return 3 * norm_params(m, h) + 2 * h * h +
+               layer_params(m, last_layer_kind(m), n_used);
+    case KIND_L:
+        return norm_params(m, h) + (m->tied ? 0 : m->padded_vocab * h);
+    default:
+        return layer_params(m, kind, n_used);
+    }
+}
+
+int64_t model_unit_params(const struct model *m, enum unit_kind kind)
+{
+    return unit_params(m, kind, m->n_experts);
+}
+
+int64_t model_unit_active_params(const struct model *m, enum unit_kind kind)
+{
+    return unit_params(m, kind, m->topk);
+}
+
+static int64_t total(const struct model *m, int64_t n_used)
+{
+    return unit_params(m, KIND_E, n_used) + unit_params(m, KIND_L, n_used) +
+           model_unit_count(m, KIND_T) * unit_params(m, KIND_T, n_used) +
+           model_unit_count(m, KIND_T_DENSE) *
+               unit_params(m, KIND_T_DENSE, n_used);
+}
+
+int64_t model_total_params(const struct model *m)
+{
+    return total(m, m->n_experts);
+}
+
+int64_t model_active_params(const struct model *m)
+{
+    return total(m, m->topk);
+}
+
+int64_t model_mtp_params(const struct model *m)
+{
+    return m->n_mtp ? m->n_mtp * model_unit_params(m, KIND_M) : 0;
+}
+
+/* ---- floating-point operations
+ * --------------------------------------------------- */
+
+static double layer_fwd_flops(const struct model *m, enum unit_kind kind)
+{
+    double tokens = (double)(m->batch.micro_batch * m->batch.seq_tokens);
+    double attention = 2 * tokens * (double)m->batch.seq_tokens *
+                       (double)(m->n_heads * m->head_dim);
+    double weights = (double)layer_params(m, kind, m->topk) -
+                     2 * (double)norm_params(m, m->hidden);
+    return attention + 2 * tokens * weights;
+}
+
+double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
+{
+    double tokens = (double)(m->batch.micro_batch * m->batch.seq_tokens);
+    double h = (double)m->hidden;
+    switch (kind) {
+    case KIND_E:
+        return 0;
+    case KIND_M:
+        return m->n_mtp ? 2 * tokens * 2 * h * h +
+                              layer_fwd_flops(m, last_layer_kind(m))
+                        : 0;
+    case KIND_L:
+        return (1 + m->n_mtp) * 2 * tokens * h * (double)m->padded_vocab;
+    default:
+        return layer_fwd_flops(m, kind);
+    }
+}
+
+/* ---- fingerprint
+ * --------------------------------------------------------------------- */
+
+int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
+{
+    const struct model_fact all[] = {
+        {"num_layers", m->n_layers},
+        {"mtp_num_layers", m->n_mtp},
+        {"hidden_size", m->hidden},
+        {"ffn_hidden_size", m->ffn},
+        {"num_attention_heads", m->n_heads},
+        {"num_query_groups", m->n_kv_heads},
+        {"kv_channels", m->head_dim},
+        {"padded_vocab_size", m->padded_vocab},
+        {"num_experts", m->n_experts},
+        {"moe_layers", m->n_experts ? model_unit_count(m, KIND_T) : 0},
+        {"moe_ffn_hidden_size", m->n_experts ? m->moe_ffn : 0},
+        {"moe_router_topk", m->n_experts ? m->topk : 0},
+        {"moe_shared_expert_intermediate_size", m->shared_ffn},
+        {"tied", m->tied},
+        {"tensor_model_parallel_size", m->par.tp},
+        {"context_parallel_size", m->par.cp},
+        {"expert_model_parallel_size", m->par.ep},
+        {"micro_batch_size", m->batch.micro_batch},
+        {"seq_length", m->batch.seq_tokens},
+        {"data_parallel_size", m->par.dp},
+    };
+    int n = (int)(sizeof all / sizeof all[0]);
+    for (int i = 0; i < n; i++)
+        facts[i] = all[i];
+    return n;
+}
