@@ -166,10 +166,21 @@ enum err json_check_keys(const cJSON *object, const char *where,
     return ERR_OK;
 }
 
-static enum err wrong_type(const char *where, const char *key,
-                           const char *wanted, struct err_msg *msg)
+static const char *type_name(const cJSON *item)
 {
-    return err_set(msg, ERR_PARSE, "%s: %s: want %s", where, key, wanted);
+    return cJSON_IsString(item)   ? "a string"
+           : cJSON_IsNumber(item) ? "a number"
+           : cJSON_IsBool(item)   ? "true or false"
+           : cJSON_IsArray(item)  ? "a list"
+                                  : "an object";
+}
+
+static enum err wrong_type(const char *where, const char *key,
+                           const cJSON *found, const char *wanted,
+                           struct err_msg *msg)
+{
+    return err_set(msg, ERR_PARSE, "%s: %s: got %s, want %s", where, key,
+                   type_name(found), wanted);
 }
 
 enum err json_opt_double(const cJSON *object, const char *where,
@@ -180,7 +191,7 @@ enum err json_opt_double(const cJSON *object, const char *where,
     if (!item)
         return ERR_OK;
     if (!cJSON_IsNumber(item))
-        return wrong_type(where, key, "a number", msg);
+        return wrong_type(where, key, item, "a number", msg);
     double v = item->valuedouble;
     if (v < range.lo || v > range.hi)
         return err_set(msg, ERR_RANGE, "%s: %s: got %.12g, want %.12g to %.12g",
@@ -201,7 +212,8 @@ enum err json_opt_int(const cJSON *object, const char *where, const char *key,
     if (e != ERR_OK)
         return e;
     if (v != floor(v))
-        return wrong_type(where, key, "an integer", msg);
+        return err_set(msg, ERR_PARSE, "%s: %s: got %.12g, want an integer",
+                       where, key, v);
     *out = (int64_t)v;
     return ERR_OK;
 }
@@ -213,7 +225,7 @@ enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
     if (!item)
         return ERR_OK;
     if (!cJSON_IsBool(item))
-        return wrong_type(where, key, "true or false", msg);
+        return wrong_type(where, key, item, "true or false", msg);
     *out = cJSON_IsTrue(item);
     return ERR_OK;
 }
@@ -226,7 +238,7 @@ enum err json_opt_string(struct arena *a, const cJSON *object,
     if (!item)
         return ERR_OK;
     if (!cJSON_IsString(item))
-        return wrong_type(where, key, "a string", msg);
+        return wrong_type(where, key, item, "a string", msg);
     const char *copy = arena_strdup(a, item->valuestring);
     if (!copy)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
