@@ -3,8 +3,8 @@ include config.mk
 
 # ---- modules, in dependency order: an include may only point left ----------
 BASE    := err arena text json csv runlog logparse
-PLANNER := model megatron_args layout layout_space cost schedule sim memory \
-           plan search
+PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
+           cost schedule sim memory plan search
 TRAIN   := ops tensors data unit comm stage pipeline optim
 HARNESS := manifest machine launch supervise results validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)

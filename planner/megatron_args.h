@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "err.h"
+#include "json.h"
 #include "model.h"
 
 #include <stdbool.h>
@@ -39,6 +40,12 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
 /* Reads a model file, {"format": "moe-layout/model/1", ...}. */
 enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
                                  const char *path, struct err_msg *msg);
+
+/* The same from an object of such keys that was parsed before ("format" and
+ * "comment" are passed over); `where` begins messages. */
+enum err megatron_args_read_json(struct megatron_args *args,
+                                 const cJSON *object, const char *where,
+                                 struct err_msg *msg);
 
 /* True when the flag was given; the value given or the default. */
 bool megatron_args_given(const struct megatron_args *args, const char *name);
