@@ -1,0 +1,119 @@
+#include "attention.h"
+
+#include <math.h>
+
+int64_t attention_probs_count(const struct attention *a)
+{
+    return (int64_t)a->n_seq * a->n_heads * a->seq * a->seq;
+}
+
+void attention_fill_rotary(const struct attention *a, real *cosine, real *sine)
+{
+    int half = a->dim / 2;
+    for (int s = 0; s < a->seq; s++)
+        for (int i = 0; i < half; i++) {
+            double angle = s * pow(10000.0, -2.0 * i / a->dim);
+            cosine[s * half + i] = (real)cos(angle);
+            sine[s * half + i] = (real)sin(angle);
+        }
+}
+
+/* Rotates the pair (x[i], x[i + D/2]) of each head by its position's angle,
+ * back when sign is -1. */
+static void rotate(const struct attention *a, struct ops *o, struct mat qkv,
+                   real sign)
+{
+    int half = a->dim / 2, n_rotated = a->n_heads + a->n_groups;
+    for (int t = 0; t < qkv.rows; t++) {
+        const real *c = a->cosine + (t % a->seq) * half;
+        const real *s = a->sine + (t % a->seq) * half;
+        for (int head = 0; head < n_rotated; head++) {
+            real *x = qkv.p + (int64_t)t * qkv.ld + head * a->dim;
+            for (int i = 0; i < half; i++) {
+                real u = x[i], v = x[i + half];
+                x[i] = u * c[i] - sign * v * s[i];
+                x[i + half] = v * c[i] + sign * u * s[i];
+            }
+        }
+    }
+    o->work += 3.0 * qkv.rows * n_rotated * a->dim;
+}
+
+/* Columns of one head in the rows of one sequence: part 0 q, 1 k, 2 v. */
+static struct mat head_of(const struct attention *a, struct mat qkv, int seq,
+                          int column)
+{
+    return mat_cols(mat_rows(qkv, seq * a->seq, a->seq), column * a->dim,
+                    a->dim);
+}
+
+struct head {
+    struct mat q, k, v;
+    real *probs;
+    int seq, index, first_of_group;
+};
+
+static struct head get_head(const struct attention *a, struct mat qkv,
+                            real *probs, int i)
+{
+    int seq = i / a->n_heads, h = i % a->n_heads;
+    int per_group = a->n_heads / a->n_groups, g = h / per_group;
+    return (struct head){.q = head_of(a, qkv, seq, h),
+                         .k = head_of(a, qkv, seq, a->n_heads + g),
+                         .v =
+                             head_of(a, qkv, seq, a->n_heads + a->n_groups + g),
+                         .probs = probs + (int64_t)i * a->seq * a->seq,
+                         .seq = seq,
+                         .index = h,
+                         .first_of_group = h % per_group == 0};
+}
+
+void attention_forward(const struct attention *a, struct ops *o, struct mat qkv,
+                       real *probs, struct mat out)
+{
+    real scale = (real)(1 / sqrt((double)a->dim));
+    rotate(a, o, qkv, 1);
+    for (int i = 0; i < a->n_seq * a->n_heads; i++) {
+        struct head h = get_head(a, qkv, probs, i);
+        struct mat p = mat_of(h.probs, a->seq, a->seq);
+        ops_gemm(o, GEMM_NT, h.q, h.k, (struct gemm_out){p, scale, 0});
+        for (int s = 0; s < a->seq; s++)
+            ops_softmax_row(p.p + (int64_t)s * p.ld, s + 1, a->seq);
+        o->work += 5.0 * a->seq * a->seq;
+        struct mat y = head_of(a, out, h.seq, h.index);
+        ops_gemm(o, GEMM_NN, p, h.v, (struct gemm_out){y, 1, 0});
+    }
+}
+
+/* ds = p * (dp - sum(dp * p)) for each row, in place of dp. */
+static void softmax_back(struct ops *o, struct mat p, struct mat dp)
+{
+    for (int s = 0; s < p.rows; s++) {
+        const real *prob = p.p + (int64_t)s * p.ld;
+        real *d = dp.p + (int64_t)s * dp.ld;
+        real sum = ops_dot(p.cols, prob, d);
+        for (int i = 0; i < p.cols; i++)
+            d[i] = prob[i] * (d[i] - sum);
+    }
+    o->work += 4.0 * p.rows * p.cols;
+}
+
+void attention_backward(const struct attention *a, struct ops *o,
+                        const struct attention_back *b)
+{
+    real scale = (real)(1 / sqrt((double)a->dim));
+    for (int i = 0; i < a->n_seq * a->n_heads; i++) {
+        struct head h = get_head(a, b->qkv, b->probs, i);
+        struct head d = get_head(a, b->dqkv, b->probs, i);
+        struct mat p = mat_of(h.probs, a->seq, a->seq);
+        struct mat ds = mat_of(b->scores, a->seq, a->seq);
+        struct mat dy = head_of(a, b->dout, h.seq, h.index);
+        real keep = h.first_of_group ? 0 : 1; // group heads share k and v
+        ops_gemm(o, GEMM_TN, p, dy, (struct gemm_out){d.v, 1, keep});
+        ops_gemm(o, GEMM_NT, dy, h.v, (struct gemm_out){ds, 1, 0});
+        softmax_back(o, p, ds);
+        ops_gemm(o, GEMM_NN, ds, h.k, (struct gemm_out){d.q, scale, 0});
+        ops_gemm(o, GEMM_TN, ds, h.q, (struct gemm_out){d.k, scale, keep});
+    }
+    rotate(a, o, b->dqkv, -1);
+}

@@ -1,0 +1,43 @@
+#include "data.h"
+
+#include "tensors.h"
+
+#include <string.h>
+
+enum { MAX_SYMBOLS = 64, NOISE_OF_16 = 2 };
+
+int data_sample_tokens(const struct data *d)
+{
+    return d->seq + d->n_ahead;
+}
+
+/* Symbols spread over the vocabulary, so that its rows are hit at large. */
+static int token_of(const struct data *d, int n_symbols, int symbol)
+{
+    return (int)((int64_t)symbol * d->vocab / n_symbols);
+}
+
+void data_sample(const struct data *d, int64_t sample, int *tokens)
+{
+    int n_symbols = d->vocab < MAX_SYMBOLS ? d->vocab : MAX_SYMBOLS;
+    uint64_t chain = tensors_mix(d->seed ^ 0x636861696eu);
+    uint64_t state = tensors_mix(chain + (uint64_t)sample * 2 + 1);
+    int symbol = (int)(state % (uint64_t)n_symbols);
+    for (int i = 0; i < data_sample_tokens(d); i++) {
+        tokens[i] = token_of(d, n_symbols, symbol);
+        state = tensors_mix(state);
+        uint64_t next = state >> 8;
+        if (state % 16 >= NOISE_OF_16)
+            next = tensors_mix(chain ^ (uint64_t)symbol);
+        symbol = (int)(next % (uint64_t)n_symbols);
+    }
+}
+
+void data_window(const struct data *d, const int *samples, int n_seq, int shift,
+                 int *out)
+{
+    int stride = data_sample_tokens(d);
+    for (int b = 0; b < n_seq; b++)
+        memcpy(out + b * d->seq, samples + b * stride + shift,
+               (size_t)d->seq * sizeof *out);
+}

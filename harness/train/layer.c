@@ -1,0 +1,322 @@
+#include "layer.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+static const double init_std = 0.02;
+
+struct dim_check {
+    int64_t value;
+    const char *flag;
+    int *out;
+};
+
+static enum err take_dims(const struct dim_check *check, int n,
+                          struct err_msg *msg)
+{
+    for (int i = 0; i < n; i++) {
+        if (check[i].value < 0 || check[i].value > INT_MAX / 4)
+            return err_set(msg, ERR_RANGE, "%s: got %lld, want 0 to %d",
+                           check[i].flag, (long long)check[i].value,
+                           INT_MAX / 4);
+        *check[i].out = (int)check[i].value;
+    }
+    return ERR_OK;
+}
+
+static enum err check_tokens(const struct dims *d, struct err_msg *msg)
+{
+    int64_t widest = d->vocab > 4 * d->hidden ? d->vocab : 4 * d->hidden;
+    int64_t tokens = (int64_t)d->n_seq * d->seq;
+    if (tokens > INT_MAX / (widest * (1 + d->n_mtp)))
+        return err_set(msg, ERR_RANGE,
+                       "--micro-batch-size x --seq-length: got %lld tokens a "
+                       "micro-batch, want at most %lld for this model",
+                       (long long)tokens,
+                       (long long)(INT_MAX / (widest * (1 + d->n_mtp))));
+    if (d->head_dim % 2)
+        return err_set(msg, ERR_RANGE,
+                       "--kv-channels: got %d, want an even number for rotary "
+                       "positions",
+                       d->head_dim);
+    return ERR_OK;
+}
+
+enum err dims_from_model(const struct model *m, struct dims *out,
+                         struct err_msg *msg)
+{
+    struct dims d = {
+        .n_layers = m->n_layers, .n_mtp = m->n_mtp, .tied = m->tied};
+    const struct dim_check check[] = {
+        {m->batch.micro_batch, "--micro-batch-size", &d.n_seq},
+        {m->batch.seq_tokens, "--seq-length", &d.seq},
+        {m->hidden, "--hidden-size", &d.hidden},
+        {m->n_heads, "--num-attention-heads", &d.n_heads},
+        {m->n_kv_heads, "--num-query-groups", &d.n_groups},
+        {m->head_dim, "--kv-channels", &d.head_dim},
+        {m->ffn, "--ffn-hidden-size", &d.ffn},
+        {m->n_experts, "--num-experts", &d.n_experts},
+        {m->topk, "--moe-router-topk", &d.topk},
+        {m->moe_ffn, "--moe-ffn-hidden-size", &d.moe_ffn},
+        {m->shared_ffn, "--moe-shared-expert-intermediate-size", &d.shared_ffn},
+        {m->padded_vocab, "--vocab-size", &d.vocab},
+    };
+    enum err e = take_dims(check, sizeof check / sizeof check[0], msg);
+    if (!e)
+        e = check_tokens(&d, msg);
+    if (e)
+        return e;
+    d.n_tokens = d.n_seq * d.seq;
+    *out = d;
+    return ERR_OK;
+}
+
+static int qkv_width(const struct dims *d)
+{
+    return (d->n_heads + 2 * d->n_groups) * d->head_dim;
+}
+
+static struct attention attention_of(const struct dims *d,
+                                     const struct layer_work *w)
+{
+    return (struct attention){.n_seq = d->n_seq,
+                              .seq = d->seq,
+                              .n_heads = d->n_heads,
+                              .n_groups = d->n_groups,
+                              .dim = d->head_dim,
+                              .cosine = w ? w->cosine : NULL,
+                              .sine = w ? w->sine : NULL};
+}
+
+static struct experts experts_of(const struct dims *d)
+{
+    return (struct experts){.n_tokens = d->n_tokens,
+                            .hidden = d->hidden,
+                            .n_experts = d->n_experts,
+                            .topk = d->topk,
+                            .ffn = d->moe_ffn};
+}
+
+/* Width of the layer's plain SwiGLU: dense MLP, shared expert, or none. */
+static int plain_ffn(const struct dims *d, bool moe)
+{
+    return moe ? d->shared_ffn : d->ffn;
+}
+
+struct tensor weight_spec(const char *name, int64_t count, int id, double std)
+{
+    return (struct tensor){.name = name,
+                           .count = count,
+                           .elem_bytes = sizeof(real),
+                           .id = id,
+                           .decay = std >= 0, // norms are not decayed
+                           .init_std = std};
+}
+
+void layer_carve_weights(const struct dims *d, bool moe, int unit,
+                         struct tensors *t, struct layer_weights *out)
+{
+    int64_t C = d->hidden, N = d->n_experts, F = d->moe_ffn;
+    int64_t P = plain_ffn(d, moe), A = d->n_heads * d->head_dim;
+    int id = unit * IDS_A_UNIT;
+    double out_std = init_std / sqrt(2.0 * d->n_layers);
+    const struct {
+        const char *name;
+        int64_t count;
+        double std;
+        real **place;
+    } row[LAYER_IDS] = {
+        {"input_norm", C, -1, &out->norm1},
+        {"qkv", qkv_width(d) * C, init_std, &out->qkv},
+        {"attention_out", C * A, out_std, &out->out},
+        {"mlp_norm", C, -1, &out->norm2},
+        {"router", moe ? N * C : 0, init_std, &out->experts.router},
+        {"experts_gate_up", moe ? N * 2 * F * C : 0, init_std,
+         &out->experts.gu},
+        {"experts_down", moe ? N * C * F : 0, out_std, &out->experts.down},
+        {"gate_up", 2 * P * C, init_std, &out->gu},
+        {"down", C * P, out_std, &out->down},
+    };
+    for (int i = 0; i < LAYER_IDS; i++)
+        if (row[i].count)
+            *row[i].place = tensors_carve(
+                t, weight_spec(row[i].name, row[i].count, id + i, row[i].std));
+}
+
+void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,
+                      struct layer_acts *out)
+{
+    int64_t T = d->n_tokens, TC = T * d->hidden, P = plain_ffn(d, moe);
+    struct attention a = attention_of(d, NULL);
+    struct experts e = experts_of(d);
+    out->norm1 = tensors_carve_real(t, "input_norm_out", TC);
+    out->inv1 = tensors_carve_real(t, "input_norm_inv", T);
+    out->qkv = tensors_carve_real(t, "qkv", T * qkv_width(d));
+    out->probs = tensors_carve_real(t, "probs", attention_probs_count(&a));
+    out->attn =
+        tensors_carve_real(t, "attention", T * d->n_heads * d->head_dim);
+    out->mid = tensors_carve_real(t, "mid", TC);
+    out->norm2 = tensors_carve_real(t, "mlp_norm_out", TC);
+    out->inv2 = tensors_carve_real(t, "mlp_norm_inv", T);
+    if (P) {
+        out->gu = tensors_carve_real(t, "gate_up", T * 2 * P);
+        out->act = tensors_carve_real(t, "act", T * P);
+    }
+    if (moe)
+        experts_carve_acts(&e, t, &out->experts);
+}
+
+void layer_carve_work(const struct dims *d, struct tensors *t,
+                      struct layer_work *out)
+{
+    int64_t T = d->n_tokens, S = d->seq, half = d->head_dim / 2;
+    int widest = d->shared_ffn > d->ffn ? d->shared_ffn : d->ffn;
+    struct experts e = experts_of(d);
+    out->cosine = tensors_carve_real(t, "rotary_cos", S * half);
+    out->sine = tensors_carve_real(t, "rotary_sin", S * half);
+    out->dattn =
+        tensors_carve_real(t, "dattention", T * d->n_heads * d->head_dim);
+    out->dqkv = tensors_carve_real(t, "dqkv", T * qkv_width(d));
+    out->scores = tensors_carve_real(t, "dscores", S * S);
+    out->dnorm = tensors_carve_real(t, "dnorm", T * d->hidden);
+    out->dact = tensors_carve_real(t, "dact", T * widest);
+    if (d->n_experts)
+        experts_carve_work(&e, t, &out->experts);
+}
+
+void layer_init_work(const struct dims *d, struct layer_work *w)
+{
+    struct attention a = attention_of(d, w);
+    attention_fill_rotary(&a, w->cosine, w->sine);
+}
+
+static struct experts_pass experts_pass_of(struct layer *l,
+                                           const struct pass *p)
+{
+    return (struct experts_pass){.ops = p->ops,
+                                 .w = &l->w.experts,
+                                 .dw = &l->dw.experts,
+                                 .acts = &l->acts.experts,
+                                 .work = &p->work->experts,
+                                 .keep_choice = p->keep_choice};
+}
+
+/* out = in + y with y to be added: starts the sum. */
+static void copy_residual(const struct pass *p, real *out, const real *in)
+{
+    int64_t n = (int64_t)p->dims->n_tokens * p->dims->hidden;
+    memcpy(out, in, (size_t)n * sizeof *out);
+    p->ops->work += (double)n;
+}
+
+static void attention_block(struct layer *l, const struct pass *p, real *x)
+{
+    const struct dims *d = p->dims;
+    int T = d->n_tokens, C = d->hidden, A = d->n_heads * d->head_dim;
+    struct attention a = attention_of(d, p->work);
+    struct mat n1 = mat_of(l->acts.norm1, T, C);
+    struct mat qkv = mat_of(l->acts.qkv, T, qkv_width(d));
+    struct mat attn = mat_of(l->acts.attn, T, A);
+    ops_rmsnorm(p->ops, mat_of(x, T, C), l->w.norm1, n1, l->acts.inv1);
+    ops_linear(p->ops, n1, mat_of(l->w.qkv, qkv.cols, C), qkv);
+    attention_forward(&a, p->ops, qkv, l->acts.probs, attn);
+    copy_residual(p, l->acts.mid, x);
+    ops_gemm(p->ops, GEMM_NT, attn, mat_of(l->w.out, C, A),
+             (struct gemm_out){mat_of(l->acts.mid, T, C), 1, 1});
+}
+
+static void mlp_block(struct layer *l, const struct pass *p, real *y)
+{
+    const struct dims *d = p->dims;
+    int T = d->n_tokens, C = d->hidden, P = plain_ffn(d, l->moe);
+    struct mat n2 = mat_of(l->acts.norm2, T, C), out = mat_of(y, T, C);
+    ops_rmsnorm(p->ops, mat_of(l->acts.mid, T, C), l->w.norm2, n2,
+                l->acts.inv2);
+    copy_residual(p, y, l->acts.mid);
+    if (l->moe) {
+        struct experts e = experts_of(d);
+        struct experts_pass ep = experts_pass_of(l, p);
+        experts_forward(&e, &ep, n2, out);
+    }
+    if (P) {
+        struct mat gu = mat_of(l->acts.gu, T, 2 * P);
+        struct mat act = mat_of(l->acts.act, T, P);
+        ops_linear(p->ops, n2, mat_of(l->w.gu, 2 * P, C), gu);
+        ops_swiglu(p->ops, gu, act);
+        ops_gemm(p->ops, GEMM_NT, act, mat_of(l->w.down, C, P),
+                 (struct gemm_out){out, 1, 1});
+    }
+}
+
+void layer_forward(struct layer *l, const struct pass *p, real *x, real *y)
+{
+    attention_block(l, p, x);
+    mlp_block(l, p, y);
+}
+
+static void norm_back(const struct pass *p, real *x, const real *inv,
+                      struct mat dy, struct norm_back rest)
+{
+    rest.x = mat_of(x, dy.rows, dy.cols);
+    rest.dy = dy;
+    rest.inv = inv;
+    ops_rmsnorm_back(p->ops, &rest);
+}
+
+/* d is the gradient by the block's output and gets that of its input added */
+static void mlp_back(struct layer *l, const struct pass *p, struct mat d)
+{
+    int T = d.rows, C = d.cols, P = plain_ffn(p->dims, l->moe);
+    struct mat dn = mat_of(p->work->dnorm, T, C);
+    struct mat n2 = mat_of(l->acts.norm2, T, C);
+    memset(dn.p, 0, (size_t)T * (size_t)C * sizeof(real));
+    if (l->moe) {
+        struct experts e = experts_of(p->dims);
+        struct experts_pass ep = experts_pass_of(l, p);
+        experts_backward(&e, &ep, n2, d, dn);
+    }
+    if (P) {
+        struct mat gu = mat_of(l->acts.gu, T, 2 * P);
+        struct mat act = mat_of(l->acts.act, T, P);
+        struct mat dact = mat_of(p->work->dact, T, P);
+        ops_linear_dx(p->ops, d, mat_of(l->w.down, C, P), dact, false);
+        ops_linear_dw(p->ops, d, act, mat_of(l->dw.down, C, P));
+        ops_swiglu_back(p->ops, gu, dact);
+        ops_linear_dx(p->ops, gu, mat_of(l->w.gu, 2 * P, C), dn, true);
+        ops_linear_dw(p->ops, gu, n2, mat_of(l->dw.gu, 2 * P, C));
+    }
+    norm_back(p, l->acts.mid, l->acts.inv2, dn,
+              (struct norm_back){.dx = d, .w = l->w.norm2, .dw = l->dw.norm2});
+}
+
+static void attention_back(struct layer *l, const struct pass *p, real *x,
+                           struct mat d)
+{
+    const struct dims *s = p->dims;
+    int T = d.rows, C = d.cols, A = s->n_heads * s->head_dim, Q = qkv_width(s);
+    struct attention a = attention_of(s, p->work);
+    struct mat dattn = mat_of(p->work->dattn, T, A);
+    struct attention_back b = {.qkv = mat_of(l->acts.qkv, T, Q),
+                               .dqkv = mat_of(p->work->dqkv, T, Q),
+                               .dout = dattn,
+                               .probs = l->acts.probs,
+                               .scores = p->work->scores};
+    struct mat dn = mat_of(p->work->dnorm, T, C);
+    ops_linear_dx(p->ops, d, mat_of(l->w.out, C, A), dattn, false);
+    ops_linear_dw(p->ops, d, mat_of(l->acts.attn, T, A),
+                  mat_of(l->dw.out, C, A));
+    attention_backward(&a, p->ops, &b);
+    ops_linear_dx(p->ops, b.dqkv, mat_of(l->w.qkv, Q, C), dn, false);
+    ops_linear_dw(p->ops, b.dqkv, mat_of(l->acts.norm1, T, C),
+                  mat_of(l->dw.qkv, Q, C));
+    norm_back(p, x, l->acts.inv1, dn,
+              (struct norm_back){.dx = d, .w = l->w.norm1, .dw = l->dw.norm1});
+}
+
+void layer_backward(struct layer *l, const struct pass *p, real *x, real *d)
+{
+    struct mat dm = mat_of(d, p->dims->n_tokens, p->dims->hidden);
+    mlp_back(l, p, dm);
+    attention_back(l, p, x, dm);
+}

@@ -1,0 +1,86 @@
+/*
+ * layer: one decoder layer (pre-norm RMSNorm, causal attention with grouped
+ * K/V heads, then routed experts with an optional shared one, or a dense
+ * SwiGLU), its weights, and what a micro-batch leaves behind for its backward
+ * pass. Also the sizes of the model as the trainer's kernels take them.
+ */
+#ifndef LAYER_H
+#define LAYER_H
+
+#include "attention.h"
+#include "err.h"
+#include "experts.h"
+#include "model.h"
+#include "ops.h"
+#include "tensors.h"
+
+#include <stdbool.h>
+
+/* Sizes on one rank, for one micro-batch. */
+struct dims {
+    int n_seq, seq, n_tokens; // B, S, T = B*S
+    int hidden, n_layers, n_mtp;
+    int n_heads, n_groups, head_dim;
+    int ffn, shared_ffn;          // dense layer; shared expert, 0: none
+    int n_experts, topk, moe_ffn; // n_experts 0: every layer is dense
+    int vocab;                    // rows of the embedding (padded)
+    bool tied;
+};
+
+/* ERR_RANGE names the flag whose value the trainer cannot do. */
+enum err dims_from_model(const struct model *m, struct dims *out,
+                         struct err_msg *msg);
+
+/* Places of a layer's tensors within the ids of its unit. */
+enum { IDS_A_UNIT = 16, LAYER_IDS = 9 };
+
+struct layer_weights { // or their gradients
+    real *norm1, *qkv, *out, *norm2;
+    struct experts_weights experts;
+    real *gu, *down; // dense MLP or shared expert
+};
+
+struct layer_acts {
+    real *norm1, *inv1, *qkv, *probs, *attn, *mid, *norm2, *inv2, *gu, *act;
+    struct experts_acts experts;
+};
+
+/* Scratch shared by all layers of a rank, rotary tables included. */
+struct layer_work {
+    real *cosine, *sine;
+    real *dattn, *dqkv, *scores, *dnorm, *dact;
+    struct experts_work experts;
+};
+
+struct layer {
+    bool moe;
+    struct layer_weights w, dw;
+    struct layer_acts acts; // of the micro-batch at work
+};
+
+/* What every pass takes: sizes, the work counter, scratch. */
+struct pass {
+    const struct dims *dims;
+    struct ops *ops;
+    struct layer_work *work;
+    bool keep_choice; // routing stays as it was (checks of gradients)
+};
+
+/* Spec of a weight: its id decides its first values (see tensors.h). */
+struct tensor weight_spec(const char *name, int64_t count, int id, double std);
+
+/* Carves with the same calls for weights and for gradients. */
+void layer_carve_weights(const struct dims *d, bool moe, int unit,
+                         struct tensors *t, struct layer_weights *out);
+void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,
+                      struct layer_acts *out);
+void layer_carve_work(const struct dims *d, struct tensors *t,
+                      struct layer_work *out);
+void layer_init_work(const struct dims *d, struct layer_work *w);
+
+/* x (T,C) -> y (T,C), which must not overlap. Backward turns the gradient by
+ * y into that by x, in place, and adds to the weights' gradients. */
+void layer_forward(struct layer *l, const struct pass *p, real *x, real *y);
+void layer_backward(struct layer *l, const struct pass *p, real *x, real *d);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * unit: the placeable pieces of the model other than decoder layers, forward
+ * and backward: E embedding, m MTP layer, L loss with the output layer, and
+ * the final norm that follows the last decoder layer.
+ *
+ * An m is RMSNorm of the hidden state and of the embedding of the token k
+ * ahead, their concatenation, a 2h x h projection, one decoder layer and a
+ * norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output passes.
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include "layer.h"
+
+/* Index of a unit in the whole model; times IDS_A_UNIT it gives the ids of its
+ * tensors, so that first values and the order of sums are the layout's no
+ * more. `i` is the layer's or MTP layer's number from 0. */
+int unit_embedding(const struct dims *d);
+int unit_layer(const struct dims *d, int i);
+int unit_final_norm(const struct dims *d);
+int unit_mtp(const struct dims *d, int i);
+int unit_output(const struct dims *d);
+int unit_count(const struct dims *d);
+
+/* E, and the lookups of m: table (V,C). */
+void embedding_forward(const struct pass *p, real *table, const int *tokens,
+                       real *x);
+void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
+                        real *dx);
+
+struct norm { // final norm
+    real *w, *dw;
+    real *inv; // of the micro-batch at work
+};
+void norm_forward(const struct norm *n, const struct pass *p, real *x, real *y);
+/* dx = gradient by x. */
+void norm_backward(const struct norm *n, const struct pass *p, real *x,
+                   real *dy, real *dx);
+
+struct mtp_weights { // or their gradients
+    struct layer_weights layer;
+    real *norm_e, *norm_h, *proj, *norm_out;
+};
+struct mtp_acts {
+    struct layer_acts layer;
+    real *emb, *inv_e, *inv_h, *cat, *x, *y, *inv_out;
+};
+struct mtp_work { // scratch shared by all m of a rank
+    real *d, *dcat, *demb;
+};
+struct mtp {
+    struct layer layer; // bound to the parts `layer` below
+    struct mtp_weights w, dw;
+    struct mtp_acts acts;
+    struct mtp_work *work;
+    real *table, *dtable; // embedding, and the gradient of this use of it
+};
+void mtp_carve_weights(const struct dims *d, bool moe, int unit,
+                       struct tensors *t, struct mtp_weights *out);
+void mtp_carve_acts(const struct dims *d, bool moe, struct tensors *t,
+                    struct mtp_acts *out);
+void mtp_carve_work(const struct dims *d, struct tensors *t,
+                    struct mtp_work *out);
+
+/* hidden (T,C) and the tokens k ahead -> out (T,C). Backward: the gradient by
+ * hidden is added to dhidden. */
+void mtp_forward(struct mtp *m, const struct pass *p, const int *tokens,
+                 real *hidden, real *out);
+struct mtp_back {
+    const int *tokens;
+    real *hidden, *dout, *dhidden;
+};
+void mtp_backward(struct mtp *m, const struct pass *p,
+                  const struct mtp_back *b);
+
+/* L: hidden ((1+K)*T,C), head k with the labels k+1 ahead. */
+struct loss {
+    real *w, *dw;                 // (V,C): the output layer or the embedding
+    real *dlogits;                // ((1+K)*T,V) of the micro-batch at work
+    double main_scale, mtp_scale; // of the gradients
+};
+
+/* Adds the sum of losses over tokens of head `k` to *sum. */
+void loss_forward(const struct loss *l, const struct pass *p, const int *labels,
+                  real *hidden, int k, double *sum);
+/* dhidden ((1+K)*T,C) of all heads. */
+void loss_backward(const struct loss *l, const struct pass *p, real *hidden,
+                   real *dhidden);
+
+#endif
