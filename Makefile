@@ -4,9 +4,10 @@ include config.mk
 # ---- modules, in dependency order: an include may only point left ----------
 BASE    := err arena text json csv runlog logparse
 PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
-           cost schedule sim memory plan search
+           lsq cost fit schedule sim memory plan search
 TRAIN   := ops tensors data unit comm stage pipeline optim
-HARNESS := manifest machine launch supervise results validate contribute report
+HARNESS := manifest machine workload launch supervise stats results figures \
+           roles tables validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
 # ---- flags -------------------------------------------------------------------

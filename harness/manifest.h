@@ -1,0 +1,132 @@
+/*
+ * manifest: one experiment as its file describes it (moe-bench/experiment/1):
+ * which model, split and batch, on which launcher, which layouts to measure
+ * and how often. Reads strictly: an unknown, doubled, missing or mistyped key
+ * is an error that names file, key, what was found and what is wanted.
+ *
+ * Plain data, owned by the arena. Sized for a few dozen measured layouts.
+ */
+#ifndef MANIFEST_H
+#define MANIFEST_H
+
+#include "arena.h"
+#include "err.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* id, name in manifests and CSV, help */
+#define ROLE_TABLE(X)                                                          \
+    X(ROLE_PICK, "pick", "the planner's fastest layout")                       \
+    X(ROLE_DEFAULT, "default", "Megatron's default split")                     \
+    X(ROLE_COUNT_BASED, "count-based", "every unit counted as one")            \
+    X(ROLE_FLOPS_PICK, "flops-pick", "the pick of costs taken from FLOPs")     \
+    X(ROLE_NEIGHBOUR, "neighbour", "the pick with one unit moved")             \
+    X(ROLE_STANDALONE_MTP, "standalone-mtp",                                   \
+      "the fastest layout with MTP on a stage of its own")                     \
+    X(ROLE_TWO_BOTTLENECKS, "two-bottlenecks",                                 \
+      "the fastest layout with two equally slow stages")                       \
+    X(ROLE_REPEAT, "repeat", "the default once more, for the noise")           \
+    X(ROLE_LAYOUT, "layout", "the layout string given beside the role")
+
+enum role {
+#define ROLE_ENUM(id, name, help) id,
+    ROLE_TABLE(ROLE_ENUM)
+#undef ROLE_ENUM
+        N_ROLES
+};
+
+enum trainer_kind { TRAINER_MOE_TRAIN, TRAINER_MEGATRON };
+
+struct manifest_measure {
+    enum role role;
+    const char *layout; // of ROLE_LAYOUT, else NULL
+};
+
+/* A list of words or of lines; n of them. */
+struct words {
+    const char *const *word;
+    int n;
+};
+
+struct manifest_pair {
+    const char *key, *value; // the value as text; numbers as written
+};
+
+struct manifest_parallel { // 0: not given
+    int64_t tp, pp, vpp, ep, etp, cp, world;
+};
+
+struct manifest_batch { // 0: not given
+    int64_t micro_batch, global_batch, seq_tokens;
+};
+
+struct manifest_hardware {
+    const char *gpu;           // name of the device, or NULL
+    int64_t count, nodes;      // 0: not given
+    double hbm_gb;             // GiB a device, 0: no memory limit
+    double price_usd_per_hour; // of all devices together, 0: free
+};
+
+struct manifest_launcher {
+    const char *kind;     // checked by launch
+    const char *clock;    // "wall", "cpu", "flops", or NULL: the kind's own
+    const char *platform; // SMPI platform file, or NULL: ours
+    struct words command; // of kind `command`: words before the trainer
+};
+
+struct manifest_trainer {
+    enum trainer_kind kind;
+    const char *commit, *core, *container; // or NULL
+    const char *entry;                     // program or script, or NULL: ours
+    struct words args;                     // added to its flags
+};
+
+/* Bounds on the results; NAN where not given. */
+struct manifest_accept {
+    double step_error_pct, replay_error_pct, speedup_vs_default;
+};
+
+struct manifest {
+    const char *path, *dir; // of the file; its folder
+    char sha256[TEXT_SHA256_HEX];
+    struct text_span text; // the file itself, for the run folders
+    const char *name, *question;
+    const char *model_path; // as written, or NULL
+    const char *model_json; // of an inline model, or NULL
+    struct manifest_parallel parallel;
+    struct manifest_batch batch;
+    struct manifest_hardware hardware;
+    struct manifest_launcher launcher;
+    struct manifest_trainer trainer;
+    int warmup, count; // iterations of each run
+    int rounds;
+    int profile_runs;             // how many, when the planner chooses them
+    struct words profile_layouts; // or these
+    int profile_timers;           // timing log level of profile runs
+    const struct manifest_measure *measure;
+    int n_measure;
+    const char *costs_from; // an experiment's name, or NULL
+    double run_limit_s;     // a run is killed after this long
+    double budget_usd;      // 0: none
+    struct manifest_accept accept;
+    const struct manifest_pair *published, *assumed;
+    int n_published, n_assumed;
+};
+
+/* Reads a manifest of at most 1 MB. ERR_PARSE or ERR_RANGE with one line. */
+enum err manifest_read(struct arena *a, const char *path, struct manifest *out,
+                       struct err_msg *msg);
+
+const char *role_name(enum role role);
+const char *role_help(enum role role);
+
+/* ERR_PARSE names the nearest role. */
+enum err role_from_name(const char *where, const char *name, enum role *out,
+                        struct err_msg *msg);
+
+/* True when some layout to measure has the role. */
+bool manifest_has_role(const struct manifest *mf, enum role role);
+
+#endif
