@@ -54,6 +54,7 @@ struct layer_work {
 
 struct layer {
     bool moe;
+    int unit; // index in the whole model (see unit.h)
     struct layer_weights w, dw;
     struct layer_acts acts; // of the micro-batch at work
 };

@@ -1,0 +1,53 @@
+#include "blas.h"
+
+#include <cblas.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char variable[] = "OPENBLAS_CORETYPE";
+
+const char *blas_kernel(void)
+{
+    return openblas_get_corename();
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+const char *blas_better_kernel(void)
+{
+    static const char *const with_avx512[] = {"SkylakeX", "Cooperlake",
+                                              "SapphireRapids", NULL};
+    static const char *const with_avx2[] = {
+        "Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids", NULL};
+    if (getenv(variable))
+        return NULL;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq"))
+        return is_one_of(blas_kernel(), with_avx512) ? NULL : "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return is_one_of(blas_kernel(), with_avx2) ? NULL : "Haswell";
+#endif
+    return NULL;
+}
+
+void blas_choose(char *const *argv)
+{
+    openblas_set_num_threads(1);
+    const char *better = blas_better_kernel();
+    if (!better || setenv(variable, better, 0) != 0)
+        return;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    execv("/proc/self/exe", argv);
+}

@@ -1,0 +1,290 @@
+/*
+ * How it works: pipeline messages are non-blocking synchronous sends and
+ * receives, waited for as a group. Reductions whose order matters for the last
+ * bit are written out as sends to one rank that adds in rank order.
+ */
+#include "comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_GROUP = 8, TAG_CHUNK = 90, TAG_PING = 91, N_PINGS = 21 };
+
+static const char *const clock_names[N_CLOCKS] = {"wall", "cpu", "flops"};
+
+static void check(const struct comm *c, int rc, const char *call)
+{
+    if (rc == MPI_SUCCESS)
+        return;
+    char text[MPI_MAX_ERROR_STRING + 64], reason[MPI_MAX_ERROR_STRING];
+    int len = 0;
+    if (MPI_Error_string(rc, reason, &len) != MPI_SUCCESS)
+        len = 0;
+    snprintf(text, sizeof text, "%s failed: %.*s", call, len, reason);
+    comm_fail(c, ERR_CHILD, text);
+}
+
+void comm_fail(const struct comm *c, enum err code, const char *text)
+{
+    fprintf(stderr, "moe-train: rank %d: %s\n", c->rank, text);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, err_exit_code(code));
+    abort();
+}
+
+void comm_init(struct comm *c, int *argc, char ***argv)
+{
+    *c = (struct comm){.pp = 1, .dp = 1, .world = 1};
+    if (MPI_Init(argc, argv) != MPI_SUCCESS) {
+        fprintf(stderr, "moe-train: MPI_Init failed\n");
+        exit(EXIT_ENVIRONMENT);
+    }
+    check(c, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+          "MPI_Comm_set_errhandler");
+    check(c, MPI_Comm_rank(MPI_COMM_WORLD, &c->rank), "MPI_Comm_rank");
+    check(c, MPI_Comm_size(MPI_COMM_WORLD, &c->world), "MPI_Comm_size");
+    c->pipe = c->data = MPI_COMM_NULL;
+}
+
+void comm_split(struct comm *c, int pp)
+{
+    c->pp = pp;
+    c->dp = c->world / pp;
+    c->stage = c->rank / c->dp;
+    c->dp_rank = c->rank % c->dp;
+    check(c, MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->stage, &c->pipe),
+          "MPI_Comm_split");
+    check(c, MPI_Comm_split(MPI_COMM_WORLD, c->stage, c->dp_rank, &c->data),
+          "MPI_Comm_split");
+}
+
+void comm_end(struct comm *c)
+{
+    if (c->pipe != MPI_COMM_NULL)
+        check(c, MPI_Comm_free(&c->pipe), "MPI_Comm_free");
+    if (c->data != MPI_COMM_NULL)
+        check(c, MPI_Comm_free(&c->data), "MPI_Comm_free");
+    check(c, MPI_Finalize(), "MPI_Finalize");
+}
+
+bool comm_is_simulated(void)
+{
+#ifdef MOE_SMPI
+    return true;
+#else
+    return false;
+#endif
+}
+
+const char *comm_clock_name(enum comm_clock clock)
+{
+    return clock_names[clock];
+}
+
+enum err comm_clock_from_name(const char *name, enum comm_clock *out,
+                              struct err_msg *msg)
+{
+    const bool simulated = comm_is_simulated();
+    if (!name) {
+        *out = simulated ? CLOCK_CPU : CLOCK_WALL;
+        return ERR_OK;
+    }
+    int clock = 0;
+    while (clock < N_CLOCKS && strcmp(name, clock_names[clock]) != 0)
+        clock++;
+    if (clock == N_CLOCKS)
+        return err_set(msg, ERR_PARSE,
+                       "--clock: got '%s', want wall, cpu or "
+                       "flops",
+                       name);
+    if ((clock != CLOCK_WALL) != simulated)
+        return err_set(msg, ERR_RANGE, "--clock %s: not to be had here, %s",
+                       name,
+                       simulated ? "want cpu or flops under smpirun"
+                                 : "want wall (cpu and flops need smpirun)");
+    *out = (enum comm_clock)clock;
+    return ERR_OK;
+}
+
+double comm_now(const struct comm *c)
+{
+    (void)c;
+    return MPI_Wtime();
+}
+
+void comm_work(const struct comm *c, struct ops *o)
+{
+#ifdef MOE_SMPI
+    if (c->clock == CLOCK_FLOPS && o->work > 0)
+        smpi_execute_flops(o->work);
+#else
+    (void)c;
+#endif
+    o->work = 0;
+}
+
+void comm_barrier(const struct comm *c)
+{
+    check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
+{
+    MPI_Request request[MAX_GROUP];
+    for (int i = 0; i < n; i++) {
+        int bytes = (int)m[i].bytes;
+        if (m[i].send)
+            check(c,
+                  MPI_Issend(m[i].data, bytes, MPI_BYTE, m[i].peer, m[i].tag,
+                             c->pipe, &request[i]),
+                  "MPI_Issend");
+        else
+            check(c,
+                  MPI_Irecv(m[i].data, bytes, MPI_BYTE, m[i].peer, m[i].tag,
+                            c->pipe, &request[i]),
+                  "MPI_Irecv");
+    }
+    check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
+}
+
+/* ---- link -----------------------------------------------------------------
+ */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median seconds of one message of `bytes` between stages 0 and 1. */
+static double ping_pong(const struct comm *c, int64_t bytes)
+{
+    double time_s[N_PINGS] = {0};
+    if (c->stage > 1)
+        return 0;
+    struct comm_message m = {.data = c->scratch,
+                             .bytes = bytes,
+                             .peer = 1 - c->stage,
+                             .tag = TAG_PING};
+    for (int i = 0; i < N_PINGS; i++) {
+        double start_s = comm_now(c);
+        m.send = c->stage == 0;
+        comm_exchange(c, &m, 1);
+        m.send = !m.send;
+        comm_exchange(c, &m, 1);
+        time_s[i] = (comm_now(c) - start_s) / 2;
+    }
+    qsort(time_s, N_PINGS, sizeof *time_s, by_value);
+    return time_s[N_PINGS / 2];
+}
+
+void comm_measure_p2p(const struct comm *c, double *latency_s,
+                      double *bytes_per_s)
+{
+    const int64_t small = 64, large = COMM_CHUNK * (int64_t)sizeof(real);
+    *latency_s = *bytes_per_s = 0;
+    if (c->pp == 1)
+        return;
+    comm_barrier(c);
+    double small_s = ping_pong(c, small), large_s = ping_pong(c, large);
+    bool measured = c->rank == 0;
+    small_s = comm_max(c, measured ? small_s : 0);
+    large_s = comm_max(c, measured ? large_s : 0);
+    double per_byte_s = (large_s - small_s) / (double)(large - small);
+    *bytes_per_s = per_byte_s > 0 ? 1 / per_byte_s : 0;
+    *latency_s = small_s - (per_byte_s > 0 ? per_byte_s * (double)small : 0);
+}
+
+/* ---- reductions -----------------------------------------------------------
+ */
+
+static int chunk_of(int64_t n)
+{
+    return n < COMM_CHUNK ? (int)n : COMM_CHUNK;
+}
+
+void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
+{
+    for (int len; c->dp > 1 && n > 0; x += len, n -= len) {
+        len = chunk_of(n);
+        if (c->dp_rank > 0)
+            check(c, MPI_Send(x, len, MPI_FLOAT, 0, TAG_CHUNK, c->data),
+                  "MPI_Send");
+        for (int r = 1; c->dp_rank == 0 && r < c->dp; r++) {
+            check(c,
+                  MPI_Recv(c->scratch, len, MPI_FLOAT, r, TAG_CHUNK, c->data,
+                           MPI_STATUS_IGNORE),
+                  "MPI_Recv");
+            ops_add(o, len, c->scratch, x);
+            comm_work(c, o);
+        }
+        check(c, MPI_Bcast(x, len, MPI_FLOAT, 0, c->data), "MPI_Bcast");
+    }
+}
+
+void comm_send(const struct comm *c, const real *x, int64_t n, int stage)
+{
+    for (int len; n > 0; x += len, n -= len) {
+        len = chunk_of(n);
+        check(c, MPI_Send(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe),
+              "MPI_Send");
+    }
+}
+
+void comm_recv(const struct comm *c, real *x, int64_t n, int stage)
+{
+    for (int len; n > 0; x += len, n -= len) {
+        len = chunk_of(n);
+        check(c,
+              MPI_Recv(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe,
+                       MPI_STATUS_IGNORE),
+              "MPI_Recv");
+    }
+}
+
+void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
+                   int stage)
+{
+    for (int len; n > 0; x += len, n -= len) {
+        len = chunk_of(n);
+        comm_recv(c, c->scratch, len, stage);
+        ops_add(o, len, c->scratch, x);
+        comm_work(c, o);
+    }
+}
+
+void comm_merge(const struct comm *c, double *x, int n)
+{
+    check(c, MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM, c->pipe),
+          "MPI_Allreduce");
+}
+
+double comm_max(const struct comm *c, double x)
+{
+    double max = x;
+    check(c, MPI_Allreduce(&x, &max, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD),
+          "MPI_Allreduce");
+    return max;
+}
+
+void comm_gather(const struct comm *c, const double *x, int n, double *all)
+{
+    check(c,
+          MPI_Gather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, c->world - 1,
+                     MPI_COMM_WORLD),
+          "MPI_Gather");
+}
+
+void comm_sum_doubles(const struct comm *c, double *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double total = 0;
+        for (int r = 0; r < c->dp; r++) {
+            double part = x[i];
+            check(c, MPI_Bcast(&part, 1, MPI_DOUBLE, r, c->data), "MPI_Bcast");
+            total += part;
+        }
+        x[i] = total;
+    }
+}
