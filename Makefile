@@ -2,11 +2,13 @@
 include config.mk
 
 # ---- modules, in dependency order: an include may only point left ----------
-BASE    := err arena text json csv runlog logparse
+BASE    := err arena text json csv runlog logline logfail logstep logblock \
+           logscan logfacts logparse logmeans
 PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
-           lsq cost fit schedule sim memory plan search
+           lsq cost fit schedule sim memory plan overhead \
+           baseline profile search
 TRAIN   := ops tensors data unit comm stage pipeline optim
-HARNESS := manifest machine workload launch supervise stats results figures \
+HARNESS := manifest machine workload launch supervise stats results oplog figures \
            roles tables validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 

@@ -1,8 +1,7 @@
 /*
  * cost: what one unit of each kind costs, seconds forward and backward per
- * micro-batch, fitted from the timers of short profile runs or worked out from
- * FLOPs; and the costs file that carries it. Few numbers, many guards: a fit
- * that cannot tell two kinds apart must say so.
+ * micro-batch; the costs file that carries it; costs in proportion to FLOPs.
+ * fit makes measured ones.
  */
 #ifndef COST_H
 #define COST_H
@@ -11,7 +10,6 @@
 #include "err.h"
 #include "json.h"
 #include "layout.h"
-#include "logparse.h"
 #include "model.h"
 
 #include <stdbool.h>
@@ -45,38 +43,6 @@ struct cost {
     const char *const *fitted_sha256;
     int n_fitted;
 };
-
-/* One profile run as the fit sees it. */
-struct cost_run {
-    const char *layout_text;
-    struct layout layout;
-    const struct runlog *log;
-    const char *log_sha256;
-    double speed; // times of this run are divided by it (1: none): correction
-                  // for a machine that ran slower than in the other runs
-};
-
-/* What a fit tells besides the costs. */
-struct cost_residual {
-    int run, stage;
-    double meas_fwd_s, pred_fwd_s, meas_bwd_s, pred_bwd_s;
-};
-struct cost_fit {
-    struct cost cost;
-    const struct cost_residual *residuals;
-    int n_residuals;
-    int rank, n_unknowns; // of the design matrix
-    double condition;     // of the column-scaled design matrix
-    int degrees_of_freedom;
-    const char *note; // what was absorbed or left joint, or NULL
-};
-
-/* Weighted non-negative least squares on all runs' per-rank forward and
- * backward timers. ERR_MODEL (with the layout to add) when a kind cannot be
- * told apart, ERR_PARSE when a log lacks timers. Owned by the arena. */
-enum err cost_fit(struct arena *a, const struct model *m,
-                  const struct cost_run *runs, int n_runs, struct cost_fit *out,
-                  struct err_msg *msg);
 
 /* Costs in proportion to FLOPs: seconds = flops / flops_per_s. */
 void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);

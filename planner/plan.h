@@ -10,6 +10,7 @@
 #include "err.h"
 #include "json.h"
 #include "layout.h"
+#include "memory.h"
 #include "model.h"
 #include "sim.h"
 
@@ -41,10 +42,9 @@ struct plan_context {
     const struct cost *cost;
     enum p2p_mode mode;
     int n_mb;
-    int value_bytes;  // bytes of a hidden state's element: 2 (bf16), 4
-                      // (moe-train)
-    double hbm_bytes; // per-rank memory limit, 0: none
-    const struct schedule *schedule; // for (model.par.pp, n_mb)
+    const struct memory_rules *rules; // bytes a value: Megatron or moe-train
+    double hbm_bytes;                 // per-rank memory limit, 0: none
+    const struct schedule *schedule;  // for (model.par.pp, n_mb)
 };
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
@@ -53,12 +53,28 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                       const struct layout *l, struct plan *out,
                       struct err_msg *msg);
 
+/* Stages whose forward plus backward time is within 2% of the slowest. */
+int plan_near_bottleneck(const struct plan_context *ctx,
+                         const struct layout *l);
+
+/* The pipeline's makespan (without the overhead) with its timeline. */
+enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
+                       const struct layout *l, bool want_events,
+                       struct sim_result *out, struct err_msg *msg);
+
 /* Step time of one layout whose operations take the given times
  * [stage * n_mb + mb], with the context's transfers and overhead: replay. */
 enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct layout *l, const double *op_fwd_s,
                      const double *op_bwd_s, double *step_s,
                      struct err_msg *msg);
+
+/* A reusable predictor: step times of many layouts without allocation. */
+struct plan_engine;
+struct plan_engine *plan_engine_new(struct arena *a,
+                                    const struct plan_context *ctx);
+enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
+                          double *step_s);
 
 cJSON *plan_to_json(const struct plan *p);
 

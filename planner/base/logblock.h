@@ -1,0 +1,64 @@
+/*
+ * logblock: one block of timers while it is read: `times across ranks (ms):`
+ * with its rows, the (min, max) and max blocks, and the old single line. At
+ * most 128 timers and 2^18 rows; more are left out.
+ */
+#ifndef LOGBLOCK_H
+#define LOGBLOCK_H
+
+#include "logline.h"
+#include "logstep.h"
+
+enum log_block_form { BLOCK_NONE, BLOCK_ALL, BLOCK_MINMAX, BLOCK_MAX };
+
+enum { BLOCK_MAX_TIMERS = 128, BLOCK_MAX_ROWS = 1 << 18, BLOCK_NAME = 64 };
+
+struct log_block_timer {
+    char name[BLOCK_NAME];
+    size_t first_row, n_rows;
+    double min_ms, max_ms;
+};
+
+struct log_block {
+    enum log_block_form form; // BLOCK_NONE: no block is open
+    uint64_t stream;          // of the writer
+    bool followed;            // another line came after the last row
+    bool has_timer;           // rows belong to timers[n_timers - 1]
+    struct log_block_timer timers[BLOCK_MAX_TIMERS];
+    size_t n_timers;
+    struct log_row *rows; // heap
+    size_t n_rows, cap_rows;
+    size_t n_lines; // rows of any form
+    char head[64];  // bytes that rows start with, of length n_head
+    size_t n_head;
+    bool has_head;
+    bool out_of_memory;
+};
+
+void logblock_clear(struct log_block *b);
+
+/* Form of the header in `body`, BLOCK_NONE when there is none. */
+enum log_block_form logblock_header(struct log_text body);
+
+/* Opens an empty block; rows are kept for reuse. */
+void logblock_open(struct log_block *b, enum log_block_form form,
+                   uint64_t stream);
+
+/* Takes a name or a row of the open block; false when the line is neither. */
+bool logblock_take(struct log_block *b, struct log_text line,
+                   struct log_text body, const struct log_prefix *prefix);
+
+/* Takes "time (ms) | name: 1.2 | ..." into an opened block. */
+void logblock_take_single_line(struct log_block *b, struct log_text body);
+
+/* Takes whole lines of rows of ranks from [p, end) as long as they follow one
+ * another, the bulk of a log, and returns where it stopped. The bytes from
+ * `end` on must be zero for at least LOGBLOCK_SLACK bytes. */
+enum { LOGBLOCK_SLACK = 80 };
+const char *logblock_take_rows(struct log_block *b, const char *p,
+                               const char *end);
+
+/* True when it holds the timers of a training step. */
+bool logblock_is_of_step(const struct log_block *b);
+
+#endif
