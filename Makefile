@@ -3,7 +3,7 @@ include config.mk
 
 # ---- modules, in dependency order: an include may only point left ----------
 BASE    := err arena text json csv runlog logline logfail logstep logblock \
-           logscan logfacts logparse logmeans
+           logscan logfacts logmeans logparse
 PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
            lsq cost fit schedule sim memory plan overhead \
            baseline profile search
