@@ -1,6 +1,16 @@
 #include "runlog.h"
 
+#include <math.h>
 #include <time.h>
+
+static void print_losses(FILE *out, const struct runlog_iteration *it)
+{
+    if (!isnan(it->lm_loss))
+        fprintf(out, " " RUNLOG_F_LOSS ": %.8E |", it->lm_loss);
+    for (int k = 0; k < it->n_mtp; k++)
+        if (!isnan(it->mtp_loss[k]))
+            fprintf(out, " mtp_%d loss: %.8E |", k + 1, it->mtp_loss[k]);
+}
 
 void runlog_print_iteration(FILE *out, const struct runlog_iteration *it)
 {
@@ -14,15 +24,13 @@ void runlog_print_iteration(FILE *out, const struct runlog_iteration *it)
             (long long)it->consumed_samples);
     fprintf(out, " " RUNLOG_F_STEP ": %.6f | learning rate: %.6E |",
             it->step_ms, it->learning_rate);
-    fprintf(out, " global batch size: %5lld | " RUNLOG_F_LOSS ": %.8E |",
-            (long long)it->global_batch, it->lm_loss);
-    for (int k = 0; k < it->n_mtp; k++)
-        fprintf(out, " mtp_%d loss: %.8E |", k + 1, it->mtp_loss[k]);
+    fprintf(out, " global batch size: %5lld |", (long long)it->global_batch);
+    print_losses(out, it);
     fprintf(out, " loss scale: 1.0 | grad norm: %.6f |", it->grad_norm);
     if (it->reference_ms >= 0)
         fprintf(out, " " RUNLOG_F_REFERENCE ": %.6f |", it->reference_ms);
-    fprintf(out, " " RUNLOG_F_SKIPPED ": %3d | " RUNLOG_F_NAN ": %3d |\n", 0,
-            0);
+    fprintf(out, " " RUNLOG_F_SKIPPED ": %3lld | " RUNLOG_F_NAN ": %3lld |\n",
+            (long long)it->n_skipped, (long long)it->n_nan);
 }
 
 void runlog_print_times_header(FILE *out)
@@ -86,4 +94,14 @@ void runlog_print_p2p(FILE *out, double latency_s, double bytes_per_s)
     fprintf(out,
             RUNLOG_BANNER ": p2p latency (us): %.9f | bandwidth (MB/s): %.9f\n",
             latency_s * 1e6, bytes_per_s / 1e6);
+}
+
+void runlog_print_memory_kinds(FILE *out, int rank,
+                               const int64_t bytes[RUNLOG_N_MEMORY_KINDS])
+{
+    fprintf(out,
+            RUNLOG_BANNER ": rank %d bytes | weights: %lld | gradients: %lld "
+                          "| optimizer: %lld | activations: %lld\n",
+            rank, (long long)bytes[0], (long long)bytes[1], (long long)bytes[2],
+            (long long)bytes[3]);
 }

@@ -39,11 +39,12 @@ struct runlog_iteration {
     double step_ms;
     double learning_rate;
     int64_t global_batch;
-    double lm_loss;
+    double lm_loss; // NaN: the field is left out, as Megatron does
     int n_mtp;
     double mtp_loss[RUNLOG_MAX_MTP];
     double grad_norm;
-    double reference_ms; // negative: not measured, field left out
+    double reference_ms;      // negative: not measured, field left out
+    int64_t n_skipped, n_nan; // 1 when this one was
 };
 
 /* Each prints one line (the block header and its rows one line each). */
@@ -66,5 +67,11 @@ void runlog_print_arguments_end(FILE *out);
 void runlog_print_banner(FILE *out, const char *clock, int n_ranks,
                          const char *blas_kernel);
 void runlog_print_p2p(FILE *out, double latency_s, double bytes_per_s);
+
+/* "moe-train: rank <r> bytes | weights: <n> | gradients: <n> | optimizer: <n>
+ * | activations: <n>": what the memory line adds up. */
+enum { RUNLOG_N_MEMORY_KINDS = 4 };
+void runlog_print_memory_kinds(FILE *out, int rank,
+                               const int64_t bytes[RUNLOG_N_MEMORY_KINDS]);
 
 #endif

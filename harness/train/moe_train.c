@@ -1,0 +1,194 @@
+/*
+ * moe-train: trains a small MoE transformer with MTP over MPI, one rank a
+ * pipeline stage, and prints Megatron's log.
+ *
+ * How it works: flags to a model, a layout and a schedule; each rank makes its
+ * stage; a step is barrier, the schedule, barrier, the optimizer, barrier. All
+ * ranks read the same flags, so bad ones are found by all, told by the first.
+ */
+#include "blas.h"
+#include "burst.h"
+#include "comm.h"
+#include "optim.h"
+#include "pipeline.h"
+#include "runlog.h"
+#include "stage.h"
+#include "train_args.h"
+#include "train_log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct trainer {
+    struct arena arena;
+    struct comm comm;
+    struct train_args args;
+    struct schedule schedule;
+    struct stage *stage;
+    struct pipeline pipeline;
+    struct optim optim;
+    struct burst burst;
+    struct train_log log;
+};
+
+static bool is_last(const struct trainer *t)
+{
+    return t->comm.rank == t->comm.world - 1;
+}
+
+static enum err make_optim(struct trainer *t, struct err_msg *msg)
+{
+    const struct train_args *args = &t->args;
+    struct adamw adamw = {.lr = train_args_real(args, "lr"),
+                          .beta1 = train_args_real(args, "adam-beta1"),
+                          .beta2 = train_args_real(args, "adam-beta2"),
+                          .eps = train_args_real(args, "adam-eps"),
+                          .decay = train_args_real(args, "weight-decay")};
+    if (optim_new(&t->arena, t->stage, &adamw,
+                  train_args_real(args, "clip-grad"), &t->optim) != ERR_OK)
+        return err_set(msg, ERR_NOMEM, "optimizer: out of memory");
+    return ERR_OK;
+}
+
+static enum err make_log(struct trainer *t, struct err_msg *msg)
+{
+    t->log = (struct train_log){
+        .comm = &t->comm,
+        .stage = t->stage,
+        .pipeline = &t->pipeline,
+        .out = is_last(t) ? stdout : NULL,
+        .timers = train_args_int(&t->args, "timing-log-level") > 0,
+        .n_iterations = train_args_int(&t->args, "train-iters"),
+        .global_batch = t->args.model.batch.global_batch,
+        .learning_rate = t->optim.adamw.lr};
+    return train_log_new(&t->arena, &t->log,
+                         train_args_text(&t->args, "record-ops"), msg);
+}
+
+static enum err make_stage(struct trainer *t, struct err_msg *msg)
+{
+    const struct model *m = &t->args.model;
+    enum err e = schedule_1f1b(&t->arena, m->par.pp,
+                               (int)m->batch.n_microbatches, &t->schedule, msg);
+    if (e != ERR_OK)
+        return e;
+    struct stage_options opt = {
+        .model = m,
+        .layout = &t->args.layout,
+        .stage = t->comm.stage,
+        .n_slots = schedule_max_in_flight(&t->schedule, t->comm.stage),
+        .mtp_factor = train_args_real(&t->args, "mtp-loss-scaling-factor"),
+        .seed = (uint64_t)train_args_int(&t->args, "seed")};
+    return stage_new(&t->arena, &opt, &t->stage, msg);
+}
+
+static enum err make_all(struct trainer *t, struct err_msg *msg)
+{
+    enum err e = make_stage(t, msg);
+    if (e != ERR_OK)
+        return e;
+    t->comm.scratch = t->stage->chunk;
+    e = pipeline_new(&t->arena, &t->comm, t->stage, &t->schedule, &t->pipeline);
+    if (e != ERR_OK)
+        return err_set(msg, e, "pipeline: out of memory");
+    e = make_optim(t, msg);
+    if (e == ERR_OK)
+        e = burst_new(&t->arena, &t->comm,
+                      (int)train_args_int(&t->args, "reference-burst"),
+                      &t->burst, msg);
+    if (e == ERR_OK)
+        e = make_log(t, msg);
+    return e;
+}
+
+static void print_head(struct trainer *t)
+{
+    double latency_s, bytes_per_s;
+    comm_measure_p2p(&t->comm, &latency_s, &bytes_per_s);
+    if (!is_last(t))
+        return;
+    const char *better = blas_better_kernel();
+    runlog_print_banner(stdout, comm_clock_name(t->comm.clock), t->comm.world,
+                        blas_kernel());
+    if (better)
+        printf(RUNLOG_BANNER ": warning: blas kernel %s is older than this "
+                             "CPU, set OPENBLAS_CORETYPE=%s\n",
+               blas_kernel(), better);
+    if (t->comm.pp > 1)
+        runlog_print_p2p(stdout, latency_s, bytes_per_s);
+    if (train_args_dump(&t->arena, &t->args, stdout) != ERR_OK)
+        comm_fail(&t->comm, ERR_NOMEM, "arguments: out of memory");
+    fflush(stdout);
+}
+
+static void run_step(struct trainer *t, int64_t iteration)
+{
+    const struct comm *c = &t->comm;
+    struct train_step step = {.iteration = iteration};
+    int64_t sample = (iteration - 1) * t->args.model.batch.global_batch;
+    step.reference_ms = burst_run_ms(&t->burst, c);
+    stage_reset_losses(t->stage);
+    comm_barrier(c);
+    double start_s = comm_now(c);
+    pipeline_run(&t->pipeline, start_s, sample);
+    step.forward_backward_s = comm_now(c) - start_s;
+    comm_barrier(c);
+    optim_step(&t->optim, c, t->stage, &step.optim);
+    comm_barrier(c);
+    step.step_s = comm_max(c, comm_now(c) - start_s);
+    train_log_step(&t->log, &step);
+}
+
+static enum err train(struct trainer *t, struct err_msg *msg)
+{
+    comm_split(&t->comm, t->args.model.par.pp);
+    enum err e = make_all(t, msg);
+    /* one rank alone may lack memory: the others must not wait for it */
+    if (e != ERR_OK && err_exit_code(e) == EXIT_ENVIRONMENT)
+        comm_fail(&t->comm, e, msg->text);
+    if (e != ERR_OK)
+        return e;
+    print_head(t);
+    for (int64_t i = 1; i <= t->log.n_iterations; i++)
+        run_step(t, i);
+    return train_log_close(&t->log, msg);
+}
+
+static enum err start(struct trainer *t, int argc, char **argv,
+                      struct err_msg *msg)
+{
+    enum err e =
+        train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
+    if (e != ERR_OK)
+        return e;
+    if (t->args.help) {
+        if (t->comm.rank == 0)
+            train_args_print_help(stdout);
+        return ERR_OK;
+    }
+    e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
+                             msg);
+    return e == ERR_OK ? train(t, msg) : e;
+}
+
+int main(int argc, char **argv)
+{
+    struct trainer t = {.stage = NULL};
+    struct err_msg msg = {""};
+    if (argc < 2) {
+        train_args_print_usage(stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (!comm_is_simulated())
+        blas_choose(argv);
+    arena_init(&t.arena);
+    comm_init(&t.comm, &argc, &argv);
+    enum err e = start(&t, argc, argv, &msg);
+    if (e != ERR_OK && t.comm.rank == 0)
+        fprintf(stderr, "moe-train: %s\n", msg.text);
+    burst_free(&t.burst);
+    stage_free(t.stage);
+    comm_end(&t.comm);
+    arena_clear(&t.arena);
+    return err_exit_code(e);
+}
