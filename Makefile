@@ -7,9 +7,10 @@ BASE    := err arena text json csv runlog logline logfail logstep logblock \
 PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
            lsq cost fit schedule sim memory plan overhead \
            baseline profile search
-TRAIN   := ops tensors data unit comm stage pipeline optim
+TRAIN   := ops tensors attention experts layer data unit blas comm stage \
+           pipeline optim burst train_args train_log
 HARNESS := manifest machine workload launch supervise stats results oplog figures \
-           roles tables validate contribute report
+           execute roles tables experiment validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
 # ---- flags -------------------------------------------------------------------
@@ -24,7 +25,8 @@ CFLAGS   := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
 LIBS     := -lcjson -lcsv -lyaml -llapacke -lmd -lm
 BLAS     := -lopenblas
-LDFLAGS  := $(if $(filter asan,$(MODE)),-fsanitize=address,undefined)
+comma    := ,
+LDFLAGS  := $(if $(filter asan,$(MODE)),-fsanitize=address$(comma)undefined)
 Q        := $(if $(V),,@)
 
 # ---- sources -----------------------------------------------------------------
@@ -90,7 +92,7 @@ $(B)/%.o: %.c
 
 # ---- tests: each binary links its module and those before it ----------------
 upto = $(if $(2),$(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto,$(1),$(wordlist 2,99,$(2)))))
-NO_MPI_ORDER := $(filter-out comm stage pipeline optim,$(ORDER))
+NO_MPI_ORDER := $(filter-out comm stage pipeline optim burst train_log,$(ORDER))
 module_src = $(wildcard $(foreach m,$(call upto,$(1),$(NO_MPI_ORDER)),planner/base/$(m).c planner/$(m).c harness/train/$(m).c harness/$(m).c))
 TEST_SRC := $(wildcard tests/test_*.c)
 TESTS    := $(TEST_SRC:tests/%.c=$(B)/tests/%)
