@@ -25,8 +25,9 @@ CFLAGS   := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
 LIBS     := -lcjson -lcsv -lyaml -llapacke -lmd -lm
 BLAS     := -lopenblas
-# kernels are plain loops: -O2 of gcc 12 vectorises few of them
-TRAIN_OPT := $(if $(filter release,$(MODE)),-O3)
+# kernels are plain loops: -O2 of gcc 12 vectorises few of them, and neither
+# branches nor roots without these two (they change no result)
+TRAIN_OPT := $(if $(filter release,$(MODE)),-O3 -fno-trapping-math -fno-math-errno)
 comma    := ,
 LDFLAGS  := $(if $(filter asan,$(MODE)),-fsanitize=address$(comma)undefined)
 Q        := $(if $(V),,@)

@@ -1,0 +1,341 @@
+#include "execute.h"
+
+#include "figures.h"
+#include "runlog.h"
+#include "supervise.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 256 };
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- progress --------------------------------------------------------------
+ */
+
+void progress_init(struct progress *p, const char *name, int n_runs,
+                   int n_iterations, bool quiet)
+{
+    *p = (struct progress){.name = name,
+                           .n_runs = n_runs,
+                           .n_iterations = n_iterations,
+                           .start_s = now_s(),
+                           .quiet = quiet,
+                           .terminal = isatty(STDERR_FILENO) != 0};
+}
+
+void progress_say(struct progress *p, const char *text)
+{
+    if (p->quiet)
+        return;
+    fprintf(stderr, "%s[%d/%d] %s %s\n", p->terminal ? "\r\033[K" : "", p->run,
+            p->n_runs, p->name, text);
+}
+
+/* Remaining time if iterations go on as fast as those so far. */
+static double eta_s(const struct progress *p, int iteration, double now)
+{
+    int done = p->n_done + iteration;
+    int left = (p->n_runs - p->run + 1) * p->n_iterations - iteration;
+    return done > 0 ? (now - p->start_s) / done * left : (double)NAN;
+}
+
+/* Lines that are not rewritten would fill a log: one in ten seconds there. */
+static void show_step(struct progress *p, int iteration, double step_ms)
+{
+    double now = now_s(), eta = eta_s(p, iteration, now);
+    if (p->quiet || now - p->last_s < (p->terminal ? 1 : 10))
+        return;
+    p->last_s = now;
+    fprintf(stderr, "%s[%d/%d] %s: step %d/%d, %.0f ms/step, eta %02d:%02d%s",
+            p->terminal ? "\r\033[K" : "", p->run, p->n_runs, p->name,
+            iteration, p->n_iterations, step_ms, (int)fmin(eta, 359999) / 60,
+            (int)fmin(eta, 359999) % 60, p->terminal ? "" : "\n");
+    fflush(stderr);
+}
+
+static void on_line(void *data, const char *line)
+{
+    const char *it = strstr(line, " iteration ");
+    const char *step = strstr(line, RUNLOG_F_STEP ":");
+    if (!it || !step)
+        return;
+    long iteration = strtol(it + strlen(" iteration "), NULL, 10);
+    double ms = strtod(step + strlen(RUNLOG_F_STEP ":"), NULL);
+    if (iteration > 0 && iteration < 1000000000)
+        show_step(data, (int)iteration, ms);
+}
+
+/* ---- judgement -------------------------------------------------------------
+ */
+
+static void judge(struct run_record *run, enum run_status s, const char *reason)
+{
+    run->status = s;
+    run->reason = reason ? reason : "out of memory";
+}
+
+static int64_t last_iteration(const struct runlog *log)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        if (log->iterations[i].iteration > last)
+            last = log->iterations[i].iteration;
+    return last;
+}
+
+static int count_used(const struct runlog *log, int warmup)
+{
+    int n = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        n += figures_is_used(&log->iterations[i], warmup);
+    return n;
+}
+
+/* What the log says of a failure; false when it tells of none. */
+static bool judge_failure(struct arena *a, struct run_record *run)
+{
+    const char *name = log_failure_name(run->log.failure);
+    const char *where =
+        run->log.failure_rank >= 0
+            ? arena_printf(a, " on rank %d", run->log.failure_rank)
+            : "";
+    const char *reason = arena_printf(a, "the log tells of '%s'%s",
+                                      name ? name : "", where ? where : "");
+    switch (run->log.failure) {
+    case LOG_OK:
+    case LOG_TRUNCATED: // seen better by counting iterations
+        return false;
+    case LOG_OOM:
+        judge(run, RUN_OOM, reason);
+        return true;
+    case LOG_NAN:
+        judge(run, RUN_NAN, reason);
+        return true;
+    case LOG_HANG:
+    case LOG_ASSERT:
+    case LOG_KILLED:
+    default:
+        judge(run, RUN_FAILED, reason);
+        return true;
+    }
+}
+
+/* The log is the judge: a deadlock under SMPI exits with 0. */
+void execute_judge(struct arena *a, const struct run_ending *end,
+                   struct run_record *run)
+{
+    int64_t last = last_iteration(&run->log);
+    run->exit_code = end->exit_code;
+    if (end->timed_out)
+        judge(run, RUN_TIMEOUT,
+              arena_printf(a,
+                           "killed after limits.run_s = %g s at iteration "
+                           "%lld of %d",
+                           end->limit_s, (long long)last,
+                           end->wanted_iterations));
+    else if (judge_failure(a, run))
+        return;
+    else if (end->exit_code != 0)
+        judge(run, RUN_FAILED,
+              end->exit_code < 0
+                  ? "killed by a signal"
+                  : arena_printf(a, "exit status %lld at iteration %lld of %d",
+                                 (long long)end->exit_code, (long long)last,
+                                 end->wanted_iterations));
+    else if (last < end->wanted_iterations)
+        judge(run, RUN_FAILED,
+              arena_printf(a, "the log ends at iteration %lld of %d",
+                           (long long)last, end->wanted_iterations));
+    else if (count_used(&run->log, end->warmup) == 0)
+        judge(run, RUN_INVALID, "no usable iteration after the warm-up");
+    else
+        judge(run, RUN_VALID, "");
+}
+
+/* ---- one run ---------------------------------------------------------------
+ */
+
+static cJSON *words_json(const struct words *w)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < w->n && list; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(w->word[i]));
+    return list;
+}
+
+static cJSON *environment_json(char *const *env)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (; *env && list; env++)
+        if (launch_env_is_recorded(*env))
+            cJSON_AddItemToArray(list, cJSON_CreateString(*env));
+    return list;
+}
+
+static enum err put_inputs(struct arena *a, const struct execute_request *req,
+                           const struct run_record *run, const struct launch *l,
+                           char *const *env, struct err_msg *msg)
+{
+    enum err e = results_put(a, run, "manifest.json", req->manifest->text, msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "argv.json", words_json(&l->argv), msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "env.json", environment_json(env), msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "machine.json",
+                             machine_to_json(req->machine), msg);
+    return e;
+}
+
+static const char *hardware_name(struct arena *a,
+                                 const struct execute_request *req)
+{
+    const struct manifest_hardware *h = &req->manifest->hardware;
+    if (!h->gpu)
+        return arena_printf(a, "%dx %s", req->machine->n_cores,
+                            req->machine->cpu_model);
+    return arena_printf(a, "%lldx %s", (long long)(h->count ? h->count : 1),
+                        h->gpu);
+}
+
+static struct run_record new_record(struct arena *a,
+                                    const struct execute_request *req)
+{
+    return (struct run_record){.experiment = req->manifest->name,
+                               .round = req->round,
+                               .role = req->role,
+                               .layout = req->layout,
+                               .hardware = hardware_name(a, req),
+                               .commit = req->machine->commit,
+                               .key = req->key,
+                               .cost_usd = NAN,
+                               .reason = ""};
+}
+
+static enum err interrupted(const struct supervise_result *r,
+                            struct err_msg *msg)
+{
+    return err_set(msg, ERR_CHILD,
+                   "interrupted by signal %d; finished runs are kept, the same "
+                   "command continues",
+                   r->code);
+}
+
+static void say_end(struct progress *p, const struct run_record *run)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%s: %s%s%s (%.1f s)", run->run_id,
+             run_status_name(run->status), *run->reason ? ", " : "",
+             run->reason, run->wall_s);
+    progress_say(p, text);
+    p->n_done += p->n_iterations;
+}
+
+static enum err read_ending(struct arena *a, const struct execute_request *req,
+                            const struct supervise_result *r,
+                            struct run_record *run, struct err_msg *msg)
+{
+    const struct manifest *mf = req->manifest;
+    const struct run_ending end = {
+        .timed_out = r->end == SUPERVISE_TIMEOUT,
+        .limit_s = mf->run_limit_s,
+        .exit_code = r->end == SUPERVISE_EXITED ? r->code : -1,
+        .wanted_iterations = mf->warmup + mf->count,
+        .warmup = mf->warmup};
+    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    struct err_msg ignored; // an empty log is judged below
+    if (!log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    if (logparse_read(a, log, &run->log, &ignored) != ERR_OK)
+        run->log = (struct runlog){.failure_rank = -1};
+    execute_judge(a, &end, run);
+    run->wall_s = r->wall_s;
+    if (mf->hardware.price_usd_per_hour > 0)
+        run->cost_usd = r->wall_s / 3600 * mf->hardware.price_usd_per_hour;
+    return ERR_OK;
+}
+
+static enum err build(struct arena *a, const struct execute_request *req,
+                      struct run_record *run, struct launch *l,
+                      struct err_msg *msg)
+{
+    struct launch_request lr = {.manifest = req->manifest,
+                                .workload = req->workload,
+                                .machine = req->machine,
+                                .layout = req->layout,
+                                .profile = req->round == 0,
+                                .ops_path =
+                                    arena_printf(a, "%s/ops.csv", run->folder)};
+    enum err e = launch_build(a, &lr, l, msg);
+    if (e == ERR_OK)
+        e = launch_check(a, l, msg);
+    if (e != ERR_OK)
+        return e;
+    run->launcher = l->launcher;
+    run->clock = l->clock;
+    run->source = l->source;
+    run->n_ranks = l->n_ranks;
+    run->timers = l->timers;
+    return ERR_OK;
+}
+
+static enum err start(struct arena *a, const struct execute_request *req,
+                      struct progress *p, struct run_record *run,
+                      struct err_msg *msg)
+{
+    struct launch l;
+    struct supervise_result r;
+    enum err e = build(a, req, run, &l, msg);
+    if (e != ERR_OK)
+        return e;
+    char **argv = launch_argv(a, &l.argv);
+    char **env = launch_environment(a, &l.env);
+    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    if (!argv || !env || !log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    const struct supervise_job job = {.argv = argv,
+                                      .envp = env,
+                                      .log_path = log,
+                                      .limit_s = req->manifest->run_limit_s,
+                                      .on_line = on_line,
+                                      .data = p};
+    e = put_inputs(a, req, run, &l, env, msg);
+    if (e == ERR_OK)
+        e = supervise_run(&job, &r, msg);
+    if (e == ERR_OK && r.end == SUPERVISE_INTERRUPTED)
+        e = interrupted(&r, msg);
+    if (e == ERR_OK)
+        e = read_ending(a, req, &r, run, msg);
+    return e;
+}
+
+enum err execute_run(struct arena *a, const struct execute_request *req,
+                     struct progress *p, struct run_record *out,
+                     struct err_msg *msg)
+{
+    struct run_record run = new_record(a, req);
+    enum err e = results_begin(a, req->results, &run, msg);
+    if (e == ERR_OK)
+        e = start(a, req, p, &run, msg);
+    if (e == ERR_OK)
+        e = results_finish(a, req->results, &run, msg);
+    if (e != ERR_OK) {
+        if (run.folder)
+            results_discard(&run);
+        return e;
+    }
+    say_end(p, &run);
+    *out = run;
+    return ERR_OK;
+}

@@ -1,0 +1,522 @@
+/*
+ * How it works: experiment_open() gathers the facts; `key` hashes all that
+ * decides a measurement, and only runs of that key are seen. experiment_run()
+ * goes profile -> fit -> resolve -> rounds, rebuilding the CSV files after
+ * each run. Predictions are made for the machine's speed in the profile runs;
+ * for the tables the fit is repeated at the experiment's median speed, to
+ * which measurements are corrected too.
+ */
+#include "experiment.h"
+
+#include "fit.h"
+#include "overhead.h"
+#include "profile.h"
+#include "search.h"
+#include "stats.h"
+#include "supervise.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TOP_IN_PLAN = 10 };
+
+#define GIB 1073741824.0
+
+static enum err no_memory(const struct experiment *e, struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "%s: out of memory", e->manifest.path);
+}
+
+/* ---- opening ---------------------------------------------------------------
+ */
+
+static const char *file_hash(struct arena *a, const char *path)
+{
+    char hex[TEXT_SHA256_HEX];
+    struct err_msg ignored;
+    if (!path || text_sha256_file(path, hex, &ignored) != ERR_OK)
+        return "none";
+    return arena_strdup(a, hex);
+}
+
+static enum err make_key(struct experiment *e, struct err_msg *msg)
+{
+    const char *binary = file_hash(e->a, e->launch.binary);
+    const char *platform = file_hash(e->a, e->launch.platform);
+    const char *all = arena_printf(e->a, "%s %s %s %s %s", e->manifest.sha256,
+                                   e->workload.sha256, binary ? binary : "",
+                                   platform ? platform : "", e->machine.sha256);
+    if (!all || !binary || !platform)
+        return no_memory(e, msg);
+    text_sha256(all, strlen(all), e->key);
+    return ERR_OK;
+}
+
+static enum err make_context(struct experiment *e, struct err_msg *msg)
+{
+    const struct model *m = &e->workload.model;
+    e->ctx =
+        (struct plan_context){.model = m,
+                              .mode = P2P_BLOCKING,
+                              .n_mb = (int)m->batch.n_microbatches,
+                              .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
+                              .schedule = &e->schedule};
+    return schedule_1f1b(e->a, m->par.pp, e->ctx.n_mb, &e->schedule, msg);
+}
+
+/* MTP and loss can be told apart only when a profile run parts them. */
+static bool wants_standalone(const struct manifest *mf)
+{
+    return manifest_has_role(mf, ROLE_STANDALONE_MTP);
+}
+
+static enum err choose_profile(struct experiment *e, struct err_msg *msg)
+{
+    const struct manifest *mf = &e->manifest;
+    const struct model *m = &e->workload.model;
+    int n = mf->profile_runs;
+    struct layout *l = arena_alloc(e->a, (size_t)n, sizeof *l);
+    enum err err = ERR_OK;
+    if (!l)
+        return no_memory(e, msg);
+    if (mf->costs_from)
+        return ERR_OK;
+    if (mf->profile_layouts.n == 0)
+        err = profile_layouts(e->a, m, m->par.pp, n, wants_standalone(mf), l,
+                              msg);
+    for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
+        err = layout_read(e->a, mf->profile_layouts.word[i], m, m->par.pp,
+                          &l[i], msg);
+    if (err != ERR_OK)
+        return err_prefix(msg, err, "%s: profile", mf->path);
+    e->profile = l;
+    e->n_profile = n;
+    return ERR_OK;
+}
+
+/* Also after each run: what is known of the runs' speed. */
+static void update_reference(struct experiment *e)
+{
+    struct run_list profile = e->runs;
+    profile.n = 0;
+    while (profile.n < e->runs.n && e->runs.run[profile.n].round == 0)
+        profile.n++;
+    e->reference_ms = figures_reference(e->a, &e->runs, e->manifest.warmup);
+    e->profile_reference_ms =
+        figures_reference(e->a, &profile, e->manifest.warmup);
+}
+
+static enum err load_runs(struct experiment *e, struct err_msg *msg)
+{
+    enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
+    if (err == ERR_OK)
+        update_reference(e);
+    return err;
+}
+
+enum err experiment_open(struct arena *a, const struct experiment_options *opt,
+                         struct experiment *out, struct err_msg *msg)
+{
+    struct experiment *e = out;
+    *e = (struct experiment){.a = a};
+    enum err err = manifest_read(a, opt->manifest, &e->manifest, msg);
+    if (err == ERR_OK)
+        err = workload_read(a, &e->manifest, &e->workload, msg);
+    if (err == ERR_OK)
+        err = machine_read(a, &e->machine, msg);
+    if (err == ERR_OK)
+        err = make_context(e, msg);
+    if (err != ERR_OK)
+        return err;
+    const struct launch_request lr = {.manifest = &e->manifest,
+                                      .workload = &e->workload,
+                                      .machine = &e->machine};
+    e->dir =
+        opt->out ? opt->out : arena_printf(a, "results/%s", e->manifest.name);
+    err = e->dir ? launch_build(a, &lr, &e->launch, msg) : no_memory(e, msg);
+    if (err == ERR_OK)
+        err = make_key(e, msg);
+    if (err == ERR_OK)
+        err = choose_profile(e, msg);
+    if (err == ERR_OK)
+        err = load_runs(e, msg);
+    return err;
+}
+
+/* ---- costs and plan --------------------------------------------------------
+ */
+
+/* results/<other>: beside our results, else among the reference data. */
+static const char *other_costs(struct experiment *e)
+{
+    const char *name = e->manifest.costs_from;
+    const char *tries[] = {
+        arena_printf(e->a, "%s/../%s/costs.json", e->dir, name),
+        arena_printf(e->a, "results/%s/costs.json", name),
+        arena_printf(e->a, "results/reference/%s/costs.json", name)};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)
+        if (tries[i] && access(tries[i], R_OK) == 0)
+            return tries[i];
+    return NULL;
+}
+
+static enum err read_other_costs(struct experiment *e, struct cost *c,
+                                 struct err_msg *msg)
+{
+    const char *path = other_costs(e);
+    if (!path)
+        return err_set(msg, ERR_PARSE,
+                       "%s: costs_from: no costs.json of experiment '%s', run "
+                       "that one first",
+                       e->manifest.path, e->manifest.costs_from);
+    enum err err = cost_read_file(e->a, path, c, msg);
+    if (err == ERR_OK)
+        err = cost_check_model(c, &e->workload.model, path, msg);
+    return err;
+}
+
+/* One profile run for the fit; `reference_ms` is the speed to correct to. */
+static enum err add_fit_run(struct experiment *e, const struct run_record *run,
+                            double reference_ms, struct fit_run *out,
+                            struct err_msg *msg)
+{
+    const struct model *m = &e->workload.model;
+    struct run_figures f;
+    enum err err =
+        figures_run(e->a, run, e->manifest.warmup, reference_ms, &f, msg);
+    double speed = f.reference_ms / reference_ms;
+    *out = (struct fit_run){.layout_text = run->layout,
+                            .log = &run->log,
+                            .log_sha256 = run->log_sha256,
+                            .speed = isfinite(speed) ? speed : 1};
+    if (err == ERR_OK)
+        err = layout_read(e->a, run->layout, m, m->par.pp, &out->layout, msg);
+    return err;
+}
+
+static enum err fit_at(struct experiment *e, double reference_ms,
+                       struct cost *c, struct err_msg *msg)
+{
+    struct fit fit;
+    struct fit_run *runs = arena_alloc(e->a, e->runs.n + 1, sizeof *runs);
+    int n = 0;
+    enum err err = runs ? ERR_OK : no_memory(e, msg);
+    for (size_t i = 0; i < e->runs.n && err == ERR_OK; i++) {
+        const struct run_record *r = &e->runs.run[i];
+        if (r->round == 0 && r->status == RUN_VALID)
+            err = add_fit_run(e, r, reference_ms, &runs[n++], msg);
+    }
+    if (err == ERR_OK && n == 0)
+        err = err_set(msg, ERR_MODEL, "no valid profile run to fit costs from");
+    if (err == ERR_OK)
+        err = fit_costs(e->a, &e->workload.model, runs, n, &fit, msg);
+    if (err != ERR_OK)
+        return err;
+    struct plan_context ctx = e->ctx;
+    *c = fit.cost;
+    c->source = strcmp(e->launch.source, "measured") == 0 ? COST_MEASURED
+                                                          : COST_EMULATED;
+    ctx.cost = c;
+    e->fit_note = fit.note;
+    return overhead_fit(e->a, &ctx, runs, n, c, msg);
+}
+
+enum err experiment_fit(struct experiment *e, struct err_msg *msg)
+{
+    struct cost *c = arena_alloc(e->a, 1, sizeof *c);
+    if (!c)
+        return no_memory(e, msg);
+    enum err err = e->manifest.costs_from
+                       ? read_other_costs(e, c, msg)
+                       : fit_at(e, e->profile_reference_ms, c, msg);
+    if (err == ERR_OK)
+        e->ctx.cost = c;
+    return err;
+}
+
+static cJSON *plans_json(const struct plan *plans, int n)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < n && list; i++)
+        cJSON_AddItemToArray(list, plan_to_json(&plans[i]));
+    return list;
+}
+
+static enum err write_plan(struct experiment *e, struct err_msg *msg)
+{
+    struct search_result r;
+    const struct search_options opt = {
+        .standalone_mtp = wants_standalone(&e->manifest), .top = TOP_IN_PLAN};
+    enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
+    const char *searched =
+        err == ERR_OK ? arena_printf(e->a, "%lld", (long long)r.n_searched)
+                      : NULL;
+    cJSON *o = searched ? cJSON_CreateObject() : NULL;
+    if (err != ERR_OK)
+        return err;
+    cJSON_AddStringToObject(o, "format", "moe-layout/plan/1");
+    cJSON_AddItemToObject(o, "layouts", plans_json(r.plans, r.n_plans));
+    cJSON_AddItemToObject(o, "baselines",
+                          plans_json(r.baselines, r.n_baselines));
+    cJSON_AddStringToObject(o, "searched", searched ? searched : "");
+    cJSON_AddNumberToObject(o, "dropped_for_memory",
+                            (double)r.n_dropped_for_memory);
+    cJSON_AddStringToObject(o, "proof", "enumerated");
+    cJSON_AddNumberToObject(o, "gap_pct", 0);
+    return results_write_json(e->a, e->dir, "plan.json", o, msg);
+}
+
+static void warn(void *data, const char *line)
+{
+    const struct experiment *e = data;
+    fprintf(stderr, "moe-bench: warning: %s: %s\n", e->manifest.name, line);
+}
+
+enum err experiment_resolve(struct experiment *e, enum role only,
+                            bool keep_unknown, struct err_msg *msg)
+{
+    const struct roles_request req = {.manifest = &e->manifest,
+                                      .ctx = &e->ctx,
+                                      .only = only,
+                                      .keep_unknown = keep_unknown,
+                                      .warn = warn,
+                                      .data = e};
+    return roles_resolve(e->a, &req, &e->targets, msg);
+}
+
+/* ---- runs ------------------------------------------------------------------
+ */
+
+int experiment_n_runs(const struct experiment *e)
+{
+    int n = 0;
+    for (int i = 0; i < e->targets.n; i++)
+        n += e->targets.target[i].runs_of == i;
+    return e->n_profile + e->manifest.rounds * n;
+}
+
+double experiment_run_bound_usd(const struct experiment *e)
+{
+    return e->manifest.run_limit_s / 3600 *
+           e->manifest.hardware.price_usd_per_hour;
+}
+
+const struct run_record *experiment_find(const struct experiment *e, int round,
+                                         const char *role, const char *layout)
+{
+    const struct run_record *found = NULL;
+    for (size_t i = 0; i < e->runs.n; i++) {
+        const struct run_record *r = &e->runs.run[i];
+        if (r->round != round || strcmp(r->role, role) != 0 ||
+            strcmp(r->layout, layout) != 0)
+            continue;
+        if (!run_status_try_again(r->status))
+            return r;
+        found = r;
+    }
+    return found;
+}
+
+static enum err check_budget(const struct experiment *e, double max_usd,
+                             struct err_msg *msg)
+{
+    double budget = e->manifest.budget_usd, spent = 0;
+    if (max_usd > 0 && (budget <= 0 || max_usd < budget))
+        budget = max_usd;
+    for (size_t i = 0; i < e->runs.n; i++)
+        if (e->runs.run[i].cost_usd > 0)
+            spent += e->runs.run[i].cost_usd;
+    if (budget <= 0 || spent + experiment_run_bound_usd(e) <= budget)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: budget of $%.2f: $%.2f spent and the next run may take "
+                   "$%.2f; raise limits.budget_usd or --max-usd, or lower "
+                   "limits.run_s",
+                   e->manifest.path, budget, spent,
+                   experiment_run_bound_usd(e));
+}
+
+/* What a pass carries along. */
+struct pass {
+    struct experiment *e;
+    const struct experiment_options *opt;
+    struct results results;
+    struct progress progress;
+    int n_bad;
+};
+
+static enum err add_run(struct experiment *e, const struct run_record *run,
+                        struct err_msg *msg)
+{
+    struct run_record *all = arena_alloc(e->a, e->runs.n + 1, sizeof *all);
+    size_t at = e->runs.n;
+    if (!all)
+        return no_memory(e, msg);
+    while (at > 0 && e->runs.run[at - 1].round > run->round)
+        at--;
+    if (e->runs.n > 0) {
+        memcpy(all, e->runs.run, at * sizeof *all);
+        memcpy(all + at + 1, e->runs.run + at, (e->runs.n - at) * sizeof *all);
+    }
+    all[at] = *run;
+    e->runs = (struct run_list){all, e->runs.n + 1};
+    update_reference(e);
+    return ERR_OK;
+}
+
+static enum err check_signal(struct err_msg *msg)
+{
+    int sig = supervise_pending_signal();
+    if (sig == 0)
+        return ERR_OK;
+    return err_set(msg, ERR_CHILD,
+                   "interrupted by signal %d; finished runs are kept, the same "
+                   "command continues",
+                   sig);
+}
+
+/* One planned run: taken from the folders, or executed. */
+static enum err do_run(struct pass *p, int round, const char *role,
+                       const char *layout, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    struct run_record run;
+    const struct run_record *old = experiment_find(e, round, role, layout);
+    const struct execute_request req = {.manifest = &e->manifest,
+                                        .workload = &e->workload,
+                                        .machine = &e->machine,
+                                        .results = &p->results,
+                                        .key = e->key,
+                                        .role = role,
+                                        .layout = layout,
+                                        .round = round};
+    p->progress.run++;
+    if (old && !run_status_try_again(old->status)) {
+        p->n_bad += old->status != RUN_VALID;
+        return ERR_OK;
+    }
+    enum err err = check_signal(msg);
+    if (err == ERR_OK)
+        err = check_budget(e, p->opt->max_usd, msg);
+    if (err == ERR_OK)
+        err = execute_run(e->a, &req, &p->progress, &run, msg);
+    if (err == ERR_OK)
+        err = add_run(e, &run, msg);
+    if (err != ERR_OK)
+        return err;
+    p->n_bad += run.status != RUN_VALID;
+    const struct tables_input in = experiment_tables(e);
+    return tables_write(e->a, &in, e->dir, msg);
+}
+
+static enum err profile(struct pass *p, struct err_msg *msg)
+{
+    enum err err = ERR_OK;
+    for (int i = 0; i < p->e->n_profile && err == ERR_OK; i++) {
+        const char *layout = layout_string(p->e->a, &p->e->profile[i]);
+        err = layout ? do_run(p, 0, ROLE_PROFILE_NAME, layout, msg)
+                     : no_memory(p->e, msg);
+    }
+    return err;
+}
+
+static enum err rounds(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    int n = e->targets.n;
+    for (int round = 0; round < e->manifest.rounds; round++)
+        for (int place = 0; place < n; place++) {
+            int i = stats_rotated(round, place, n);
+            const struct target *t = &e->targets.target[i];
+            if (t->runs_of != i)
+                continue;
+            enum err err =
+                do_run(p, round + 1, role_name(t->role), t->layout, msg);
+            if (err != ERR_OK)
+                return err;
+        }
+    return ERR_OK;
+}
+
+/* Costs and plan, where the profile allows; else a warning, and only the
+ * layouts that need no costs are measured. */
+static enum err plan(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    enum err err = experiment_fit(e, msg);
+    if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
+        warn(e, arena_printf(e->a, "no predictions: %s", msg->text));
+        return ERR_OK;
+    }
+    if (err == ERR_OK)
+        err = results_write_json(e->a, e->dir, "costs.json",
+                                 cost_to_json(e->ctx.cost), msg);
+    return err == ERR_OK ? write_plan(e, msg) : err;
+}
+
+/* Predictions at the speed to which the measurements are corrected. */
+static enum err predict_at_median_speed(struct experiment *e,
+                                        struct err_msg *msg)
+{
+    struct cost *c = arena_alloc(e->a, 1, sizeof *c);
+    struct plan_context ctx = e->ctx;
+    if (!c)
+        return no_memory(e, msg);
+    if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
+        return ERR_OK;
+    enum err err = fit_at(e, e->reference_ms, c, msg);
+    ctx.cost = c;
+    if (err == ERR_OK)
+        err = roles_predict(e->a, &ctx, &e->targets, msg);
+    return err;
+}
+
+struct tables_input experiment_tables(const struct experiment *e)
+{
+    return (struct tables_input){.manifest = &e->manifest,
+                                 .ctx = &e->ctx,
+                                 .runs = &e->runs,
+                                 .targets = &e->targets,
+                                 .reference_ms = e->reference_ms};
+}
+
+static enum err whole_pass(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    enum err err = profile(p, msg);
+    if (err == ERR_OK)
+        err = plan(p, msg);
+    if (err == ERR_OK)
+        err = experiment_resolve(e, p->opt->only, false, msg);
+    if (err != ERR_OK)
+        return err;
+    p->progress.n_runs = experiment_n_runs(e);
+    err = rounds(p, msg);
+    if (err == ERR_OK)
+        err = predict_at_median_speed(e, msg);
+    const struct tables_input in = experiment_tables(e);
+    return err == ERR_OK ? tables_write(e->a, &in, e->dir, msg) : err;
+}
+
+enum err experiment_run(struct experiment *e,
+                        const struct experiment_options *opt, int *n_bad,
+                        struct err_msg *msg)
+{
+    struct pass p = {.e = e, .opt = opt};
+    enum err err = launch_check(e->a, &e->launch, msg);
+    if (err == ERR_OK)
+        err = results_lock(e->a, e->dir, &p.results, msg);
+    if (err != ERR_OK)
+        return err;
+    supervise_hold_signals();
+    progress_init(&p.progress, e->manifest.name,
+                  e->n_profile + e->manifest.rounds * e->manifest.n_measure,
+                  e->manifest.warmup + e->manifest.count, opt->quiet);
+    err = load_runs(e, msg); // again: another process may have ended just now
+    if (err == ERR_OK)
+        err = whole_pass(&p, msg);
+    results_unlock(&p.results);
+    *n_bad = p.n_bad;
+    return err;
+}
