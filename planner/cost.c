@@ -23,7 +23,7 @@ const char *cost_source_name(enum cost_source s)
 
 void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
 {
-    *out = (struct cost){.source = COST_ANALYTIC};
+    *out = (struct cost){.source = COST_ANALYTIC, .rules = MEMORY_MEGATRON};
     for (int k = 0; k < N_KINDS; k++) {
         if (model_unit_count(m, (enum unit_kind)k) == 0)
             continue;
@@ -146,6 +146,29 @@ static enum err read_p2p(const cJSON *tree, const char *path, struct cost *c,
     return e;
 }
 
+static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
+                            struct err_msg *msg)
+{
+    static const char *const keys[] = {"param_bytes", "grad_bytes",
+                                       "optimizer_bytes", "value_bytes"};
+    int *const values[] = {&c->rules.param_bytes, &c->rules.grad_bytes,
+                           &c->rules.optimizer_bytes, &c->rules.value_bytes};
+    c->rules = MEMORY_MEGATRON;
+    const cJSON *memory = json_get(tree, "memory");
+    if (!memory)
+        return ERR_OK;
+    if (!cJSON_IsObject(memory))
+        return err_set(msg, ERR_PARSE, "%s: memory: want an object", path);
+    enum err e = json_check_keys(memory, path, keys, 4, msg);
+    for (int i = 0; i < 4 && e == ERR_OK; i++) {
+        int64_t v = *values[i];
+        e = json_opt_int(memory, path, keys[i], (struct json_range){1, 64}, &v,
+                         msg);
+        *values[i] = (int)v;
+    }
+    return e;
+}
+
 static enum err read_facts(struct arena *a, const cJSON *tree, const char *path,
                            struct cost *c, struct err_msg *msg)
 {
@@ -219,6 +242,8 @@ static enum err read_tree(struct arena *a, const cJSON *tree, const char *path,
     if (e == ERR_OK)
         e = read_p2p(tree, path, c, msg);
     if (e == ERR_OK)
+        e = read_memory(tree, path, c, msg);
+    if (e == ERR_OK)
         e = read_facts(a, tree, path, c, msg);
     return e;
 }
@@ -291,6 +316,12 @@ cJSON *cost_to_json(const struct cost *c)
     cJSON_AddNumberToObject(p2p, "bytes_per_s", c->bytes_per_s);
     cJSON_AddNumberToObject(p2p, "exchange_sync_s", c->exchange_sync_s);
     cJSON_AddNumberToObject(tree, "jitter_cv", c->jitter_cv);
+    cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
+    cJSON_AddNumberToObject(memory, "param_bytes", c->rules.param_bytes);
+    cJSON_AddNumberToObject(memory, "grad_bytes", c->rules.grad_bytes);
+    cJSON_AddNumberToObject(memory, "optimizer_bytes",
+                            c->rules.optimizer_bytes);
+    cJSON_AddNumberToObject(memory, "value_bytes", c->rules.value_bytes);
     add_origin(tree, c);
     return tree;
 }

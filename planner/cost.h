@@ -37,6 +37,7 @@ struct cost {
     double latency_s, bytes_per_s; // of one transfer; bytes_per_s 0: free
     double exchange_sync_s;        // standalone MTP: each exchange
     double jitter_cv;
+    struct memory_rules rules;      // of the trainer that was profiled
     const struct model_fact *facts; // fingerprint, or NULL: fits any model
     int n_facts;
     const char *const *fitted_layout; // n_fitted layouts and log hashes

@@ -355,10 +355,13 @@ static enum err set_origin(struct arena *a, const struct model *m,
     if (!facts || !layouts || !hashes)
         return ERR_NOMEM;
     c->source = COST_MEASURED;
+    c->rules = MEMORY_MEGATRON;
     for (int i = 0; i < n_runs; i++) {
         layouts[i] = runs[i].layout_text;
         hashes[i] = runs[i].log_sha256 ? runs[i].log_sha256 : "";
         const char *clock = runs[i].log->clock;
+        if (clock)
+            c->rules = MEMORY_MOE_TRAIN;
         if (clock && strcmp(clock, "wall") != 0)
             c->source = COST_EMULATED;
         if (isfinite(runs[i].log->p2p_latency_s)) {

@@ -1,8 +1,5 @@
 #include "memory.h"
 
-const struct memory_rules MEMORY_MEGATRON = {2, 4, 12, 2};
-const struct memory_rules MEMORY_MOE_TRAIN = {4, 4, 8, 4};
-
 int64_t memory_stage_params(const struct model *m, const struct layout *l,
                             int stage)
 {

@@ -13,15 +13,6 @@
 
 #include <stdint.h>
 
-/* Bytes for each parameter and value. Megatron's mixed precision: bf16
- * parameters, fp32 gradients, fp32 master copy and two Adam moments. moe-train
- * keeps all in fp32. */
-struct memory_rules {
-    int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
-};
-extern const struct memory_rules MEMORY_MEGATRON;
-extern const struct memory_rules MEMORY_MOE_TRAIN;
-
 struct memory_stage {
     int64_t params;           // parameters held, copies of embeddings included
     int64_t static_bytes;     // parameters, gradients, optimiser state

@@ -11,6 +11,9 @@ static const struct {
     [KIND_L] = {'L', "L"},
 };
 
+const struct memory_rules MEMORY_MEGATRON = {2, 4, 12, 2};
+const struct memory_rules MEMORY_MOE_TRAIN = {4, 4, 8, 4};
+
 char kind_letter(enum unit_kind kind)
 {
     return kinds[kind].letter;

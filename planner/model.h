@@ -55,6 +55,15 @@ struct model {
     struct batch batch;
 };
 
+/* Bytes for each parameter and value. Megatron's mixed precision: bf16
+ * parameters, fp32 gradients, fp32 master copy and two Adam moments. moe-train
+ * keeps all in fp32. */
+struct memory_rules {
+    int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
+};
+extern const struct memory_rules MEMORY_MEGATRON;
+extern const struct memory_rules MEMORY_MOE_TRAIN;
+
 /* Letter of a kind in a layout ('t' for both layer kinds), and its name in
  * costs files and tables ("E", "t", "t_dense", "m", "L"). */
 char kind_letter(enum unit_kind kind);

@@ -36,7 +36,7 @@ static double stage_bytes(const struct plan_context *ctx,
                           const struct layout *l, int stage)
 {
     return (double)memory_stage_params(ctx->model, l, stage) *
-           ctx->rules->param_bytes;
+           ctx->cost->rules.param_bytes;
 }
 
 /* Makespan of the run's own mean times, repeated for every micro-batch. */

@@ -39,7 +39,7 @@ static double message_bytes(const struct plan_context *ctx)
 {
     const struct model *m = ctx->model;
     return (double)(m->batch.micro_batch * m->batch.seq_tokens * m->hidden) /
-           (m->par.cp * m->par.tp) * ctx->rules->value_bytes;
+           (m->par.cp * m->par.tp) * ctx->cost->rules.value_bytes;
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
@@ -70,7 +70,8 @@ static double overhead(const struct plan_context *ctx, const struct layout *l)
         most = n > most ? n : most;
     }
     return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
-                                       (double)most * ctx->rules->param_bytes;
+                                       (double)most *
+                                       ctx->cost->rules.param_bytes;
 }
 
 static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
@@ -145,7 +146,7 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     for (int s = 0; s < l->n_stages; s++) {
         struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
-        memory_stage(ctx->model, l, s, in_flight, ctx->rules, &mem);
+        memory_stage(ctx->model, l, s, in_flight, &ctx->cost->rules, &mem);
         stages[s] = (struct plan_stage){.units = l->units[s],
                                         .mem_bytes = mem.peak_bytes,
                                         .in_flight = in_flight};

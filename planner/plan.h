@@ -39,12 +39,11 @@ struct plan {
 /* What a prediction depends on besides layout and costs. */
 struct plan_context {
     const struct model *model;
-    const struct cost *cost;
+    const struct cost *cost; // with the trainer's memory rules
     enum p2p_mode mode;
     int n_mb;
-    const struct memory_rules *rules; // bytes a value: Megatron or moe-train
-    double hbm_bytes;                 // per-rank memory limit, 0: none
-    const struct schedule *schedule;  // for (model.par.pp, n_mb)
+    double hbm_bytes;                // per-rank memory limit, 0: none
+    const struct schedule *schedule; // for (model.par.pp, n_mb)
 };
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the

@@ -35,7 +35,7 @@ static bool fits(const struct plan_context *ctx, const struct layout *l)
         struct memory_stage mem;
         memory_stage(ctx->model, l, s,
                      schedule_max_in_flight(ctx->schedule, s % l->pp),
-                     ctx->rules, &mem);
+                     &ctx->cost->rules, &mem);
         if ((double)mem.peak_bytes > ctx->hbm_bytes)
             return false;
     }

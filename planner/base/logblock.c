@@ -67,7 +67,7 @@ static bool make_room(struct log_block *b)
     return true;
 }
 
-static void add_row(struct log_block *b, int rank, double ms)
+static inline void add_row(struct log_block *b, int rank, double ms)
 {
     b->n_lines++;
     if (!b->has_timer || !make_room(b))
@@ -148,6 +148,32 @@ static bool take_extremes(struct log_block *b, struct log_text t)
     return true;
 }
 
+/* The first byte becomes the lowest. */
+static uint64_t load8(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    return w;
+}
+
+/* Remembers what a row starts with, up to its rank's number. */
+static void keep_head(struct log_block *b, struct log_text line,
+                      const struct log_prefix *prefix)
+{
+    const char *at = logline_find(line, "rank ");
+    size_t n = at ? (size_t)(at - line.p) + 4 : 0;
+    b->has_head = prefix->fixed && n >= 8 && n < sizeof b->head;
+    if (!b->has_head)
+        return;
+    b->n_head = n;
+    memcpy(b->head, line.p, n);
+    b->head_first = load8(line.p);
+    b->head_last = load8(line.p + n - 8);
+}
+
 bool logblock_take(struct log_block *b, struct log_text line,
                    struct log_text body, const struct log_prefix *prefix)
 {
@@ -156,11 +182,8 @@ bool logblock_take(struct log_block *b, struct log_text line,
     if (!taken)
         return false;
     b->followed = false;
-    b->has_head = prefix->fixed && prefix->length < sizeof b->head;
-    if (b->has_head) {
-        b->n_head = prefix->length;
-        memcpy(b->head, line.p, b->n_head);
-    }
+    if (b->form == BLOCK_ALL && !b->has_head)
+        keep_head(b, line, prefix);
     return true;
 }
 
@@ -181,50 +204,142 @@ void logblock_take_single_line(struct log_block *b, struct log_text body)
     }
 }
 
-/* One row at p, or NULL when it is anything else. Relies on the zero bytes
- * after the buffer instead of checking for its end. */
-static const char *fast_row(struct log_block *b, const char *p)
+/* ---- rows at full speed: eight bytes at a time ----------------------------
+ */
+
+static const uint64_t every_byte = 0x0101010101010101u;
+
+/* Bits before the first byte `c` of `w`, 64 when there is none. */
+static unsigned bits_before(uint64_t w, unsigned char c)
+{
+    uint64_t x = w ^ (every_byte * c);
+    uint64_t hit = (x - every_byte) & ~x & (every_byte * 0x80);
+    return hit ? (unsigned)__builtin_ctzll(hit) - 7 : 64;
+}
+
+/* Number of eight digits, first digit in the lowest byte. */
+static uint64_t eight_digits(uint64_t w)
+{
+    w = w * 10 + (w >> 8); // pairs
+    return ((w & 0x000000ff000000ffu) * 0x000f424000000064u +
+            ((w >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+           32;
+}
+
+/* True when a byte of digits, less '0' each, is not 0 to 9. */
+static bool has_non_digit(uint64_t digits)
+{
+    uint64_t high = every_byte * 0x80;
+    return ((digits | ((digits & ~high) + every_byte * 0x76)) & high) != 0;
+}
+
+/* Megatron's "1234.56": digits, a point, two digits and a newline within
+ * eight bytes. The branches do not depend on the number of digits, which no
+ * processor can foresee. Returns the text's length, 0 for any other. */
+static unsigned short_value(const char *p, double *out)
+{
+    uint64_t w = load8(p);
+    unsigned end = bits_before(w, '\n');
+    unsigned point = bits_before(w, '.');
+    if (end == 64 || end < 32 || point != end - 24)
+        return 0;
+    uint64_t below = ((uint64_t)1 << point) - 1;
+    uint64_t digits = (w & below) | ((w >> 8) & ~below);
+    unsigned n_bits = end - 8;
+    digits ^= every_byte * '0';
+    digits <<= 64 - n_bits;
+    if (has_non_digit(digits))
+        return 0;
+    *out = (double)eight_digits(digits) / 100;
+    return end / 8;
+}
+
+/* Any number of up to 15 digits with a point. */
+static unsigned long_value(const char *text, double *out)
 {
     static const double scale[] = {1.,  1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
-    while (*p == ' ')
-        p++;
-    if (memcmp(p, "rank", 4) != 0)
-        return NULL;
-    p += 4;
-    while (*p == ' ')
-        p++;
-    unsigned rank = 0;
-    const char *digits = p;
-    for (unsigned d; (d = (unsigned)*p - '0') < 10; p++)
-        rank = rank * 10 + d;
-    if (p == digits || p - digits > 7 || p[0] != ':' || p[1] != ' ')
-        return NULL;
-    digits = p += 2;
+    const char *p = text;
     uint64_t v = 0;
     for (unsigned d; (d = (unsigned)*p - '0') < 10; p++)
         v = v * 10 + d;
-    if (*p != '.' || p == digits)
-        return NULL;
+    if (*p != '.' || p == text)
+        return 0;
     const char *point = p++;
     for (unsigned d; (d = (unsigned)*p - '0') < 10; p++)
         v = v * 10 + d;
-    if (p - digits > 15 || *p != '\n')
-        return NULL;
-    add_row(b, (int)rank, (double)v / scale[p - point - 1]);
-    return p + 1;
+    if (p - text > 15 || *p != '\n')
+        return 0;
+    *out = (double)v / scale[p - point - 1];
+    return (unsigned)(p - text);
+}
+
+/* The "  0: " of a row. Its length hardly changes from row to row, so plain
+ * branches, which are foreseen, beat arithmetic here. */
+static unsigned take_rank(const char *text, int *out)
+{
+    const char *p = text;
+    while (*p == ' ')
+        p++;
+    const char *digits = p;
+    unsigned rank = 0;
+    for (unsigned d; (d = (unsigned)*p - '0') < 10; p++)
+        rank = rank * 10 + d;
+    if (p == digits || p - digits > 7 || p[0] != ':' || p[1] != ' ')
+        return 0;
+    *out = (int)rank;
+    return (unsigned)(p - text) + 2;
+}
+
+/* What follows "rank" in a row; its length, or 0 when it is anything else. */
+static inline unsigned fast_row(const char *p, struct log_row *out)
+{
+    unsigned n = take_rank(p, &out->rank);
+    if (!n)
+        return 0;
+    unsigned m = short_value(p + n, &out->ms);
+    if (!m)
+        m = long_value(p + n, &out->ms);
+    return m ? n + m + 1 : 0;
+}
+
+/* True when `p` has the bytes that the last row started with. */
+static inline bool has_head(const struct log_block *b, const char *p)
+{
+    return load8(p) == b->head_first &&
+           load8(p + b->n_head - 8) == b->head_last &&
+           (b->n_head <= 16 || memcmp(p, b->head, b->n_head) == 0);
+}
+
+/* As many rows as fit into rows[0..room). */
+static size_t fast_rows(struct log_block *b, const char **at, const char *end)
+{
+    const size_t n_head = b->n_head;
+    struct log_row *rows = b->rows + b->n_rows;
+    const size_t room = b->cap_rows - b->n_rows;
+    const char *p = *at;
+    size_t n = 0;
+    while (n < room && p < end && has_head(b, p)) {
+        unsigned len = fast_row(p + n_head, &rows[n]);
+        if (!len)
+            break;
+        p += n_head + len;
+        n++;
+    }
+    *at = p;
+    return n;
 }
 
 const char *logblock_take_rows(struct log_block *b, const char *p,
                                const char *end)
 {
-    if (b->form != BLOCK_ALL || !b->has_head || b->followed)
+    if (b->form != BLOCK_ALL || !b->has_head || b->followed || !b->has_timer)
         return p;
-    while (p < end && memcmp(p, b->head, b->n_head) == 0) {
-        const char *next = fast_row(b, p + b->n_head);
-        if (!next || next > end)
-            break;
-        p = next;
+    for (size_t n = 1; n > 0 && make_room(b);) {
+        n = fast_rows(b, &p, end);
+        b->n_rows += n;
+        b->n_lines += n;
+        b->timers[b->n_timers - 1].n_rows += n;
     }
     return p;
 }

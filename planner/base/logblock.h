@@ -31,6 +31,7 @@ struct log_block {
     size_t n_lines; // rows of any form
     char head[64];  // bytes that rows start with, of length n_head
     size_t n_head;
+    uint64_t head_first, head_last; // its first and last eight bytes
     bool has_head;
     bool out_of_memory;
 };

@@ -120,19 +120,23 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
 
 void log_running_add(struct log_running *r, double x)
 {
-    r->n++;
-    double d = x - r->mean;
-    r->mean += d / (double)r->n;
-    r->m2 += d * (x - r->mean);
+    if (r->n++ == 0)
+        r->shift = x;
+    double d = x - r->shift;
+    r->sum += d;
+    r->squares += d * d;
 }
 
 double log_running_mean(const struct log_running *r)
 {
-    return r->n ? r->mean : (double)NAN;
+    return r->n ? r->shift + r->sum / (double)r->n : (double)NAN;
 }
 
 double log_running_se(const struct log_running *r)
 {
+    if (r->n < 2)
+        return NAN;
     double n = (double)r->n;
-    return r->n > 1 ? sqrt(r->m2 / (n - 1) / n) : (double)NAN;
+    double m2 = r->squares - r->sum * r->sum / n;
+    return m2 > 0 ? sqrt(m2 / (n - 1) / n) : 0;
 }

@@ -76,8 +76,8 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
                      struct runlog *out);
 void logfacts_clear(struct log_facts *f);
 
-struct log_running { // Welford's mean and sum of squared deviations
-    double mean, m2;
+struct log_running { // sums of x - shift, where shift is the first x
+    double shift, sum, squares;
     size_t n;
 };
 

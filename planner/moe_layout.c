@@ -1,0 +1,77 @@
+/* moe-layout: the planner. Pure computation on files; starts no process. */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
+    &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *out)
+{
+    fprintf(out, "moe-layout " MOE_VERSION
+                 ": pipeline layouts for Mixture-of-Experts models in "
+                 "Megatron-LM\n\nusage: moe-layout COMMAND [options]\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %s\n", commands[i]->synopsis);
+    fprintf(out, "\nmoe-layout COMMAND --help tells more. Example:\n"
+                 "  moe-layout baselines experiments/models/7b-a1b.json "
+                 "--pp 4\n");
+}
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int finish(struct cmd *c, enum err e)
+{
+    if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        e = err_set(&c->msg, ERR_IO, "standard output: cannot write");
+    if (e != ERR_OK && *c->msg.text)
+        fprintf(stderr, "moe-layout: %s\n", c->msg.text);
+    arena_clear(&c->arena);
+    return err_exit_code(e);
+}
+
+static int run(const struct command *command, int argc, char *const *argv)
+{
+    struct cmd c = {.command = command};
+    arena_init(&c.arena);
+    enum err e = cmd_parse_line(&c, argc, argv);
+    if (e == ERR_OK && cmd_given(&c, OPT_HELP))
+        cmd_print_help(command, stdout);
+    else if (e == ERR_OK)
+        e = command->run(&c);
+    return finish(&c, e);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("moe-layout " MOE_VERSION "\n");
+        return 0;
+    }
+    const struct command *command = find(argv[1]);
+    if (!command) {
+        fprintf(stderr,
+                "moe-layout: unknown command '%s'; see moe-layout --help\n",
+                argv[1]);
+        return EXIT_BAD_INPUT;
+    }
+    return run(command, argc - 2, argv + 2);
+}
