@@ -140,8 +140,7 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
     return ERR_OK;
 }
 
-/* ---- the model
- * ------------------------------------------------------------------ */
+/* ---- the model ---- */
 
 static void warn(void *data, const char *line)
 {
@@ -211,8 +210,32 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out)
     return megatron_args_model(&c->arena, args, &out->model, &c->msg);
 }
 
-/* ---- predictions
- * --------------------------------------------------------------------- */
+/* ---- batches ---- */
+
+enum { MAX_BATCH_BYTES = 1 << 28 };
+
+enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
+{
+    struct text_span text;
+    enum err e =
+        text_read_file(&c->arena, path, MAX_BATCH_BYTES, &text, &c->msg);
+    if (e != ERR_OK)
+        return e;
+    int line = 0;
+    for (char *p = text.data; *p && e == ERR_OK; line++) {
+        char *end = strchr(p, '\n');
+        if (end)
+            *end = '\0';
+        char where[512];
+        snprintf(where, sizeof where, "%s:%d", path, line + 1);
+        if (p[strspn(p, " \t\r")])
+            e = each(p, where, &c->msg);
+        p = end ? end + 1 : p + strlen(p);
+    }
+    return e;
+}
+
+/* ---- predictions ---- */
 
 enum err cmd_p2p(struct cmd *c, enum p2p_mode *out)
 {

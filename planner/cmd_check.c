@@ -45,8 +45,7 @@ static const char *core_refusal(const struct core *core, const struct layout *l)
     return NULL;
 }
 
-/* ---- results
- * ------------------------------------------------------------------- */
+/* ---- results ---- */
 
 struct verdict {
     enum layout_error error;
@@ -111,8 +110,7 @@ static void judge(struct arena *a, const struct wanted *w, struct verdict *v)
         v->error = layout_validate(&v->layout, w->n_layers, w->n_mtp, &v->why);
 }
 
-/* ---- one layout
- * ---------------------------------------------------------------------- */
+/* ---- one layout ---- */
 
 static void print_ranks(const struct layout *l)
 {
@@ -168,9 +166,7 @@ static enum err check_one(struct cmd *c)
     return e != ERR_OK ? e : is_valid(&v) ? ERR_OK : ERR_MODEL;
 }
 
-/* ---- many
- * ------------------------------------------------------------------------------
- */
+/* ---- many ---- */
 
 static enum err read_line(struct arena *a, const cJSON *tree, const char *where,
                           struct wanted *w, struct err_msg *msg)

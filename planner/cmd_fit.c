@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading the runs
- * -------------------------------------------------------------- */
+/* ---- reading the runs ---- */
 
 /* Splits LAYOUT=LOG at the first '='. */
 static enum err read_run(struct cmd *c, const struct model *m, const char *text,
@@ -76,8 +75,7 @@ static enum err read_runs(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
-/* ---- printing
- * -------------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 static cJSON *fit_json(const struct fit *f)
 {
@@ -160,9 +158,7 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
     return text_write_file(c->option[OPT_OUT], line, strlen(line), &c->msg);
 }
 
-/* ---- commands
- * ------------------------------------------------------------------------------
- */
+/* ---- commands ---- */
 
 static enum err fit(struct cmd *c, const struct model *m,
                     const struct fit_run *runs, struct fit *out)

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- size
- * -------------------------------------------------------------------------- */
+/* ---- size ---- */
 
 static cJSON *size_json(const struct model *m)
 {
@@ -70,9 +69,7 @@ static enum err run_size(struct cmd *c)
     return ERR_OK;
 }
 
-/* ---- count
- * ----------------------------------------------------------------------------
- */
+/* ---- count ---- */
 
 static enum err run_count(struct cmd *c)
 {
@@ -113,9 +110,7 @@ static enum err run_count(struct cmd *c)
     return json_print_and_delete(tree, true, stdout, &c->msg);
 }
 
-/* ---- baselines
- * -----------------------------------------------------------------------------
- */
+/* ---- baselines ---- */
 
 static const struct rule {
     const char *name;
@@ -171,8 +166,7 @@ static enum err run_baselines(struct cmd *c)
     return e;
 }
 
-/* ---- profile-layouts
- * ------------------------------------------------------------------------- */
+/* ---- profile-layouts ---- */
 
 static bool core_has_standalone(const struct cmd *c)
 {
@@ -216,9 +210,7 @@ static enum err run_profile(struct cmd *c)
     return e;
 }
 
-/* ---- the table's rows
- * ----------------------------------------------------------------------------
- */
+/* ---- the table's rows ---- */
 
 static const enum cmd_option model_options[] = {
     OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,   OPT_EP,   OPT_ETP,  OPT_WORLD,

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- one layout
- * ---------------------------------------------------------------------- */
+/* ---- one layout ---- */
 
 /* Paints one event: forward as the micro-batch's last digit, backward as a
  * letter, an exchange as '-'. */
@@ -105,9 +104,7 @@ static enum err simulate_one(struct cmd *c)
     return json_print_and_delete(tree, true, stdout, &c->msg);
 }
 
-/* ---- batch
- * ---------------------------------------------------------------------------------
- */
+/* ---- batch ---- */
 
 struct sim_line {
     cJSON *id;
@@ -264,9 +261,7 @@ static enum err batch_line(const char *line, const char *where,
     return e;
 }
 
-/* ---- the command
- * ------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 static enum err run(struct cmd *c)
 {

@@ -73,8 +73,7 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
     return ERR_OK;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 static const struct json_range TIME = {0, 1e6};
 static const struct json_range RATE = {0, 1e18};
@@ -263,8 +262,7 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
     return e;
 }
 
-/* ---- writing
- * --------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void add_units(cJSON *tree, const struct cost *c)
 {

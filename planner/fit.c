@@ -148,8 +148,7 @@ static enum err build(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
-/* ---- what the runs can tell
- * ------------------------------------------------------ */
+/* ---- what the runs can tell ---- */
 
 static void make_joint(struct design *d)
 {
@@ -275,8 +274,7 @@ static enum err choose_unknowns(struct arena *a, const struct model *m,
     return undetermined(a, m, d, r, pp, msg);
 }
 
-/* ---- the fit
- * ------------------------------------------------------------------------ */
+/* ---- the fit ---- */
 
 /* Solves, and once more without the chunk constant when that one is not
  * clearly there: an idle constant would only widen every interval. */

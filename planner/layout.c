@@ -30,8 +30,7 @@ const char *layout_error_text(enum layout_error e)
     return errors[e].text;
 }
 
-/* ---- code points ----------------------------------------------------------
- */
+/* ---- code points ---- */
 
 /* Zeros of the decimal digit runs of Unicode 14 (category Nd): Python's \d
  * takes them all, each run has ten digits in order. */
@@ -83,8 +82,7 @@ struct chars {
     size_t n;
 };
 
-/* ---- the two substitutions --------------------------------------------------
- */
+/* ---- the two substitutions ---- */
 
 /* A match at `at`: the repeated part, the count, and the end of the match. */
 struct match {
@@ -182,8 +180,7 @@ static bool expand(const char *text, struct chars *s, struct chars *tmp)
     return substitute(tmp, match_char, s);
 }
 
-/* ---- stages
- * ------------------------------------------------------------------ */
+/* ---- stages ---- */
 
 static enum layout_error check_chars(const struct chars *s, const char *text,
                                      struct err_msg *msg)
@@ -271,8 +268,7 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
     return e;
 }
 
-/* ---- validation
- * ---------------------------------------------------------------- */
+/* ---- validation ---- */
 
 static int count_char(const char *s, char c)
 {
@@ -391,8 +387,7 @@ enum err layout_read(struct arena *a, const char *text, const struct model *m,
     return err_prefix(msg, ERR_RANGE, "layout '%s'", text);
 }
 
-/* ---- facts of a layout
- * ------------------------------------------------------- */
+/* ---- facts of a layout ---- */
 
 int layout_first_layer(const struct layout *l, int stage)
 {
@@ -455,8 +450,7 @@ int layout_warnings(const struct layout *l,
     return n;
 }
 
-/* ---- printing
- * ------------------------------------------------------------------- */
+/* ---- printing ---- */
 
 /* One stage with runs of two or more written t*n; "" for an empty stage. */
 static char *stage_string(struct arena *a, const char *units)

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* ---- counting
- * ---------------------------------------------------------------- */
+/* ---- counting ---- */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -134,8 +133,7 @@ enum err layout_space_count(const struct layout_space *space,
     return ERR_OK;
 }
 
-/* ---- walking
- * ------------------------------------------------------------------------ */
+/* ---- walking ---- */
 
 struct walk {
     const struct layout_space *space;

@@ -30,8 +30,7 @@ struct megatron_args *megatron_args_new(struct arena *a)
     return args;
 }
 
-/* ---- taking flags
- * ------------------------------------------------------------------- */
+/* ---- taking flags ---- */
 
 /* A value may begin with a dash when it is a negative number. */
 static bool is_flag(const char *word)
@@ -124,8 +123,7 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
     return ERR_OK;
 }
 
-/* ---- model files
- * ---------------------------------------------------------------------- */
+/* ---- model files ---- */
 
 static enum err key_error(const struct megatron_args *args, const char *key,
                           const char *wanted, struct err_msg *msg)
@@ -221,9 +219,7 @@ enum err megatron_args_read_json(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 bool megatron_args_given(const struct megatron_args *args, const char *name)
 {
@@ -262,8 +258,7 @@ void megatron_args_override(struct megatron_args *args,
                 arena_printf(args->f.arena, "%lld", (long long)all[i].value);
 }
 
-/* ---- the model
- * --------------------------------------------------------------- */
+/* ---- the model ---- */
 
 static int64_t round_up(int64_t v, int64_t multiple)
 {

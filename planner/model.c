@@ -41,8 +41,7 @@ int model_unit_count(const struct model *m, enum unit_kind kind)
     return n;
 }
 
-/* ---- parameters
- * --------------------------------------------------------------- */
+/* ---- parameters ---- */
 
 static int64_t norm_params(const struct model *m, int64_t width)
 {
@@ -140,8 +139,7 @@ int64_t model_mtp_params(const struct model *m)
     return m->n_mtp ? m->n_mtp * model_unit_params(m, KIND_M) : 0;
 }
 
-/* ---- floating-point operations
- * --------------------------------------------------- */
+/* ---- floating-point operations ---- */
 
 static double layer_fwd_flops(const struct model *m, enum unit_kind kind)
 {
@@ -171,8 +169,7 @@ double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
     }
 }
 
-/* ---- fingerprint
- * --------------------------------------------------------------------- */
+/* ---- fingerprint ---- */
 
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
 {

@@ -257,9 +257,7 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
     return err;
 }
 
-/* ---- JSON
- * ----------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 static void add_number(cJSON *tree, const char *key, double v)
 {

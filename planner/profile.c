@@ -10,6 +10,7 @@
 
 #include "cost.h"
 #include "layout_space.h"
+#include "memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct candidates {
     struct cost guess;
     double layer_s;     // guessed cost of a decoder layer, forward
     double most_s;      // no stage of a candidate is slower
+    double most_params; // or holds more
     int64_t skip, seen; // every skip-th layout is kept
     int n;
     char *text[MAX_CANDIDATES];           // layout strings
@@ -50,7 +52,8 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
             row[k] = counts[k] * c->guess.unit[k].fwd_s;
             time_s += row[k];
         }
-        if (time_s > c->most_s)
+        if (time_s > c->most_s ||
+            (double)memory_stage_params(c->model, l, s) > c->most_params)
             return false;
         for (int i = 0; i < N_COLUMNS; i++)
             for (int j = 0; j < N_COLUMNS; j++)
@@ -153,7 +156,12 @@ static void guess(struct candidates *c, int pp)
     double ends =
         c->guess.unit[KIND_L].fwd_s + m->n_mtp * c->guess.unit[KIND_M].fwd_s;
     double by_layers = m->n_layers * c->layer_s / pp;
-    c->most_s = SLOWEST * fmax(total / pp, by_layers + ends);
+    c->most_s = fmax(total / pp, by_layers + ends);
+    double layers = ceil((double)m->n_layers / pp);
+    c->most_params =
+        HEAVIEST *
+        (layers * (double)model_unit_params(m, layer) +
+         (double)(model_mtp_params(m) + m->padded_vocab * m->hidden));
 }
 
 static enum err walk(struct candidates *c, int pp, bool standalone,

@@ -15,7 +15,8 @@ enum { MAX_ENUMERATED = 2000000 };
 struct candidate {
     double step_s;
     int near_bottleneck;
-    const char *text; // the stages' units, zero-separated
+    double unevenness; // sum of squared stage times
+    const char *text;  // the stages' units, zero-separated
 };
 
 struct collector {
@@ -40,6 +41,17 @@ static bool fits(const struct plan_context *ctx, const struct layout *l)
             return false;
     }
     return true;
+}
+
+static double unevenness(const struct plan_context *ctx, const struct layout *l)
+{
+    double sum = 0;
+    for (int s = 0; s < l->n_stages; s++) {
+        double fwd, bwd;
+        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
+        sum += (fwd + bwd) * (fwd + bwd);
+    }
+    return sum;
 }
 
 /* All stages' strings in one piece of memory. */
@@ -85,16 +97,20 @@ static enum err collect(void *data, const struct layout *l)
     out->text = pack(c->arena, l);
     if (!out->text)
         return ERR_NOMEM;
+    out->unevenness = unevenness(c->ctx, l);
     out->near_bottleneck = plan_near_bottleneck(c->ctx, l);
     return plan_engine_step(c->engine, l, &out->step_s);
 }
 
+/* By time to the nanosecond; at equal times the more even layout has more
+ * slack in the stages that are not the slowest. */
 static int by_time(const void *x, const void *y)
 {
     const struct candidate *a = x, *b = y;
-    if (a->step_s != b->step_s)
-        return a->step_s < b->step_s ? -1 : 1;
-    return 0;
+    long long at = llround(a->step_s * 1e9), bt = llround(b->step_s * 1e9);
+    if (at != bt)
+        return at < bt ? -1 : 1;
+    return (a->unevenness > b->unevenness) - (a->unevenness < b->unevenness);
 }
 
 static int by_bottleneck(const void *x, const void *y)
