@@ -24,7 +24,9 @@ enum {
 static const double GUESS_FLOOR = 0.02; // least cost of a kind, in layers
 static const double GUESS_CHUNK = 0.02; // the timers' constant, likewise
 static const double RIDGE = 1e-7;       // unknowns no layout can tell apart
-static const double SLOWEST = 1.5;      // largest stage, against the default's
+// A profile run should look like a real one: no stage slower than the slowest
+// of the default split by FLOPs, none with more than this times its parameters.
+static const double HEAVIEST = 1.5;
 
 struct candidates {
     struct arena *arena;
