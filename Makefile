@@ -55,7 +55,7 @@ ifeq ($(MODE),asan)
 TRAINERS :=
 endif
 
-.PHONY: all help deps run run-full test test-long check format check-format \
+.PHONY: all tests help deps run run-full test test-long check format check-format \
         check-deps cppcheck asan bench fuzz report install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -157,6 +157,24 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 
 bench: all ## speed: planning and the trainer's products, as ratios
 	@BUILD=$(B) sh tests/bench.sh
+
+FUZZ_S   ?= 600
+FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_LIB := $(BASE_SRC) $(PLAN_SRC)
+
+build/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
+	@mkdir -p $(@D)
+	$(Q)clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 $(INCLUDE) \
+	    -DMOE_VERSION='"$(VERSION)"' -o $@ $^ $(LIBS) \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
+	@for f in $(FUZZERS); do \
+	    name=$${f##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; \
+	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -verbosity=0 \
+	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name \
+	        $$(find tests/fuzz/seeds/$$name -maxdepth 0 2>/dev/null) || exit 1; \
+	done
 
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -98,7 +98,7 @@ static bool take_rank_row(struct log_block *b, struct log_text t)
     if (!logline_take_int(&t, &rank) || !t.n || *t.p != ':')
         return false;
     t = logline_from(t, t.p + 1);
-    if (take_value(&t, &ms) && t.n == 0 && rank < 10000000)
+    if (take_value(&t, &ms) && t.n == 0 && rank < LOG_MAX_RANKS)
         add_row(b, (int)rank, ms);
     return true;
 }
@@ -285,7 +285,8 @@ static unsigned take_rank(const char *text, int *out)
     unsigned rank = 0;
     for (unsigned d; (d = (unsigned)*p - '0') < 10; p++)
         rank = rank * 10 + d;
-    if (p == digits || p - digits > 7 || p[0] != ':' || p[1] != ' ')
+    if (p == digits || p - digits > 6 || rank >= LOG_MAX_RANKS || p[0] != ':' ||
+        p[1] != ' ')
         return 0;
     *out = (int)rank;
     return (unsigned)(p - text) + 2;

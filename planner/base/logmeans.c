@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MEANS = 256, MAX_MEAN_RANKS = 1 << 17 };
+enum { MAX_MEANS = 256 };
 
 struct sums {
     char name[64];
@@ -80,7 +80,7 @@ static bool sums_reach(struct sums *s, int rank)
     if (rank < s->n_ranks)
         return true;
     int n = rank + 1 > 2 * s->n_ranks ? rank + 1 : 2 * s->n_ranks;
-    if (rank >= MAX_MEAN_RANKS)
+    if (rank >= LOG_MAX_RANKS)
         return false;
     struct log_running *bigger = realloc(s->ranks, (size_t)n * sizeof *bigger);
     if (!bigger)

@@ -516,6 +516,8 @@ static void judge_end(struct logscan *s)
     sum->failure = s->fail.kind;
     sum->failure_rank = logfail_rank(&s->fail);
     sum->n_sections = s->section + 1;
+    if (sum->dialect == LOG_UNKNOWN && s->has_arguments)
+        sum->dialect = LOG_MEGATRON;
 }
 
 static void finish(struct logscan *s)

@@ -235,9 +235,10 @@ static bool read_line(struct log_text line, const struct place *at, bool cut,
     out->dialect = f.dialect ? f.dialect : dialect_before(line, at->word);
     struct log_text tail = logline_trim(at->after);
     bool closed = tail.n && tail.p[tail.n - 1] == '|';
-    bool short_form = f.dialect == LOG_NEMO || f.dialect == LOG_DEEPSPEED;
-    out->whole = f.given[F_NAN] || (closed && f.given[F_STEP] && !cut) ||
-                 (short_form && !cut && f.given[F_STEP] && f.given[F_LOSS]);
+    bool has_end = f.given[F_LOSS] || f.given[F_SKIPPED];
+    bool ended = closed || f.dialect == LOG_NEMO || f.dialect == LOG_DEEPSPEED;
+    out->whole =
+        f.given[F_NAN] || (ended && f.given[F_STEP] && has_end && !cut);
     set_iteration(&out->it, &f, out->whole);
     return true;
 }
@@ -272,7 +273,7 @@ static bool memory_rank(struct log_text before, int *out)
         return false;
     t = logline_from(before, last + sizeof word - 1);
     int64_t rank = 0;
-    if (!logline_take_int(&t, &rank) || rank >= 10000000)
+    if (!logline_take_int(&t, &rank) || rank >= LOG_MAX_RANKS)
         return false;
     *out = (int)rank;
     return t.n && *t.p == ']';

@@ -27,6 +27,9 @@ struct log_memory { // last line of each rank
     int64_t allocated_bytes, max_allocated_bytes;
 };
 
+/* Larger rank numbers are taken for damage. */
+enum { LOG_MAX_RANKS = 1 << 17 };
+
 struct log_row { // of a timer: one rank's time
     int rank;
     double ms;
