@@ -85,6 +85,10 @@ $(B)/smpi/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(SMPICC) $(CFLAGS) $(TRAIN_OPT) $(filter-out -Werror -Wpedantic,$(WARN)) -DMOE_SMPI -c -o $@ $<
 
+$(B)/double/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(STRICT) -DREAL_DOUBLE -c -o $@ $<
+
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(WARN) -c -o $@ $<
@@ -104,6 +108,12 @@ MPI_TESTS    := $(if $(filter asan,$(MODE)),,$(MPI_TEST_SRC:%.c=$(B)/%))
 
 .SECONDEXPANSION:
 $(B)/tests/test_%: $(B)/tests/test_%.o $$(call obj,$$(call module_src,$$*))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
+
+# units are checked in double, where differences show what a gradient should be
+DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
+$(B)/tests/test_unit.o: CFLAGS += -DREAL_DOUBLE
+$(B)/tests/test_unit: $(B)/tests/test_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
 
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
