@@ -123,7 +123,7 @@ static void choose(const struct candidates *c, int n, int *chosen)
 {
     double best = -INFINITY, sum[N_CELLS];
     for (int i = 0; i < c->n; i++) {
-        int j = best_addition(c, c->gram[i], i, &best);
+        int j = best_addition(c, c->gram[i], i + 1, &best);
         if (j >= 0) {
             chosen[0] = i;
             chosen[1] = j;

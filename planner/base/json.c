@@ -44,7 +44,7 @@ static enum err check_tree(const cJSON *node, const char *where,
     const char *key = node->string ? node->string : "value";
     if (cJSON_IsNumber(node) &&
         (!isfinite(node->valuedouble) ||
-         (fabs(node->valuedouble) > JSON_MAX_INT &&
+         (fabs(node->valuedouble) >= JSON_MAX_INT &&
           floor(node->valuedouble) == node->valuedouble &&
           fabs(node->valuedouble) < 1e19)))
         return err_set(msg, ERR_PARSE,

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define JSON_MAX_INT 9007199254740992.0 // 2^53: exact in a double up to here
+#define JSON_MAX_INT 9007199254740992.0 // 2^53: integers below it are exact
 
 /* Parses one whole document; duplicate keys anywhere, text after the document
  * and integers beyond 2^53 are ERR_PARSE. Caller frees with cJSON_Delete. */

@@ -240,17 +240,14 @@ static unsigned short_value(const char *p, double *out)
 {
     uint64_t w = load8(p);
     unsigned end = bits_before(w, '\n');
-    unsigned point = bits_before(w, '.');
-    if (end == 64 || end < 32 || point != end - 24)
+    if (end > 56 || end < 32)
         return 0;
-    uint64_t below = ((uint64_t)1 << point) - 1;
-    uint64_t digits = (w & below) | ((w >> 8) & ~below);
-    unsigned n_bits = end - 8;
-    digits ^= every_byte * '0';
-    digits <<= 64 - n_bits;
-    if (has_non_digit(digits))
+    w <<= 64 - end; // the last digit into the highest byte
+    uint64_t digits = (w & 0xffff000000000000u) | (w & 0xffffffffffu) << 8;
+    digits ^= every_byte * '0' << (72 - end);
+    if ((w >> 40 & 0xff) != '.' || has_non_digit(digits))
         return 0;
-    *out = (double)eight_digits(digits) / 100;
+    *out = (double)(int64_t)eight_digits(digits) / 100;
     return end / 8;
 }
 

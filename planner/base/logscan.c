@@ -97,11 +97,11 @@ static void emit_timer(struct logscan *s, const struct log_block_timer *t,
         .min_ms = t->min_ms,
         .max_ms = t->max_ms,
     };
+    if (e.per_rank && t->n_rows == 0)
+        return;
     if (e.per_rank) {
         e.rows = b->rows + t->first_row;
         e.n_rows = t->n_rows;
-        if (e.n_rows == 0)
-            return;
     }
     s->sum.has_timers = true;
     if (s->sink->timer)
