@@ -29,6 +29,7 @@ struct trainer {
     struct optim optim;
     struct burst burst;
     struct train_log log;
+    int reporter; // the rank that tells an error
 };
 
 static bool is_last(const struct trainer *t)
@@ -96,9 +97,20 @@ static enum err make_all(struct trainer *t, struct err_msg *msg)
         e = burst_new(&t->arena, &t->comm,
                       (int)train_args_int(&t->args, "reference-burst"),
                       &t->burst, msg);
-    if (e == ERR_OK)
-        e = make_log(t, msg);
     return e;
+}
+
+/* One rank alone may lack memory: all end then, and the first such rank tells
+ * why. Collective. */
+static enum err agree(struct trainer *t, enum err mine)
+{
+    const struct comm *c = &t->comm;
+    int from_end = mine == ERR_OK ? 0 : c->world - c->rank;
+    int first = c->world - (int)comm_max(c, from_end);
+    if (first == c->world)
+        return ERR_OK;
+    t->reporter = first;
+    return (enum err)comm_max(c, mine);
 }
 
 static void print_head(struct trainer *t)
@@ -142,16 +154,15 @@ static void run_step(struct trainer *t, int64_t iteration)
 static enum err train(struct trainer *t, struct err_msg *msg)
 {
     comm_split(&t->comm, t->args.model.par.pp);
-    enum err e = make_all(t, msg);
-    /* one rank alone may lack memory: the others must not wait for it */
-    if (e != ERR_OK && err_exit_code(e) == EXIT_ENVIRONMENT)
-        comm_fail(&t->comm, e, msg->text);
+    enum err e = agree(t, make_all(t, msg));
+    if (e == ERR_OK)
+        e = make_log(t, msg);
     if (e != ERR_OK)
         return e;
     print_head(t);
     for (int64_t i = 1; i <= t->log.n_iterations; i++)
         run_step(t, i);
-    return train_log_close(&t->log, msg);
+    return agree(t, train_log_close(&t->log, msg));
 }
 
 static enum err start(struct trainer *t, int argc, char **argv,
@@ -184,7 +195,7 @@ int main(int argc, char **argv)
     arena_init(&t.arena);
     comm_init(&t.comm, &argc, &argv);
     enum err e = start(&t, argc, argv, &msg);
-    if (e != ERR_OK && t.comm.rank == 0)
+    if (e != ERR_OK && t.comm.rank == t.reporter)
         fprintf(stderr, "moe-train: %s\n", msg.text);
     burst_free(&t.burst);
     stage_free(t.stage);

@@ -111,9 +111,8 @@ static enum err refuse(const char *word, struct err_msg *msg)
                        word);
     const char *near = text_nearest(word + 2, names, N_ROWS);
     return err_set(msg, ERR_PARSE,
-                   "unknown flag '%s'%s%s%s, see --help for what moe-train "
-                   "takes",
-                   word, near ? ", did you mean '--" : "", near ? near : "",
+                   "unknown flag '%s', want one that --help lists%s%s%s", word,
+                   near ? ": did you mean '--" : "", near ? near : "",
                    near ? "'?" : "");
 }
 

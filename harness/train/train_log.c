@@ -102,7 +102,7 @@ static void print_iteration(const struct train_log *log,
         .global_batch = log->global_batch,
         .lm_loss = loss[0],
         .n_mtp = log->stage->dims.n_mtp,
-        .grad_norm = step->optim.grad_norm,
+        .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
         .reference_ms = step->reference_ms,
         .n_skipped = step->optim.skipped,
         .n_nan = isnan(loss[0]) || isnan(step->optim.grad_norm)};
