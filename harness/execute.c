@@ -260,9 +260,12 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
     if (logparse_read(a, log, &run->log, &ignored) != ERR_OK)
         run->log = (struct runlog){.failure_rank = -1};
     execute_judge(a, &end, run);
-    run->wall_s = r->wall_s;
+    // to the microsecond and micro-dollar: read back from JSON unchanged
+    run->wall_s = round(1e6 * r->wall_s) / 1e6;
     if (mf->hardware.price_usd_per_hour > 0)
-        run->cost_usd = r->wall_s / 3600 * mf->hardware.price_usd_per_hour;
+        run->cost_usd =
+            round(1e6 / 3600 * r->wall_s * mf->hardware.price_usd_per_hour) /
+            1e6;
     return ERR_OK;
 }
 

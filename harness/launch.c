@@ -62,20 +62,27 @@ static void prefix_mpirun(struct build *b, const struct launch_request *req,
     add_words(b, &(struct words){local, 6});
 }
 
-/* The options that make virtual time equal CPU time (clock cpu) or declared
- * work (clock flops), and one message cost latency + bytes/bandwidth; reasons
- * stand in the platform file. */
+/* Options that make virtual time equal CPU time, or declared work, and one
+ * message take latency + bytes/bandwidth from when both ends have posted it:
+ * no factors, no sharing, no protocol limits, always rendezvous. */
+static const char *const smpi_words[] = {
+    "--cfg=smpi/host-speed:1Gf",        "--cfg=network/model:CM02",
+    "--cfg=network/crosstraffic:no",    "--cfg=network/latency-factor:1",
+    "--cfg=network/bandwidth-factor:1", "--cfg=network/weight-S:0",
+    "--cfg=network/TCP-gamma:0",        "--cfg=smpi/lat-factor:1",
+    "--cfg=smpi/bw-factor:1",           "--cfg=smpi/send-is-detached-thresh:0",
+    "--log=root.thres:warning"};
+
 static void prefix_smpirun(struct build *b, const struct launch_request *req,
                            const struct launch *l)
 {
-    static const char *const quiet[] = {"--cfg=smpi/host-speed:1Gf",
-                                        "--log=root.thres:warning"};
     (void)req;
     add(b, "smpirun");
     add_int(b, "-np", l->n_ranks);
     add(b, "-platform");
     add(b, l->platform);
-    add_words(b, &(struct words){quiet, 2});
+    add_words(
+        b, &(struct words){smpi_words, sizeof smpi_words / sizeof *smpi_words});
     if (strcmp(l->clock, "flops") == 0)
         add(b, "--cfg=smpi/simulate-computation:no");
 }

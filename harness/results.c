@@ -107,12 +107,15 @@ static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
                    text);
 }
 
-static void utc_now(char text[32])
+/* Text of the time, and the time in seconds. */
+static double utc_now(char text[32])
 {
-    time_t now = time(NULL);
+    struct timespec now;
     struct tm t;
-    gmtime_r(&now, &t);
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &t);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
@@ -206,6 +209,7 @@ static cJSON *record_to_json(struct run_record *r)
          cJSON_AddNumberToObject(o, "timers", r->timers) &&
          cJSON_AddNumberToObject(o, "exit_code", (double)r->exit_code) &&
          cJSON_AddNumberToObject(o, "wall_s", r->wall_s) &&
+         cJSON_AddNumberToObject(o, "started_s", r->started_s) &&
          (isnan(r->cost_usd) ||
           cJSON_AddNumberToObject(o, "cost_usd", r->cost_usd));
     if (ok)
@@ -229,6 +233,9 @@ static enum err read_numbers(const cJSON *o, const char *path,
         e = json_opt_int(o, path, "exit_code", any, &r->exit_code, msg);
     if (e == ERR_OK)
         e = json_opt_double(o, path, "wall_s", any, &r->wall_s, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(o, path, "started_s", (struct json_range){0, 1e11},
+                            &r->started_s, msg);
     if (e == ERR_OK)
         e = json_opt_double(o, path, "cost_usd", any, &r->cost_usd, msg);
     r->round = (int)round;
@@ -300,8 +307,9 @@ static int by_round_and_start(const void *x, const void *y)
     const struct run_record *a = x, *b = y;
     if (a->round != b->round)
         return a->round < b->round ? -1 : 1;
-    int c = strcmp(a->started_utc, b->started_utc);
-    return c != 0 ? c : strcmp(a->run_id, b->run_id);
+    if (a->started_s < b->started_s || a->started_s > b->started_s)
+        return a->started_s < b->started_s ? -1 : 1;
+    return strcmp(a->run_id, b->run_id);
 }
 
 static int is_run_folder(const struct dirent *d)
@@ -376,7 +384,7 @@ enum err results_begin(struct arena *a, const struct results *r,
                        struct run_record *run, struct err_msg *msg)
 {
     char now[32];
-    utc_now(now);
+    run->started_s = utc_now(now);
     run->started_utc = arena_strdup(a, now);
     run->run_id = free_name(a, r, run);
     run->folder = arena_printf(a, "%s/runs/" TEMPORARY "%s", r->dir,

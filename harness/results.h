@@ -48,6 +48,7 @@ struct run_record {
     const char *hardware, *launcher, *clock, *source, *commit;
     const char *key;         // of manifest, model, binaries and machine
     const char *started_utc; // 2026-01-31T12:34:56Z
+    double started_s;        // the same to the microsecond, for the order
     const char *log_sha256;
     const char *reason; // "" for RUN_VALID
     enum run_status status;
