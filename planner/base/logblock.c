@@ -35,18 +35,25 @@ void logblock_open(struct log_block *b, enum log_block_form form,
     b->n_timers = b->n_rows = b->n_lines = 0;
 }
 
+static struct log_block_timer *start_timer(struct log_block *b)
+{
+    struct log_block_timer *t = &b->timers[b->n_timers++];
+    t->first_row = b->n_rows;
+    t->n_rows = 0;
+    b->has_timer = true;
+    return t;
+}
+
 static struct log_block_timer *add_timer(struct log_block *b,
                                          struct log_text name)
 {
     b->has_timer = false;
     if (b->n_timers == BLOCK_MAX_TIMERS || name.n >= BLOCK_NAME)
         return NULL;
-    struct log_block_timer *t = &b->timers[b->n_timers++];
+    struct log_block_timer *t = start_timer(b);
     memcpy(t->name, name.p, name.n);
     t->name[name.n] = '\0';
-    t->first_row = b->n_rows;
-    t->n_rows = 0;
-    b->has_timer = true;
+    t->n_line = 0;
     return t;
 }
 
@@ -174,6 +181,18 @@ static void keep_head(struct log_block *b, struct log_text line,
     b->head_last = load8(line.p + n - 8);
 }
 
+/* Only what the file has, byte for byte, can be met again. */
+static void keep_line(struct log_block *b, struct log_text line)
+{
+    struct log_block_timer *t = &b->timers[b->n_timers - 1];
+    bool is_name = line.n && line.p[line.n - 1] == ':';
+    if (!is_name || line.n + 1 > BLOCK_LINE)
+        return;
+    memcpy(t->line, line.p, line.n);
+    t->line[line.n] = '\n';
+    t->n_line = line.n + 1;
+}
+
 bool logblock_take(struct log_block *b, struct log_text line,
                    struct log_text body, const struct log_prefix *prefix)
 {
@@ -184,6 +203,8 @@ bool logblock_take(struct log_block *b, struct log_text line,
     b->followed = false;
     if (b->form == BLOCK_ALL && !b->has_head)
         keep_head(b, line, prefix);
+    if (b->form == BLOCK_ALL && b->has_timer && prefix->fixed)
+        keep_line(b, line);
     return true;
 }
 
@@ -209,12 +230,13 @@ void logblock_take_single_line(struct log_block *b, struct log_text body)
 
 static const uint64_t every_byte = 0x0101010101010101u;
 
-/* Bits before the first byte `c` of `w`, 64 when there is none. */
-static unsigned bits_before(uint64_t w, unsigned char c)
+/* Bits before the first byte of `w` below 16, such as a newline; 64 when
+ * there is none. */
+static unsigned bits_before_end(uint64_t w)
 {
-    uint64_t x = w ^ (every_byte * c);
-    uint64_t hit = (x - every_byte) & ~x & (every_byte * 0x80);
-    return hit ? (unsigned)__builtin_ctzll(hit) - 7 : 64;
+    uint64_t printable = w | w << 1 | w << 2; // bit 6 of bytes from 16 on
+    uint64_t hit = ~printable & (every_byte * 0x40);
+    return hit ? (unsigned)__builtin_ctzll(hit) - 6 : 64;
 }
 
 /* Number of eight digits, first digit in the lowest byte. */
@@ -226,11 +248,11 @@ static uint64_t eight_digits(uint64_t w)
            32;
 }
 
-/* True when a byte of digits, less '0' each, is not 0 to 9. */
+/* True when a byte of digits, less '0' each, is not 0 to 9. A carry out of a
+ * byte does no harm: such a byte is found by its own highest bit. */
 static bool has_non_digit(uint64_t digits)
 {
-    uint64_t high = every_byte * 0x80;
-    return ((digits | ((digits & ~high) + every_byte * 0x76)) & high) != 0;
+    return ((digits | (digits + every_byte * 0x76)) & (every_byte * 0x80)) != 0;
 }
 
 /* Megatron's "1234.56": digits, a point, two digits and a newline within
@@ -239,8 +261,8 @@ static bool has_non_digit(uint64_t digits)
 static unsigned short_value(const char *p, double *out)
 {
     uint64_t w = load8(p);
-    unsigned end = bits_before(w, '\n');
-    if (end > 56 || end < 32)
+    unsigned end = bits_before_end(w);
+    if (end > 56 || end < 32 || p[end / 8] != '\n')
         return 0;
     w <<= 64 - end; // the last digit into the highest byte
     uint64_t digits = (w & 0xffff000000000000u) | (w & 0xffffffffffu) << 8;
@@ -289,12 +311,41 @@ static unsigned take_rank(const char *text, int *out)
     return (unsigned)(p - text) + 2;
 }
 
-/* What follows "rank" in a row; its length, or 0 when it is anything else. */
-static inline unsigned fast_row(const char *p, struct log_row *out)
+/* The text of the row before, to foresee the next: ranks go up by one, so of
+ * "  7: " only one digit changes, nine times of ten. */
+struct rank_text {
+    uint64_t text, mask, step;
+    unsigned len;
+    int rank;
+};
+
+static void foresee(struct rank_text *r, const char *p)
 {
-    unsigned n = take_rank(p, &out->rank);
-    if (!n)
-        return 0;
+    if (r->len > 8)
+        r->len = 0;
+    if (!r->len)
+        return;
+    r->mask = ~(uint64_t)0 >> (64 - 8 * r->len);
+    r->step = (uint64_t)1 << (8 * r->len - 24); // the digit before ": "
+    r->text = load8(p) & r->mask;
+}
+
+/* What follows "rank" in a row; its length, or 0 when it is anything else. */
+static inline unsigned fast_row(const char *p, struct rank_text *r,
+                                struct log_row *out)
+{
+    r->text += r->step;
+    unsigned n = r->len;
+    if (n && (load8(p) & r->mask) == r->text && r->rank % 10 != 9) {
+        r->rank++;
+    } else {
+        n = take_rank(p, &r->rank);
+        if (!n)
+            return 0;
+        r->len = n;
+        foresee(r, p);
+    }
+    out->rank = r->rank;
     unsigned m = short_value(p + n, &out->ms);
     if (!m)
         m = long_value(p + n, &out->ms);
@@ -317,8 +368,9 @@ static size_t fast_rows(struct log_block *b, const char **at, const char *end)
     const size_t room = b->cap_rows - b->n_rows;
     const char *p = *at;
     size_t n = 0;
+    struct rank_text foreseen = {.len = 0};
     while (n < room && p < end && has_head(b, p)) {
-        unsigned len = fast_row(p + n_head, &rows[n]);
+        unsigned len = fast_row(p + n_head, &foreseen, &rows[n]);
         if (!len)
             break;
         p += n_head + len;
@@ -328,16 +380,35 @@ static size_t fast_rows(struct log_block *b, const char **at, const char *end)
     return n;
 }
 
+/* The name that the last block had in this place. */
+static const char *fast_name(struct log_block *b, const char *p,
+                             const char *end)
+{
+    if (b->n_timers == BLOCK_MAX_TIMERS)
+        return NULL;
+    const struct log_block_timer *t = &b->timers[b->n_timers];
+    if (!t->n_line || (size_t)(end - p) < t->n_line ||
+        memcmp(p, t->line, t->n_line) != 0)
+        return NULL;
+    start_timer(b);
+    return p + t->n_line;
+}
+
 const char *logblock_take_rows(struct log_block *b, const char *p,
                                const char *end)
 {
-    if (b->form != BLOCK_ALL || !b->has_head || b->followed || !b->has_timer)
+    if (b->form != BLOCK_ALL || !b->has_head || b->followed)
         return p;
-    for (size_t n = 1; n > 0 && make_room(b);) {
-        n = fast_rows(b, &p, end);
-        b->n_rows += n;
-        b->n_lines += n;
-        b->timers[b->n_timers - 1].n_rows += n;
+    for (const char *next = p; next; p = next) {
+        if (b->has_timer && make_room(b)) {
+            size_t n = fast_rows(b, &p, end);
+            b->n_rows += n;
+            b->n_lines += n;
+            b->timers[b->n_timers - 1].n_rows += n;
+        }
+        next = fast_name(b, p, end);
+        if (!next)
+            return p;
     }
     return p;
 }

@@ -11,10 +11,17 @@
 
 enum log_block_form { BLOCK_NONE, BLOCK_ALL, BLOCK_MINMAX, BLOCK_MAX };
 
-enum { BLOCK_MAX_TIMERS = 128, BLOCK_MAX_ROWS = 1 << 18, BLOCK_NAME = 64 };
+enum {
+    BLOCK_MAX_TIMERS = 128,
+    BLOCK_MAX_ROWS = 1 << 18,
+    BLOCK_NAME = 64,
+    BLOCK_LINE = 128
+};
 
 struct log_block_timer {
     char name[BLOCK_NAME];
+    char line[BLOCK_LINE]; // its whole line, n_line bytes: the next block is
+    size_t n_line;         // likely to have it again; 0: not kept
     size_t first_row, n_rows;
     double min_ms, max_ms;
 };
@@ -52,9 +59,9 @@ bool logblock_take(struct log_block *b, struct log_text line,
 /* Takes "time (ms) | name: 1.2 | ..." into an opened block. */
 void logblock_take_single_line(struct log_block *b, struct log_text body);
 
-/* Takes whole lines of rows of ranks from [p, end) as long as they follow one
- * another, the bulk of a log, and returns where it stopped. The bytes from
- * `end` on must be zero for at least LOGBLOCK_SLACK bytes. */
+/* Takes whole lines of names and rows of ranks from [p, end) as long as they
+ * follow one another, the bulk of a log, and returns where it stopped. The
+ * bytes from `end` on must be zero for at least LOGBLOCK_SLACK bytes. */
 enum { LOGBLOCK_SLACK = 80 };
 const char *logblock_take_rows(struct log_block *b, const char *p,
                                const char *end);

@@ -118,15 +118,6 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
 
 /* ---- means ---- */
 
-void log_running_add(struct log_running *r, double x)
-{
-    if (r->n++ == 0)
-        r->shift = x;
-    double d = x - r->shift;
-    r->sum += d;
-    r->squares += d * d;
-}
-
 double log_running_mean(const struct log_running *r)
 {
     return r->n ? r->shift + r->sum / (double)r->n : (double)NAN;

@@ -81,8 +81,16 @@ struct log_running { // sums of x - shift, where shift is the first x
     size_t n;
 };
 
+static inline void log_running_add(struct log_running *r, double x)
+{
+    if (r->n++ == 0)
+        r->shift = x;
+    double d = x - r->shift;
+    r->sum += d;
+    r->squares += d * d;
+}
+
 /* Mean and standard error of the mean are NAN where there are too few. */
-void log_running_add(struct log_running *r, double x);
 double log_running_mean(const struct log_running *r);
 double log_running_se(const struct log_running *r);
 
