@@ -546,3 +546,56 @@ Test(logparse, passes_over_a_line_of_three_megabytes)
     cr_expect_eq(log.failure, LOG_OK);
     arena_clear(&a);
 }
+
+/* Ranks of one to four digits, values of all lengths, with and without what
+ * keeps a row off the fast path (CR): all have the value that was printed. */
+static void expect_rows(struct arena *a, const char *head, const char *tail)
+{
+    enum { N_RANKS = 1200, MAX_TEXT = 1 << 19 };
+    char *text = arena_alloc(a, MAX_TEXT, 1);
+    cr_assert(text);
+    FILE *f = fmemopen(text, MAX_TEXT, "w");
+    uint32_t x = 12345;
+    double ms[N_RANKS];
+    for (int it = 1; it <= 2; it++) {
+        fprintf(f,
+                "%s iteration %d/ 3 | elapsed time per iteration (ms): 9.5 | "
+                "lm loss: 1.0 | number of nan iterations: 0 |%s",
+                head, it, tail);
+        fprintf(f, "%stimes across ranks (ms):%s%s  forward-compute:%s", head,
+                tail, head, tail);
+        for (int r = 0; r < N_RANKS; r++) {
+            x = x * 1664525u + 1013904223u;
+            int places = x >> 30 ? 2 : 6;
+            double v = (double)(x >> 4) / 100 / pow(10, (x >> 8) % 8);
+            char digits[64];
+            snprintf(digits, sizeof digits, "%.*f", places, v);
+            ms[r] = strtod(digits, NULL);
+            fprintf(f, "%s     rank %2d: %s%s", head, r, digits, tail);
+        }
+    }
+    fprintf(f, "%sdone%s", head, tail);
+    fclose(f);
+    struct runlog log;
+    cr_assert_eq(logparse_read_memory(a, text, strlen(text), &log, NULL),
+                 ERR_OK);
+    cr_assert_eq(log.n_timers, 2);
+    cr_assert_eq(log.timers[1].n_ranks, N_RANKS);
+    for (int r = 0; r < N_RANKS; r++)
+        cr_expect(!(log.timers[1].rank_ms[r] < ms[r]) &&
+                      !(log.timers[1].rank_ms[r] > ms[r]),
+                  "'%s' rank %d: %.17g, want %.17g", head, r,
+                  log.timers[1].rank_ms[r], ms[r]);
+}
+
+Test(logparse, rows_of_many_ranks_have_the_printed_value)
+{
+    struct arena a;
+    arena_init(&a);
+    expect_rows(&a, "", "\n");
+    expect_rows(&a, "", "\r\n");
+    expect_rows(&a, "[default7]:", "\n");
+    expect_rows(&a, "pod/0 [worker12]:", "\n");
+    expect_rows(&a, "2026-01-02T03:04:05.678Z ", "\n");
+    arena_clear(&a);
+}
