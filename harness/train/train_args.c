@@ -67,7 +67,7 @@ static const struct train_flag table[] = {
     {"global-batch-size", MODEL_FLAG, NULL, 0, 0, "sequences of a step"},
     {"seq-length", MODEL_FLAG, NULL, 0, 0, "tokens of a sequence"},
     {"train-iters", WHOLE, "10", 1, 1e9, "steps"},
-    {"lr", NUMBER, "1e-3", 0, 1e30, "learning rate"},
+    {"lr", NUMBER, "1e-3", 0, 1e38, "learning rate"},
     {"min-lr", NUMBER, "0", 0, 1e30, "taken, no effect on a constant rate"},
     {"lr-decay-style", ONLY, "constant", 0, 0, ""},
     {"weight-decay", NUMBER, "0.01", 0, 1e6, "decoupled, norms excepted"},

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Bad flags: one line of ours on stderr, nothing on stdout, exit code 2.
+set -u
+. tests/cli/train_common.sh
+
+bad() { # WANTED_TEXT RANKS FLAGS...
+    want=$1 ranks=$2
+    shift 2
+    if [ "$ranks" -eq 1 ]; then # mpirun takes a second to end after a failure
+        "$train" $small "$@" >"$work/out" 2>"$work/err"
+    else
+        run_mpi "$ranks" $small "$@" >"$work/out" 2>"$work/err"
+    fi
+    rc=$?
+    if [ $rc -eq 2 ] && [ ! -s "$work/out" ] &&
+        [ "$(grep -c '^moe-train: ' "$work/err")" -eq 1 ] &&
+        grep -q -e "$want" "$work/err"; then
+        echo "ok - refuses $*"
+    else
+        echo "not ok - refuses $*: exit $rc, $(head -n 2 "$work/err")"
+    fi
+}
+
+bad "unknown flag '--nope'" 1 --nope 1
+bad "did you mean '--num-layers'" 1 --num-layrs 3
+bad "tensor-model-parallel-size: got 2" 2 --tensor-model-parallel-size 2
+bad "expert-model-parallel-size" 1 --expert-model-parallel-size 2
+bad "context-parallel-size" 2 --context-parallel-size 2
+bad "ranks: got 2, want a multiple" 2 --pipeline-model-parallel-size 3
+bad "num-layers: got 5" 2 --num-layers 5 --pipeline-model-parallel-size 2
+bad "wants one a rank" 1 --pipeline-model-parallel-layout 'Et*3|tmL'
+bad "one t for each decoder layer" 2 --pipeline-model-parallel-size 2 \
+    --pipeline-model-parallel-layout 'Et*2|tmL'
+bad "L is not on the last stage" 2 --pipeline-model-parallel-size 2 \
+    --pipeline-model-parallel-layout 'Et*4mL|'
+bad "lr: got 'abc'" 1 --lr abc
+bad "lr: value missing" 1 --lr
+bad "train-iters: got '0'" 1 --train-iters 0
+bad "clock flops: not to be had here" 1 --clock flops
+bad "clock: got 'sun'" 1 --clock sun
+bad "timing-log-option: got 'minmax'" 1 --timing-log-option minmax
+bad "lr-decay-style: got 'cosine'" 1 --lr-decay-style cosine
+bad "normalization: want RMSNorm" 1 --normalization LayerNorm
+bad "position-embedding-type: want rope" 1 \
+    --position-embedding-type learned_absolute
+bad "global-batch-size: got 3" 2 --global-batch-size 3 --micro-batch-size 2
+bad "moe-router-topk: got 9" 1 --moe-router-topk 9
+bad "'word' is not a flag" 1 word
+
+"$train" >"$work/out" 2>"$work/err"
+test $? -eq 2 && test ! -s "$work/out" && grep -q '^usage: ' "$work/err"
+claim "without flags: usage on stderr, exit 2"
+
+run_mpi 2 --help >"$work/out" 2>"$work/err"
+test $? -eq 0 && grep -q -e '--record-ops' "$work/out" &&
+    test "$(grep -c '^usage: ' "$work/out")" -eq 1
+claim "--help: once on stdout, exit 0"
+
+run_mpi 2 $small --record-ops "$work/none/ops.csv" >"$work/out" 2>"$work/err"
+test $? -eq 3 && test "$(grep -c '^moe-train: ' "$work/err")" -eq 1
+claim "a record that cannot be written: one line, exit 3"
+
+run_mpi 2 $small --micro-batch-size 2 --seq-length 400000 --vocab-size 500 \
+    --pipeline-model-parallel-size 2 >"$work/out" 2>"$work/err"
+test $? -eq 3 && test "$(grep -c '^moe-train: .*no memory' "$work/err")" -eq 1
+claim "too little memory: one line, exit 3"
