@@ -1,0 +1,155 @@
+#include "cost.h"
+#include "small_model.h"
+#include "text.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum err read_text(struct arena *a, const char *text, struct cost *out,
+                          struct err_msg *msg)
+{
+    char path[] = "/tmp/moe-cost-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    enum err e = cost_read_file(a, path, out, msg);
+    unlink(path);
+    return e;
+}
+
+Test(cost, only_format_source_and_units_are_required)
+{
+    struct arena a;
+    struct cost c;
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(read_text(&a,
+                           "{\"format\": \"moe-layout/costs/1\", \"source\": "
+                           "\"published\", \"units\": {\"t\": {\"fwd_s\": 1, "
+                           "\"bwd_s\": 2}}}",
+                           &c, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_assert(c.unit[KIND_T].known && !c.unit[KIND_L].known);
+    cr_assert_float_eq(c.overhead_s, 0, 0);
+    cr_assert_eq(c.n_facts, 0);
+    cr_assert_eq(c.source, COST_PUBLISHED);
+    arena_clear(&a);
+}
+
+Test(cost, what_is_written_is_read_back)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct cost c, again;
+    struct model m = small_model();
+    struct model_fact facts[MODEL_N_FACTS];
+    arena_init(&a);
+    cost_analytic(&m, 1e12, &c);
+    c.unit[KIND_T].fwd_se = 1e-5;
+    c.chunk_s = 2e-6;
+    c.overhead_s = 0.125;
+    c.overhead_s_per_byte = 3e-12;
+    c.step_noise_rel = 0.01;
+    c.latency_s = 5e-6;
+    c.bytes_per_s = 1e9;
+    c.exchange_sync_s = 7e-6;
+    c.rules = MEMORY_MOE_TRAIN;
+    c.n_facts = model_facts(&m, facts);
+    c.facts = facts;
+    cJSON *tree = cost_to_json(&c);
+    char *text = cJSON_Print(tree);
+    cr_assert_eq(read_text(&a, text, &again, &msg), ERR_OK, "%s", msg.text);
+    for (int k = 0; k < N_KINDS; k++) {
+        cr_assert_eq(again.unit[k].known, c.unit[k].known);
+        cr_assert(again.unit[k].fwd_s == c.unit[k].fwd_s);
+        cr_assert(again.unit[k].bwd_s == c.unit[k].bwd_s);
+    }
+    cr_assert(again.unit[KIND_T].fwd_se == 1e-5 && again.chunk_s == 2e-6);
+    cr_assert(again.overhead_s == 0.125 && again.overhead_s_per_byte == 3e-12);
+    cr_assert(again.latency_s == 5e-6 && again.exchange_sync_s == 7e-6);
+    cr_assert_eq(again.rules.optimizer_bytes, 8);
+    cr_assert_eq(cost_check_model(&again, &m, "f", &msg), ERR_OK);
+    free(text);
+    cJSON_Delete(tree);
+    arena_clear(&a);
+}
+
+Test(cost, another_model_is_refused_by_name)
+{
+    struct err_msg msg;
+    struct cost c;
+    struct model m = small_model(), other = small_model();
+    struct model_fact facts[MODEL_N_FACTS];
+    cost_analytic(&m, 1e12, &c);
+    c.n_facts = model_facts(&m, facts);
+    c.facts = facts;
+    other.batch.seq_tokens = 64;
+    cr_assert_eq(cost_check_model(&c, &other, "c.json", &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "seq_length 32, the model has 64"), "%s",
+              msg.text);
+    c.n_facts = 0;
+    c.unit[KIND_M].known = false;
+    cr_assert_eq(cost_check_model(&c, &m, "c.json", &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "'m'"), "%s", msg.text);
+}
+
+static const char *const bad[] = {
+    "{\"format\": \"moe-layout/costs/1\", \"units\": {}}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"guess\", \"units\": "
+    "{}}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\"}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\", \"units\": "
+    "{\"q\": {\"fwd_s\": 1, \"bwd_s\": 2}}}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\", \"units\": "
+    "{\"t\": {\"fwd_s\": -1, \"bwd_s\": 2}}}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\", \"units\": "
+    "{\"t\": {\"fwd_s\": 1}}}",
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\", \"units\": "
+    "{\"mL\": {\"fwd_s\": 1, \"bwd_s\": 1}, \"L\": {\"fwd_s\": 1, \"bwd_s\": "
+    "1}}}",
+    "{\"format\": \"moe-layout/costs/2\", \"source\": \"measured\", \"units\": "
+    "{}}",
+};
+
+Test(cost, bad_files_are_bad_input)
+{
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct arena a;
+        struct cost c;
+        struct err_msg msg = {""};
+        arena_init(&a);
+        cr_assert_eq(err_exit_code(read_text(&a, bad[i], &c, &msg)), 2, "%s",
+                     bad[i]);
+        cr_assert_neq(msg.text[0], '\0');
+        arena_clear(&a);
+    }
+}
+
+Test(cost, a_stage_is_the_sum_of_its_units)
+{
+    struct arena a;
+    struct layout l;
+    struct err_msg msg;
+    struct cost c = {0};
+    struct model m = small_model();
+    for (int k = 0; k < N_KINDS; k++)
+        c.unit[k] = (struct unit_cost){true, k + 1, 0, 10 * (k + 1), 0};
+    arena_init(&a);
+    cr_assert_eq(layout_read(&a, "Et*2|t*3|t*3|mL", &m, 4, &l, &msg), ERR_OK);
+    double f, b;
+    cost_stage(&c, &m, &l, 0, &f, &b);
+    cr_assert_float_eq(f, 1 + 2 * 2, 0);
+    cost_stage(&c, &m, &l, 3, &f, &b);
+    cr_assert_float_eq(b, 10 * (KIND_M + 1 + KIND_L + 1), 0);
+    arena_clear(&a);
+}
+
+Test(cost, a_transfer_is_latency_plus_bytes_over_bandwidth)
+{
+    struct cost c = {.latency_s = 2e-6, .bytes_per_s = 1e9};
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6 + 1e-3, 1e-15);
+    c.bytes_per_s = 0;
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6, 1e-18);
+}
