@@ -14,22 +14,28 @@ struct point {
     double outside_s, se_s, bytes;
 };
 
+static bool is_usable(const struct log_iteration *it)
+{
+    return it->usable && isfinite(it->step_ms);
+}
+
 static void step_mean(const struct fit_run *run, double *mean_s, double *se_s)
 {
+    const struct log_iteration *it = run->log->iterations;
     double sum = 0, squares = 0;
     int n = 0;
-    for (size_t i = 0; i < run->log->n_iterations; i++) {
-        const struct log_iteration *it = &run->log->iterations[i];
-        if (!it->usable || !isfinite(it->step_ms))
-            continue;
-        double s = it->step_ms * 1e-3 / run->speed;
-        sum += s;
-        squares += s * s;
-        n++;
-    }
+    for (size_t i = 0; i < run->log->n_iterations; i++)
+        if (is_usable(&it[i])) {
+            sum += it[i].step_ms * 1e-3 / run->speed;
+            n++;
+        }
     *mean_s = n ? sum / n : (double)NAN;
-    double variance = n > 1 ? (squares - sum * sum / n) / (n - 1) : 0;
-    *se_s = n > 1 && variance > 0 ? sqrt(variance / n) : 0;
+    for (size_t i = 0; i < run->log->n_iterations; i++)
+        if (is_usable(&it[i])) {
+            double d = it[i].step_ms * 1e-3 / run->speed - *mean_s;
+            squares += d * d;
+        }
+    *se_s = n > 1 ? sqrt(squares / (n - 1) / n) : 0;
 }
 
 static double stage_bytes(const struct plan_context *ctx,
