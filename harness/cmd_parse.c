@@ -40,6 +40,27 @@ struct printer {
     bool failed;            // out of memory
 };
 
+/* Logs give most times with two decimals, and a large log has millions. */
+static bool print_hundredths(double v)
+{
+    if (!(v >= 0 && v < 1e9))
+        return false;
+    int64_t n = (int64_t)(v * 100 + 0.5);
+    double back = (double)n / 100;
+    if (back < v || back > v)
+        return false;
+    char buf[24];
+    size_t at = sizeof buf;
+    for (int digit = 0; digit < 3 || n > 0; digit++) {
+        if (digit == 2)
+            buf[--at] = '.';
+        buf[--at] = (char)('0' + n % 10);
+        n /= 10;
+    }
+    fwrite(buf + at, 1, sizeof buf - at, stdout);
+    return true;
+}
+
 static void print_number(double v)
 {
     char buf[32];
@@ -47,8 +68,11 @@ static void print_number(double v)
         fputs("null", stdout);
         return;
     }
+    if (print_hundredths(v))
+        return;
     snprintf(buf, sizeof buf, "%.15g", v);
-    if (strtod(buf, NULL) < v || strtod(buf, NULL) > v)
+    double back = strtod(buf, NULL);
+    if (back < v || back > v)
         snprintf(buf, sizeof buf, "%.17g", v);
     fputs(buf, stdout);
 }
