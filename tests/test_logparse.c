@@ -440,7 +440,8 @@ static void expect_part_of(const struct runlog *part, const struct runlog *all,
 Test(logparse, a_log_cut_anywhere_says_nothing_wrong)
 {
     static const char *const logs[] = {"06-logger-prefix", "22-torchrun-tee",
-                                       "39-moe-train"};
+                                       "39-moe-train",
+                                       "39-moe-train-block-last"};
     struct arena a;
     arena_init(&a);
     for (size_t k = 0; k < sizeof logs / sizeof logs[0]; k++) {

@@ -1,5 +1,6 @@
 #include "logline.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,15 @@ bool logline_take_number(struct log_text *t, double *out)
     drop(t, (size_t)(end - buf));
     *out = v;
     return true;
+}
+
+bool logline_number_after(struct log_text t, const char *word, double *out)
+{
+    const char *at = logline_find(t, word);
+    if (!at)
+        return false;
+    struct log_text rest = logline_from(t, at + strlen(word));
+    return logline_take_number(&rest, out) && isfinite(*out);
 }
 
 struct log_text logline_take_name(struct log_text *t)

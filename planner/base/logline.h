@@ -52,6 +52,9 @@ bool logline_take_int(struct log_text *t, int64_t *out);
 /* Takes a leading number off `t`, "nan" and "inf" among them. */
 bool logline_take_number(struct log_text *t, double *out);
 
+/* The finite number that follows the first `word` of `t`. */
+bool logline_number_after(struct log_text t, const char *word, double *out);
+
 /* Takes a timer's name, [A-Za-z0-9/_-]+, off `t`. */
 struct log_text logline_take_name(struct log_text *t);
 

@@ -297,15 +297,6 @@ static bool look_for_arguments(struct logscan *s, struct log_text body,
     return true;
 }
 
-static bool number_after(struct log_text body, const char *word, double *out)
-{
-    const char *at = logline_find(body, word);
-    if (!at)
-        return false;
-    struct log_text t = logline_from(body, at + strlen(word));
-    return logline_take_number(&t, out) && isfinite(*out);
-}
-
 /* "moe-train: clock wall | ranks 4 | ..." and "moe-train: p2p ..." */
 static bool look_for_banner(struct logscan *s, struct log_text body)
 {
@@ -323,8 +314,9 @@ static bool look_for_banner(struct logscan *s, struct log_text body)
         return true;
     }
     double us = 0, mb_per_s = 0;
-    if (!number_after(body, RUNLOG_BANNER ": p2p latency (us): ", &us) ||
-        !number_after(body, "bandwidth (MB/s): ", &mb_per_s))
+    if (!logline_number_after(body,
+                              RUNLOG_BANNER ": p2p latency (us): ", &us) ||
+        !logline_number_after(body, "bandwidth (MB/s): ", &mb_per_s))
         return false;
     s->sum.p2p_latency_s = us * 1e-6;
     s->sum.p2p_bytes_per_s = mb_per_s * 1e6;
@@ -520,9 +512,20 @@ static void judge_end(struct logscan *s)
         sum->dialect = LOG_MEGATRON;
 }
 
+/* Our own trainer writes whole blocks, all alike: one that has the rows of
+ * the block before, in the last iteration of all, was not cut. */
+static bool is_last_of_moe_train(const struct logscan *s)
+{
+    return s->is_moe_train && s->has_held && !s->tail_cut &&
+           s->held.it.iteration == s->sum.total &&
+           s->block.n_lines == s->last_block_lines;
+}
+
 static void finish(struct logscan *s)
 {
-    const struct log_block *b = &s->block;
+    struct log_block *b = &s->block;
+    if (b->form != BLOCK_NONE && is_last_of_moe_train(s))
+        b->followed = true;
     if (b->form != BLOCK_NONE && !b->followed &&
         b->n_lines < s->last_block_lines)
         s->tail_cut = true;
