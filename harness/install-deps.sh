@@ -9,7 +9,7 @@ for set in "$@"; do
     run) packages="$packages gcc libc6-dev make libcjson-dev libcsv-dev
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
         openmpi-bin libsimgrid-dev gnuplot-nox" ;;
-    test) packages="$packages libcriterion-dev python3-minimal" ;;
+    test) packages="$packages libcriterion-dev python3" ;;
     check) packages="$packages clang-format cppcheck" ;;
     *) echo "install-deps.sh: unknown set '$set', want run, test or check" >&2
        exit 2 ;;

@@ -1,6 +1,7 @@
 /* moe-layout: the planner. Pure computation on files; starts no process. */
 #include "cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static const struct command *find(const char *name)
 static int finish(struct cmd *c, enum err e)
 {
     if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        e = err_set(&c->msg, ERR_IO, "standard output: cannot write");
+        e = err_set(&c->msg, ERR_IO, "standard output: %s", strerror(errno));
     if (e != ERR_OK && *c->msg.text)
         fprintf(stderr, "moe-layout: %s\n", c->msg.text);
     arena_clear(&c->arena);

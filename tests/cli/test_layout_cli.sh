@@ -1,0 +1,125 @@
+#!/bin/sh
+# moe-layout as a user calls it: the known answers, and one clear line with the
+# documented exit code for each kind of bad input.
+L=${BUILD:-build/release}/moe-layout
+MODEL=experiments/models/7b-a1b.json
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+is() { # CLAIM GOT WANTED
+    if [ "$2" = "$3" ]; then echo "ok - $1"; else
+        echo "not ok - $1: got '$2', want '$3'"; fi
+}
+
+# CLAIM EXIT_CODE WORD COMMAND...: one line on stderr that holds WORD
+refuses() {
+    claim=$1 want=$2 word=$3
+    shift 3
+    "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    code=$?
+    lines=$(wc -l <"$tmp/err")
+    if [ $code -eq "$want" ] && [ "$lines" -eq 1 ] &&
+        grep -qF -- "$word" "$tmp/err"; then
+        echo "ok - $claim"
+    else
+        echo "not ok - $claim: exit $code (want $want), $lines lines, no '$word' in:"
+        cat "$tmp/err"
+    fi
+}
+
+json() { # EXPRESSION over the document d on stdin
+    python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
+}
+
+# the 7B-A1B recipe
+is "7B-A1B has 6,858,278,912 parameters, 1,221,134,336 active" \
+    "$($L size $MODEL --json | json 'd["params"]["total"], d["params"]["active"]')" \
+    "6858278912 1221134336"
+is "816 layouts without an empty stage" \
+    "$($L count --layers 16 --mtp 1 --pp 4)" 816
+is "1140 with empty stages between the ends" \
+    "$($L count --layers 16 --mtp 1 --pp 4 --empty-stages)" 1140
+is "1540 that the validator accepts" \
+    "$($L count --layers 16 --mtp 1 --pp 4 --any)" 1540
+is "default split and count-based rule" \
+    "$($L baselines $MODEL --pp 4 | sed -n '1,2s/^[a-z-]* *//p' | tr '\n' ' ')" \
+    "Et*4|t*4|t*4|t*4mL Et*4|t*5|t*5|t*2mL "
+
+# flags after -- say the same as the model file
+is "flags after -- give the same model" \
+    "$($L size --json -- --num-layers 16 --hidden-size 2048 \
+        --num-attention-heads 16 --group-query-attention --num-query-groups 2 \
+        --kv-channels 128 --num-experts 64 --moe-ffn-hidden-size 1024 \
+        --moe-router-topk 8 --swiglu --disable-bias-linear --normalization \
+        RMSNorm --position-embedding-type rope --vocab-size 128256 \
+        --seq-length 4096 --mtp-num-layers 1 |
+        json 'd["params"]["total"], d["params"]["mtp"]')" \
+    "$($L size $MODEL --json | json 'd["params"]["total"], d["params"]["mtp"]')"
+
+# costs, plan, simulate
+$L costs $MODEL --analytic -o "$tmp/c.json" >/dev/null
+is "analytic costs are marked so" \
+    "$(json 'd["source"]' <"$tmp/c.json")" analytic
+is "plan searches 816 layouts and proves by enumeration" \
+    "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --standalone-mtp \
+        --json | json 'd["searched"], d["proof"], len(d["layouts"])')" \
+    "816 enumerated 10"
+is "the best plan's own simulation gives its step time" \
+    "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --json --top 1 |
+        json '"%.6f" % d["layouts"][0]["pred_step_ms"]')" \
+    "$($L simulate $MODEL "$($L plan $MODEL --pp 4 --gbs 16 --costs \
+        "$tmp/c.json" --json --top 1 | json 'd["layouts"][0]["layout"]')" \
+        --pp 4 --gbs 16 --costs "$tmp/c.json" --json |
+        json '"%.6f" % d["pred_step_ms"]')"
+is "a timeline has one line a rank" \
+    "$($L simulate $MODEL 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 --costs \
+        "$tmp/c.json" | grep -c '^rank')" 4
+is "check says valid and exits 0" \
+    "$($L check $MODEL 'Et*5|t*6|t*5|mL' --pp 4 | head -n 1)" \
+    "valid: Et*5|t*6|t*5|mL"
+$L check $MODEL 'Et*5|t*6|t*4|mL' --pp 4 >/dev/null 2>&1
+is "check exits 1 on a layout that is not valid" $? 1
+$L check $MODEL 'Et*5|t*6|t*5m|L' --pp 4 --core 0.15 >/dev/null 2>&1
+is "core 0.15 refuses standalone MTP" $? 1
+
+# bad input of each kind
+refuses "bad layout" 2 "t*x" \
+    $L simulate $MODEL 'Et*x|L' --pp 2 --gbs 8 --costs "$tmp/c.json"
+refuses "layout of another model" 2 "found 15, want 16" \
+    $L simulate $MODEL 'Et*5|t*6|t*4|mL' --pp 4 --gbs 8 --costs "$tmp/c.json"
+refuses "unknown option with a suggestion" 2 "--json" $L size $MODEL --jsn
+refuses "unknown command" 2 "pln" $L pln
+refuses "missing model" 2 "model missing" $L size
+refuses "file that is not there" 2 "No such file" $L size "$tmp/none.json"
+refuses "flag without its value" 2 "value missing" $L size -- --num-layers
+refuses "flag with a bad value" 2 "'x'" $L size -- --num-layers x
+echo '{"format": "moe-layout/model/1", "num_layers": 4, "hiden_size": 8}' \
+    >"$tmp/m.json"
+refuses "unknown key with a suggestion" 2 "hidden" $L size "$tmp/m.json"
+echo '{"format": "moe-layout/model/1", "num_layers": 4' >"$tmp/m.json"
+refuses "JSON cut short" 2 "not valid JSON" $L size "$tmp/m.json"
+echo '{"layout": "EL"}' >"$tmp/b.jsonl"
+refuses "batch line without its keys" 2 "b.jsonl:1: pp" \
+    $L check --batch "$tmp/b.jsonl"
+refuses "costs of another model" 2 "profile it again" \
+    $L plan $MODEL --pp 4 --gbs 16 --seq 128 --costs "$tmp/c.json"
+refuses "no batch size" 2 "--gbs" \
+    $L plan $MODEL --pp 4 --costs "$tmp/c.json"
+refuses "virtual stages are refused in plain words" 2 "one chunk a rank" \
+    $L plan $MODEL --pp 4 --vpp 2 --gbs 16 --costs "$tmp/c.json"
+refuses "a transfer mode that is not known" 2 "want ideal, async or blocking" \
+    $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --p2p fast
+refuses "nothing fits in memory" 1 "none of" \
+    $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --hbm-gb 1
+echo "no log" >"$tmp/a.log"
+refuses "a file that is no training log" 2 "a.log" \
+    $L fit $MODEL --pp 4 --gbs 16 --run "Et*4|t*4|t*4|t*4mL=$tmp/a.log"
+refuses "output that cannot be written" 3 "No space left" \
+    sh -c "$L size $MODEL >/dev/full"
+
+for c in size check count baselines profile-layouts fit costs plan simulate; do
+    is "$c --help exits 0 with an example" \
+        "$($L $c --help | grep -c Example)" 1
+done
+$L >/dev/null 2>&1
+is "a bare command exits 2" $? 2
