@@ -116,6 +116,10 @@ $(B)/tests/test_unit.o: CFLAGS += -DREAL_DOUBLE
 $(B)/tests/test_unit: $(B)/tests/test_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
 
+# runs the trainer, and simulates what it recorded
+$(B)/tests/test_train_sim: $(B)/tests/test_train_sim.o $(PLANNER_OBJ)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
+
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)

@@ -81,22 +81,28 @@ static const char *const model_words[] = {"--clock",
 
 static struct arena arena;
 
+static const char *program_path(void)
+{
+    static char path[512];
+    const char *build = getenv("BUILD");
+    snprintf(path, sizeof path, "%s/moe-train-smpi",
+             build ? build : "build/release");
+    return path;
+}
+
 static bool run_trainer(const char *layout, const char *log, const char *ops)
 {
-    const char *build = getenv("BUILD");
-    char program[512], hosts[] = "/tmp/moe-train-hosts-XXXXXX";
+    char hosts[] = "/tmp/moe-train-hosts-XXXXXX";
     int host_fd = mkstemp(hosts);
     cr_assert_geq(host_fd, 0);
     for (int i = 0; i < PP; i++)
         dprintf(host_fd, "core-%d\n", i);
     close(host_fd);
-    snprintf(program, sizeof program, "%s/moe-train-smpi",
-             build ? build : "build/release");
     const char *argv[80] = {"smpirun", "-np", "4", "-hostfile", hosts};
     size_t n = 5;
     for (size_t i = 0; i < sizeof fixed_words / sizeof fixed_words[0]; i++)
         argv[n++] = fixed_words[i];
-    argv[n++] = program;
+    argv[n++] = program_path();
     for (size_t i = 0; i < sizeof model_words / sizeof model_words[0]; i++)
         argv[n++] = model_words[i];
     argv[n++] = "--record-ops";
@@ -197,6 +203,8 @@ static void skip_without_simgrid(void)
         cr_skip_test("smpirun is not installed");
     if (access("experiments/smpi/cluster.xml", R_OK) != 0)
         cr_skip_test("not started in the repository's root");
+    if (access(program_path(), X_OK) != 0)
+        cr_skip_test("moe-train-smpi is not built in this mode");
 }
 
 Test(train_sim, executes_as_simulated_with_mtp_and_loss_together)
