@@ -169,8 +169,11 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 	@MODE=asan BUILD=build/asan sh tests/run.sh \
 	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
 
-bench: all ## speed: planning and the trainer's products, as ratios
-	@BUILD=$(B) sh tests/bench.sh
+$(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+
+bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
+	@$(B)/tests/bench $(B)
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
