@@ -28,60 +28,59 @@ enum { PP = 4, N_MB = 8, TOKENS = 32, HIDDEN = 64, SHAPE_BYTES = 24 };
 static const double tolerance = 1e-3;
 static const double latency_s = 10e-6, bytes_per_s = 10e9;
 
-static const char *const fixed_words[] = {
-    "-platform",
-    "experiments/smpi/cluster.xml",
-    "--cfg=smpi/host-speed:1Gf",
-    "--cfg=smpi/simulate-computation:no",
-    "--cfg=network/model:CM02",
-    "--cfg=network/crosstraffic:no",
-    "--cfg=network/latency-factor:1",
-    "--cfg=network/bandwidth-factor:1",
-    "--cfg=network/weight-S:0",
-    "--cfg=network/TCP-gamma:0",
-    "--cfg=smpi/lat-factor:1",
-    "--cfg=smpi/bw-factor:1",
-    "--cfg=smpi/send-is-detached-thresh:0",
-    "--log=root.thres:warning"};
+static char fixed_words[][48] = {"-platform",
+                                 "experiments/smpi/cluster.xml",
+                                 "--cfg=smpi/host-speed:1Gf",
+                                 "--cfg=smpi/simulate-computation:no",
+                                 "--cfg=network/model:CM02",
+                                 "--cfg=network/crosstraffic:no",
+                                 "--cfg=network/latency-factor:1",
+                                 "--cfg=network/bandwidth-factor:1",
+                                 "--cfg=network/weight-S:0",
+                                 "--cfg=network/TCP-gamma:0",
+                                 "--cfg=smpi/lat-factor:1",
+                                 "--cfg=smpi/bw-factor:1",
+                                 "--cfg=smpi/send-is-detached-thresh:0",
+                                 "--log=root.thres:warning"};
 
-static const char *const model_words[] = {"--clock",
-                                          "flops",
-                                          "--train-iters",
-                                          "1",
-                                          "--timing-log-level",
-                                          "2",
-                                          "--num-layers",
-                                          "6",
-                                          "--hidden-size",
-                                          "64",
-                                          "--num-attention-heads",
-                                          "4",
-                                          "--seq-length",
-                                          "32",
-                                          "--vocab-size",
-                                          "256",
-                                          "--normalization",
-                                          "RMSNorm",
-                                          "--swiglu",
-                                          "--disable-bias-linear",
-                                          "--position-embedding-type",
-                                          "rope",
-                                          "--num-experts",
-                                          "4",
-                                          "--moe-ffn-hidden-size",
-                                          "64",
-                                          "--ffn-hidden-size",
-                                          "128",
-                                          "--mtp-num-layers",
-                                          "1",
-                                          "--global-batch-size",
-                                          "8",
-                                          "--pipeline-model-parallel-size",
-                                          "4"};
+static char model_words[][48] = {"--clock",
+                                 "flops",
+                                 "--train-iters",
+                                 "1",
+                                 "--timing-log-level",
+                                 "2",
+                                 "--num-layers",
+                                 "6",
+                                 "--hidden-size",
+                                 "64",
+                                 "--num-attention-heads",
+                                 "4",
+                                 "--seq-length",
+                                 "32",
+                                 "--vocab-size",
+                                 "256",
+                                 "--normalization",
+                                 "RMSNorm",
+                                 "--swiglu",
+                                 "--disable-bias-linear",
+                                 "--position-embedding-type",
+                                 "rope",
+                                 "--num-experts",
+                                 "4",
+                                 "--moe-ffn-hidden-size",
+                                 "64",
+                                 "--ffn-hidden-size",
+                                 "128",
+                                 "--mtp-num-layers",
+                                 "1",
+                                 "--global-batch-size",
+                                 "8",
+                                 "--pipeline-model-parallel-size",
+                                 "4"};
 
 static struct arena arena;
 
-static const char *program_path(void)
+static char *program_path(void)
 {
     static char path[512];
     const char *build = getenv("BUILD");
@@ -98,24 +97,27 @@ static bool run_trainer(const char *layout, const char *log, const char *ops)
     for (int i = 0; i < PP; i++)
         dprintf(host_fd, "core-%d\n", i);
     close(host_fd);
-    const char *argv[80] = {"smpirun", "-np", "4", "-hostfile", hosts};
-    size_t n = 5;
+    char *argv[80] = {NULL};
+    size_t n = 0;
+    argv[n++] = arena_strdup(&arena, "smpirun");
+    argv[n++] = arena_strdup(&arena, "-np");
+    argv[n++] = arena_strdup(&arena, "4");
+    argv[n++] = arena_strdup(&arena, "-hostfile");
+    argv[n++] = hosts;
     for (size_t i = 0; i < sizeof fixed_words / sizeof fixed_words[0]; i++)
         argv[n++] = fixed_words[i];
     argv[n++] = program_path();
     for (size_t i = 0; i < sizeof model_words / sizeof model_words[0]; i++)
         argv[n++] = model_words[i];
-    argv[n++] = "--record-ops";
-    argv[n++] = ops;
-    argv[n++] = "--pipeline-model-parallel-layout";
-    argv[n++] = layout;
+    argv[n++] = arena_printf(&arena, "--record-ops=%s", ops);
+    argv[n++] =
+        arena_printf(&arena, "--pipeline-model-parallel-layout=%s", layout);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_TRUNC, 0);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
     pid_t pid;
-    int rc =
-        posix_spawnp(&pid, "smpirun", &actions, NULL, (char **)argv, environ);
+    int rc = posix_spawnp(&pid, "smpirun", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     int status = 1;
     if (rc == 0)
