@@ -19,6 +19,7 @@ enum { N_OVERRIDES = 8 };
 
 struct flag_list {
     struct arena *a;
+    const struct manifest *mf;
     const char **word; // NULL after a failed allocation
     int n;
 };
@@ -59,10 +60,17 @@ static const char *flag_name(struct arena *a, const char *key)
     return flag;
 }
 
+/* Flags that are the launcher's to say, or that Megatron itself lacks: it
+ * takes the vocabulary from trainer.args, with the tokenizer. */
+static bool is_ours(const char *flag, const struct manifest *mf)
+{
+    return strcmp(flag, "--world-size") == 0 ||
+           (mf->trainer.kind == TRAINER_MEGATRON &&
+            strcmp(flag, "--padded-vocab-size") == 0);
+}
+
 static bool is_overridden(const char *flag, const struct override *o)
 {
-    if (strcmp(flag, "--world-size") == 0)
-        return true; // the launcher decides
     for (int i = 0; i < N_OVERRIDES; i++)
         if (o[i].value && strcmp(o[i].flag, flag) == 0)
             return true;
@@ -76,7 +84,7 @@ static void add_model_flags(struct flag_list *f, const cJSON *object,
         const char *flag = flag_name(f->a, c->string);
         if (!flag || strcmp(c->string, "format") == 0 ||
             strcmp(c->string, "comment") == 0 || cJSON_IsFalse(c) ||
-            cJSON_IsNull(c) || is_overridden(flag, o))
+            cJSON_IsNull(c) || is_ours(flag, f->mf) || is_overridden(flag, o))
             continue;
         add(f, flag);
         if (!cJSON_IsTrue(c))
@@ -84,12 +92,23 @@ static void add_model_flags(struct flag_list *f, const cJSON *object,
     }
 }
 
-static enum err make_flags(struct arena *a, const cJSON *object,
-                           const struct override *o, struct words *out,
+static enum err make_flags(struct arena *a, const struct manifest *mf,
+                           const cJSON *object, struct words *out,
                            struct err_msg *msg)
 {
-    struct flag_list f = {a, arena_alloc(a, MAX_FLAGS, sizeof(const char *)),
-                          0};
+    const struct manifest_parallel *p = &mf->parallel;
+    const struct manifest_batch *b = &mf->batch;
+    const struct override o[N_OVERRIDES] = {
+        {"--tensor-model-parallel-size", p->tp},
+        {"--pipeline-model-parallel-size", p->pp},
+        {"--context-parallel-size", p->cp},
+        {"--expert-model-parallel-size", p->ep},
+        {"--expert-tensor-parallel-size", p->etp},
+        {"--micro-batch-size", b->micro_batch},
+        {"--global-batch-size", b->global_batch},
+        {"--seq-length", b->seq_tokens}};
+    struct flag_list f = {a, mf,
+                          arena_alloc(a, MAX_FLAGS, sizeof(const char *)), 0};
     add_model_flags(&f, object, o);
     for (int i = 0; i < N_OVERRIDES; i++) {
         if (!o[i].value)
@@ -160,17 +179,6 @@ static enum err open_model(struct arena *a, const struct manifest *mf,
 enum err workload_read(struct arena *a, const struct manifest *mf,
                        struct workload *out, struct err_msg *msg)
 {
-    const struct manifest_parallel *p = &mf->parallel;
-    const struct manifest_batch *b = &mf->batch;
-    const struct override o[N_OVERRIDES] = {
-        {"--tensor-model-parallel-size", p->tp},
-        {"--pipeline-model-parallel-size", p->pp},
-        {"--context-parallel-size", p->cp},
-        {"--expert-model-parallel-size", p->ep},
-        {"--expert-tensor-parallel-size", p->etp},
-        {"--micro-batch-size", b->micro_batch},
-        {"--global-batch-size", b->global_batch},
-        {"--seq-length", b->seq_tokens}};
     struct workload w = {0};
     cJSON *object = NULL;
     enum err e = open_model(a, mf, &w, &object, msg);
@@ -179,7 +187,7 @@ enum err workload_read(struct arena *a, const struct manifest *mf,
     e = make_model(a, object, mf, w.model_path ? w.model_path : mf->path,
                    &w.model, msg);
     if (e == ERR_OK)
-        e = make_flags(a, object, o, &w.flags, msg);
+        e = make_flags(a, mf, object, &w.flags, msg);
     if (e == ERR_OK)
         *out = w;
 done:

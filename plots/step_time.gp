@@ -18,6 +18,11 @@ hi = high + 0.08 * (high - low) + 0.01 * high
 set xrange [lo:hi]
 set yrange [lo:hi]
 set size ratio 1
+raw = (hi - lo) / 5
+unit = 10 ** floor(log10(raw))
+step = unit * (raw / unit < 1.5 ? 1 : raw / unit < 3.5 ? 2 : raw / unit < 7.5 ? 5 : 10)
+set xtics step
+set ytics step
 set title ARG4 . ": predicted against measured step time"
 set xlabel "measured step time (ms)"
 set ylabel "predicted step time (ms)"

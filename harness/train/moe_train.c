@@ -58,7 +58,7 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
         .stage = t->stage,
         .pipeline = &t->pipeline,
         .out = is_last(t) ? stdout : NULL,
-        .timers = train_args_int(&t->args, "timing-log-level") > 0,
+        .timing_level = (int)train_args_int(&t->args, "timing-log-level"),
         .n_iterations = train_args_int(&t->args, "train-iters"),
         .global_batch = t->args.model.batch.global_batch,
         .learning_rate = t->optim.adamw.lr};

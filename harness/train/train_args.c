@@ -78,7 +78,7 @@ static const struct train_flag table[] = {
     {"seed", WHOLE, "1234", 0, 9e15, "of weights and data"},
     {"mock-data", SWITCH, NULL, 0, 0, "data is always synthetic"},
     {"log-interval", WHOLE, "1", 1, 1, "steps between lines of the log"},
-    {"timing-log-level", WHOLE, "0", 0, 2, "2: with timers of each rank"},
+    {"timing-log-level", WHOLE, "0", 0, 2, "1, 2: with timers of each rank"},
     {"timing-log-option", ONLY, "all", 0, 0, ""},
     {"clock", WORD, NULL, 0, 0,
      "wall under MPI; cpu (default) or flops under smpirun"},

@@ -22,14 +22,17 @@ enum timer {
     N_TIMERS
 };
 
-static const char *const timer_names[N_TIMERS] = {
-    [T_FORWARD] = RUNLOG_FORWARD,
-    [T_BACKWARD] = RUNLOG_BACKWARD,
-    [T_EXCHANGE] = "pipeline-exchange",
-    [T_FORWARD_BACKWARD] = RUNLOG_FORWARD_BACKWARD,
-    [T_GRADS_SYNC] = RUNLOG_GRADS_SYNC,
-    [T_EMBEDDING_SYNC] = RUNLOG_EMBEDDING_SYNC,
-    [T_OPTIMIZER] = RUNLOG_OPTIMIZER,
+static const struct {
+    const char *name;
+    int level; // --timing-log-level from which it is printed
+} timers[N_TIMERS] = {
+    [T_FORWARD] = {RUNLOG_FORWARD, 2},
+    [T_BACKWARD] = {RUNLOG_BACKWARD, 2},
+    [T_EXCHANGE] = {"pipeline-exchange", 2},
+    [T_FORWARD_BACKWARD] = {RUNLOG_FORWARD_BACKWARD, 1},
+    [T_GRADS_SYNC] = {RUNLOG_GRADS_SYNC, 1},
+    [T_EMBEDDING_SYNC] = {RUNLOG_EMBEDDING_SYNC, 1},
+    [T_OPTIMIZER] = {RUNLOG_OPTIMIZER, 1},
 };
 
 static bool prints(const struct train_log *log)
@@ -128,7 +131,9 @@ static void log_timers(struct train_log *log, const struct train_step *step)
         return;
     runlog_print_times_header(log->out);
     for (int t = 0; t < N_TIMERS; t++) {
-        runlog_print_timer(log->out, timer_names[t]);
+        if (timers[t].level > log->timing_level)
+            continue;
+        runlog_print_timer(log->out, timers[t].name);
         for (int r = 0; r < log->comm->world; r++)
             if (log->all[r * N_TIMERS + t] > 0)
                 runlog_print_timer_rank(log->out, r,
@@ -204,7 +209,7 @@ void train_log_step(struct train_log *log, const struct train_step *step)
         print_iteration(log, step, loss);
     if (step->iteration <= MEMORY_LINES)
         log_memory(log, step->iteration);
-    if (log->timers)
+    if (log->timing_level > 0)
         log_timers(log, step);
     if (log->record)
         record_ops(log, step->iteration);

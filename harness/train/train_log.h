@@ -20,12 +20,12 @@ struct train_log {
     const struct comm *comm;
     const struct stage *stage;
     const struct pipeline *pipeline;
-    FILE *out;    // last rank only
-    FILE *ops;    // CSV of operations, last rank only, or NULL
-    bool record;  // operations are recorded
-    bool timers;  // a block of timers after each line
-    double *mine; // one rank's values
-    double *all;  // of all ranks
+    FILE *out;        // last rank only
+    FILE *ops;        // CSV of operations, last rank only, or NULL
+    bool record;      // operations are recorded
+    int timing_level; // 1, 2: a block of timers after each line
+    double *mine;     // one rank's values
+    double *all;      // of all ranks
     int64_t n_iterations, global_batch;
     double learning_rate;
 };

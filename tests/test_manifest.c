@@ -1,0 +1,198 @@
+#include "manifest.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct arena arena;
+static char path[] = "/tmp/moe-manifest-XXXXXX";
+
+static void setup(void)
+{
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    close(fd);
+    arena_init(&arena);
+}
+
+static void teardown(void)
+{
+    arena_clear(&arena);
+    unlink(path);
+}
+
+TestSuite(manifest, .init = setup, .fini = teardown);
+
+static enum err read_text(const char *text, struct manifest *mf,
+                          struct err_msg *msg)
+{
+    FILE *f = fopen(path, "w");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+    return manifest_read(&arena, path, mf, msg);
+}
+
+#define HEAD                                                                   \
+    "{\"format\":\"moe-bench/experiment/1\",\"name\":\"x\","                   \
+    "\"launcher\":{\"kind\":\"auto\"},"
+#define ITERATIONS "\"iterations\":{\"count\":5},"
+#define MODEL "\"model\":\"m.json\","
+#define MEASURE "\"measure\":[{\"role\":\"pick\"}]"
+
+Test(manifest, fills_defaults)
+{
+    struct manifest mf;
+    struct err_msg msg = {""};
+    enum err e = read_text(HEAD MODEL ITERATIONS MEASURE "}", &mf, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_assert_str_eq(mf.name, "x");
+    cr_assert_str_eq(mf.model_path, "m.json");
+    cr_assert_eq(mf.warmup, 2);
+    cr_assert_eq(mf.count, 5);
+    cr_assert_eq(mf.rounds, 1);
+    cr_assert_eq(mf.profile_runs, 2);
+    cr_assert_eq(mf.profile_timers, 2);
+    cr_assert_eq(mf.trainer.kind, TRAINER_MOE_TRAIN);
+    cr_assert(isnan(mf.accept.step_error_pct));
+    cr_assert_eq(mf.n_measure, 1);
+    cr_assert(manifest_has_role(&mf, ROLE_PICK));
+    cr_assert_not(manifest_has_role(&mf, ROLE_DEFAULT));
+}
+
+Test(manifest, reads_all_sections)
+{
+    struct manifest mf;
+    struct err_msg msg = {""};
+    enum err e = read_text(
+        HEAD "\"model\":{\"num_layers\":4}," ITERATIONS
+             "\"parallel\":{\"pp\":4,\"ep\":2,\"world\":8},"
+             "\"batch\":{\"global_batch\":128},\"rounds\":3,"
+             "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141},"
+             "\"trainer\":{\"kind\":\"megatron\",\"args\":[\"--bf16\"]},"
+             "\"profile\":{\"runs\":[\"Et|tL\",\"Ettt|L\"]},"
+             "\"measure\":[{\"role\":\"layout\",\"layout\":\"Et|tL\"},"
+             "{\"role\":\"layout\",\"layout\":\"E|ttL\"}],"
+             "\"costs_from\":\"other\",\"limits\":{\"run_s\":60},"
+             "\"accept\":{\"step_error_pct\":5},"
+             "\"published\":{\"speedup_vs_default\":1.39},"
+             "\"assumed\":{\"batch.seq_tokens\":\"why\"}}",
+        &mf, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_assert_not_null(strstr(mf.model_json, "num_layers"));
+    cr_assert_eq(mf.parallel.world, 8);
+    cr_assert_eq(mf.batch.global_batch, 128);
+    cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
+    cr_assert_eq(mf.profile_layouts.n, 2);
+    cr_assert_str_eq(mf.profile_layouts.word[1], "Ettt|L");
+    cr_assert_str_eq(mf.measure[1].layout, "E|ttL");
+    cr_assert_str_eq(mf.costs_from, "other");
+    cr_assert_float_eq(mf.run_limit_s, 60, 0);
+    cr_assert_str_eq(mf.published[0].value, "1.39");
+    cr_assert_str_eq(mf.assumed[0].key, "batch.seq_tokens");
+}
+
+struct bad {
+    char text[600], wanted[120]; // part of the message
+    enum err err;
+};
+
+ParameterizedTestParameters(manifest, tells_what_is_wrong)
+{
+    static struct bad cases[] = {
+        {HEAD MODEL ITERATIONS "\"mesure\":[]," MEASURE "}",
+         "unknown key 'mesure', did you mean 'measure'", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"batch\":{\"globl_batch\":1}," MEASURE "}",
+         "batch: unknown key 'globl_batch', did you mean 'global_batch'",
+         ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"rounds\":1,\"rounds\":2," MEASURE "}",
+         "key 'rounds' occurs twice", ERR_PARSE},
+        {HEAD ITERATIONS MEASURE "}", "model: missing, want", ERR_PARSE},
+        {HEAD MODEL MEASURE "}", "iterations: missing, want", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"rounds\":1}", "measure: missing, want",
+         ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"measure\":[]}", "measure:", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"rounds\":\"3\"," MEASURE "}",
+         "rounds: got a string, want a number", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"rounds\":1.5," MEASURE "}",
+         "rounds: got 1.5, want an integer", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"rounds\":0," MEASURE "}",
+         "rounds: got 0, want 1 to 1000", ERR_RANGE},
+        {HEAD MODEL "\"iterations\":{\"count\":0}," MEASURE "}",
+         "iterations: count: got 0, want 1 to", ERR_RANGE},
+        {HEAD MODEL ITERATIONS "\"parallel\":[4]," MEASURE "}",
+         "parallel: want an object", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"measure\":[{\"role\":\"defalt\"}]}",
+         "did you mean 'default'", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"measure\":[{\"role\":\"layout\"}]}",
+         "measure[0]: role 'layout' needs the key 'layout'", ERR_PARSE},
+        {HEAD MODEL ITERATIONS
+         "\"measure\":[{\"role\":\"pick\",\"layout\":\"E|L\"}]}",
+         "role 'pick' takes no key 'layout'", ERR_PARSE},
+        {HEAD MODEL ITERATIONS
+         "\"measure\":[{\"role\":\"pick\"},{\"role\":\"pick\"}]}",
+         "measure[1]: role 'pick' is given twice", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"trainer\":{\"kind\":\"megatrn\"}," MEASURE
+                               "}",
+         "trainer: kind: got 'megatrn', want moe-train or megatron", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"trainer\":{\"args\":[1]}," MEASURE "}",
+         "trainer: args[0]: want a string", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"profile\":{\"runs\":1}," MEASURE "}",
+         "profile: runs: got 1, want 2 to 32", ERR_RANGE},
+        {HEAD MODEL ITERATIONS "\"costs_from\":\"../up\"," MEASURE "}",
+         "costs_from: got '../up', want", ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"published\":{\"speedup\":1}," MEASURE "}",
+         "published: unknown key 'speedup'", ERR_PARSE},
+        {"{\"format\":\"moe-bench/experiment/2\"}",
+         "format: got 'moe-bench/experiment/2', want", ERR_PARSE},
+        {"{\"format\":", "not valid JSON", ERR_PARSE},
+        {"[]", "want a JSON object", ERR_PARSE},
+    };
+    return cr_make_param_array(struct bad, cases,
+                               sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct bad *c, manifest, tells_what_is_wrong)
+{
+    char file[] = "/tmp/moe-manifest-bad-XXXXXX";
+    struct manifest mf;
+    struct err_msg msg = {""};
+    struct arena a;
+    int fd = mkstemp(file);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, c->text, strlen(c->text)), (ssize_t)strlen(c->text));
+    close(fd);
+    arena_init(&a);
+    enum err e = manifest_read(&a, file, &mf, &msg);
+    arena_clear(&a);
+    unlink(file);
+    cr_expect_eq(e, c->err, "%s", msg.text);
+    cr_expect_not_null(strstr(msg.text, c->wanted), "got: %s\nwant: %s",
+                       msg.text, c->wanted);
+    cr_expect_not_null(strstr(msg.text, file), "no file name: %s", msg.text);
+    cr_expect_null(strchr(msg.text, '\n'));
+}
+
+Test(manifest, a_missing_file_is_bad_input)
+{
+    struct manifest mf;
+    struct err_msg msg = {""};
+    cr_assert_eq(manifest_read(&arena, "/nowhere/x.json", &mf, &msg),
+                 ERR_PARSE);
+    cr_assert_not_null(strstr(msg.text, "/nowhere/x.json"));
+}
+
+Test(manifest, every_role_is_found_by_its_name)
+{
+    for (int i = 0; i < N_ROLES; i++) {
+        enum role r;
+        struct err_msg msg;
+        cr_assert_eq(role_from_name("x", role_name((enum role)i), &r, &msg),
+                     ERR_OK);
+        cr_assert_eq((int)r, i);
+        cr_assert_gt(strlen(role_help(r)), 5);
+    }
+}

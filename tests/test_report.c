@@ -1,0 +1,194 @@
+#include "report.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct arena arena;
+static char dir[] = "/tmp/moe-report-XXXXXX";
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(arena_printf(&arena, "%s/%s", dir, name), "w");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static const char layouts[] =
+    "format,experiment,role,layout,n_rounds,pred_step_ms,pred_lo_ms,pred_hi_ms,"
+    "meas_step_ms,meas_lo_ms,meas_hi_ms,step_error_pct,replay_error_pct,"
+    "pred_speedup,meas_speedup,worst_stage_pred_mem_bytes,"
+    "worst_stage_meas_mem_bytes,source\n"
+    "moe-bench/layouts/1,x,pick,Et|t*2L,3,90,88,92,95,94,96,-5.26,0.1,1.2,1.1,"
+    ",,emulated\n"
+    "moe-bench/layouts/1,x,default,Ett|tL,3,,,,110,,,,,,1,,,emulated\n";
+
+static const char runs[] =
+    "format,experiment,status,source,clock,launcher,hardware,commit,"
+    "started_utc\n"
+    "f,x,valid,emulated,cpu,smpirun,2x CPU,0123456789abcdef,"
+    "2026-01-02T03:04:05Z\n"
+    "f,x,timeout,emulated,cpu,smpirun,2x CPU,0123456789abcdef,"
+    "2026-01-02T03:04:05Z\n";
+
+static const char stages[] =
+    "format,experiment,role,layout,stage,units,pred_fwd_ms,meas_fwd_ms,"
+    "pred_bwd_ms,meas_bwd_ms,pred_mem_bytes,meas_mem_bytes,mem_error_pct,"
+    "in_flight\n"
+    "f,x,default,E|L,0,E,1,1.1,2,2.1,,,,1\n"
+    "f,x,default,E|L,1,L,3,,6,,,,,1\n";
+
+static void setup(void)
+{
+    arena_init(&arena);
+    cr_assert_not_null(mkdtemp(dir));
+    write_file("layouts.csv", layouts);
+    write_file("runs.csv", runs);
+    write_file("stages.csv", stages);
+}
+
+static void teardown(void)
+{
+    const char *const names[] = {"layouts.csv", "runs.csv", "stages.csv"};
+    for (int i = 0; i < 3; i++)
+        unlink(arena_printf(&arena, "%s/%s", dir, names[i]));
+    rmdir(dir);
+    arena_clear(&arena);
+}
+
+TestSuite(report, .init = setup, .fini = teardown);
+
+static const char *table(const char *name)
+{
+    const char *out = NULL;
+    struct err_msg msg = {""};
+    enum err e = report_table(&arena, name, dir, &out, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    return out;
+}
+
+Test(report, layouts_table_has_a_row_a_layout)
+{
+    const char *t = table("layouts");
+    cr_expect_not_null(
+        strstr(t, "| pick | Et\\|t\\*2L | 90.0 [88.0, 92.0] | 95.0 [94.0, "
+                  "96.0] | -5.3 | 0.10 | 1.20 | 1.10 | 3 | emulated |\n"),
+        "%s", t);
+}
+
+Test(report, what_is_missing_is_a_dash)
+{
+    const char *t = table("layouts");
+    cr_expect_not_null(strstr(t, "| default | Ett\\|tL | - | 110.0 | - | - | - "
+                                 "| 1.00 | 3 | emulated |\n"),
+                       "%s", t);
+}
+
+Test(report, runs_line_counts_what_is_left_out)
+{
+    cr_expect_str_eq(table("runs"),
+                     "2 runs, 1 valid, 1 timeout (left out); emulated, cpu "
+                     "clock, launcher smpirun, on 2x CPU; commit 0123456789ab, "
+                     "2026-01-02.\n");
+}
+
+static enum err fill(const char *text, const char **out, struct err_msg *msg)
+{
+    const struct report_source s = {"x", dir};
+    const struct report_sources from = {&s, 1};
+    return report_fill(&arena, text, &from, out, msg);
+}
+
+Test(report, fills_between_markers_and_nothing_else)
+{
+    const char *out = NULL, *again = NULL;
+    struct err_msg msg = {""};
+    const char text[] = "before\n<!-- begin:runs:x -->\nold\n"
+                        "<!-- end:runs:x -->\nafter\n";
+    cr_assert_eq(fill(text, &out, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(strncmp(out, "before\n<!-- begin:runs:x -->\n2 runs,", 35), 0,
+                 "%s", out);
+    cr_expect_not_null(strstr(out, ".\n<!-- end:runs:x -->\nafter\n"));
+    cr_expect_null(strstr(out, "old"));
+    cr_assert_eq(fill(out, &again, &msg), ERR_OK);
+    cr_expect_str_eq(out, again, "filling twice changes nothing");
+}
+
+Test(report, leaves_tables_of_other_experiments)
+{
+    const char *out = NULL;
+    struct err_msg msg = {""};
+    const char text[] = "<!-- begin:runs:y -->\nkept\n<!-- end:runs:y -->\n";
+    cr_assert_eq(fill(text, &out, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_str_eq(out, text);
+}
+
+Test(report, a_marker_without_end_is_an_error)
+{
+    const char *out = NULL;
+    struct err_msg msg = {""};
+    cr_assert_eq(fill("<!-- begin:runs:x -->\n", &out, &msg), ERR_PARSE);
+    cr_expect_not_null(strstr(msg.text, "<!-- end:runs:x -->"), "%s", msg.text);
+}
+
+Test(report, an_unknown_table_names_the_nearest)
+{
+    const char *out = NULL;
+    struct err_msg msg = {""};
+    cr_assert_eq(
+        fill("<!-- begin:layout:x --><!-- end:layout:x -->", &out, &msg),
+        ERR_PARSE);
+    cr_expect_not_null(strstr(msg.text, "did you mean 'layouts'"), "%s",
+                       msg.text);
+}
+
+Test(report, own_results_win_over_reference_data)
+{
+    struct report_sources s;
+    struct err_msg msg = {""};
+    const char *root = arena_printf(&arena, "%s/results", dir);
+    const char *const make[] = {"", "/a", "/reference", "/reference/a",
+                                "/reference/b"};
+    for (int i = 0; i < 5; i++)
+        cr_assert_eq(mkdir(arena_printf(&arena, "%s%s", root, make[i]), 0700),
+                     0);
+    write_file("results/a/layouts.csv", layouts);
+    write_file("results/reference/a/layouts.csv", layouts);
+    write_file("results/reference/b/layouts.csv", layouts);
+    enum err e = report_find_sources(&arena, root, &s, &msg);
+    const char *const files[] = {"/a", "/reference/a", "/reference/b"};
+    for (int i = 0; i < 3; i++)
+        unlink(arena_printf(&arena, "%s%s/layouts.csv", root, files[i]));
+    for (int i = 4; i >= 0; i--)
+        rmdir(arena_printf(&arena, "%s%s", root, make[i]));
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_assert_eq(s.n, 2);
+    cr_expect_str_eq(s.source[0].experiment, "a");
+    cr_expect_null(strstr(s.source[0].dir, "reference"));
+    cr_expect_str_eq(s.source[1].experiment, "b");
+}
+
+Test(report, draws_figures_from_csv)
+{
+    const struct report_source s = {"x", dir};
+    const struct report_figures f = {&s, "plots", dir, NULL};
+    struct err_msg msg = {""};
+    if (access("plots/style.gp", R_OK) != 0 ||
+        access("/usr/bin/gnuplot", X_OK) != 0)
+        cr_skip_test("needs gnuplot and the repository root");
+    enum err e = report_draw(&arena, &f, &msg);
+    const char *const names[] = {"x-step-time.svg", "x-step-time.png",
+                                 "x-stage-work.svg", "x-stage-work.png"};
+    for (int i = 0; i < 4; i++) {
+        struct stat st;
+        const char *path = arena_printf(&arena, "%s/%s", dir, names[i]);
+        cr_expect_eq(stat(path, &st), 0, "no %s", names[i]);
+        cr_expect_gt(st.st_size, 2000, "%s is empty", names[i]);
+        unlink(path);
+    }
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+}
