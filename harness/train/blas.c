@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MAX_PATH = 4096 };
+
 static const char variable[] = "OPENBLAS_CORETYPE";
 
 const char *blas_kernel(void)
@@ -48,6 +50,11 @@ void blas_choose(char *const *argv)
     const char *better = blas_better_kernel();
     if (!better || setenv(variable, better, 0) != 0)
         return;
+    char path[MAX_PATH]; // the link's target keeps the program's name in ps
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return;
+    path[len] = '\0';
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    execv("/proc/self/exe", argv);
+    execv(path, argv);
 }
