@@ -5,7 +5,7 @@ include config.mk
 BASE    := err arena text json csv runlog logline logfail logstep logblock \
            logscan logfacts logmeans logparse
 PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
-           lsq cost fit schedule sim memory plan overhead \
+           lsq cost fit schedule sim memory plan jitter overhead \
            baseline profile search
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log

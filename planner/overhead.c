@@ -1,5 +1,6 @@
 #include "overhead.h"
 
+#include "jitter.h"
 #include "lsq.h"
 #include "runlog.h"
 
@@ -45,32 +46,32 @@ static double stage_bytes(const struct plan_context *ctx,
            ctx->cost->rules.param_bytes;
 }
 
-/* Makespan of the run's own mean times, repeated for every micro-batch. */
+/* Expected makespan of the run's own mean times under the costs' jitter. */
 static enum err makespan(struct arena *a, const struct plan_context *ctx,
                          const struct fit_run *run, double *out,
                          struct err_msg *msg)
 {
-    const int pp = run->layout.pp, n_mb = ctx->n_mb;
-    double *s = arena_alloc(a, (size_t)pp, sizeof *s);
-    double *ops = arena_alloc(a, 2 * (size_t)(pp * n_mb), sizeof *ops);
-    if (!s || !ops)
+    const int pp = run->layout.pp;
+    double *s = arena_alloc(a, 2 * (size_t)pp, sizeof *s);
+    if (!s)
         return err_set(msg, ERR_NOMEM, "overhead: out of memory");
-    for (int pass = 0; pass < 2; pass++) {
-        enum err e =
-            fit_stage_times(a, ctx->model, run,
-                            pass ? RUNLOG_BACKWARD : RUNLOG_FORWARD, s, msg);
-        if (e != ERR_OK)
-            return e;
-        for (int i = 0; i < pp * n_mb; i++) {
-            double op = s[i / n_mb] / n_mb;
-            ops[pass * pp * n_mb + i] = isfinite(op) ? op : 0;
-        }
-    }
+    enum err e = fit_stage_times(a, ctx->model, run, RUNLOG_FORWARD, s, msg);
+    if (e == ERR_OK)
+        e = fit_stage_times(a, ctx->model, run, RUNLOG_BACKWARD, s + pp, msg);
+    if (e != ERR_OK)
+        return e;
+    for (int i = 0; i < 2 * pp; i++)
+        s[i] = isfinite(s[i]) ? s[i] / ctx->n_mb : 0;
     struct cost transfers_only = *ctx->cost;
     transfers_only.overhead_s = transfers_only.overhead_s_per_byte = 0;
     struct plan_context with = *ctx;
     with.cost = &transfers_only;
-    return plan_replay(a, &with, &run->layout, ops, ops + pp * n_mb, out, msg);
+    struct jitter_step step;
+    const struct jitter_times times = {&run->layout, s, s + pp};
+    e = jitter_expect_times(a, &with, &times, &step, msg);
+    if (e == ERR_OK)
+        *out = step.mean_s;
+    return e;
 }
 
 static enum err read_points(struct arena *a, const struct plan_context *ctx,
@@ -80,7 +81,7 @@ static enum err read_points(struct arena *a, const struct plan_context *ctx,
 {
     *noise = 0;
     for (int i = 0; i < n_runs; i++) {
-        double step, se, pipeline, most = 0;
+        double step, se, pipeline = 0, most = 0;
         step_mean(&runs[i], &step, &se);
         if (!isfinite(step))
             return err_set(msg, ERR_PARSE,
@@ -160,6 +161,25 @@ static enum err solve(struct arena *a, const struct point *points, int n,
     return ERR_OK;
 }
 
+/* Pooled over the runs, where nobody has measured it better. */
+static void set_jitter(struct arena *a, const struct plan_context *ctx,
+                       const struct fit_run *runs, int n_runs,
+                       struct cost *cost)
+{
+    double squares = 0;
+    int n = 0;
+    for (int i = 0; i < n_runs; i++) {
+        double cv = jitter_from_timers(a, runs[i].log, ctx->model->par.world,
+                                       ctx->n_mb);
+        if (isfinite(cv)) {
+            squares += cv * cv;
+            n++;
+        }
+    }
+    if (n)
+        cost->jitter_cv = sqrt(squares / n);
+}
+
 enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
                       const struct fit_run *runs, int n_runs, struct cost *cost,
                       struct err_msg *msg)
@@ -168,7 +188,13 @@ enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
     if (!points)
         return err_set(msg, ERR_NOMEM, "overhead: out of memory");
     double noise = 0, slope = 0, bytes = 0;
-    enum err e = read_points(a, ctx, runs, n_runs, points, &noise, msg);
+    if (cost->jitter_cv <= 0)
+        set_jitter(a, ctx, runs, n_runs, cost);
+    struct cost with_jitter = *ctx->cost;
+    with_jitter.jitter_cv = cost->jitter_cv;
+    struct plan_context jittered = *ctx;
+    jittered.cost = &with_jitter;
+    enum err e = read_points(a, &jittered, runs, n_runs, points, &noise, msg);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < n_runs; i++)

@@ -13,6 +13,8 @@
  * step_noise_rel: each run's step time less the simulation of its own timers,
  * and, as a prior for the part that grows with the parameters (15% model
  * error), the slope of its per-rank optimizer timers over the stages' bytes.
+ * The simulation is the expected one under cost->jitter_cv, which is estimated
+ * from the timers first when it is 0.
  * ctx->cost supplies the transfers. */
 enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
                       const struct fit_run *runs, int n_runs, struct cost *cost,

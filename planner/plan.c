@@ -94,6 +94,20 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
     return err;
 }
 
+enum err plan_engine_replay(struct plan_engine *e, const struct layout *l,
+                            const double *op_fwd_s, const double *op_bwd_s,
+                            double *step_s)
+{
+    struct sim_input in = {.schedule = e->ctx.schedule,
+                           .op_fwd_s = op_fwd_s,
+                           .op_bwd_s = op_bwd_s};
+    set_transfers(&e->ctx, l, e->x_s, &in);
+    enum err err = sim_engine_step(e->sim, &in, e->ctx.mode, step_s);
+    if (err == ERR_OK)
+        *step_s += overhead(&e->ctx, l);
+    return err;
+}
+
 /* Square of the standard error of the step time. */
 static enum err step_variance(struct arena *a, const struct plan_context *ctx,
                               const struct layout *l, double step_s,
@@ -195,7 +209,10 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                       const struct layout *l, struct plan *out,
                       struct err_msg *msg)
 {
-    struct plan p = {.speedup_vs_default = (double)NAN,
+    struct plan p = {.exp_step_s = (double)NAN,
+                     .exp_lo_s = (double)NAN,
+                     .exp_hi_s = (double)NAN,
+                     .speedup_vs_default = (double)NAN,
                      .speedup_vs_count_based = (double)NAN,
                      .standalone_mtp = layout_mtp_standalone(l)};
     enum err err = check_joint(ctx, l, msg);
@@ -244,17 +261,10 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    struct sim_input in = {.schedule = ctx->schedule,
-                           .fwd_s = e->fwd_s,
-                           .bwd_s = e->bwd_s,
-                           .op_fwd_s = op_fwd_s,
-                           .op_bwd_s = op_bwd_s};
-    set_transfers(ctx, l, e->x_s, &in);
-    struct sim_result result;
-    enum err err = sim_run(a, &in, ctx->mode, false, &result, msg);
-    if (err == ERR_OK)
-        *step_s = result.step_s + overhead(ctx, l);
-    return err;
+    enum err err = plan_engine_replay(e, l, op_fwd_s, op_bwd_s, step_s);
+    return err == ERR_OK
+               ? err
+               : err_set(msg, err, "replay: the schedule cannot be simulated");
 }
 
 /* ---- JSON ---- */
@@ -274,6 +284,9 @@ cJSON *plan_to_json(const struct plan *p)
     add_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
     add_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
     add_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
+    add_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
+    add_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
+    add_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
     add_number(tree, "speedup_vs_default", p->speedup_vs_default);
     add_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
     cJSON_AddNumberToObject(tree, "near_bottleneck", p->near_bottleneck);

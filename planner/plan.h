@@ -28,7 +28,9 @@ struct plan_stage {
 struct plan {
     const char *layout; // shortest string
     struct layout parsed;
-    double pred_step_s, pred_lo_s, pred_hi_s;          // 95% interval
+    double pred_step_s, pred_lo_s, pred_hi_s; // of mean times, 95% interval
+    double exp_step_s, exp_lo_s, exp_hi_s; // with jitter: expected, and 95% of
+                                           // single steps; NAN: not worked out
     double speedup_vs_default, speedup_vs_count_based; // NAN: no baseline
     int near_bottleneck; // stages within 2% of the slowest
     bool standalone_mtp, empty_stage, tight_memory;
@@ -74,6 +76,9 @@ struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx);
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s);
+enum err plan_engine_replay(struct plan_engine *e, const struct layout *l,
+                            const double *op_fwd_s, const double *op_bwd_s,
+                            double *step_s);
 
 cJSON *plan_to_json(const struct plan *p);
 

@@ -1,6 +1,7 @@
 #include "search.h"
 
 #include "baseline.h"
+#include "jitter.h"
 #include "layout_space.h"
 
 #include <math.h>
@@ -154,7 +155,7 @@ static enum err space_size(const struct layout_space *space, size_t *n,
 static void set_speedups(const struct search_result *r, struct plan *p)
 {
     for (int i = 0; i < r->n_baselines; i++) {
-        double x = r->baselines[i].pred_step_s / p->pred_step_s;
+        double x = r->baselines[i].exp_step_s / p->exp_step_s;
         if (strcmp(r->baseline_names[i], "default") == 0)
             p->speedup_vs_default = x;
         else
@@ -185,9 +186,10 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
         else if (e != ERR_MODEL)
             return e;
     }
-    for (int i = 0; i < r->n_baselines; i++)
+    enum err e = jitter_fill(a, ctx, plans, r->n_baselines, msg);
+    for (int i = 0; i < r->n_baselines && e == ERR_OK; i++)
         set_speedups(r, &plans[i]);
-    return ERR_OK;
+    return e;
 }
 
 static enum err keep_top(struct arena *a, const struct plan_context *ctx,
@@ -205,8 +207,12 @@ static enum err keep_top(struct arena *a, const struct plan_context *ctx,
             e = plan_predict(a, ctx, &l, &plans[i], msg);
         if (e != ERR_OK)
             return e;
-        set_speedups(r, &plans[i]);
     }
+    enum err e = jitter_rerank(a, ctx, plans, (int)n, msg);
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < n; i++)
+        set_speedups(r, &plans[i]);
     r->plans = plans;
     r->n_plans = (int)n;
     return ERR_OK;
