@@ -1,5 +1,6 @@
 /* moe-layout plan: the fastest layouts. */
 #include "cmd.h"
+#include "jitter.h"
 #include "json.h"
 #include "search.h"
 
@@ -48,8 +49,9 @@ static void print_row(const char *label, const struct plan *p)
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
         most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    printf("%-12s %-26s %10.3f [%9.3f, %9.3f]", label, p->layout,
-           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);
+    printf("%-12s %-26s %10.3f [%9.3f, %9.3f] %10.3f", label, p->layout,
+           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
+           p->exp_step_s * 1e3);
     print_speedup(p->speedup_vs_default);
     print_speedup(p->speedup_vs_count_based);
     printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
@@ -60,9 +62,9 @@ static void print_row(const char *label, const struct plan *p)
 
 static void print_table(const struct search_result *r)
 {
-    printf("%-12s %-26s %10s %22s %10s %10s %9s %5s  %s\n", "", "layout",
-           "step ms", "95% interval", "vs default", "vs count", "GiB", "near",
-           "flags");
+    printf("%-12s %-26s %10s %22s %10s %10s %10s %9s %5s  %s\n", "", "layout",
+           "step ms", "95% interval", "expected", "vs default", "vs count",
+           "GiB", "near", "flags");
     for (int i = 0; i < r->n_plans; i++) {
         char label[16];
         snprintf(label, sizeof label, "%d", i + 1);
@@ -81,6 +83,11 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
            "ties within 0.5%% go to fewer slow stages\n",
            (long long)r->n_searched, p2p_mode_name(ctx->mode), ctx->n_mb,
            cost_source_name(ctx->cost->source));
+    if (ctx->cost->jitter_cv > 0)
+        printf("expected: mean of %d simulated steps, operation times "
+               "log-normal with cv %.3f, seed %llu; the order is theirs\n",
+               JITTER_SAMPLES, ctx->cost->jitter_cv,
+               (unsigned long long)JITTER_SEED);
     if (ctx->hbm_bytes > 0)
         printf("memory: limit %.1f GiB a rank, %lld layouts dropped\n",
                ctx->hbm_bytes / GIB, (long long)r->n_dropped_for_memory);
