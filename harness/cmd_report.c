@@ -10,13 +10,14 @@ enum { MAX_DIRS = 64, MAX_REPORT_BYTES = 16 << 20 };
 
 static const char help[] =
     "usage: moe-bench report [DIR...] [--into FILE] [--figures DIR]\n\n"
-    "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT --> "
-    "and\n<!-- end:... --> markers; TABLE is layouts, stages or runs) and "
-    "draws the figures\n(SVG and PNG, by gnuplot), all from the CSV files "
-    "alone. DIR is a folder with an\nexperiment's CSV files, named as the "
-    "experiment; default: all below results/, and\nthose below "
-    "results/reference/ that results/ has no newer ones of. Tables of\n"
-    "experiments without a folder stay as they are.\n\n"
+    "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT -->\n"
+    "and <!-- end:... --> markers; TABLE is layouts, stages or runs) and "
+    "draws\n"
+    "the figures (SVG and PNG, by gnuplot), all from the CSV files alone. DIR\n"
+    "is a folder with an experiment's CSV files, named as the experiment;\n"
+    "default: all below results/, and those below results/reference/ that\n"
+    "results/ has no own ones of. Tables of experiments without a folder stay\n"
+    "as they are.\n\n"
     "  --into FILE    default REPORT.md\n"
     "  --figures DIR  default plots/out\n\n"
     "example: moe-bench report results/local\n";

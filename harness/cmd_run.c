@@ -15,25 +15,27 @@
 static const char help_head[] =
     "usage: moe-bench run MANIFEST [--dry-run] [--out DIR] [--only ROLE]\n"
     "                              [--max-usd X] [-q]\n\n"
-    "Runs the experiment that MANIFEST (moe-bench/experiment/1) describes: "
-    "short\nprofile runs with timers, a fit of the costs, the planner's "
-    "layouts, then rounds\nof measured runs; writes DIR/*.csv, DIR/costs.json, "
-    "DIR/plan.json and prints\npredicted against measured step times (ms). "
-    "Finished runs of the same manifest,\nmodel, binaries and machine are used "
-    "again, so the same command continues after\nan interruption; runs that "
+    "Runs the experiment that MANIFEST (moe-bench/experiment/1) describes:\n"
+    "short profile runs with timers, a fit of the costs, the planner's\n"
+    "layouts, then rounds of measured runs; writes DIR/*.csv, DIR/costs.json,\n"
+    "DIR/plan.json and prints predicted against measured step times (ms).\n"
+    "Finished runs of the same manifest, model, binaries and machine are used\n"
+    "again, so the same command continues after an interruption; runs that\n"
     "failed are tried again.\n\n"
-    "  --dry-run      print the commands, their number and the bound on time "
-    "and cost;\n                 start and write nothing\n"
+    "  --dry-run      print the commands, their number and the bound on time\n"
+    "                 and cost; start and write nothing\n"
     "  --out DIR      default results/<name>\n"
     "  --only ROLE    measure the layouts of one role (profile runs stay)\n"
-    "  --max-usd X    stop before a run that could exceed X US dollars in "
-    "all;\n                 default limits.budget_usd of the manifest\n"
+    "  --max-usd X    stop before a run that could exceed X US dollars in\n"
+    "                 all; default limits.budget_usd of the manifest\n"
     "  -q, --quiet    no progress on stderr\n\nroles:\n";
 
 static const char help_tail[] =
-    "\nExit status: 0 all runs valid and `accept` met, 1 some run not valid or "
-    "a bound of\n`accept` missed, 2 bad input, 3 a program is missing, the "
-    "disk is full, interrupted.\n"
+    "\nExit status: 0 all runs valid and `accept` met, 1 some run not valid "
+    "or\n"
+    "a bound of `accept` missed, 2 bad input, 3 a program is missing, the "
+    "disk\n"
+    "is full, interrupted.\n"
     "example: moe-bench run experiments/local.json --dry-run\n";
 
 static void print_help(void)

@@ -6,11 +6,13 @@
 
 static const char help[] =
     "usage: moe-bench status MANIFEST [--out DIR]\n\n"
-    "Lists the runs that the experiment plans, each with where it stands: "
-    "valid, invalid,\nfailed, oom, nan, timeout (with the reason and the "
-    "folder of its log) or missing.\nOnly runs of the same manifest, model, "
-    "binaries and machine count. Exit status 0\nwhen all planned runs are "
-    "valid, else 1.\n\n"
+    "Lists the runs that the experiment plans, each with where it stands:\n"
+    "valid, invalid, failed, oom, nan, timeout (with the reason and the "
+    "folder\n"
+    "of its log) or missing. Only runs of the same manifest, model, binaries\n"
+    "and machine count. Exit status 0 when all planned runs are valid, else "
+    "1.\n"
+    "\n"
     "  --out DIR      default results/<name>\n\n"
     "example: moe-bench status experiments/local.json\n";
 

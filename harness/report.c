@@ -388,7 +388,10 @@ static enum err draw(struct arena *a, const struct report_figures *f,
     const struct supervise_job job = {
         .argv = argv, .log_path = log, .limit_s = GNUPLOT_LIMIT_S};
     struct supervise_result r;
-    enum err e = supervise_run(&job, &r, msg);
+    struct csv csv; // read only for a clear message: gnuplot's are not
+    enum err e = csv_read_file(a, argv[4], &csv, msg);
+    if (e == ERR_OK)
+        e = supervise_run(&job, &r, msg);
     if (e != ERR_OK)
         return e;
     if (r.end != SUPERVISE_EXITED || r.code != 0)
