@@ -44,9 +44,13 @@ const char *blas_better_kernel(void)
     return NULL;
 }
 
-void blas_choose(char *const *argv)
+void blas_use_one_thread(void)
 {
     openblas_set_num_threads(1);
+}
+
+void blas_choose(char *const *argv)
+{
     const char *better = blas_better_kernel();
     if (!better || setenv(variable, better, 0) != 0)
         return;

@@ -15,7 +15,11 @@ const char *blas_better_kernel(void);
 
 /* Restarts the program once with the better kernel, where there is one; must
  * be called before MPI starts. Returns when nothing is to be done or the
- * restart failed. One thread a rank in any case. */
+ * restart failed. */
 void blas_choose(char *const *argv);
+
+/* One thread a rank: a rank is a core, and SimGrid times the calling thread
+ * only. */
+void blas_use_one_thread(void);
 
 #endif

@@ -192,6 +192,7 @@ int main(int argc, char **argv)
     }
     if (!comm_is_simulated())
         blas_choose(argv);
+    blas_use_one_thread();
     arena_init(&t.arena);
     comm_init(&t.comm, &argc, &argv);
     enum err e = start(&t, argc, argv, &msg);
