@@ -17,7 +17,6 @@
 #include "train_log.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct trainer {
     struct arena arena;
