@@ -4,7 +4,8 @@ include config.mk
 # ---- modules, in dependency order: an include may only point left ----------
 BASE    := err arena text json csv runlog logline logfail logstep logblock \
            logscan logfacts logmeans logparse
-PLANNER := model layer_freq megatron_flags megatron_args layout layout_space \
+PLANNER := model layout layer_freq megatron_flags megatron_known \
+           megatron_model megatron_args layout_space \
            lsq cost fit schedule sim memory plan jitter overhead \
            baseline profile search
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \

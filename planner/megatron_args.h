@@ -20,17 +20,29 @@ struct megatron_args;
  * out of memory. */
 struct megatron_args *megatron_args_new(struct arena *a);
 
+/* Told of things that the reader should know of, one line each: unknown flags
+ * (each once), flags whose effect is not modelled. Without one they are
+ * silent. */
+typedef void (*megatron_warning)(void *data, const char *line);
+void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,
+                              void *data);
+
+/* For readers of sources: tells `line`, once for each `name`. */
+void megatron_args_warn(struct megatron_args *args, const char *name,
+                        const char *line);
+
 /* Reads the flag at argv[*i] and its values and moves *i behind them.
  * *known is false, and *i stays, when the flag is not in the table. A missing
  * or malformed value is ERR_PARSE. `--name=value` is read too. */
 enum err megatron_args_take(struct megatron_args *args, char *const *argv,
                             int argc, int *i, bool *known, struct err_msg *msg);
 
-/* Reads all of argv. Unknown flags are an error when `strict`, else each is
- * reported once through `warn` (which may be NULL) with the nearest name. */
+/* Reads all of argv. Flags that Megatron has and that have no effect here pass
+ * silently; unknown ones are an error when `strict`, else each is reported
+ * once through `warn` (NULL: as set before) with the nearest name. */
 struct megatron_args_options {
     bool strict;
-    void (*warn)(void *data, const char *line);
+    megatron_warning warn;
     void *data;
 };
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
@@ -47,6 +59,18 @@ enum err megatron_args_read_json(struct megatron_args *args,
                                  const cJSON *object, const char *where,
                                  struct err_msg *msg);
 
+/* For readers of other sources: gives the flag `name` (without dashes) a value
+ * as on a command line; a switch takes "true" or "True", anything else turns
+ * it off. A name without a row is passed over. ERR_PARSE when the type does
+ * not take the text. */
+enum err megatron_args_set(struct megatron_args *args, const char *name,
+                           const char *text, struct err_msg *msg);
+void megatron_args_clear(struct megatron_args *args, const char *name);
+
+/* File name for messages; copied. */
+enum err megatron_args_where(struct megatron_args *args, const char *where,
+                             struct err_msg *msg);
+
 /* True when the flag was given; the value given or the default. */
 bool megatron_args_given(const struct megatron_args *args, const char *name);
 
@@ -59,7 +83,8 @@ const char *megatron_args_string(const struct megatron_args *args,
 enum err megatron_args_model(struct arena *a, const struct megatron_args *args,
                              struct model *out, struct err_msg *msg);
 
-/* Options that win over the source: 0 means not given. */
+/* Options that win over the source: 0 means not given. Another number of
+ * stages than the source's drops the source's layout and virtual stages. */
 struct model_overrides {
     int tp, pp, vpp, ep, etp, cp, world;
     int64_t micro_batch, global_batch, seq_tokens;

@@ -34,6 +34,11 @@ enum flag_type flag_type(enum flag_id id)
     return flags[id].type;
 }
 
+enum flag_effect flag_effect(enum flag_id id)
+{
+    return flags[id].effect;
+}
+
 const char *flag_nearest(const char *word)
 {
     const char *names[N_FLAGS];
@@ -53,6 +58,15 @@ static bool value_fits(enum flag_type type, const char *text)
     return true;
 }
 
+/* Older names of the same thing. */
+static enum flag_id modern(enum flag_id id)
+{
+    return id == ENCODER_NUM_LAYERS   ? NUM_LAYERS
+           : id == ENCODER_SEQ_LENGTH ? SEQ_LENGTH
+           : id == OLD_TP             ? TP
+                                      : id;
+}
+
 enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
                    struct err_msg *msg)
 {
@@ -63,7 +77,7 @@ enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
     const char *copy = arena_strdup(f->arena, text);
     if (!copy)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    f->text[id] = copy;
+    f->text[modern(id)] = copy;
     return ERR_OK;
 }
 
@@ -107,6 +121,12 @@ enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
         {FFN_HIDDEN_SIZE, false, 1, 1 << 22},
         {NUM_QUERY_GROUPS, false, 1, 1 << 16},
         {KV_CHANNELS, false, 1, 1 << 16},
+        {Q_LORA_RANK, false, 1, 1 << 16},
+        {KV_LORA_RANK, false, 1, 1 << 16},
+        {QK_HEAD_DIM, false, 1, 1 << 14},
+        {QK_POS_EMB_HEAD_DIM, false, 0, 1 << 14},
+        {V_HEAD_DIM, false, 1, 1 << 14},
+        {MOE_LATENT_SIZE, false, 1, 1 << 20},
         {VOCAB_SIZE, false, 1, 1 << 24},
         {PADDED_VOCAB_SIZE, false, 1, 1 << 24},
         {MAKE_VOCAB_DIVISIBLE, false, 1, 1 << 20},
@@ -119,10 +139,14 @@ enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
         {TP, false, 1, 1 << 12},
         {PP, false, 1, 1 << 10},
         {VPP, false, 1, 1 << 10},
+        {LAYERS_PER_VPP, false, 1, MODEL_MAX_LAYERS},
+        {FIRST_LAYERS, false, 1, MODEL_MAX_LAYERS},
+        {LAST_LAYERS, false, 1, MODEL_MAX_LAYERS},
         {CP, false, 1, 1 << 12},
         {EP, false, 1, 1 << 12},
         {ETP, false, 1, 1 << 12},
         {WORLD_SIZE, false, 1, 1 << 24},
+        {DIST_OPT_INSTANCES, false, 1, 1 << 12},
         {MICRO_BATCH_SIZE, false, 1, 1 << 16},
         {GLOBAL_BATCH_SIZE, false, 1, 1 << 24},
         {SEQ_LENGTH, false, 1, 1 << 26},

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "err.h"
+#include "memory_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,9 +49,23 @@ struct model {
     bool tied;          // output layer shares the embedding
     bool layernorm;     // LayerNorm (weight and bias), else RMSNorm
     bool linear_bias, qkv_bias, qk_norm;
-    bool learned_positions;   // else rotary
-    int64_t max_positions;    // rows of learned positions
-    const uint8_t *layer_moe; // n_layers flags: 1 when the layer has experts
+    bool learned_positions;  // else rotary
+    int64_t max_positions;   // rows of learned positions
+    bool mla;                // multi-latent attention: the five below
+    int64_t q_lora, kv_lora; // latent widths; q_lora 0: queries not compressed
+    int64_t qk_dim, qk_rope_dim, v_dim; // of a head
+    bool qk_norm_full;                  // one norm over all heads, as in OLMoE
+    bool sinks;        // a learned softmax offset for each query head
+    bool shared_gate;  // a gate of h parameters on the shared expert
+    int64_t latent;    // width that routed experts work on, 0: hidden
+    bool expert_bias;  // router's correction bias, a buffer in Megatron
+    bool count_bias;   // count that buffer as parameters
+    bool mtp_repeated; // one MTP layer, used n_mtp times
+    int64_t window;    // tokens a windowed layer attends to, 0: all
+    int window_skip;   // every such layer attends to all, 0: none does
+    int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
+    const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
+    struct memory_options memory;
     struct parallel par;
     struct batch batch;
 };
@@ -79,19 +94,27 @@ int model_unit_count(const struct model *m, enum unit_kind kind);
 /* Parameters of one unit, and those that take part for one token. A tied
  * output layer weighs nothing; the final norm counts with L, which sits where
  * the last decoder layer does not matter for one parameter vector. m is three
- * norms, the 2h x h projection and one decoder layer of the last one's kind. */
+ * norms, the 2h x h projection and one decoder layer of the last one's kind.
+ * Shapes are those of Megatron's modules (attention.py,
+ * multi_latent_attention.py, moe/router.py, moe/experts.py,
+ * moe/shared_experts.py, multi_token_prediction.py). */
 int64_t model_unit_params(const struct model *m, enum unit_kind kind);
 int64_t model_unit_active_params(const struct model *m, enum unit_kind kind);
 
 /* Forward floating-point operations of one unit for one micro-batch (two per
- * multiply-add; attention scores causal, so half; norms and softmax left out).
+ * multiply-add; attention scores causal, so half, and no more than the window;
+ * norms, biases and softmax left out). Where windowed and full layers are of
+ * one kind this is their mean.
  * L makes 1+K output passes, as Megatron computes the MTP heads there. The
  * backward pass is twice this. */
 double model_unit_fwd_flops(const struct model *m, enum unit_kind kind);
 
-/* Whole model without MTP, as model cards count it, and the MTP block. */
+/* Whole model without MTP, as model cards count it, and the MTP block. Some
+ * cards leave the input embedding out of the active ones, because a token only
+ * looks one row up; tied, it is the output layer and stays. */
 int64_t model_total_params(const struct model *m);
 int64_t model_active_params(const struct model *m);
+int64_t model_active_params_no_lookup(const struct model *m);
 int64_t model_mtp_params(const struct model *m);
 
 /* A hash-like text that two runs of the same model, batch and parallelism
@@ -101,7 +124,7 @@ struct model_fact {
     const char *key;
     int64_t value;
 };
-enum { MODEL_N_FACTS = 28 };
+enum { MODEL_N_FACTS = 40 };
 
 /* The numbers that decide cost: fills `facts` and returns how many. */
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
