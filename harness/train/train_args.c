@@ -463,6 +463,8 @@ static enum err dump_own(struct arena *a, const struct train_args *t, FILE *out)
     for (int i = 0; i < N_ROWS; i++) {
         const struct train_flag *f = &table[i];
         const char *text = t->text[i] ? t->text[i] : f->standard;
+        if (strcmp(f->name, "clock") == 0)
+            text = t->clock;
         if (f->kind == MODEL_FLAG || f->kind == SWITCH)
             continue;
         char *name = arena_strdup(a, f->name);

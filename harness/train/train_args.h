@@ -21,6 +21,7 @@ struct train_args {
     struct model model;
     struct layout layout;
     const char *layout_text; // as given, or the default split's
+    const char *clock;       // in use, for the dump; set by the caller
     bool help;
 };
 
