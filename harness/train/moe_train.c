@@ -178,6 +178,7 @@ static enum err start(struct trainer *t, int argc, char **argv,
     }
     e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
                              msg);
+    t->args.clock = comm_clock_name(t->comm.clock);
     return e == ERR_OK ? train(t, msg) : e;
 }
 
