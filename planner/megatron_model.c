@@ -7,8 +7,8 @@
 #include "megatron_model.h"
 
 #include "layer_freq.h"
-#include "megatron_memory.h"
 #include "layout.h"
+#include "megatron_memory.h"
 #include "text.h"
 
 #include <stdlib.h>
