@@ -219,6 +219,13 @@ static enum err fit_at(struct experiment *e, double reference_ms,
                                                           : COST_EMULATED;
     ctx.cost = c;
     e->fit_note = fit.note;
+    double cv = NAN; // of operations; overhead_fit falls back on timers
+    err = figures_jitter(e->a, &e->runs, &e->workload.model, e->manifest.warmup,
+                         &cv, msg);
+    if (err != ERR_OK)
+        return err;
+    if (cv > 0)
+        c->jitter_cv = cv;
     return overhead_fit(e->a, &ctx, runs, n, c, msg);
 }
 

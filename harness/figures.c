@@ -5,6 +5,7 @@
  */
 #include "figures.h"
 
+#include "jitter.h"
 #include "oplog.h"
 #include "runlog.h"
 #include "stats.h"
@@ -185,6 +186,55 @@ static enum err replay_error(struct arena *a, const struct figures_request *req,
             return e;
     }
     *out = stats_median(x, n);
+    return ERR_OK;
+}
+
+/* ---- jitter ----------------------------------------------------------------
+ */
+
+/* Adds the squared cv of each used step to *sum. */
+static void add_jitter(const struct run_record *run, const struct oplog *ops,
+                       int warmup, double *sum, int *n)
+{
+    for (int i = 0; i < ops->n_steps; i++) {
+        const struct oplog_step *s = &ops->steps[i];
+        const struct log_iteration *it = find_iteration(run, s->iteration);
+        const double *const passes[] = {s->fwd_s, s->bwd_s};
+        for (int p = 0; p < 2 && it && figures_is_used(it, warmup); p++) {
+            double cv =
+                jitter_from_ops(passes[p], (size_t)ops->n_stages, ops->n_mb);
+            if (!isfinite(cv))
+                continue;
+            *sum += cv * cv;
+            (*n)++;
+        }
+    }
+}
+
+enum err figures_jitter(struct arena *a, const struct run_list *runs,
+                        const struct model *m, int warmup, double *cv,
+                        struct err_msg *msg)
+{
+    const struct oplog_shape shape = {m->par.pp *
+                                          (m->par.vpp > 0 ? m->par.vpp : 1),
+                                      (int)m->batch.n_microbatches, m->par.dp};
+    double sum = 0;
+    int n = 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        struct oplog ops;
+        const struct run_record *run = &runs->run[i];
+        const char *path = arena_printf(a, "%s/ops.csv", run->folder);
+        if (!path)
+            return no_memory(msg);
+        if (run->round != 0 || run->status != RUN_VALID ||
+            access(path, R_OK) != 0)
+            continue;
+        enum err e = oplog_read(a, path, shape, &ops, msg);
+        if (e != ERR_OK)
+            return e;
+        add_jitter(run, &ops, warmup, &sum, &n);
+    }
+    *cv = n > 0 ? sqrt(sum / n) : (double)NAN;
     return ERR_OK;
 }
 

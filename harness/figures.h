@@ -54,6 +54,13 @@ enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
                      double reference_ms, struct run_figures *out,
                      struct err_msg *msg);
 
+/* Coefficient of variation of single operations over the micro-batches of a
+ * step, from the recorded operations of the valid profile runs; NAN where
+ * nothing was recorded. */
+enum err figures_jitter(struct arena *a, const struct run_list *runs,
+                        const struct model *m, int warmup, double *cv,
+                        struct err_msg *msg);
+
 /* What to look at: the valid runs of (role, layout). `ctx` with costs gives
  * the replay its transfers; ctx->cost NULL leaves the replay out. */
 struct figures_request {

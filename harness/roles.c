@@ -6,6 +6,7 @@
 #include "roles.h"
 
 #include "baseline.h"
+#include "jitter.h"
 #include "search.h"
 
 #include <math.h>
@@ -186,6 +187,25 @@ bool role_needs_costs(enum role role)
     return finders[role].needs_costs;
 }
 
+/* The expectation lies above the step of mean times by the same amount at both
+ * ends of the interval. */
+static enum err predict(struct arena *a, const struct plan_context *ctx,
+                        struct target *t, struct err_msg *msg)
+{
+    enum err e = plan_predict(a, ctx, &t->parsed, &t->pred, msg);
+    if (e == ERR_OK)
+        e = jitter_fill(a, ctx, &t->pred, 1, msg);
+    if (e != ERR_OK)
+        return e;
+    double more = t->pred.exp_step_s - t->pred.pred_step_s;
+    if (!isfinite(more))
+        more = 0;
+    t->step_s = t->pred.pred_step_s + more;
+    t->lo_s = t->pred.pred_lo_s + more;
+    t->hi_s = t->pred.pred_hi_s + more;
+    return ERR_OK;
+}
+
 /* A repeat is there to be run again; other roles share equal layouts. */
 static int whose_runs(const struct targets *t, int i)
 {
@@ -201,9 +221,11 @@ static int whose_runs(const struct targets *t, int i)
 static enum err resolve_one(struct finder *f, struct target *t,
                             struct err_msg *msg)
 {
-    *t = (struct target){
-        .role = f->measure->role,
-        .pred = {.pred_step_s = NAN, .pred_lo_s = NAN, .pred_hi_s = NAN}};
+    *t = (struct target){.role = f->measure->role,
+                         .pred = {.pred_step_s = NAN},
+                         .step_s = NAN,
+                         .lo_s = NAN,
+                         .hi_s = NAN};
     if (finders[t->role].needs_costs && !f->ctx->cost)
         return ERR_OK;
     enum err e = finders[t->role].find(f, &t->parsed, msg);
@@ -214,7 +236,7 @@ static enum err resolve_one(struct finder *f, struct target *t,
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
     if (!f->ctx->cost)
         return ERR_OK;
-    return plan_predict(f->a, f->ctx, &t->parsed, &t->pred, msg);
+    return predict(f->a, f->ctx, t, msg);
 }
 
 static void warn_left_out(const struct roles_request *req, struct arena *a,
@@ -259,8 +281,7 @@ enum err roles_predict(struct arena *a, const struct plan_context *ctx,
                        struct targets *t, struct err_msg *msg)
 {
     for (int i = 0; i < t->n; i++) {
-        enum err e =
-            plan_predict(a, ctx, &t->target[i].parsed, &t->target[i].pred, msg);
+        enum err e = predict(a, ctx, &t->target[i], msg);
         if (e != ERR_OK)
             return e;
     }

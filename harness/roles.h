@@ -18,7 +18,9 @@ struct target {
     enum role role;
     const char *layout; // shortest string; NULL: not known before profiling
     struct layout parsed;
-    struct plan pred; // pred_step_s is NAN without costs
+    struct plan pred; // of mean times; pred_step_s is NAN without costs
+    double step_s, lo_s, hi_s; // expected step (with jitter) and the interval
+                               // that the costs' errors give it; NAN without
     int runs_of; // target whose runs serve this one: itself, or an earlier one
                  // with the same layout
 };

@@ -141,9 +141,9 @@ static enum err fill_row(struct arena *a, const struct tables_input *in,
     struct figures_request req = request(in, t);
     *row = (struct layout_row){
         .target = t,
-        .pred_ms = 1e3 * t->pred.pred_step_s,
-        .lo_ms = 1e3 * t->pred.pred_lo_s,
-        .hi_ms = 1e3 * t->pred.pred_hi_s,
+        .pred_ms = 1e3 * t->step_s,
+        .lo_ms = 1e3 * t->lo_s,
+        .hi_ms = 1e3 * t->hi_s,
         .worst_pred_mem_bytes = worst_predicted(&t->pred),
         .source = source_of(in->runs, req.role, req.layout)};
     enum err e = figures_layout(a, &req, &row->figures, msg);

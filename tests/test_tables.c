@@ -78,7 +78,8 @@ static void make_target(int i, enum role role, const char *layout)
     enum err e =
         layout_read(&arena, layout, &model, 2, &target[i].parsed, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
-    e = plan_predict(&arena, &ctx, &target[i].parsed, &target[i].pred, &msg);
+    struct targets one = {&target[i], 1};
+    e = roles_predict(&arena, &ctx, &one, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
 }
 
@@ -270,8 +271,7 @@ Test(tables, without_costs_predictions_are_empty)
 {
     ctx.cost = NULL;
     for (int i = 0; i < 2; i++)
-        target[i].pred = (struct plan){
-            .pred_step_s = NAN, .pred_lo_s = NAN, .pred_hi_s = NAN};
+        target[i].step_s = target[i].lo_s = target[i].hi_s = NAN;
     struct csv t = written("layouts.csv");
     cr_expect_str_eq(csv_get(&t, 0, "pred_step_ms"), "");
     cr_expect_str_eq(csv_get(&t, 0, "step_error_pct"), "");
