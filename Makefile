@@ -7,7 +7,7 @@ BASE    := err arena text json csv runlog logline logfail logstep logblock \
 PLANNER := memory_options model layout layer_freq megatron_flags megatron_known \
            megatron_memory megatron_model megatron_args layout_space \
            lsq cost fit schedule sim memory_weights memory_activations \
-           memory_workspace memory_train memory_order memory plan jitter overhead \
+           memory_workspace memory_train memory_order memory memory_case plan jitter overhead \
            baseline profile search
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log

@@ -84,7 +84,7 @@ struct command {
 };
 
 extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
-    CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE;
+    CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE, CMD_MEMORY;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */

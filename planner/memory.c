@@ -1,4 +1,346 @@
+/*
+ * How it works: memory_terms() sums the weights and activations of one unit of
+ * each kind; a chunk is a count of units by kind; a rank is its chunks. The
+ * peak is found by walking the rank's order of work (memory_order): a forward
+ * adds its chunk's activations, a backward takes them off, and at either the
+ * head or a layer that is recomputed may stand on top.
+ */
 #include "memory.h"
+
+#include "memory_activations.h"
+
+enum { BUCKET_END = 128 }; // param_and_grad_buffer.py, bucket_end_divisor
+
+/* CUDA context with libraries' kernels and NCCL's buffers: orders of magnitude
+ * that users report, meant to be replaced by one's own measurement. */
+const struct memory_allowance MEMORY_ALLOWANCE = {.context_bytes = 512 << 20,
+                                                  .nccl_bytes = 256 << 20,
+                                                  .reserved_share = 0.02};
+
+const double MEMORY_MARGIN = 0.05;
+
+static bool is_moe_train(const struct memory_rules *r)
+{
+    return r->value_bytes == 4;
+}
+
+const char *memory_refusal(const struct model *m)
+{
+    if (m->memory.refusal)
+        return m->memory.refusal;
+    if (m->memory.distributed && m->memory.world_unknown)
+        return "the distributed optimiser divides by the number of ranks, and "
+               "the world size is not stated";
+    return NULL;
+}
+
+void memory_terms(const struct model *m, const struct memory_rules *rules,
+                  enum platform platform, struct memory_terms *out)
+{
+    struct memory_terms t = {.model = m, .rules = *rules, .platform = platform};
+    struct weight table = memory_embedding(m);
+    memory_add_weight(&t.table, &table);
+    for (int k = 0; k < N_KINDS; k++) {
+        if (k == KIND_M && !m->n_mtp)
+            continue;
+        t.sums[k] = memory_unit_sums(m, (enum unit_kind)k);
+        t.kept[k] = memory_unit_activations(m, (enum unit_kind)k);
+        t.plain[k] = memory_unit_activations_plain(m, (enum unit_kind)k);
+    }
+    t.head = memory_head_bytes(m);
+    t.deferred = memory_deferred_bytes(m);
+    *out = t;
+}
+
+/* ---- chunks ---- */
+
+struct chunk {
+    int counts[N_KINDS];
+    int n_copies;       // of the embedding
+    int64_t kept;       // activations of a micro-batch
+    int64_t recomputed; // a layer's, while it is in its backward pass
+    int64_t head;
+};
+
+static int embedding_copies(const struct model *m, const int counts[N_KINDS])
+{
+    bool tied_head = counts[KIND_L] && m->tied;
+    return !counts[KIND_E] && (tied_head || counts[KIND_M]);
+}
+
+/* With the block method the first layers of a chunk are recomputed and the
+ * others kept whole. */
+static void add_activations(const struct memory_terms *t, struct chunk *c)
+{
+    const struct memory_options *o = &t->model->memory;
+    int left = o->full_recompute == RECOMPUTE_BLOCK ? o->recompute_layers : 0;
+    for (int k = 0; k < N_KINDS; k++) {
+        int n = c->counts[k], whole = 0;
+        if (o->full_recompute == RECOMPUTE_BLOCK &&
+            (k == KIND_T || k == KIND_T_DENSE)) {
+            whole = n > left ? n - left : 0;
+            left -= n - whole;
+        }
+        c->kept += (n - whole) * t->kept[k] + whole * t->plain[k];
+        int64_t more = n ? t->plain[k] - t->kept[k] : 0;
+        c->recomputed = more > c->recomputed ? more : c->recomputed;
+    }
+}
+
+static struct chunk chunk_of(const struct memory_terms *t,
+                             const struct layout *l, int stage)
+{
+    struct chunk c = {.n_copies = 0};
+    layout_stage_kinds(l, t->model, stage, c.counts);
+    c.n_copies = embedding_copies(t->model, c.counts);
+    add_activations(t, &c);
+    c.head = c.counts[KIND_L] ? t->head : 0;
+    return c;
+}
+
+static void add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
+{
+    to->dense += n * s->dense;
+    to->expert += n * s->expert;
+    to->dense_matrix += n * s->dense_matrix;
+    to->expert_matrix += n * s->expert_matrix;
+    to->linear += n * s->linear;
+    to->dense_padded += n * s->dense_padded;
+    to->expert_padded += n * s->expert_padded;
+}
+
+static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
+                           struct weight_sums *sums)
+{
+    for (int k = 0; k < N_KINDS; k++) {
+        int n = c->counts[k];
+        if (k == KIND_M && t->model->mtp_repeated && n)
+            n = 1;
+        add_sums(sums, &t->sums[k], n);
+    }
+    add_sums(sums, &t->table, c->n_copies);
+}
+
+/* ---- static ---- */
+
+/* Replicas over which the distributed optimiser divides dense and expert
+ * state, and their instances. */
+struct groups {
+    int64_t dense, expert;
+};
+
+static struct groups groups_of(const struct model *m)
+{
+    const struct parallel *p = &m->par;
+    int64_t n = m->optimizer_instances > 1 ? m->optimizer_instances : 1;
+    struct groups g = {p->world / (p->tp * p->pp) / n,
+                       p->world / (p->etp * p->ep * p->pp) / n};
+    g.dense = g.dense > 0 ? g.dense : 1;
+    g.expert = g.expert > 0 ? g.expert : 1;
+    return g;
+}
+
+static int64_t round_up(int64_t v, int64_t multiple)
+{
+    return (v + multiple - 1) / multiple * multiple;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* A buffer's length: its end is a multiple that all replicas can divide. */
+static int64_t buffer(int64_t n, int64_t group)
+{
+    return round_up(n, common_multiple(group, BUCKET_END));
+}
+
+/* Muon keeps a main parameter and one momentum of a matrix; dealt out over the
+ * replicas where the optimiser is sharded. Whole matrices are dealt in turn
+ * from small to large and back, so the largest, the embedding, falls to one
+ * rank whole: the last one of the turn is what is predicted. */
+static int64_t muon_bytes(const struct model *m, const struct weight_sums *s)
+{
+    const struct memory_options *o = &m->memory;
+    struct groups g = groups_of(m);
+    int64_t dense = s->dense_matrix * o->muon_state_bytes;
+    int64_t expert = s->expert_matrix * o->muon_state_bytes;
+    int64_t rest = (s->dense - s->dense_matrix + s->expert - s->expert_matrix) *
+                   o->state_bytes;
+    if (o->optimizer == OPTIMIZER_MUON)
+        return dense + expert + rest;
+    if (o->optimizer == OPTIMIZER_MUON_LAYOUT)
+        rest /= g.dense;
+    return dense / g.dense + expert / g.expert + rest;
+}
+
+static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
+                          const struct weight_sums *s)
+{
+    const struct memory_options *o = &m->memory;
+    int64_t each = o->param_bytes ? o->state_bytes : r->optimizer_bytes;
+    if (!o->distributed)
+        return each * (s->dense + s->expert);
+    struct groups g = groups_of(m);
+    return each * (buffer(s->dense_padded, g.dense) / g.dense +
+                   buffer(s->expert_padded, g.expert) / g.expert);
+}
+
+static void set_static(const struct memory_terms *t,
+                       const struct weight_sums *s, struct memory_rank *out)
+{
+    const struct model *m = t->model;
+    const struct memory_options *o = &m->memory;
+    bool stated = o->param_bytes != 0;
+    int64_t n = s->dense + s->expert, buffered = n;
+    if (o->distributed) {
+        struct groups g = groups_of(m);
+        buffered = buffer(s->dense_padded, g.dense) +
+                   buffer(s->expert_padded, g.expert);
+    }
+    out->params = n;
+    out->param_bytes =
+        buffered * (stated ? o->param_bytes : t->rules.param_bytes) +
+        s->linear * o->fp8_copy_bytes;
+    out->grad_bytes = buffered * (stated ? o->grad_bytes : t->rules.grad_bytes);
+    out->optimizer_bytes = o->optimizer == OPTIMIZER_ADAM
+                               ? adam_bytes(m, &t->rules, s)
+                               : muon_bytes(m, s);
+    out->static_bytes =
+        out->param_bytes + out->grad_bytes + out->optimizer_bytes;
+}
+
+/* ---- peak ---- */
+
+/* Walks no further than the order needs to repeat itself. */
+static int walk_size(const struct memory_order *o)
+{
+    int all = memory_order_size(o);
+    int enough = memory_order_warmup(o) + 4 * o->group * o->vpp + 2;
+    return enough < all ? enough : all;
+}
+
+static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
+                      const struct memory_order *order, struct memory_rank *out)
+{
+    int64_t alive = 0, most = -1;
+    int n = 0, size = walk_size(order);
+    for (int i = 0; i < size; i++) {
+        struct memory_op op = memory_order_at(order, i);
+        const struct chunk *c = &chunks[op.chunk];
+        alive += op.forward ? c->kept : 0;
+        n += op.forward ? 1 : 0;
+        int64_t top = op.forward ? c->head : c->recomputed;
+        if (alive + top > most) {
+            most = alive + top;
+            out->activation_bytes = most - (op.forward ? c->head : 0);
+            out->head_bytes = op.forward ? c->head : 0;
+            out->moment = op;
+        }
+        out->in_flight = n > out->in_flight ? n : out->in_flight;
+        alive -= op.forward ? 0 : c->kept;
+        n -= op.forward ? 0 : 1;
+    }
+    for (int v = 0; v < order->vpp; v++)
+        if (chunks[v].head)
+            out->head_bytes += t->deferred;
+}
+
+/* ---- ranks ---- */
+
+enum { MAX_CHUNKS = 1024 };
+
+static struct workspace_place place_of(const struct memory_terms *t,
+                                       const struct layout *l, int rank)
+{
+    struct workspace_place at = {.platform = t->platform,
+                                 .states_a_message = 1};
+    int mtp = layout_mtp_stage(l);
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int counts[N_KINDS];
+        layout_stage_kinds(l, t->model, s, counts);
+        for (int k = 0; k < N_KINDS; k++)
+            at.has[k] = at.has[k] || counts[k];
+        at.n_fed_chunks += s > 0;
+        // a standalone MTP stage sends main and MTP states on together
+        if (mtp >= 0 && s > mtp)
+            at.states_a_message = 1 + t->model->n_mtp;
+    }
+    return at;
+}
+
+static void megatron_rank(const struct memory_terms *t, const struct layout *l,
+                          int rank, struct memory_rank *out)
+{
+    const struct model *m = t->model;
+    struct chunk chunks[MAX_CHUNKS];
+    struct weight_sums sums = {0};
+    int vpp = l->vpp < MAX_CHUNKS ? l->vpp : MAX_CHUNKS;
+    for (int v = 0; v < vpp; v++) {
+        chunks[v] = chunk_of(t, l, v * l->pp + rank);
+        add_chunk_sums(t, &chunks[v], &sums);
+    }
+    int64_t n_mb = m->batch.n_microbatches;
+    struct memory_order order = {
+        .pp = l->pp,
+        .vpp = vpp,
+        .rank = rank,
+        .n_mb = n_mb > 1 << 20 ? 1 << 20 : (int)n_mb,
+        .group = m->memory.mb_group ? m->memory.mb_group : l->pp};
+    struct workspace_place at = place_of(t, l, rank);
+    set_static(t, &sums, out);
+    memory_workspaces(m, &at, &out->workspaces);
+    out->workspace_bytes = memory_workspaces_sum(&out->workspaces);
+    find_peak(t, chunks, &order, out);
+}
+
+static void train_rank(const struct memory_terms *t, const struct layout *l,
+                       int rank, struct memory_rank *out)
+{
+    struct memory_train x;
+    memory_train_stage(t->model, l, rank, &x);
+    int64_t n_mb = t->model->batch.n_microbatches;
+    out->in_flight = n_mb < l->pp - rank ? (int)n_mb : l->pp - rank;
+    out->params = x.weights / t->rules.param_bytes;
+    out->param_bytes = x.weights;
+    out->grad_bytes = x.grads;
+    out->optimizer_bytes = x.adam;
+    out->static_bytes = x.weights + x.grads + x.adam;
+    out->workspace_bytes = x.work;
+    out->activation_bytes = out->in_flight * (x.slot - x.head);
+    out->head_bytes = out->in_flight * x.head;
+}
+
+void memory_rank(const struct memory_terms *t, const struct layout *l, int rank,
+                 struct memory_rank *out)
+{
+    struct memory_rank r = {.params = 0};
+    if (is_moe_train(&t->rules))
+        train_rank(t, l, rank, &r);
+    else
+        megatron_rank(t, l, rank, &r);
+    r.allocated_bytes = r.static_bytes + r.workspace_bytes;
+    r.peak_bytes = r.allocated_bytes + r.activation_bytes + r.head_bytes;
+    *out = r;
+}
+
+int64_t memory_allowance_bytes(const struct model *m, int64_t peak_bytes)
+{
+    const struct parallel *p = &m->par;
+    const struct memory_allowance *a = &MEMORY_ALLOWANCE;
+    int n = (p->tp > 1) + (p->pp > 1) + (p->cp > 1) + (p->ep > 1) + (p->dp > 1);
+    return a->context_bytes + n * a->nccl_bytes +
+           (int64_t)(a->reserved_share * (double)peak_bytes);
+}
+
+/* ---- a stage by itself ---- */
 
 int64_t memory_stage_params(const struct model *m, const struct layout *l,
                             int stage)
@@ -9,57 +351,59 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
     for (int k = 0; k < N_KINDS; k++)
         n +=
             counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
-    bool tied_head = counts[KIND_L] && m->tied;
-    if (!counts[KIND_E] && (tied_head || counts[KIND_M]))
-        n += m->padded_vocab * m->hidden;
-    return n;
+    return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
 }
 
-/* Values a layer keeps for its backward pass, per token: residual and two
- * norm outputs; q, k, v, their rotated forms and the attention's output; for
- * each of the topk rows the dispatched input, both projections, the activation
- * and the output (domain: "Activations a layer"). */
-static int64_t layer_values(const struct model *m, enum unit_kind kind)
+static void megatron_stage(const struct memory_terms *t, const struct layout *l,
+                           int stage, struct memory_stage *out)
 {
-    int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
-    int64_t n = 3 * m->hidden + 3 * q + 3 * kv;
-    bool experts = m->n_experts && kind == KIND_T;
-    int64_t width = experts ? m->moe_ffn : m->ffn;
-    int64_t rows = experts ? m->topk : 1;
-    int64_t k = m->gated ? 2 : 1;
-    return n + rows * (2 * m->hidden + (k + 1) * width);
+    struct memory_rank r = {.params = 0};
+    struct chunk c = chunk_of(t, l, stage);
+    struct weight_sums sums = {0};
+    struct workspace_place at = place_of(t, l, stage % l->pp);
+    add_chunk_sums(t, &c, &sums);
+    set_static(t, &sums, &r);
+    memory_workspaces(t->model, &at, &r.workspaces);
+    out->params = r.params;
+    out->static_bytes = r.static_bytes;
+    out->workspace_bytes = memory_workspaces_sum(&r.workspaces);
+    out->activation_bytes = c.kept;
+    out->head_bytes = c.head ? c.head + t->deferred : 0;
+    out->peak_bytes = out->static_bytes + out->workspace_bytes +
+                      out->in_flight * c.kept + out->head_bytes;
+    if (!c.head)
+        out->peak_bytes += c.recomputed;
 }
 
-static int64_t stage_values(const struct model *m, const int counts[N_KINDS])
+static void train_stage(const struct memory_terms *t, const struct layout *l,
+                        int stage, struct memory_stage *out)
 {
-    enum unit_kind last = model_layer_kind(m, m->n_layers - 1);
-    return counts[KIND_E] * m->hidden +
-           counts[KIND_T] * layer_values(m, KIND_T) +
-           counts[KIND_T_DENSE] * layer_values(m, KIND_T_DENSE) +
-           counts[KIND_M] * (5 * m->hidden + layer_values(m, last));
+    struct memory_train x;
+    memory_train_stage(t->model, l, stage, &x);
+    out->params = x.weights / t->rules.param_bytes;
+    out->static_bytes = x.weights + x.grads + x.adam;
+    out->workspace_bytes = x.work;
+    out->activation_bytes = x.slot;
+    out->head_bytes = 0; // part of every slot
+    out->peak_bytes =
+        out->static_bytes + x.work + out->in_flight * out->activation_bytes;
+}
+
+void memory_stage_of(const struct memory_terms *t, const struct layout *l,
+                     int stage, int in_flight, struct memory_stage *out)
+{
+    *out = (struct memory_stage){.in_flight = in_flight};
+    if (is_moe_train(&t->rules))
+        train_stage(t, l, stage, out);
+    else
+        megatron_stage(t, l, stage, out);
 }
 
 void memory_stage(const struct model *m, const struct layout *l, int stage,
                   int in_flight, const struct memory_rules *rules,
                   struct memory_stage *out)
 {
-    int counts[N_KINDS];
-    layout_stage_kinds(l, m, stage, counts);
-    int64_t tokens = m->batch.micro_batch * m->batch.seq_tokens / m->par.cp;
-    int64_t params = memory_stage_params(m, l, stage);
-    int64_t per_param =
-        rules->param_bytes + rules->grad_bytes + rules->optimizer_bytes;
-    *out = (struct memory_stage){.params = params,
-                                 .static_bytes = params / m->par.tp * per_param,
-                                 .activation_bytes = stage_values(m, counts) *
-                                                     tokens / m->par.tp *
-                                                     rules->value_bytes,
-                                 .in_flight = in_flight};
-    // fp32 logits and their gradient in the value type, a pass per MTP layer
-    if (counts[KIND_L])
-        out->head_bytes = (1 + m->n_mtp) * tokens *
-                          (m->padded_vocab / m->par.tp) *
-                          (4 + rules->value_bytes);
-    out->peak_bytes = out->static_bytes + out->head_bytes +
-                      out->in_flight * out->activation_bytes;
+    struct memory_terms t;
+    memory_terms(m, rules, PLATFORM_HOPPER, &t);
+    memory_stage_of(&t, l, stage, in_flight, out);
 }

@@ -7,7 +7,7 @@
 
 static const struct command *const commands[] = {
     &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
-    &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,
+    &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,  &CMD_MEMORY,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
