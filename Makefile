@@ -6,6 +6,8 @@ BASE    := err arena text json csv runlog logline logfail logstep logblock \
            logscan logfacts logmeans logparse
 PLANNER := memory_options model layout layer_freq megatron_flags megatron_known \
            megatron_memory megatron_model megatron_args layout_space \
+           shell_math shell_text source_script source_yaml source_hf \
+           source_log model_source \
            lsq cost fit schedule sim memory_weights memory_activations \
            memory_workspace memory_train memory_order memory memory_case plan jitter overhead \
            baseline profile search

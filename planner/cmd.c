@@ -1,6 +1,7 @@
 #include "cmd.h"
 
 #include "megatron_args.h"
+#include "model_source.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -25,9 +26,12 @@ void cmd_print_help(const struct command *command, FILE *out)
         fprintf(out, "  %-20s %s\n", left, options[*o].help);
     }
     if (command->takes_model)
-        fprintf(out,
-                "\nMODEL is a model file (moe-layout/model/1), or Megatron "
-                "flags after '--'.\n");
+        fprintf(
+            out,
+            "\nMODEL is a model file (moe-layout/model/1), a launch script, "
+            "a YAML file with\nMODEL_ARGS, a log with Megatron's "
+            "arguments, a Hugging Face config.json, or Megatron\nflags "
+            "after '--'.\n");
     fprintf(out, "exit: 0 ok, 1 the answer is no, 2 bad input, 3 "
                  "environment\n");
 }
@@ -145,7 +149,7 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
 static void warn(void *data, const char *line)
 {
     (void)data;
-    fprintf(stderr, "moe-layout: warning: %s: ignored\n", line);
+    fprintf(stderr, "moe-layout: warning: %s\n", line);
 }
 
 static enum err read_overrides(struct cmd *c, struct model_overrides *o)
@@ -178,8 +182,9 @@ static enum err read_overrides(struct cmd *c, struct model_overrides *o)
 static enum err read_source(struct cmd *c, struct megatron_args *args,
                             const char **name)
 {
+    megatron_args_on_warning(args, warn, NULL);
     if (c->has_flags) {
-        const struct megatron_args_options opt = {.warn = warn};
+        const struct megatron_args_options opt = {.strict = false};
         *name = "flags";
         return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
     }
@@ -191,7 +196,7 @@ static enum err read_source(struct cmd *c, struct megatron_args *args,
     *name = c->args[0];
     c->n_args--;
     memmove(c->args, c->args + 1, (size_t)c->n_args * sizeof c->args[0]);
-    return megatron_args_read_file(&c->arena, args, *name, &c->msg);
+    return model_source_read(&c->arena, *name, args, &c->msg);
 }
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)
