@@ -31,11 +31,9 @@ static const char help_head[] =
     "  -q, --quiet    no progress on stderr\n\nroles:\n";
 
 static const char help_tail[] =
-    "\nExit status: 0 all runs valid and `accept` met, 1 some run not valid "
-    "or\n"
-    "a bound of `accept` missed, 2 bad input, 3 a program is missing, the "
-    "disk\n"
-    "is full, interrupted.\n"
+    "\nExit status: 0 all runs valid and `accept` met; 1 some run not valid,\n"
+    "no predictions, or a bound of `accept` missed; 2 bad input; 3 a program\n"
+    "is missing, the disk is full, interrupted.\n"
     "example: moe-bench run experiments/local.json --dry-run\n";
 
 static void print_help(void)
@@ -272,7 +270,8 @@ static enum err run(struct arena *a, const struct experiment_options *opt,
         err = experiment_run(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
         err = close_experiment(&e, n_bad, &ok, msg);
-    *status = n_bad > 0 || !ok ? EXIT_ANSWER_NO : 0;
+    // without costs nothing was predicted: the question has no answer
+    *status = n_bad > 0 || !ok || !e.ctx.cost ? EXIT_ANSWER_NO : 0;
     return err;
 }
 

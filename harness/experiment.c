@@ -453,7 +453,10 @@ static enum err plan(struct pass *p, struct err_msg *msg)
     struct experiment *e = p->e;
     enum err err = experiment_fit(e, msg);
     if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
-        warn(e, arena_printf(e->a, "no predictions: %s", msg->text));
+        warn(e, arena_printf(e->a,
+                             "no predictions: %s; raise profile.runs or list "
+                             "layouts there",
+                             msg->text));
         return ERR_OK;
     }
     if (err == ERR_OK)
