@@ -37,20 +37,16 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* A graph of the attention keeps its buffers for every micro-batch in flight;
- * graphs of the small modules add nothing that was seen (corpus). */
-static bool graphs_attention_scores(const struct megatron_flags *f,
-                                    const struct memory_options *o)
+static bool has_graphs(const struct megatron_flags *f)
 {
-    return flags_given(f, CUDA_GRAPH_IMPL) && o->unfused_attention;
+    return flags_given(f, CUDA_GRAPH_IMPL) &&
+           !flags_is(f, CUDA_GRAPH_IMPL, "none");
 }
 
 static bool graphs_everything(const struct megatron_flags *f)
 {
     return flags_given(f, ENABLE_CUDA_GRAPH) ||
-           (flags_given(f, CUDA_GRAPH_IMPL) &&
-            !flags_is(f, CUDA_GRAPH_IMPL, "none") &&
-            !flags_given(f, CUDA_GRAPH_MODULES));
+           (has_graphs(f) && !flags_given(f, CUDA_GRAPH_MODULES));
 }
 
 static const char *refusal(const struct megatron_flags *f,
@@ -61,7 +57,7 @@ static const char *refusal(const struct megatron_flags *f,
             return refused[i].reason;
     if (graphs_everything(f))
         return "CUDA graphs of whole layers are not modelled";
-    if (graphs_attention_scores(f, o))
+    if (o->graphs && o->unfused_attention)
         return "CUDA graphs of unfused attention are not modelled";
     if (!flags_is(f, OPTIMIZER, "adam") && !flags_is(f, OPTIMIZER, "muon") &&
         !flags_is(f, OPTIMIZER, "dist_muon"))
@@ -112,7 +108,8 @@ static void set_precision(const struct megatron_flags *f,
         o->muon_state_bytes = 4;
     }
     // the casts of a weight and of its transpose, one byte each
-    if (flags_given(f, FP8_FORMAT) && !flags_given(f, FP8_PARAM_GATHER))
+    o->fp8 = flags_given(f, FP8_FORMAT);
+    if (o->fp8 && !flags_given(f, FP8_PARAM_GATHER))
         o->fp8_copy_bytes = 2;
 }
 
@@ -159,6 +156,7 @@ static void set_kernels(const struct megatron_flags *f,
     o->attention_mask = !flags_given(f, NO_ATTENTION_MASK);
     o->loss_fusion = flags_given(f, CE_FUSION);
     o->deterministic = flags_given(f, DETERMINISTIC);
+    o->graphs = has_graphs(f);
     o->overlap_experts = flags_given(f, OVERLAP_MOE_COMM);
     o->mb_group = (int)flags_number(f, MB_GROUP, 0);
     // 0 defers all micro-batches of a step

@@ -60,6 +60,7 @@ struct chunk {
     int64_t kept;       // activations of a micro-batch
     int64_t recomputed; // a layer's, while it is in its backward pass
     int64_t head;
+    int n_layers;
 };
 
 static int embedding_copies(const struct model *m, const int counts[N_KINDS])
@@ -95,6 +96,7 @@ static struct chunk chunk_of(const struct memory_terms *t,
     c.n_copies = embedding_copies(t->model, c.counts);
     add_activations(t, &c);
     c.head = c.counts[KIND_L] ? t->head : 0;
+    c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
     return c;
 }
 
@@ -107,6 +109,7 @@ static void add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
     to->linear += n * s->linear;
     to->dense_padded += n * s->dense_padded;
     to->expert_padded += n * s->expert_padded;
+    to->n_dense += n * s->n_dense;
 }
 
 static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
@@ -119,6 +122,13 @@ static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
         add_sums(sums, &t->sums[k], n);
     }
     add_sums(sums, &t->table, c->n_copies);
+}
+
+/* Embeddings and output layers of a chunk. */
+static int tables_of(const struct memory_terms *t, const struct chunk *c)
+{
+    return c->counts[KIND_E] + c->n_copies +
+           (t->model->tied ? 0 : c->counts[KIND_L]);
 }
 
 /* ---- static ---- */
@@ -162,23 +172,48 @@ static int64_t buffer(int64_t n, int64_t group)
     return round_up(n, common_multiple(group, BUCKET_END));
 }
 
-/* Muon keeps a main parameter and one momentum of a matrix; dealt out over the
- * replicas where the optimiser is sharded. Whole matrices are dealt in turn
- * from small to large and back, so the largest, the embedding, falls to one
- * rank whole: the last one of the turn is what is predicted. */
-static int64_t muon_bytes(const struct model *m, const struct weight_sums *s)
+/* Whole weights are dealt out over the replicas in turn and back, from small to
+ * large; so the embedding tables, the largest, are whole somewhere. True when
+ * the n-th of all falls to the last replica (layer_wise_optimizer.py,
+ * ping-pong). */
+static bool dealt_to_last(int64_t n, int64_t group)
 {
-    const struct memory_options *o = &m->memory;
-    struct groups g = groups_of(m);
+    int64_t turn = n % (2 * group);
+    return turn == group - 1 || turn == group;
+}
+
+static int64_t tables_of_a_replica(const struct memory_terms *t,
+                                   const struct weight_sums *s, int n_tables)
+{
+    struct groups g = groups_of(t->model);
+    int held = 0;
+    for (int i = 0; i < n_tables; i++)
+        held += dealt_to_last(s->n_dense - 1 - i, g.dense);
+    if (!t->last_replica) // some replica has one
+        held = n_tables > 0;
+    return held * t->table.dense;
+}
+
+/* Muon keeps a main parameter and one momentum of a matrix; Adam the rest. */
+static int64_t muon_bytes(const struct memory_terms *t,
+                          const struct weight_sums *s, int n_tables)
+{
+    const struct memory_options *o = &t->model->memory;
+    struct groups g = groups_of(t->model);
     int64_t dense = s->dense_matrix * o->muon_state_bytes;
     int64_t expert = s->expert_matrix * o->muon_state_bytes;
-    int64_t rest = (s->dense - s->dense_matrix + s->expert - s->expert_matrix) *
-                   o->state_bytes;
+    int64_t other = s->dense - s->dense_matrix;
+    int64_t other_expert = s->expert - s->expert_matrix;
     if (o->optimizer == OPTIMIZER_MUON)
-        return dense + expert + rest;
-    if (o->optimizer == OPTIMIZER_MUON_LAYOUT)
-        rest /= g.dense;
-    return dense / g.dense + expert / g.expert + rest;
+        return dense + expert + (other + other_expert) * o->state_bytes;
+    int64_t tables = 0;
+    if (o->optimizer == OPTIMIZER_MUON_SHARDED) {
+        tables = tables_of_a_replica(t, s, n_tables);
+        other -= n_tables * t->table.dense;
+    }
+    return dense / g.dense + expert / g.expert +
+           (other / g.dense + other_expert / g.expert + tables) *
+               o->state_bytes;
 }
 
 static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
@@ -194,7 +229,8 @@ static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
 }
 
 static void set_static(const struct memory_terms *t,
-                       const struct weight_sums *s, struct memory_rank *out)
+                       const struct weight_sums *s, int n_tables,
+                       struct memory_rank *out)
 {
     const struct model *m = t->model;
     const struct memory_options *o = &m->memory;
@@ -212,7 +248,7 @@ static void set_static(const struct memory_terms *t,
     out->grad_bytes = buffered * (stated ? o->grad_bytes : t->rules.grad_bytes);
     out->optimizer_bytes = o->optimizer == OPTIMIZER_ADAM
                                ? adam_bytes(m, &t->rules, s)
-                               : muon_bytes(m, s);
+                               : muon_bytes(t, s, n_tables);
     out->static_bytes =
         out->param_bytes + out->grad_bytes + out->optimizer_bytes;
 }
@@ -253,6 +289,20 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
             out->head_bytes += t->deferred;
 }
 
+/* Layers with activations, over the micro-batches in flight, at most. */
+static int most_layers(const struct chunk *chunks,
+                       const struct memory_order *order)
+{
+    int n = 0, most = 0, size = walk_size(order);
+    for (int i = 0; i < size; i++) {
+        struct memory_op op = memory_order_at(order, i);
+        n += op.forward ? chunks[op.chunk].n_layers : 0;
+        most = n > most ? n : most;
+        n -= op.forward ? 0 : chunks[op.chunk].n_layers;
+    }
+    return most;
+}
+
 /* ---- ranks ---- */
 
 enum { MAX_CHUNKS = 1024 };
@@ -282,10 +332,12 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
     const struct model *m = t->model;
     struct chunk chunks[MAX_CHUNKS];
     struct weight_sums sums = {0};
+    int n_tables = 0;
     int vpp = l->vpp < MAX_CHUNKS ? l->vpp : MAX_CHUNKS;
     for (int v = 0; v < vpp; v++) {
         chunks[v] = chunk_of(t, l, v * l->pp + rank);
         add_chunk_sums(t, &chunks[v], &sums);
+        n_tables += tables_of(t, &chunks[v]);
     }
     int64_t n_mb = m->batch.n_microbatches;
     struct memory_order order = {
@@ -295,10 +347,13 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
         .n_mb = n_mb > 1 << 20 ? 1 << 20 : (int)n_mb,
         .group = m->memory.mb_group ? m->memory.mb_group : l->pp};
     struct workspace_place at = place_of(t, l, rank);
-    set_static(t, &sums, out);
+    set_static(t, &sums, n_tables, out);
+    find_peak(t, chunks, &order, out);
+    at.n_graphed = most_layers(chunks, &order);
     memory_workspaces(m, &at, &out->workspaces);
     out->workspace_bytes = memory_workspaces_sum(&out->workspaces);
-    find_peak(t, chunks, &order, out);
+    // what graphs keep in place was counted with the activations
+    out->activation_bytes -= out->workspaces.graphs;
 }
 
 static void train_rank(const struct memory_terms *t, const struct layout *l,
@@ -362,7 +417,7 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
     struct weight_sums sums = {0};
     struct workspace_place at = place_of(t, l, stage % l->pp);
     add_chunk_sums(t, &c, &sums);
-    set_static(t, &sums, &r);
+    set_static(t, &sums, tables_of(t, &c), &r);
     memory_workspaces(t->model, &at, &r.workspaces);
     out->params = r.params;
     out->static_bytes = r.static_bytes;

@@ -30,6 +30,8 @@ struct memory_terms {
     const struct model *model;
     struct memory_rules rules;
     enum platform platform;
+    // predict the last replica rather than the fullest, where they differ
+    bool last_replica;
     struct weight_sums sums[N_KINDS]; // of one unit
     struct weight_sums table;         // of one copy of the embedding
     int64_t kept[N_KINDS];            // activations of one unit and micro-batch

@@ -22,6 +22,12 @@ static bool recomputes(const struct memory_options *o, enum recompute_module r)
     return o->recompute >> r & 1U;
 }
 
+/* Bytes of a value that a linear layer keeps of its input. */
+static int64_t input_value(const struct memory_options *o)
+{
+    return o->fp8 ? 1 : VALUE;
+}
+
 int64_t memory_hidden_bytes(const struct model *m)
 {
     return VALUE * tokens_of(m).between * m->hidden;
@@ -56,8 +62,9 @@ static int64_t plain_attention(const struct model *m,
                                const struct memory_options *o)
 {
     int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
-    int64_t values = 2 * q + 2 * kv + (m->learned_positions ? 0 : q + kv);
-    return VALUE * tokens_of(m).inside * values / m->par.tp +
+    int64_t values = q + 2 * kv + (m->learned_positions ? 0 : q + kv);
+    return tokens_of(m).inside * (VALUE * values + input_value(o) * q) /
+               m->par.tp +
            core_bytes(m, o, q);
 }
 
@@ -70,8 +77,9 @@ static int64_t latent_attention(const struct model *m,
     int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
     int64_t v = m->n_heads * m->v_dim;
     int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
-    int64_t wide = recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? v : 2 * q + 2 * v;
-    return VALUE * t.between * latents + VALUE * t.inside * wide / m->par.tp +
+    int64_t wide = recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
+    return VALUE * t.between * latents +
+           t.inside * (VALUE * wide + input_value(o) * v) / m->par.tp +
            core_bytes(m, o, v);
 }
 
@@ -86,11 +94,17 @@ static int64_t attention_bytes(const struct model *m,
 
 /* Output of the first projection and of the activation function; a function
  * that is not fused keeps its input's half once more. */
-static int64_t mlp_bytes(const struct model *m, int64_t rows, int64_t width,
-                         bool unfused)
+struct mlp_rows {
+    int64_t rows, width;
+    bool unfused, recomputed; // of the activation function
+};
+
+static int64_t mlp_bytes(const struct model *m, const struct memory_options *o,
+                         struct mlp_rows r)
 {
-    int64_t values = (m->gated ? 3 : 2) + (unfused ? 1 : 0);
-    return VALUE * rows * values * width;
+    int64_t projected = VALUE * (m->gated ? 2 : 1);
+    int64_t activated = input_value(o) + (r.unfused ? VALUE : 0);
+    return r.rows * r.width * (projected + (r.recomputed ? 0 : activated));
 }
 
 /* Rows that routing brings to a rank when it is even: each token `topk` times,
@@ -107,17 +121,19 @@ static int64_t experts_bytes(const struct model *m,
     int64_t outer = m->latent ? m->latent : m->hidden;
     bool unfused = o->unfused_act && !m->gated;
     int64_t n = 0;
-    if (!recomputes(o, RECOMPUTE_MOE)) {
-        n += VALUE * rows * outer + mlp_bytes(m, rows, width, unfused);
-        if (recomputes(o, RECOMPUTE_MOE_ACT))
-            n -= VALUE * rows * width * (unfused ? 2 : 1);
-        if (m->latent)
-            n += VALUE * tokens_of(m).between * 2 * m->latent;
-    }
-    if (m->shared_ffn && !recomputes(o, RECOMPUTE_MOE) &&
-        !recomputes(o, RECOMPUTE_SHARED_EXPERTS))
-        n += mlp_bytes(m, tokens_of(m).inside, m->shared_ffn / m->par.tp,
-                       unfused);
+    if (recomputes(o, RECOMPUTE_MOE))
+        return 0;
+    n += input_value(o) * rows * outer +
+         mlp_bytes(m, o,
+                   (struct mlp_rows){rows, width, unfused,
+                                     recomputes(o, RECOMPUTE_MOE_ACT)});
+    if (m->latent)
+        n += VALUE * tokens_of(m).between * 2 * m->latent;
+    if (m->shared_ffn && !recomputes(o, RECOMPUTE_SHARED_EXPERTS))
+        n += mlp_bytes(m, o,
+                       (struct mlp_rows){tokens_of(m).inside,
+                                         m->shared_ffn / m->par.tp, unfused,
+                                         false});
     return n;
 }
 
@@ -126,8 +142,9 @@ static int64_t dense_bytes(const struct model *m,
 {
     if (recomputes(o, RECOMPUTE_MLP))
         return 0;
-    return mlp_bytes(m, tokens_of(m).inside, m->ffn / m->par.tp,
-                     o->unfused_act);
+    return mlp_bytes(m, o,
+                     (struct mlp_rows){tokens_of(m).inside, m->ffn / m->par.tp,
+                                       o->unfused_act, false});
 }
 
 /* ---- units ---- */
@@ -137,11 +154,14 @@ static int64_t dense_bytes(const struct model *m,
 static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
                            const struct memory_options *o)
 {
-    int64_t norms = recomputes(o, RECOMPUTE_LAYERNORM) ? 0 : 2;
-    int64_t n = (2 + norms) * memory_hidden_bytes(m) + attention_bytes(m, o) +
-                dropout_mask(m);
     bool experts = m->n_experts && kind == KIND_T;
-    return n + (experts ? experts_bytes(m, o) : dense_bytes(m, o));
+    int64_t hidden = memory_hidden_bytes(m), norms = 0;
+    // the router reads what the MLP's norm made of it in bf16
+    if (!recomputes(o, RECOMPUTE_LAYERNORM))
+        norms = hidden / VALUE * input_value(o) +
+                (experts ? hidden : hidden / VALUE * input_value(o));
+    return 2 * hidden + norms + attention_bytes(m, o) + dropout_mask(m) +
+           (experts ? experts_bytes(m, o) : dense_bytes(m, o));
 }
 
 /* Full recompute keeps the input of every group of layers. */

@@ -189,6 +189,7 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
     if (!ranks)
         return err_set(msg, ERR_NOMEM, "case: out of memory");
     memory_terms(&c->model, &MEMORY_MEGATRON, c->platform, &terms);
+    terms.last_replica = true; // the rank that was measured
     for (int r = 0; r < c->layout.pp; r++)
         memory_rank(&terms, &c->layout, r, &ranks[r]);
     c->ranks = ranks;
@@ -211,6 +212,15 @@ static enum err read_args(struct arena *a, const struct memory_case_input *in,
     return e;
 }
 
+/* The oldest image of the corpus has no deterministic fused attention. */
+static void apply_platform(const struct megatron_args *args, const char *name,
+                           struct memory_options *o)
+{
+    if (strncmp(name, "lts_dgxa100", 11) == 0 && o->deterministic &&
+        !megatron_args_given(args, "attention-backend"))
+        o->unfused_attention = true;
+}
+
 enum err memory_case_predict(struct arena *a,
                              const struct memory_case_input *in,
                              struct memory_case *out, struct err_msg *msg)
@@ -228,6 +238,7 @@ enum err memory_case_predict(struct arena *a,
     if (e != ERR_OK) {
         e = refuse(a, &c, e, msg);
     } else if (!c.refusal) {
+        apply_platform(args, in->platform, &c.model.memory);
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
     }

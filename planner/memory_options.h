@@ -45,6 +45,7 @@ struct memory_options {
     enum memory_optimizer optimizer;
     // bytes a parameter; param_bytes 0: as struct memory_rules says
     int param_bytes, grad_bytes, state_bytes, muon_state_bytes;
+    bool fp8;           // inputs of linear layers are kept in FP8
     int fp8_copy_bytes; // a linear weight's casts kept beside it, 0: none
     bool grad_fusion;   // weight gradients accumulated by the GEMM itself
     bool local_kernels; // --transformer-impl local, no Transformer Engine
@@ -55,6 +56,7 @@ struct memory_options {
     bool attention_mask; // the loader makes one
     bool loss_fusion;
     bool deterministic;   // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
+    bool graphs;          // CUDA graphs of parts of every layer
     bool overlap_experts; // a second compute stream
     int loss_deferral;    // micro-batches whose logits' gradients are kept
     unsigned recompute;   // bits 1 << enum recompute_module

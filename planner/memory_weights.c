@@ -187,6 +187,7 @@ void memory_add_weight(struct weight_sums *sums, const struct weight *w)
         (one + START_ELEMENTS - 1) / START_ELEMENTS * START_ELEMENTS * w->count;
     *(w->expert ? &sums->expert : &sums->dense) += n;
     *(w->expert ? &sums->expert_padded : &sums->dense_padded) += padded;
+    sums->n_dense += w->expert ? 0 : w->count;
     if (w->matrix)
         *(w->expert ? &sums->expert_matrix : &sums->dense_matrix) += n;
     // the output layer stays in bf16

@@ -44,6 +44,7 @@ struct weight_sums {
     // the same with every weight's start at a multiple of 64 elements, as the
     // distributed optimiser's buffers are filled
     int64_t dense_padded, expert_padded;
+    int64_t n_dense; // weights, not parameters
 };
 
 void memory_add_weight(struct weight_sums *sums, const struct weight *w);

@@ -11,11 +11,13 @@ enum {
     CONFIGURED_MIB = 32, // CUBLAS_WORKSPACE_CONFIG=:4096:8, 8 of 4096 KiB
     GROUPED_STREAMS = 4, // module/base.py, workspaces of the grouped GEMM
     THREADS = 2,         // forward and backward each have a cuBLAS handle
+    GRAPH_STATES = 5,    // states that a graphed layer keeps in place
     VALUE = 2
 };
 
 /* `moe-layout memory --corpus` fits it anew and says to how many cases. */
-const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1536 << 10};
+const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1536 << 10,
+                                                  .muon_bytes = 20 << 20};
 
 static const struct {
     const char *name;
@@ -74,13 +76,20 @@ static int64_t cublas_bytes(const struct model *m, enum platform p)
     return one * (THREADS + m->memory.overlap_experts);
 }
 
-static int64_t scores_bytes(const struct model *m)
+/* Megatron's global memory buffer "mpu" serves both the gathered input of the
+ * output layer and the product of an unfused attention (DotProductAttention of
+ * the local kernels), and grows to the larger. */
+static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
 {
     const struct batch *b = &m->batch;
-    if (!m->memory.local_kernels)
-        return 0;
-    return VALUE * b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
-           b->seq_tokens / m->par.cp;
+    int64_t inside = b->micro_batch * b->seq_tokens / m->par.cp;
+    int64_t gathered = m->memory.sequence_parallel && has_loss
+                           ? VALUE * inside * m->hidden
+                           : 0;
+    int64_t scores = m->memory.local_kernels ? VALUE * inside * b->seq_tokens *
+                                                   m->n_heads / m->par.tp
+                                             : 0;
+    return gathered > scores ? gathered : scores;
 }
 
 /* ---- dummy gradients ---- */
@@ -135,20 +144,23 @@ void memory_workspaces(const struct model *m, const struct workspace_place *at,
     *out = (struct workspaces){
         .gemm = gemm_bytes(m, at->platform),
         .cublas = cublas_bytes(m, at->platform),
-        .gathered = o->sequence_parallel && at->has[KIND_L]
-                        ? VALUE * inside * m->hidden
-                        : 0,
+        .global_buffer = global_buffer_bytes(m, at->has[KIND_L]),
         .mask = o->attention_mask && reads ? inside * b->seq_tokens : 0,
-        .scores = scores_bytes(m),
         .dummy_grads = dummy_bytes(m, at),
         // each decoder keeps its input tensor, and that keeps its gradient
         .received = 2 * at->n_fed_chunks * at->states_a_message *
                     memory_hidden_bytes(m),
+        // inputs, outputs and their gradients stay where the graph has them
+        .graphs = o->graphs
+                      ? GRAPH_STATES * at->n_graphed * memory_hidden_bytes(m)
+                      : 0,
+        .muon =
+            o->optimizer == OPTIMIZER_ADAM ? 0 : MEMORY_CONSTANTS.muon_bytes,
         .small = MEMORY_CONSTANTS.small_bytes};
 }
 
 int64_t memory_workspaces_sum(const struct workspaces *w)
 {
-    return w->gemm + w->cublas + w->gathered + w->mask + w->scores +
-           w->dummy_grads + w->received + w->small;
+    return w->gemm + w->cublas + w->global_buffer + w->mask + w->dummy_grads +
+           w->received + w->graphs + w->muon + w->small;
 }

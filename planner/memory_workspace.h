@@ -37,20 +37,22 @@ const char *platform_name(enum platform p);
 struct workspace_place {
     enum platform platform;
     bool has[N_KINDS];    // units of the kind on this rank
+    int n_graphed;        // layers x micro-batches in flight
     int n_fed_chunks;     // chunks of the rank that receive hidden states
     int states_a_message; // hidden states in one message, 1 + K behind a
                           // standalone MTP stage
 };
 
-struct workspaces {      // bytes
-    int64_t gemm;        // Transformer Engine's
-    int64_t cublas;      // PyTorch's, one a thread and compute stream
-    int64_t gathered;    // sequence-parallel input of the output layer
-    int64_t mask;        // attention mask of the last batch
-    int64_t scores;      // input buffer of an unfused attention's product
-    int64_t dummy_grads; // fused gradient accumulation
-    int64_t received;    // last hidden states and their gradients
-    int64_t small;       // everything else (fitted, see memory_constants)
+struct workspaces {        // bytes
+    int64_t gemm;          // Transformer Engine's
+    int64_t cublas;        // PyTorch's, one a thread and compute stream
+    int64_t global_buffer; // Megatron's, for gathered inputs and scores
+    int64_t mask;          // attention mask of the last batch
+    int64_t dummy_grads;   // fused gradient accumulation
+    int64_t received;      // last hidden states and their gradients
+    int64_t graphs;        // static buffers of CUDA graphs
+    int64_t muon;          // working memory of Muon (fitted)
+    int64_t small;         // everything else (fitted, see memory_constants)
 };
 
 void memory_workspaces(const struct model *m, const struct workspace_place *at,
@@ -59,7 +61,8 @@ int64_t memory_workspaces_sum(const struct workspaces *w);
 
 /* Constants that were fitted to measurements, not taken from a source. */
 struct memory_constants {
-    int64_t small_bytes;
+    int64_t small_bytes; // of every rank: masks, tokens, random states, scalars
+    int64_t muon_bytes;  // more, where Muon steps
 };
 extern const struct memory_constants MEMORY_CONSTANTS;
 
