@@ -4,12 +4,13 @@ include config.mk
 # ---- modules, in dependency order: an include may only point left ----------
 BASE    := err arena text json csv runlog logline logfail logstep logblock \
            logscan logfacts logmeans logparse
-PLANNER := memory_options model layout layer_freq megatron_flags megatron_known \
+PLANNER := memory_options model layout_expand layout layout_shortest \
+           layout_explain core_version layer_freq megatron_flags megatron_known \
            megatron_memory megatron_model megatron_args layout_space \
            shell_math shell_text source_script source_yaml source_hf \
            source_log model_source \
            lsq cost fit schedule sim memory_weights memory_activations \
-           memory_workspace memory_train memory_order memory memory_case plan jitter overhead \
+           memory_workspace memory_train memory_order memory memory_case memory_corpus plan jitter overhead \
            baseline profile search
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log

@@ -35,11 +35,16 @@
     X(OPT_ANY, "--any", "", "all that Megatron's validator accepts")           \
     X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
     X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
-    X(OPT_OUT, "-o", "FILE", "write the costs file there")                     \
+    X(OPT_OUT, "-o", "FILE", "write the file there")                           \
     X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
     X(OPT_TFLOPS, "--tflops", "X", "assumed TFLOP/s of analytic costs (100)")  \
     X(OPT_COSTS, "--costs", "FILE", "costs file from fit or costs")            \
     X(OPT_HBM, "--hbm-gb", "G", "memory of a rank, GiB (no limit)")            \
+    X(OPT_PLATFORM, "--platform", "NAME",                                      \
+      "GPU whose library workspaces count: h100, gb200 or a100 (h100)")        \
+    X(OPT_TRAINER, "--trainer", "NAME", "megatron or moe-train (megatron)")    \
+    X(OPT_CORPUS, "--corpus", "DIR",                                           \
+      "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "", "end with a proof of optimality")              \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \

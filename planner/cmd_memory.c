@@ -1,104 +1,340 @@
-/* moe-layout memory: bytes of every stage, and why the worst is the worst. */
-#include "cmd.h"
+/*
+ * moe-layout memory: bytes of every rank of a layout, what fits, and why the
+ * fullest rank is the fullest.
+ */
+#include "cmd_memory.h"
+
 #include "json.h"
-#include "memory_case.h"
+#include "memory.h"
 
 #include <string.h>
 
-/* ---- many ---- */
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static cJSON *ranks_json(const struct memory_case *c)
-{
-    cJSON *list = cJSON_CreateArray();
-    for (int r = 0; !c->refusal && r < c->layout.pp; r++) {
-        const struct memory_rank *k = &c->ranks[r];
-        cJSON *s = cJSON_CreateObject();
-        cJSON_AddNumberToObject(s, "static_bytes", (double)k->static_bytes);
-        cJSON_AddNumberToObject(s, "allocated_bytes",
-                                (double)k->allocated_bytes);
-        cJSON_AddNumberToObject(s, "peak_bytes", (double)k->peak_bytes);
-        cJSON_AddNumberToObject(s, "in_flight", k->in_flight);
-        cJSON_AddItemToArray(list, s);
-    }
-    return list;
-}
-
-struct batch_line {
-    const char *name;
-    struct memory_case_input in;
+struct question {
+    struct cmd_model model;
+    struct layout layout;
+    struct memory_terms terms;
+    const struct memory_rank *ranks; // layout.pp of them
+    int fullest;
+    double limit_bytes; // 0: none
+    bool moe_train;
 };
 
-static enum err read_line(struct arena *a, const cJSON *tree, const char *where,
-                          struct batch_line *out, struct err_msg *msg)
+/* ---- parts of a rank ---- */
+
+static const struct part {
+    const char *name, *text;
+    size_t offset;
+} parts[] = {
+    {"params", "parameters", offsetof(struct memory_rank, param_bytes)},
+    {"grads", "gradients", offsetof(struct memory_rank, grad_bytes)},
+    {"optimizer", "optimiser state",
+     offsetof(struct memory_rank, optimizer_bytes)},
+    {"activations", "activations",
+     offsetof(struct memory_rank, activation_bytes)},
+    {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
+    {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
+};
+enum { N_PARTS = sizeof parts / sizeof parts[0] };
+
+static double part_bytes(const struct memory_rank *r, int part)
 {
-    static const struct json_range sizes = {0, 1 << 30};
-    struct memory_case_input *in = &out->in;
-    if (!cJSON_IsObject(tree))
-        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
-    enum err e = json_require(tree, where, "flags", msg);
-    if (e == ERR_OK)
-        e = json_require(tree, where, "platform", msg);
-    if (e == ERR_OK)
-        e = json_opt_string(a, tree, where, "case", &out->name, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(a, tree, where, "platform", &in->platform, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "world_size", sizes, &in->world_size,
-                         msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "padded_vocab_size", sizes,
-                         &in->padded_vocab_size, msg);
-    in->flags = json_get(tree, "flags");
-    return e;
+    const char *at = (const char *)r + parts[part].offset;
+    return (double)*(const int64_t *)(const void *)at;
 }
 
-static cJSON *case_json(const struct batch_line *line,
-                        const struct memory_case *c)
+/* The part by which the fullest rank exceeds the mean of the others most. */
+static int largest_excess(const struct question *q, double *excess)
 {
+    int best = 0, n = q->layout.pp;
+    for (int p = 0; p < N_PARTS; p++) {
+        double others = 0;
+        for (int r = 0; r < n; r++)
+            others += r == q->fullest ? 0 : part_bytes(&q->ranks[r], p);
+        double mine = part_bytes(&q->ranks[q->fullest], p);
+        double more = n > 1 ? mine - others / (n - 1) : mine;
+        if (p == 0 || more > *excess) {
+            *excess = more;
+            best = p;
+        }
+    }
+    return best;
+}
+
+/* ---- does it fit ---- */
+
+enum fit { FITS, TIGHT, TOO_MUCH };
+
+static double allowance(const struct question *q, const struct memory_rank *r)
+{
+    // moe-train's memory is that of a process on a CPU
+    return q->moe_train
+               ? 0
+               : (double)memory_allowance_bytes(&q->model.model, r->peak_bytes);
+}
+
+/* Tight: only without the margin or the allowance. */
+static enum fit fit_of(const struct question *q, const struct memory_rank *r)
+{
+    double peak = (double)r->peak_bytes;
+    double margin = q->moe_train ? 0 : MEMORY_MARGIN;
+    if (peak > q->limit_bytes)
+        return TOO_MUCH;
+    return peak * (1 + margin) + allowance(q, r) > q->limit_bytes ? TIGHT
+                                                                  : FITS;
+}
+
+static const char *const fit_names[] = {"fits", "tight", "does not fit"};
+
+static enum fit fit_of_all(const struct question *q)
+{
+    enum fit worst = FITS;
+    for (int r = 0; r < q->layout.pp; r++) {
+        enum fit f = fit_of(q, &q->ranks[r]);
+        worst = f > worst ? f : worst;
+    }
+    return worst;
+}
+
+/* ---- printing ---- */
+
+static const char *rank_units(struct arena *a, const struct layout *l, int rank)
+{
+    struct layout one = *l;
+    const char *all = NULL;
+    one.pp = one.vpp = one.n_stages = 1;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        one.units = &l->units[s];
+        const char *text = *l->units[s] ? layout_string(a, &one) : "-";
+        all = all ? arena_printf(a, "%s %s", all, text) : text;
+    }
+    return all ? all : "?";
+}
+
+static void print_table(struct cmd *c, const struct question *q)
+{
+    printf("GiB  params   grads   optim  activs    head  wkspace   total   "
+           "limit  in flight  units\n");
+    for (int r = 0; r < q->layout.pp; r++) {
+        const struct memory_rank *k = &q->ranks[r];
+        printf("%-4d", r);
+        for (int p = 0; p < N_PARTS; p++)
+            printf(" %7.3f", part_bytes(k, p) / GIB);
+        printf("  %7.3f", (double)k->peak_bytes / GIB);
+        if (q->limit_bytes > 0)
+            printf(" %7.3f", q->limit_bytes / GIB);
+        else
+            printf(" %7s", "-");
+        printf("  %9d  %s\n", k->in_flight,
+               rank_units(&c->arena, &q->layout, r));
+    }
+}
+
+static void print_reason(const struct question *q)
+{
+    const struct memory_rank *k = &q->ranks[q->fullest];
+    double excess = 0;
+    int part = largest_excess(q, &excess);
+    printf("rank %d is the fullest: %.3f GiB, of which %s %.3f GiB", q->fullest,
+           (double)k->peak_bytes / GIB, parts[part].text,
+           part_bytes(k, part) / GIB);
+    if (q->layout.pp > 1)
+        printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
+    printf("\n");
+    if (!q->moe_train)
+        printf("its peak is the %s of micro-batch %d, chunk %d\n",
+               k->moment.forward ? "forward" : "backward", k->moment.mb,
+               k->moment.chunk);
+}
+
+static void print_verdict(const struct question *q)
+{
+    const struct memory_rank *k = &q->ranks[q->fullest];
+    if (!q->moe_train)
+        printf("allowance for reserved memory, CUDA context and NCCL (stated, "
+               "not measured): %.3f GiB; margin %.1f%%\n",
+               allowance(q, k) / GIB, 100 * MEMORY_MARGIN);
+    if (q->limit_bytes <= 0)
+        printf("no limit given (--hbm-gb)\n");
+    else
+        printf("%s in %.3f GiB\n", fit_names[fit_of_all(q)],
+               q->limit_bytes / GIB);
+}
+
+static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
+{
+    const struct memory_rank *k = &q->ranks[r];
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "case", line->name);
-    cJSON_AddStringToObject(o, "platform", line->in.platform);
-    cJSON_AddBoolToObject(o, "supported", !c->refusal);
-    cJSON_AddStringToObject(o, "reason", c->refusal ? c->refusal : "");
-    cJSON_AddItemToObject(o, "stages", ranks_json(c));
+    cJSON_AddNumberToObject(o, "rank", r);
+    cJSON_AddStringToObject(o, "units", rank_units(&c->arena, &q->layout, r));
+    cJSON_AddNumberToObject(o, "params", (double)k->params);
+    for (int p = 0; p < N_PARTS; p++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_bytes", parts[p].name);
+        cJSON_AddNumberToObject(o, key, part_bytes(k, p));
+    }
+    cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
+    cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
+    cJSON_AddNumberToObject(o, "peak_bytes", (double)k->peak_bytes);
+    cJSON_AddNumberToObject(o, "allowance_bytes", allowance(q, k));
+    cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
+    if (q->limit_bytes > 0)
+        cJSON_AddStringToObject(o, "verdict", fit_names[fit_of(q, k)]);
     return o;
 }
 
-static enum err predict_line(const char *text, const char *where,
-                             struct err_msg *msg)
+static cJSON *answer_json(struct cmd *c, const struct question *q,
+                          const char *refusal)
 {
-    struct arena a;
-    arena_init(&a);
-    cJSON *tree = NULL;
-    struct batch_line line = {.name = ""};
-    struct memory_case c;
-    enum err e = json_parse(text, where, &tree, msg);
+    cJSON *o = cJSON_CreateObject();
+    cJSON *list = cJSON_CreateArray();
+    cJSON_AddBoolToObject(o, "supported", !refusal);
+    cJSON_AddStringToObject(o, "reason", refusal ? refusal : "");
+    cJSON_AddStringToObject(o, "platform", platform_name(q->terms.platform));
+    cJSON_AddNumberToObject(o, "margin", MEMORY_MARGIN);
+    for (int r = 0; !refusal && r < q->layout.pp; r++)
+        cJSON_AddItemToArray(list, rank_json(c, q, r));
+    cJSON_AddItemToObject(o, "stages", list);
+    if (!refusal)
+        cJSON_AddNumberToObject(o, "fullest_rank", q->fullest);
+    return o;
+}
+
+/* ---- one layout ---- */
+
+static enum err read_platform(struct cmd *c, enum platform *out)
+{
+    const char *name = c->option[OPT_PLATFORM];
+    *out = PLATFORM_HOPPER;
+    if (!name || platform_from_name(name, out))
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "--platform: got '%s', want h100, gb200 or a100", name);
+}
+
+static enum err read_trainer(struct cmd *c, struct question *q)
+{
+    const char *name = c->option[OPT_TRAINER];
+    q->moe_train = name && strcmp(name, "moe-train") == 0;
+    if (!name || q->moe_train || strcmp(name, "megatron") == 0)
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "--trainer: got '%s', want megatron or moe-train", name);
+}
+
+static enum err read_question(struct cmd *c, struct question *q)
+{
+    enum platform platform;
+    double hbm_gib = 0;
+    enum err e = cmd_model(c, &q->model);
+    if (e == ERR_OK && c->n_args != 1)
+        e = err_set(&c->msg, ERR_PARSE,
+                    "memory: want MODEL and one LAYOUT in quotes");
+    struct model *m = &q->model.model;
     if (e == ERR_OK)
-        e = read_line(&a, tree, where, &line, msg);
-    if (e == ERR_OK) {
-        e = memory_case_predict(&a, &line.in, &c, msg);
-        e = e == ERR_OK ? e : err_prefix(msg, e, "%s", where);
+        e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
+                        &c->msg);
+    if (e == ERR_OK)
+        e = read_platform(c, &platform);
+    if (e == ERR_OK)
+        e = read_trainer(c, q);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
+    if (e != ERR_OK)
+        return e;
+    // without a batch: as many micro-batches as can be in flight
+    if (!q->model.batch_given)
+        m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
+    q->limit_bytes = hbm_gib * GIB;
+    memory_terms(m, q->moe_train ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON,
+                 platform, &q->terms);
+    return ERR_OK;
+}
+
+static enum err predict(struct cmd *c, struct question *q)
+{
+    struct memory_rank *ranks =
+        arena_alloc(&c->arena, (size_t)q->layout.pp, sizeof *ranks);
+    if (!ranks)
+        return err_set(&c->msg, ERR_NOMEM, "memory: out of memory");
+    for (int r = 0; r < q->layout.pp; r++) {
+        memory_rank(&q->terms, &q->layout, r, &ranks[r]);
+        if (ranks[r].peak_bytes > ranks[q->fullest].peak_bytes)
+            q->fullest = r;
     }
-    if (e == ERR_OK)
-        e = json_print_and_delete(case_json(&line, &c), false, stdout, msg);
-    cJSON_Delete(tree);
-    arena_clear(&a);
+    q->ranks = ranks;
+    return ERR_OK;
+}
+
+static enum err answer(struct cmd *c, const struct question *q)
+{
+    enum err e = ERR_OK;
+    if (cmd_given(c, OPT_JSON)) {
+        e = json_print_and_delete(answer_json(c, q, NULL), true, stdout,
+                                  &c->msg);
+    } else {
+        print_table(c, q);
+        print_reason(q);
+        print_verdict(q);
+    }
+    if (e == ERR_OK && q->limit_bytes > 0 && fit_of_all(q) == TOO_MUCH)
+        return ERR_MODEL;
     return e;
+}
+
+static enum err refuse(struct cmd *c, const struct question *q,
+                       const char *refusal)
+{
+    if (!cmd_given(c, OPT_JSON))
+        return err_set(&c->msg, ERR_MODEL,
+                       "memory: not predicted: %s: measure it with one run",
+                       refusal);
+    enum err e = json_print_and_delete(answer_json(c, q, refusal), true, stdout,
+                                       &c->msg);
+    return e == ERR_OK ? ERR_MODEL : e;
+}
+
+static enum err one_layout(struct cmd *c)
+{
+    struct question q = {.fullest = 0};
+    enum err e = read_question(c, &q);
+    if (e != ERR_OK)
+        return e;
+    const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
+    if (refusal)
+        return refuse(c, &q, refusal);
+    e = predict(c, &q);
+    return e == ERR_OK ? answer(c, &q) : e;
 }
 
 static enum err run(struct cmd *c)
 {
-    return cmd_each_line(c, c->option[OPT_BATCH], predict_line);
+    if (cmd_given(c, OPT_BATCH))
+        return cmd_memory_batch(c);
+    if (cmd_given(c, OPT_CORPUS))
+        return cmd_memory_corpus(c);
+    return one_layout(c);
 }
 
-static const enum cmd_option takes[] = {OPT_BATCH, OPT_JSON, OPT_HELP,
-                                        N_OPTIONS};
+static const enum cmd_option takes[] = {
+    OPT_PP,      OPT_TP,       OPT_VPP,  OPT_CP,    OPT_EP,
+    OPT_ETP,     OPT_MBS,      OPT_GBS,  OPT_SEQ,   OPT_WORLD,
+    OPT_HBM,     OPT_PLATFORM, OPT_OUT,  OPT_BATCH, OPT_CORPUS,
+    OPT_TRAINER, OPT_JSON,     OPT_HELP, N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",
     .run = run,
-    .synopsis = "memory MODEL LAYOUT --pp N | memory --batch FILE",
-    .help = "Bytes of every stage.",
+    .synopsis = "memory MODEL LAYOUT --pp N [--hbm-gb G] | memory --batch FILE",
+    .help =
+        "Bytes of every rank by what takes them, and why the fullest is the "
+        "fullest.\nWith --batch: objects {case, platform, flags, world_size, "
+        "padded_vocab_size},\none prediction a line in order. With --corpus: "
+        "errors against measured cases,\n-o FILE.csv keeps the table. Exit 1 "
+        "when a rank does not fit or memory is not\npredicted.\n"
+        "Example: moe-layout memory model.json 'Et*5|t*6|t*5|mL' --pp 4 "
+        "--hbm-gb 80",
     .options = takes,
     .takes_model = true,
 };
