@@ -1,63 +1,28 @@
 /* moe-layout check: one layout, or many from a file. */
 #include "cmd.h"
+#include "core_version.h"
 #include "json.h"
 #include "layout.h"
+#include "layout_explain.h"
+#include "layout_shortest.h"
 
 #include <string.h>
-
-/* What versions of Megatron core accept of MTP in a layout
- * (megatron/training/arguments.py and transformer_config.py of each). */
-static const struct core {
-    const char *version;
-    bool has_flag, has_mtp, mtp_with_loss;
-} cores[] = {
-    {"0.12", false, false, false}, {"0.13", true, false, false},
-    {"0.14", true, true, false},   {"0.15", true, true, true},
-    {"0.16", true, true, false},   {"0.17", true, true, false},
-    {"0.18", true, true, false},   {"0.19", true, true, false},
-    {"0.20", true, true, false},
-};
-enum { N_CORES = sizeof cores / sizeof cores[0] };
-
-static enum err find_core(struct cmd *c, const struct core **out)
-{
-    const char *name = c->option[OPT_CORE] ? c->option[OPT_CORE] : "0.16";
-    for (int i = 0; i < N_CORES; i++)
-        if (strcmp(cores[i].version, name) == 0) {
-            *out = &cores[i];
-            return ERR_OK;
-        }
-    return err_set(&c->msg, ERR_RANGE, "--core: got '%s', want %s to %s", name,
-                   cores[0].version, cores[N_CORES - 1].version);
-}
-
-/* Why this version refuses a layout that is valid otherwise, or NULL. */
-static const char *core_refusal(const struct core *core, const struct layout *l)
-{
-    int mtp = layout_mtp_stage(l);
-    if (!core->has_flag)
-        return "this version has no --pipeline-model-parallel-layout";
-    if (mtp >= 0 && !core->has_mtp)
-        return "this version refuses m in a layout";
-    if (mtp >= 0 && core->mtp_with_loss &&
-        (mtp != l->n_stages - 1 || !layout_stage(l, mtp).n_loss))
-        return "this version wants m in the last stage, with L";
-    return NULL;
-}
 
 /* ---- results ---- */
 
 struct verdict {
+    struct layout_question asked;
+    const struct model *model; // NULL: not known, in a batch
     enum layout_error error;
     struct layout layout; // when it could be parsed
-    bool parsed;
-    const char *refusal; // of the version, or NULL
+    bool parsed, refused; // refused: by the version alone
+    struct core_refusal refusal;
     struct err_msg why;
 };
 
 static bool is_valid(const struct verdict *v)
 {
-    return v->error == LAYOUT_OK && !v->refusal;
+    return v->error == LAYOUT_OK && !v->refused;
 }
 
 static cJSON *stages_json(const struct layout *l)
@@ -88,55 +53,128 @@ static cJSON *verdict_json(const struct verdict *v)
                           v->error == LAYOUT_OK && layout_mtp_standalone(l));
     cJSON *warnings = cJSON_AddArrayToObject(tree, "warnings");
     const char *texts[LAYOUT_MAX_WARNINGS];
-    int n = v->error == LAYOUT_OK ? layout_warnings(l, texts) : 0;
+    int n = v->error == LAYOUT_OK ? layout_run_warnings(l, v->model, texts) : 0;
     for (int i = 0; i < n; i++)
         cJSON_AddItemToArray(warnings, cJSON_CreateString(texts[i]));
-    if (v->refusal)
-        cJSON_AddStringToObject(tree, "refused_by_core", v->refusal);
     return tree;
 }
 
-struct wanted {
-    const char *text;
-    int pp, n_layers, n_mtp;
-};
-
-static void judge(struct arena *a, const struct wanted *w, struct verdict *v)
+static void judge(struct arena *a, struct verdict *v)
 {
-    *v = (struct verdict){0};
-    v->error = layout_parse(a, w->text, w->pp, &v->layout, &v->why);
+    const struct layout_question *q = &v->asked;
+    v->error = layout_parse(a, q->text, q->pp, &v->layout, &v->why);
     v->parsed = v->error == LAYOUT_OK;
     if (v->parsed)
-        v->error = layout_validate(&v->layout, w->n_layers, w->n_mtp, &v->why);
+        v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
 }
 
 /* ---- one layout ---- */
 
+/* Megatron's words for the refusal, and plain ones. */
+static const char *megatron_words(const struct verdict *v)
+{
+    return v->refused ? v->refusal.megatron : layout_megatron_words(v->error);
+}
+
+static const char *plain_words(const struct verdict *v)
+{
+    return v->refused ? v->refusal.plain : v->why.text;
+}
+
+/* Adds what only the check of one layout tells. */
+static enum err add_details(struct cmd *c, const struct verdict *v, cJSON *tree)
+{
+    size_t byte = 0;
+    if (!is_valid(v)) {
+        cJSON_AddStringToObject(tree, "reason", plain_words(v));
+        cJSON_AddStringToObject(tree, "megatron", megatron_words(v));
+        if (v->refused)
+            cJSON_AddStringToObject(tree, "refused_by_core", plain_words(v));
+        if (layout_error_place(&v->asked, v->error, &byte))
+            cJSON_AddNumberToObject(tree, "position", (double)byte);
+        return ERR_OK;
+    }
+    const char *shortest = layout_shortest(&c->arena, &v->layout);
+    const char *list = layout_list(&c->arena, &v->layout);
+    if (!shortest || !list)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    cJSON_AddStringToObject(tree, "shortest", shortest);
+    cJSON_AddItemToObject(tree, "list", cJSON_Parse(list));
+    return ERR_OK;
+}
+
+static enum err print_json(struct cmd *c, const struct verdict *v)
+{
+    cJSON *tree = verdict_json(v);
+    enum err e = add_details(c, v, tree);
+    if (e != ERR_OK) {
+        cJSON_Delete(tree);
+        return e;
+    }
+    return json_print_and_delete(tree, true, stdout, &c->msg);
+}
+
+/* Units of a stage as people count them: "E t*5". */
+static void print_units(const char *units)
+{
+    if (!*units)
+        printf("(empty)");
+    for (const char *u = units; *u;) {
+        int run = 1;
+        while (u[run] == *u)
+            run++;
+        if (run > 1)
+            printf("%s%c*%d", u > units ? " " : "", *u, run);
+        else
+            printf("%s%c", u > units ? " " : "", *u);
+        u += run;
+    }
+}
+
 static void print_ranks(const struct layout *l)
 {
-    printf("%-6s %-6s %s\n", "rank", "chunk", "units");
+    printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
+           "units");
     for (int r = 0; r < l->pp; r++)
         for (int v = 0; v < l->vpp; v++) {
-            const char *units = l->units[v * l->pp + r];
-            printf("%-6d %-6d %s\n", r, v, *units ? units : "(empty)");
+            int s = v * l->pp + r, n = layout_stage(l, s).n_layers;
+            int first = layout_first_layer(l, s);
+            char layers[24] = "-";
+            if (n)
+                snprintf(layers, sizeof layers, "%d-%d", first, first + n - 1);
+            printf("%-5d %-6d %-6d %-10s ", r, v, s, layers);
+            print_units(l->units[s]);
+            printf("\n");
         }
+}
+
+static enum err print_refusal(struct cmd *c, const struct verdict *v)
+{
+    size_t byte = 0;
+    printf("not valid: %s\n", plain_words(v));
+    if (layout_error_place(&v->asked, v->error, &byte)) {
+        const char *caret = layout_caret(&c->arena, v->asked.text, byte);
+        if (!caret)
+            return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+        printf("%s\n", caret);
+    }
+    printf("Megatron: %s\n", megatron_words(v));
+    return ERR_MODEL;
 }
 
 static enum err print_verdict(struct cmd *c, const struct verdict *v)
 {
-    if (!is_valid(v)) {
-        printf("not valid: %s\n", v->refusal ? v->refusal : v->why.text);
-        return ERR_MODEL;
-    }
-    const char *text = layout_string(&c->arena, &v->layout);
+    if (!is_valid(v))
+        return print_refusal(c, v);
+    const char *text = layout_shortest(&c->arena, &v->layout);
     const char *list = layout_list(&c->arena, &v->layout);
     if (!text || !list)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: %s\n", text);
     print_ranks(&v->layout);
-    printf("as a list: %s\n", list);
+    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
     const char *texts[LAYOUT_MAX_WARNINGS];
-    int n = layout_warnings(&v->layout, texts);
+    int n = layout_run_warnings(&v->layout, v->model, texts);
     for (int i = 0; i < n; i++)
         printf("warning: %s\n", texts[i]);
     return ERR_OK;
@@ -145,8 +183,8 @@ static enum err print_verdict(struct cmd *c, const struct verdict *v)
 static enum err check_one(struct cmd *c)
 {
     struct cmd_model m;
-    const struct core *core = NULL;
-    enum err e = find_core(c, &core);
+    const struct core_version *core = NULL;
+    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e != ERR_OK)
@@ -154,22 +192,24 @@ static enum err check_one(struct cmd *c)
     if (c->n_args != 1)
         return err_set(&c->msg, ERR_PARSE,
                        "check: want MODEL and one LAYOUT in quotes");
-    struct wanted w = {c->args[0], m.model.par.pp, m.model.n_layers,
-                       m.model.n_mtp};
-    struct verdict v;
-    judge(&c->arena, &w, &v);
+    struct verdict v = {
+        .asked = {c->args[0], m.model.par.pp, m.model.n_layers, m.model.n_mtp},
+        .model = &m.model};
+    if (!m.batch_given) // nothing to say about micro-batches
+        m.model.batch.n_microbatches = 0;
+    judge(&c->arena, &v);
     if (v.error == LAYOUT_OK)
-        v.refusal = core_refusal(core, &v.layout);
+        v.refused = core_version_refuses(core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
         return print_verdict(c, &v);
-    e = json_print_and_delete(verdict_json(&v), true, stdout, &c->msg);
+    e = print_json(c, &v);
     return e != ERR_OK ? e : is_valid(&v) ? ERR_OK : ERR_MODEL;
 }
 
 /* ---- many ---- */
 
 static enum err read_line(struct arena *a, const cJSON *tree, const char *where,
-                          struct wanted *w, struct err_msg *msg)
+                          struct layout_question *w, struct err_msg *msg)
 {
     static const char *const required[] = {"layout", "pp", "num_layers"};
     int64_t pp = 1, layers = 0, mtp = 0;
@@ -201,14 +241,13 @@ static enum err check_line(const char *line, const char *where,
     struct arena a;
     arena_init(&a);
     cJSON *tree = NULL;
-    struct wanted w = {0};
-    struct verdict v;
+    struct verdict v = {0};
     enum err e = json_parse(line, where, &tree, msg);
     if (e == ERR_OK)
-        e = read_line(&a, tree, where, &w, msg);
+        e = read_line(&a, tree, where, &v.asked, msg);
     cJSON_Delete(tree);
     if (e == ERR_OK) {
-        judge(&a, &w, &v);
+        judge(&a, &v);
         e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
     }
     arena_clear(&a);

@@ -1,6 +1,7 @@
 /* moe-layout size, count, baselines, profile-layouts: facts of a model. */
 #include "baseline.h"
 #include "cmd.h"
+#include "core_version.h"
 #include "json.h"
 #include "layout_space.h"
 #include "profile.h"
@@ -16,6 +17,8 @@ static cJSON *size_json(const struct model *m)
     cJSON_AddNumberToObject(params, "total", (double)model_total_params(m));
     cJSON_AddNumberToObject(params, "active", (double)model_active_params(m));
     cJSON_AddNumberToObject(params, "mtp", (double)model_mtp_params(m));
+    cJSON_AddNumberToObject(params, "active_without_lookup",
+                            (double)model_active_params_no_lookup(m));
     cJSON *units = cJSON_AddArrayToObject(tree, "units");
     for (int k = 0; k < N_KINDS; k++) {
         enum unit_kind kind = (enum unit_kind)k;
@@ -38,22 +41,55 @@ static cJSON *size_json(const struct model *m)
     return tree;
 }
 
+/* "6,858,278,912", in a buffer of the caller. */
+enum { GROUPED = 32 };
+static const char *grouped(int64_t v, char out[GROUPED])
+{
+    char digits[GROUPED];
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)v), at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+static void print_total(const char *what, int64_t v, const char *remark)
+{
+    char text[GROUPED];
+    printf("%-22s %20s  %9.3f B%s\n", what, grouped(v, text), (double)v * 1e-9,
+           remark);
+}
+
 static void print_size(const struct model *m)
 {
-    printf("parameters: %lld total, %lld active a token; MTP block %lld\n\n",
-           (long long)model_total_params(m), (long long)model_active_params(m),
-           (long long)model_mtp_params(m));
-    printf("%-8s %6s %16s %16s %18s\n", "kind", "count", "params", "active",
-           "fwd GFLOP/mb");
+    char params[GROUPED], active[GROUPED];
+    print_total("parameters", model_total_params(m), "");
+    print_total("active a token", model_active_params(m), "");
+    if (!m->tied)
+        print_total("  without look-up", model_active_params_no_lookup(m),
+                    "  (input embedding left out)");
+    if (m->n_mtp)
+        print_total("MTP block", model_mtp_params(m), "  (not in the above)");
+    printf("\n%-8s %5s %20s %20s %16s %7s\n", "kind", "count", "params each",
+           "active each", "fwd GFLOP/mb", "of t");
+    double t = model_unit_fwd_flops(m, KIND_T);
     for (int k = 0; k < N_KINDS; k++) {
         enum unit_kind kind = (enum unit_kind)k;
+        double flops = model_unit_fwd_flops(m, kind);
         if (model_unit_count(m, kind))
-            printf("%-8s %6d %16lld %16lld %18.3f\n", kind_name(kind),
+            printf("%-8s %5d %20s %20s %16.3f %7.2f\n", kind_name(kind),
                    model_unit_count(m, kind),
-                   (long long)model_unit_params(m, kind),
-                   (long long)model_unit_active_params(m, kind),
-                   model_unit_fwd_flops(m, kind) * 1e-9);
+                   grouped(model_unit_params(m, kind), params),
+                   grouped(model_unit_active_params(m, kind), active),
+                   flops * 1e-9, t > 0 ? flops / t : 0);
     }
+    printf("\nE embedding, t decoder layer, m MTP layer, L loss with %d output "
+           "pass%s;\none micro-batch: %lld x %lld tokens\n",
+           1 + m->n_mtp, m->n_mtp ? "es" : "", (long long)m->batch.micro_batch,
+           (long long)m->batch.seq_tokens);
 }
 
 static enum err run_size(struct cmd *c)
@@ -168,20 +204,14 @@ static enum err run_baselines(struct cmd *c)
 
 /* ---- profile-layouts ---- */
 
-static bool core_has_standalone(const struct cmd *c)
-{
-    static const char *const without[] = {"0.12", "0.13", "0.15"};
-    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
-        if (c->option[OPT_CORE] && strcmp(c->option[OPT_CORE], without[i]) == 0)
-            return false;
-    return true;
-}
-
 static enum err run_profile(struct cmd *c)
 {
     struct cmd_model m;
+    const struct core_version *core = NULL;
     int64_t n = 2;
-    enum err e = cmd_model(c, &m);
+    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    if (e == ERR_OK)
+        e = cmd_model(c, &m);
     if (e == ERR_OK)
         e = cmd_refuse_vpp(c, &m.model);
     if (e == ERR_OK)
@@ -192,7 +222,9 @@ static enum err run_profile(struct cmd *c)
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
     e = profile_layouts(&c->arena, &m.model, m.model.par.pp, (int)n,
-                        core_has_standalone(c), l, &c->msg);
+                        core->mtp > CORE_MTP_REFUSED &&
+                            core->mtp != CORE_MTP_WITH_LOSS,
+                        l, &c->msg);
     cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
     cJSON *list = tree ? cJSON_AddArrayToObject(tree, "layouts") : NULL;
     for (int i = 0; i < (int)n && e == ERR_OK; i++) {

@@ -1,15 +1,13 @@
 /*
- * How it works: the string becomes code points, commas go, then Megatron's two
- * substitutions run over it once each, left to right, exactly as Python's
- * re.sub does; what is left is split at bars into stages. See
+ * How it works: layout_expand runs Megatron's two substitutions; what is left
+ * is split at bars into stages and checked in Megatron's order. See
  * PipelineParallelLayerLayout in
  * megatron/core/transformer/pipeline_parallel_layer_layout.py.
  */
 #include "layout.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "layout_expand.h"
+
 #include <string.h>
 
 static const struct {
@@ -30,160 +28,10 @@ const char *layout_error_text(enum layout_error e)
     return errors[e].text;
 }
 
-/* ---- code points ---- */
-
-/* Zeros of the decimal digit runs of Unicode 14 (category Nd): Python's \d
- * takes them all, each run has ten digits in order. */
-static const uint32_t digit_zeros[] = {
-    0x30,    0x660,   0x6f0,   0x7c0,   0x966,   0x9e6,   0xa66,   0xae6,
-    0xb66,   0xbe6,   0xc66,   0xce6,   0xd66,   0xde6,   0xe50,   0xed0,
-    0xf20,   0x1040,  0x1090,  0x17e0,  0x1810,  0x1946,  0x19d0,  0x1a80,
-    0x1a90,  0x1b50,  0x1bb0,  0x1c40,  0x1c50,  0xa620,  0xa8d0,  0xa900,
-    0xa9d0,  0xa9f0,  0xaa50,  0xabf0,  0xff10,  0x104a0, 0x10d30, 0x11066,
-    0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0,
-    0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16ac0,
-    0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0,
-    0x1e950, 0x1fbf0,
-};
-
-/* Value of a decimal digit, or -1. */
-static int digit_value(uint32_t c)
-{
-    for (size_t i = 0; i < sizeof digit_zeros / sizeof digit_zeros[0]; i++)
-        if (c >= digit_zeros[i] && c < digit_zeros[i] + 10)
-            return (int)(c - digit_zeros[i]);
-    return -1;
-}
-
-/* Decodes one code point; a byte that is not valid UTF-8 becomes a surrogate,
- * which no rule of the grammar takes. Returns its length in bytes. */
-static size_t decode(const unsigned char *p, uint32_t *out)
-{
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-    size_t more = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
-    uint32_t c = *p;
-    if (more)
-        c &= 0x3fU >> more;
-    for (size_t i = 1; i <= more; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            *out = 0xdc00U + *p;
-            return 1;
-        }
-        c = c << 6 | (p[i] & 0x3fU);
-    }
-    bool bad =
-        *p > 0xf7 || (!more && c >= 0x80) || c < least[more] || c > 0x10ffff;
-    *out = bad ? 0xdc00U + *p : c;
-    return bad ? 1 : more + 1;
-}
-
-struct chars {
-    uint32_t *c;
-    size_t n;
-};
-
-/* ---- the two substitutions ---- */
-
-/* A match at `at`: the repeated part, the count, and the end of the match. */
-struct match {
-    size_t part, part_len, count, end;
-};
-
-/* Reads `*` and digits at `i`; false when they are not there. The count is
- * capped, it only matters whether it is beyond the cap. */
-static bool match_count(const struct chars *s, size_t i, struct match *m)
-{
-    if (i >= s->n || s->c[i] != '*')
-        return false;
-    size_t first = ++i, count = 0;
-    for (; i < s->n && digit_value(s->c[i]) >= 0; i++) {
-        count = count * 10 + (size_t)digit_value(s->c[i]);
-        if (count > LAYOUT_MAX_CHARS)
-            count = LAYOUT_MAX_CHARS + 1;
-    }
-    m->count = count;
-    m->end = i;
-    return i > first;
-}
-
-/* \(([^)]+)\)\*(\d+) */
-static bool match_group(const struct chars *s, size_t at, struct match *m)
-{
-    if (s->c[at] != '(')
-        return false;
-    size_t close = at + 1;
-    while (close < s->n && s->c[close] != ')')
-        close++;
-    if (close == s->n || close == at + 1)
-        return false;
-    m->part = at + 1;
-    m->part_len = close - at - 1;
-    return match_count(s, close + 1, m);
-}
-
-/* (.)\*(\d+) */
-static bool match_char(const struct chars *s, size_t at, struct match *m)
-{
-    if (s->c[at] == '\n')
-        return false;
-    m->part = at;
-    m->part_len = 1;
-    return match_count(s, at + 1, m);
-}
-
-typedef bool (*matcher)(const struct chars *, size_t, struct match *);
-
-/* Runs one substitution; `out` has room for LAYOUT_MAX_CHARS. False when the
- * result does not fit. */
-static bool substitute(const struct chars *s, matcher match, struct chars *out)
-{
-    size_t i = 0;
-    out->n = 0;
-    while (i < s->n) {
-        struct match m;
-        if (!match(s, i, &m)) {
-            if (out->n == LAYOUT_MAX_CHARS)
-                return false;
-            out->c[out->n++] = s->c[i++];
-            continue;
-        }
-        if (m.count && m.part_len > (LAYOUT_MAX_CHARS - out->n) / m.count)
-            return false;
-        for (size_t k = 0; k < m.count; k++) {
-            memcpy(out->c + out->n, s->c + m.part, m.part_len * sizeof *out->c);
-            out->n += m.part_len;
-        }
-        i = m.end;
-    }
-    return true;
-}
-
-/* Expands `text` into `s`; `s` and `tmp` have room for LAYOUT_MAX_CHARS. */
-static bool expand(const char *text, struct chars *s, struct chars *tmp)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    tmp->n = 0;
-    while (*p) {
-        uint32_t c;
-        p += decode(p, &c);
-        if (c == ',')
-            continue;
-        if (tmp->n == LAYOUT_MAX_CHARS)
-            return false;
-        tmp->c[tmp->n++] = c;
-    }
-    if (!substitute(tmp, match_group, s))
-        return false;
-    struct chars swap = *s;
-    *s = *tmp;
-    *tmp = swap;
-    return substitute(tmp, match_char, s);
-}
-
 /* ---- stages ---- */
 
-static enum layout_error check_chars(const struct chars *s, const char *text,
-                                     struct err_msg *msg)
+static enum layout_error check_chars(const struct layout_chars *s,
+                                     const char *text, struct err_msg *msg)
 {
     for (size_t i = 0; i < s->n; i++) {
         uint32_t c = s->c[i];
@@ -205,7 +53,8 @@ static enum layout_error check_chars(const struct chars *s, const char *text,
 }
 
 /* Splits at bars into out->units; false when out of memory. */
-static bool split(struct arena *a, const struct chars *s, struct layout *out)
+static bool split(struct arena *a, const struct layout_chars *s,
+                  struct layout *out)
 {
     int n = 1;
     for (size_t i = 0; i < s->n; i++)
@@ -226,19 +75,19 @@ static bool split(struct arena *a, const struct chars *s, struct layout *out)
 }
 
 static enum layout_error parse_chars(struct arena *a, const char *text, int pp,
-                                     struct chars *buf, struct layout *out,
-                                     struct err_msg *msg)
+                                     struct layout_expansion *x,
+                                     struct layout *out, struct err_msg *msg)
 {
     struct layout l = {.pp = pp};
-    if (!expand(text, &buf[0], &buf[1])) {
+    if (!layout_expand(text, x)) {
         err_set(msg, ERR_RANGE, "layout '%.40s': expands to more than %d units",
                 text, LAYOUT_MAX_CHARS);
         return LAYOUT_TOO_LARGE;
     }
-    enum layout_error e = check_chars(&buf[0], text, msg);
+    enum layout_error e = check_chars(&x->out, text, msg);
     if (e != LAYOUT_OK)
         return e;
-    if (!split(a, &buf[0], &l)) {
+    if (!split(a, &x->out, &l)) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
         return LAYOUT_TOO_LARGE;
     }
@@ -257,14 +106,13 @@ static enum layout_error parse_chars(struct arena *a, const char *text, int pp,
 enum layout_error layout_parse(struct arena *a, const char *text, int pp,
                                struct layout *out, struct err_msg *msg)
 {
-    uint32_t *room = calloc((size_t)LAYOUT_MAX_CHARS * 2, sizeof *room);
-    if (!room) {
+    struct layout_expansion *x = layout_expansion_new();
+    if (!x) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
         return LAYOUT_TOO_LARGE;
     }
-    struct chars buf[2] = {{.c = room}, {.c = room + LAYOUT_MAX_CHARS}};
-    enum layout_error e = parse_chars(a, text, pp, buf, out, msg);
-    free(room);
+    enum layout_error e = parse_chars(a, text, pp, x, out, msg);
+    layout_expansion_free(x);
     return e;
 }
 

@@ -40,9 +40,6 @@ enum layout_error {
 #undef LAYOUT_ENUM
 };
 
-/* A string may expand to at most this many characters. */
-enum { LAYOUT_MAX_CHARS = 100000 };
-
 struct layout {
     int pp, vpp, n_stages; // n_stages = pp * vpp
     const char **units;    // n_stages strings of the letters E t m L
@@ -84,9 +81,9 @@ void layout_stage_kinds(const struct layout *l, const struct model *m,
 int layout_mtp_stage(const struct layout *l);
 bool layout_mtp_standalone(const struct layout *l);
 
-/* The shortest string of ours that parses to the same stages: runs written
- * t*5, equal neighbouring stages written (t*4|)*6. Owned by the arena, NULL
- * when out of memory. */
+/* The layout as one writes it: runs t*5 from two on, equal neighbouring stages
+ * (t*4|)*6 where that is shorter; it parses to the same stages. Owned by the
+ * arena, NULL when out of memory. layout_shortest() saves more characters. */
 const char *layout_string(struct arena *a, const struct layout *l);
 
 /* List of lists of unit names, as Megatron-Bridge and NeMo take it:
@@ -96,7 +93,7 @@ const char *layout_list(struct arena *a, const struct layout *l);
 /* What users get hurt by although Megatron accepts it (domain facts: m on
  * rank 0, empty stages, E or L away from the ends, standalone m). Returns the
  * number of texts written to `texts`. */
-enum { LAYOUT_MAX_WARNINGS = 8 };
+enum { LAYOUT_MAX_WARNINGS = 12 };
 int layout_warnings(const struct layout *l,
                     const char *texts[LAYOUT_MAX_WARNINGS]);
 

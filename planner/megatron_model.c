@@ -300,6 +300,7 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
         return e;
     struct model m = {.n_layers = (int)flags_number(f, NUM_LAYERS, 1),
                       .n_mtp = (int)flags_number(f, MTP_NUM_LAYERS, 0),
+                      .overlap_moe_comm = flags_given(f, OVERLAP_MOE_COMM),
                       .mtp_repeated = flags_given(f, MTP_REPEATED),
                       .hidden = flags_number(f, HIDDEN_SIZE, 1),
                       .gated =

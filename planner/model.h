@@ -55,14 +55,15 @@ struct model {
     int64_t q_lora, kv_lora; // latent widths; q_lora 0: queries not compressed
     int64_t qk_dim, qk_rope_dim, v_dim; // of a head
     bool qk_norm_full;                  // one norm over all heads, as in OLMoE
-    bool sinks;        // a learned softmax offset for each query head
-    bool shared_gate;  // a gate of h parameters on the shared expert
-    int64_t latent;    // width that routed experts work on, 0: hidden
-    bool expert_bias;  // router's correction bias, a buffer in Megatron
-    bool count_bias;   // count that buffer as parameters
-    bool mtp_repeated; // one MTP layer, used n_mtp times
-    int64_t window;    // tokens a windowed layer attends to, 0: all
-    int window_skip;   // every such layer attends to all, 0: none does
+    bool sinks;            // a learned softmax offset for each query head
+    bool shared_gate;      // a gate of h parameters on the shared expert
+    int64_t latent;        // width that routed experts work on, 0: hidden
+    bool expert_bias;      // router's correction bias, a buffer in Megatron
+    bool count_bias;       // count that buffer as parameters
+    bool mtp_repeated;     // one MTP layer, used n_mtp times
+    bool overlap_moe_comm; // --overlap-moe-expert-parallel-comm
+    int64_t window;        // tokens a windowed layer attends to, 0: all
+    int window_skip;       // every such layer attends to all, 0: none does
     int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
     const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
     struct memory_options memory;

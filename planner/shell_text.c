@@ -151,15 +151,18 @@ static void put_unknown(struct shell *s, const struct target *t,
         put(s, t->b, *from == ' ' || *from == '\n' ? '_' : *from);
 }
 
-static void put_var(struct shell *s, const struct shell_var *v, bool all,
-                    const struct target *t)
+/* How much of an array: the first word, each word apart, all as one text. */
+enum extent { FIRST, EACH, JOINED };
+
+static void put_var(struct shell *s, const struct shell_var *v,
+                    enum extent extent, const struct target *t)
 {
-    size_t n = all || v->value.n < 1 ? v->value.n : 1;
+    size_t n = extent != FIRST || v->value.n < 1 ? v->value.n : 1;
     for (size_t i = 0; i < n && !s->failed; i++) {
-        if (i && t->quoted)
+        if (i && t->quoted && extent == EACH)
             cut(s, t->b, t->out);
         else if (i)
-            put_text(s, t->b, " ", false, t->out);
+            put_text(s, t->b, " ", t->quoted, t->out);
         put_text(s, t->b, v->value.word[i], t->quoted, t->out);
     }
 }
@@ -209,8 +212,10 @@ static void brace(struct shell *s, const char *p, const char *end,
     const struct shell_var *v = len ? shell_get(s, p, len) : NULL;
     const char *rest = p + len;
     bool set = v && v->value.n > 0;
-    bool all = strncmp(rest, "[@]", 3) == 0 || strncmp(rest, "[*]", 3) == 0;
-    rest += all ? 3 : 0;
+    enum extent all = strncmp(rest, "[@]", 3) == 0   ? EACH
+                      : strncmp(rest, "[*]", 3) == 0 ? JOINED
+                                                     : FIRST;
+    rest += all == FIRST ? 0 : 3;
     bool colon = rest < end && *rest == ':';
     if (colon)
         set = set && *v->value.word[0];
@@ -223,7 +228,7 @@ static void brace(struct shell *s, const char *p, const char *end,
     }
     if (rest == end && set)
         put_var(s, v, all, t);
-    else if (rest == end && all)
+    else if (rest == end && all != FIRST)
         t->b->open = t->b->open && t->quoted;
     else if ((op == '-' || op == '=') && set)
         put_var(s, v, all, t);
@@ -266,7 +271,7 @@ static const char *plain_name(struct shell *s, const char *p,
     if (len) {
         const struct shell_var *v = shell_get(s, p, len);
         if (v)
-            put_var(s, v, false, t);
+            put_var(s, v, FIRST, t);
         else
             put_unknown(s, t, p - 1, p + len);
         return p + len;
@@ -528,8 +533,10 @@ enum shell_end shell_command(struct shell *s, const char **p, bool act,
     while (!s->failed) {
         const char *q = skip_blanks(*p, false);
         size_t name = begins(out) || declares(out) ? assigned_name(q) : 0;
-        const char *was = q;
-        if (name)
+        const char *was = q, *fd = q + strspn(q, "0123456789");
+        if (fd > q && (*fd == '<' || *fd == '>'))
+            q = redirection(s, fd);
+        else if (name)
             q = assign(s, q, name, act);
         else if (*q == '<' || *q == '>' || (*q == '&' && q[1] == '>'))
             q = redirection(s, q);
