@@ -176,7 +176,23 @@ static enum err read_other_costs(struct experiment *e, struct cost *c,
     return err;
 }
 
-/* One profile run for the fit; `reference_ms` is the speed to correct to. */
+/* Mean step of the iterations that the fit's means are over. */
+static double mean_step_ms(const struct runlog *log)
+{
+    double sum = 0;
+    int n = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        if (log->iterations[i].usable && isfinite(log->iterations[i].step_ms)) {
+            sum += log->iterations[i].step_ms;
+            n++;
+        }
+    return sum / n;
+}
+
+/* One profile run for the fit. The fit takes means of timers; they are scaled
+ * by what makes the run's mean step its corrected median step, the figure that
+ * measured runs are reported by: so neither the machine's speed nor a few slow
+ * steps tell profile and measured runs apart. */
 static enum err add_fit_run(struct experiment *e, const struct run_record *run,
                             double reference_ms, struct fit_run *out,
                             struct err_msg *msg)
@@ -185,14 +201,14 @@ static enum err add_fit_run(struct experiment *e, const struct run_record *run,
     struct run_figures f;
     enum err err =
         figures_run(e->a, run, e->manifest.warmup, reference_ms, &f, msg);
-    double speed = f.reference_ms / reference_ms;
+    if (err != ERR_OK)
+        return err;
+    double speed = mean_step_ms(&run->log) / f.corr_ms;
     *out = (struct fit_run){.layout_text = run->layout,
                             .log = &run->log,
                             .log_sha256 = run->log_sha256,
                             .speed = isfinite(speed) ? speed : 1};
-    if (err == ERR_OK)
-        err = layout_read(e->a, run->layout, m, m->par.pp, &out->layout, msg);
-    return err;
+    return layout_read(e->a, run->layout, m, m->par.pp, &out->layout, msg);
 }
 
 static enum err fit_at(struct experiment *e, double reference_ms,

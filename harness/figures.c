@@ -5,7 +5,6 @@
  */
 #include "figures.h"
 
-#include "jitter.h"
 #include "oplog.h"
 #include "runlog.h"
 #include "stats.h"
@@ -192,25 +191,47 @@ static enum err replay_error(struct arena *a, const struct figures_request *req,
 /* ---- jitter ----------------------------------------------------------------
  */
 
-/* Adds the squared cv of each used step to *sum. */
-static void add_jitter(const struct run_record *run, const struct oplog *ops,
-                       int warmup, double *sum, int *n)
+#define MAD_TO_SIGMA 1.4826 // of a normal distribution
+
+struct samples {
+    double *x;
+    size_t n, room;
+};
+
+/* Spread of one stage's operations over the micro-batches of one step. */
+static void add_spread(const double *times_s, int n_mb, double *scratch,
+                       struct samples *cv)
 {
-    for (int i = 0; i < ops->n_steps; i++) {
-        const struct oplog_step *s = &ops->steps[i];
-        const struct log_iteration *it = find_iteration(run, s->iteration);
-        const double *const passes[] = {s->fwd_s, s->bwd_s};
-        for (int p = 0; p < 2 && it && figures_is_used(it, warmup); p++) {
-            double cv =
-                jitter_from_ops(passes[p], (size_t)ops->n_stages, ops->n_mb);
-            if (!isfinite(cv))
-                continue;
-            *sum += cv * cv;
-            (*n)++;
-        }
-    }
+    size_t n = (size_t)n_mb;
+    memcpy(scratch, times_s, n * sizeof *scratch);
+    double mad = stats_mad(scratch, n);
+    memcpy(scratch, times_s, n * sizeof *scratch);
+    double ratio = MAD_TO_SIGMA * mad / stats_median(scratch, n);
+    if (isfinite(ratio) && cv->n < cv->room)
+        cv->x[cv->n++] = ratio;
 }
 
+static enum err add_run_spread(struct arena *a, const struct run_record *run,
+                               const struct oplog *ops, int warmup,
+                               struct samples *cv)
+{
+    double *scratch = arena_alloc(a, (size_t)ops->n_mb, sizeof *scratch);
+    for (int i = 0; i < ops->n_steps && scratch; i++) {
+        const struct oplog_step *s = &ops->steps[i];
+        const struct log_iteration *it = find_iteration(run, s->iteration);
+        if (!it || !figures_is_used(it, warmup))
+            continue;
+        for (int stage = 0; stage < ops->n_stages; stage++) {
+            add_spread(s->fwd_s + stage * ops->n_mb, ops->n_mb, scratch, cv);
+            add_spread(s->bwd_s + stage * ops->n_mb, ops->n_mb, scratch, cv);
+        }
+    }
+    return scratch ? ERR_OK : ERR_NOMEM;
+}
+
+/* Median over rows of a robust spread: single bursts that the system
+ * interrupted are outliers, and slow spells last over several operations;
+ * counting both as independent noise would predict steps some percent long. */
 enum err figures_jitter(struct arena *a, const struct run_list *runs,
                         const struct model *m, int warmup, double *cv,
                         struct err_msg *msg)
@@ -218,13 +239,15 @@ enum err figures_jitter(struct arena *a, const struct run_list *runs,
     const struct oplog_shape shape = {m->par.pp *
                                           (m->par.vpp > 0 ? m->par.vpp : 1),
                                       (int)m->batch.n_microbatches, m->par.dp};
-    double sum = 0;
-    int n = 0;
+    struct samples all = {.room = 1};
+    for (size_t i = 0; i < runs->n; i++)
+        all.room += 2 * runs->run[i].log.n_iterations * (size_t)shape.n_stages;
+    all.x = arena_alloc(a, all.room, sizeof *all.x);
     for (size_t i = 0; i < runs->n; i++) {
         struct oplog ops;
         const struct run_record *run = &runs->run[i];
         const char *path = arena_printf(a, "%s/ops.csv", run->folder);
-        if (!path)
+        if (!path || !all.x)
             return no_memory(msg);
         if (run->round != 0 || run->status != RUN_VALID ||
             access(path, R_OK) != 0)
@@ -232,9 +255,10 @@ enum err figures_jitter(struct arena *a, const struct run_list *runs,
         enum err e = oplog_read(a, path, shape, &ops, msg);
         if (e != ERR_OK)
             return e;
-        add_jitter(run, &ops, warmup, &sum, &n);
+        if (add_run_spread(a, run, &ops, warmup, &all) != ERR_OK)
+            return no_memory(msg);
     }
-    *cv = n > 0 ? sqrt(sum / n) : (double)NAN;
+    *cv = stats_median(all.x, all.n);
     return ERR_OK;
 }
 

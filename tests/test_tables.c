@@ -277,3 +277,16 @@ Test(tables, without_costs_predictions_are_empty)
     cr_expect_str_eq(csv_get(&t, 0, "step_error_pct"), "");
     expect_number(&t, 0, "meas_step_ms", 210);
 }
+
+/* Every operation of a stage and pass takes the same time. */
+Test(tables, equal_operations_have_no_jitter)
+{
+    struct err_msg msg = {""};
+    double cv = NAN;
+    write_ops();
+    for (int i = 0; i < 2; i++)
+        record[i].round = 0;
+    enum err e = figures_jitter(&arena, &runs, &model, WARMUP, &cv, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_float_eq(cv, 0, tolerance);
+}
