@@ -2,6 +2,7 @@
 #include "cmd.h"
 #include "fit.h"
 #include "json.h"
+#include "memory_fit.h"
 #include "overhead.h"
 #include "text.h"
 
@@ -142,6 +143,43 @@ static void print_fit(const struct fit *f, const struct fit_run *runs)
     }
 }
 
+static void print_memory(const struct memory_fit *f, const struct fit_run *runs)
+{
+    if (!f->n_rows)
+        return;
+    printf("\n%-24s %5s %12s %12s %8s %12s %8s\n", "layout", "rank", "peak MiB",
+           "model MiB", "error %", "fitted MiB", "error %");
+    for (int i = 0; i < f->n_rows; i++) {
+        const struct memory_fit_row *r = &f->rows[i];
+        double meas = (double)r->meas_bytes;
+        printf("%-24s %5d %12.1f %12.1f %8.2f %12.1f %8.2f\n",
+               runs[r->run].layout_text, r->rank, meas / (1 << 20),
+               (double)r->model_bytes / (1 << 20),
+               100 * ((double)r->model_bytes / meas - 1),
+               (double)r->pred_bytes / (1 << 20),
+               100 * ((double)r->pred_bytes / meas - 1));
+    }
+    printf("memory: %.2f%% root mean square without corrections, %.2f%% with "
+           "them\n",
+           100 * f->model_error, 100 * f->fit_error);
+}
+
+static cJSON *memory_json(const struct memory_fit *f)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < f->n_rows; i++) {
+        const struct memory_fit_row *r = &f->rows[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddNumberToObject(item, "run", r->run);
+        cJSON_AddNumberToObject(item, "rank", r->rank);
+        cJSON_AddNumberToObject(item, "meas_bytes", (double)r->meas_bytes);
+        cJSON_AddNumberToObject(item, "model_bytes", (double)r->model_bytes);
+        cJSON_AddNumberToObject(item, "pred_bytes", (double)r->pred_bytes);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
 static enum err write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
@@ -180,10 +218,25 @@ static enum err fit(struct cmd *c, const struct model *m,
     return overhead_fit(&c->arena, &ctx, runs, c->n_runs, &out->cost, &c->msg);
 }
 
+/* Memory lines correct the memory model; without a prediction to correct, or
+ * without lines, nothing is fitted. */
+static enum err fit_memory(struct cmd *c, const struct model *m,
+                           const struct fit_run *runs, struct cost *cost,
+                           struct memory_fit *out)
+{
+    *out = (struct memory_fit){.n_rows = 0};
+    if (cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes &&
+        memory_refusal(m))
+        return ERR_OK;
+    return memory_fit(&c->arena, m, runs, c->n_runs, PLATFORM_HOPPER,
+                      &cost->rules, out, &c->msg);
+}
+
 static enum err run_fit(struct cmd *c)
 {
     struct cmd_model m;
     struct fit f;
+    struct memory_fit memory;
     enum err e = cmd_model(c, &m);
     if (e == ERR_OK)
         e = cmd_refuse_vpp(c, &m.model);
@@ -203,12 +256,18 @@ static enum err run_fit(struct cmd *c)
     if (e == ERR_OK)
         e = fit(c, &m.model, runs, &f);
     if (e == ERR_OK)
+        e = fit_memory(c, &m.model, runs, &f.cost, &memory);
+    if (e == ERR_OK)
         e = write_costs(c, &f.cost);
     if (e != ERR_OK)
         return e;
-    if (cmd_given(c, OPT_JSON))
-        return json_print_and_delete(fit_json(&f), true, stdout, &c->msg);
+    if (cmd_given(c, OPT_JSON)) {
+        cJSON *tree = fit_json(&f);
+        cJSON_AddItemToObject(tree, "memory_residuals", memory_json(&memory));
+        return json_print_and_delete(tree, true, stdout, &c->msg);
+    }
     print_fit(&f, runs);
+    print_memory(&memory, runs);
     return ERR_OK;
 }
 

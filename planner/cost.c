@@ -145,11 +145,48 @@ static enum err read_p2p(const cJSON *tree, const char *path, struct cost *c,
     return e;
 }
 
+static enum err read_memory_fit(const cJSON *memory, const char *path,
+                                struct memory_rules *r, struct err_msg *msg)
+{
+    static const struct json_range relative = {-1, 1e3}, bytes = {-1e15, 1e15};
+    const cJSON *units = json_get(memory, "unit_more");
+    const char *names[N_KINDS];
+    enum err e = json_opt_double(memory, path, "head_more", relative,
+                                 &r->head_more, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(memory, path, "rank_more_bytes", bytes,
+                            &r->rank_more_bytes, msg);
+    for (int k = 0; k < N_KINDS; k++)
+        names[k] = kind_name((enum unit_kind)k);
+    if (e == ERR_OK && units)
+        e = json_check_keys(units, path, names, N_KINDS, msg);
+    for (int k = 0; k < N_KINDS && e == ERR_OK && units; k++)
+        e = json_opt_double(units, path, names[k], relative, &r->unit_more[k],
+                            msg);
+    return e;
+}
+
+static void add_memory(cJSON *tree, const struct memory_rules *r)
+{
+    cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
+    cJSON_AddNumberToObject(memory, "param_bytes", r->param_bytes);
+    cJSON_AddNumberToObject(memory, "grad_bytes", r->grad_bytes);
+    cJSON_AddNumberToObject(memory, "optimizer_bytes", r->optimizer_bytes);
+    cJSON_AddNumberToObject(memory, "value_bytes", r->value_bytes);
+    cJSON *units = cJSON_AddObjectToObject(memory, "unit_more");
+    for (int k = 0; k < N_KINDS; k++)
+        cJSON_AddNumberToObject(units, kind_name((enum unit_kind)k),
+                                r->unit_more[k]);
+    cJSON_AddNumberToObject(memory, "head_more", r->head_more);
+    cJSON_AddNumberToObject(memory, "rank_more_bytes", r->rank_more_bytes);
+}
+
 static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
                             struct err_msg *msg)
 {
-    static const char *const keys[] = {"param_bytes", "grad_bytes",
-                                       "optimizer_bytes", "value_bytes"};
+    static const char *const keys[] = {
+        "param_bytes", "grad_bytes", "optimizer_bytes", "value_bytes",
+        "unit_more",   "head_more",  "rank_more_bytes"};
     int *const values[] = {&c->rules.param_bytes, &c->rules.grad_bytes,
                            &c->rules.optimizer_bytes, &c->rules.value_bytes};
     c->rules = MEMORY_MEGATRON;
@@ -158,13 +195,15 @@ static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
         return ERR_OK;
     if (!cJSON_IsObject(memory))
         return err_set(msg, ERR_PARSE, "%s: memory: want an object", path);
-    enum err e = json_check_keys(memory, path, keys, 4, msg);
+    enum err e = json_check_keys(memory, path, keys, 7, msg);
     for (int i = 0; i < 4 && e == ERR_OK; i++) {
         int64_t v = *values[i];
         e = json_opt_int(memory, path, keys[i], (struct json_range){1, 64}, &v,
                          msg);
         *values[i] = (int)v;
     }
+    if (e == ERR_OK)
+        e = read_memory_fit(memory, path, &c->rules, msg);
     return e;
 }
 
@@ -314,12 +353,7 @@ cJSON *cost_to_json(const struct cost *c)
     cJSON_AddNumberToObject(p2p, "bytes_per_s", c->bytes_per_s);
     cJSON_AddNumberToObject(p2p, "exchange_sync_s", c->exchange_sync_s);
     cJSON_AddNumberToObject(tree, "jitter_cv", c->jitter_cv);
-    cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
-    cJSON_AddNumberToObject(memory, "param_bytes", c->rules.param_bytes);
-    cJSON_AddNumberToObject(memory, "grad_bytes", c->rules.grad_bytes);
-    cJSON_AddNumberToObject(memory, "optimizer_bytes",
-                            c->rules.optimizer_bytes);
-    cJSON_AddNumberToObject(memory, "value_bytes", c->rules.value_bytes);
+    add_memory(tree, &c->rules);
     add_origin(tree, c);
     return tree;
 }

@@ -88,24 +88,19 @@ static void set_state(const struct megatron_flags *f, struct memory_options *o)
                      dtype_bytes(f, EXP_AVG_SQ_DTYPE);
 }
 
-/* bf16: gradients are accumulated in fp32 unless reduced in bf16, which keeps
- * an fp32 copy of the shard. fp16: gradients in fp16 and an fp32 copy for the
- * optimiser. Neither: all in fp32, without a main copy. */
+/* bf16, which is assumed when no precision is stated: gradients are accumulated
+ * in fp32 unless reduced in bf16, which keeps an fp32 copy of the shard. fp16:
+ * gradients in fp16 and an fp32 copy for the optimiser. */
 static void set_precision(const struct megatron_flags *f,
                           struct memory_options *o)
 {
     set_state(f, o);
     o->param_bytes = 2;
     o->grad_bytes = 4;
-    if (flags_given(f, FP16) ||
-        (flags_given(f, BF16) && flags_given(f, GRAD_REDUCE_BF16))) {
+    if (flags_given(f, FP16) || flags_given(f, GRAD_REDUCE_BF16)) {
         o->grad_bytes = 2;
         o->state_bytes += 4;
         o->muon_state_bytes += 4;
-    } else if (!flags_given(f, BF16)) {
-        o->param_bytes = 4;
-        o->state_bytes = 8;
-        o->muon_state_bytes = 4;
     }
     // the casts of a weight and of its transpose, one byte each
     o->fp8 = flags_given(f, FP8_FORMAT);

@@ -34,6 +34,11 @@ const char *memory_refusal(const struct model *m)
     return NULL;
 }
 
+static int64_t more(int64_t bytes, double relative)
+{
+    return bytes + (int64_t)(relative * (double)bytes);
+}
+
 void memory_terms(const struct model *m, const struct memory_rules *rules,
                   enum platform platform, struct memory_terms *out)
 {
@@ -46,8 +51,10 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
         t.sums[k] = memory_unit_sums(m, (enum unit_kind)k);
         t.kept[k] = memory_unit_activations(m, (enum unit_kind)k);
         t.plain[k] = memory_unit_activations_plain(m, (enum unit_kind)k);
+        t.kept[k] = more(t.kept[k], rules->unit_more[k]);
+        t.plain[k] = more(t.plain[k], rules->unit_more[k]);
     }
-    t.head = memory_head_bytes(m);
+    t.head = more(memory_head_bytes(m), rules->head_more);
     t.deferred = memory_deferred_bytes(m);
     *out = t;
 }
@@ -351,7 +358,8 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
     find_peak(t, chunks, &order, out);
     at.n_graphed = most_layers(chunks, &order);
     memory_workspaces(m, &at, &out->workspaces);
-    out->workspace_bytes = memory_workspaces_sum(&out->workspaces);
+    out->workspace_bytes = memory_workspaces_sum(&out->workspaces) +
+                           (int64_t)t->rules.rank_more_bytes;
     // what graphs keep in place was counted with the activations
     out->activation_bytes -= out->workspaces.graphs;
 }
@@ -421,7 +429,8 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
     memory_workspaces(t->model, &at, &r.workspaces);
     out->params = r.params;
     out->static_bytes = r.static_bytes;
-    out->workspace_bytes = memory_workspaces_sum(&r.workspaces);
+    out->workspace_bytes = memory_workspaces_sum(&r.workspaces) +
+                           (int64_t)t->rules.rank_more_bytes;
     out->activation_bytes = c.kept;
     out->head_bytes = c.head ? c.head + t->deferred : 0;
     out->peak_bytes = out->static_bytes + out->workspace_bytes +

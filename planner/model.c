@@ -11,8 +11,10 @@ static const struct {
     [KIND_L] = {'L', "L"},
 };
 
-const struct memory_rules MEMORY_MEGATRON = {2, 4, 12, 2};
-const struct memory_rules MEMORY_MOE_TRAIN = {4, 4, 8, 4};
+const struct memory_rules MEMORY_MEGATRON = {
+    .param_bytes = 2, .grad_bytes = 4, .optimizer_bytes = 12, .value_bytes = 2};
+const struct memory_rules MEMORY_MOE_TRAIN = {
+    .param_bytes = 4, .grad_bytes = 4, .optimizer_bytes = 8, .value_bytes = 4};
 
 char kind_letter(enum unit_kind kind)
 {

@@ -76,6 +76,9 @@ struct model {
  * keeps all in fp32. */
 struct memory_rules {
     int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
+    // what memory_fit adds from measured runs: to a unit's activations and to
+    // the loss head (relative), to every rank (bytes); 0: nothing
+    double unit_more[N_KINDS], head_more, rank_more_bytes;
 };
 extern const struct memory_rules MEMORY_MEGATRON;
 extern const struct memory_rules MEMORY_MOE_TRAIN;
