@@ -83,7 +83,7 @@ static enum err collect(void *data, const struct layout *l)
 /* Logarithm of the determinant by Cholesky. */
 static double log_det(const double *gram)
 {
-    double l[N_CELLS], sum = 0;
+    double l[N_CELLS] = {0}, sum = 0;
     for (int i = 0; i < N_COLUMNS; i++)
         for (int j = 0; j <= i; j++) {
             double v = gram[i * N_COLUMNS + j] + (i == j ? RIDGE : 0);
