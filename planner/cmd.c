@@ -149,7 +149,9 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
 static void warn(void *data, const char *line)
 {
     (void)data;
-    fprintf(stderr, "moe-layout: warning: %s\n", line);
+    struct err_msg one; // without control characters
+    err_set(&one, ERR_OK, "%s", line);
+    fprintf(stderr, "moe-layout: warning: %s\n", one.text);
 }
 
 static enum err read_overrides(struct cmd *c, struct model_overrides *o)
@@ -250,6 +252,14 @@ enum err cmd_p2p(struct cmd *c, enum p2p_mode *out)
     return p2p_mode_from_name(c->option[OPT_P2P], out, &c->msg);
 }
 
+enum err cmd_margin(struct cmd *c, double *out)
+{
+    double percent = 100 * MEMORY_MARGIN;
+    enum err e = cmd_double(c, OPT_MARGIN, 0, 1000, &percent);
+    *out = percent / 100;
+    return e;
+}
+
 enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
 {
     if (m->par.vpp == 1)
@@ -288,6 +298,14 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
+    if (e == ERR_OK)
+        e = cmd_margin(c, &out->memory_margin);
+    if (e == ERR_OK && hbm_gib > 0 && memory_refusal(&m->model) &&
+        cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes)
+        e = err_set(&c->msg, ERR_MODEL,
+                    "%s: --hbm-gb: memory is not predicted: %s: measure it "
+                    "with one run, or plan without a limit",
+                    c->command->name, memory_refusal(&m->model));
     if (e != ERR_OK)
         return e;
     out->model = &m->model;

@@ -45,6 +45,8 @@
     X(OPT_TRAINER, "--trainer", "NAME", "megatron or moe-train (megatron)")    \
     X(OPT_CORPUS, "--corpus", "DIR",                                           \
       "compare with measured cases, DIR/cases/*.json")                         \
+    X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
+      "kept free above predicted peaks (5, of measured under-estimates)")      \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "", "end with a proof of optimality")              \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
@@ -125,6 +127,9 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
 /* Transfers mode of --p2p, blocking by default. */
 enum err cmd_p2p(struct cmd *c, enum p2p_mode *out);
+
+/* --memory-margin as a share; MEMORY_MARGIN when it is not given. */
+enum err cmd_margin(struct cmd *c, double *out);
 
 /* Everything a prediction needs: reads --costs, checks it against the model,
  * builds the schedule. Refuses virtual stages and a missing batch. */

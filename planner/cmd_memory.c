@@ -18,6 +18,7 @@ struct question {
     const struct memory_rank *ranks; // layout.pp of them
     int fullest;
     double limit_bytes; // 0: none
+    double margin;      // of predicted peaks, relative
     bool moe_train;
 };
 
@@ -64,37 +65,25 @@ static int largest_excess(const struct question *q, double *excess)
 
 /* ---- does it fit ---- */
 
-enum fit { FITS, TIGHT, TOO_MUCH };
+static const char *const verdicts[] = {"fits", "tight", "does not fit"};
+
+static enum memory_verdict judge(const struct question *q, int rank)
+{
+    return memory_judge(&q->terms, q->ranks[rank].peak_bytes, q->limit_bytes,
+                        q->margin);
+}
+
+static enum memory_verdict judge_all(const struct question *q)
+{
+    enum memory_verdict worst = MEMORY_FITS;
+    for (int r = 0; r < q->layout.pp; r++)
+        worst = judge(q, r) > worst ? judge(q, r) : worst;
+    return worst;
+}
 
 static double allowance(const struct question *q, const struct memory_rank *r)
 {
-    // moe-train's memory is that of a process on a CPU
-    return q->moe_train
-               ? 0
-               : (double)memory_allowance_bytes(&q->model.model, r->peak_bytes);
-}
-
-/* Tight: only without the margin or the allowance. */
-static enum fit fit_of(const struct question *q, const struct memory_rank *r)
-{
-    double peak = (double)r->peak_bytes;
-    double margin = q->moe_train ? 0 : MEMORY_MARGIN;
-    if (peak > q->limit_bytes)
-        return TOO_MUCH;
-    return peak * (1 + margin) + allowance(q, r) > q->limit_bytes ? TIGHT
-                                                                  : FITS;
-}
-
-static const char *const fit_names[] = {"fits", "tight", "does not fit"};
-
-static enum fit fit_of_all(const struct question *q)
-{
-    enum fit worst = FITS;
-    for (int r = 0; r < q->layout.pp; r++) {
-        enum fit f = fit_of(q, &q->ranks[r]);
-        worst = f > worst ? f : worst;
-    }
-    return worst;
+    return (double)memory_allowance_bytes(&q->terms, r->peak_bytes);
 }
 
 /* ---- printing ---- */
@@ -115,7 +104,7 @@ static const char *rank_units(struct arena *a, const struct layout *l, int rank)
 static void print_table(struct cmd *c, const struct question *q)
 {
     printf("GiB  params   grads   optim  activs    head  wkspace   total   "
-           "limit  in flight  units\n");
+           "limit  margin  in flight  units\n");
     for (int r = 0; r < q->layout.pp; r++) {
         const struct memory_rank *k = &q->ranks[r];
         printf("%-4d", r);
@@ -123,9 +112,10 @@ static void print_table(struct cmd *c, const struct question *q)
             printf(" %7.3f", part_bytes(k, p) / GIB);
         printf("  %7.3f", (double)k->peak_bytes / GIB);
         if (q->limit_bytes > 0)
-            printf(" %7.3f", q->limit_bytes / GIB);
+            printf(" %7.3f %7.3f", q->limit_bytes / GIB,
+                   (q->limit_bytes - (double)k->peak_bytes) / GIB);
         else
-            printf(" %7s", "-");
+            printf(" %7s %7s", "-", "-");
         printf("  %9d  %s\n", k->in_flight,
                rank_units(&c->arena, &q->layout, r));
     }
@@ -154,11 +144,11 @@ static void print_verdict(const struct question *q)
     if (!q->moe_train)
         printf("allowance for reserved memory, CUDA context and NCCL (stated, "
                "not measured): %.3f GiB; margin %.1f%%\n",
-               allowance(q, k) / GIB, 100 * MEMORY_MARGIN);
+               allowance(q, k) / GIB, 100 * q->margin);
     if (q->limit_bytes <= 0)
         printf("no limit given (--hbm-gb)\n");
     else
-        printf("%s in %.3f GiB\n", fit_names[fit_of_all(q)],
+        printf("%s in %.3f GiB\n", verdicts[judge_all(q)],
                q->limit_bytes / GIB);
 }
 
@@ -180,7 +170,7 @@ static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
     cJSON_AddNumberToObject(o, "allowance_bytes", allowance(q, k));
     cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
     if (q->limit_bytes > 0)
-        cJSON_AddStringToObject(o, "verdict", fit_names[fit_of(q, k)]);
+        cJSON_AddStringToObject(o, "verdict", verdicts[judge(q, r)]);
     return o;
 }
 
@@ -192,7 +182,7 @@ static cJSON *answer_json(struct cmd *c, const struct question *q,
     cJSON_AddBoolToObject(o, "supported", !refusal);
     cJSON_AddStringToObject(o, "reason", refusal ? refusal : "");
     cJSON_AddStringToObject(o, "platform", platform_name(q->terms.platform));
-    cJSON_AddNumberToObject(o, "margin", MEMORY_MARGIN);
+    cJSON_AddNumberToObject(o, "margin", q->margin);
     for (int r = 0; !refusal && r < q->layout.pp; r++)
         cJSON_AddItemToArray(list, rank_json(c, q, r));
     cJSON_AddItemToObject(o, "stages", list);
@@ -246,6 +236,8 @@ static enum err read_question(struct cmd *c, struct question *q)
                     q->layout.vpp);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
+    if (e == ERR_OK)
+        e = cmd_margin(c, &q->margin);
     if (e != ERR_OK)
         return e;
     // without a batch: as many micro-batches as can be in flight
@@ -283,7 +275,7 @@ static enum err answer(struct cmd *c, const struct question *q)
         print_reason(q);
         print_verdict(q);
     }
-    if (e == ERR_OK && q->limit_bytes > 0 && fit_of_all(q) == TOO_MUCH)
+    if (e == ERR_OK && q->limit_bytes > 0 && judge_all(q) == MEMORY_TOO_MUCH)
         return ERR_MODEL;
     return e;
 }
@@ -323,10 +315,10 @@ static enum err run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,      OPT_TP,       OPT_VPP,  OPT_CP,    OPT_EP,
-    OPT_ETP,     OPT_MBS,      OPT_GBS,  OPT_SEQ,   OPT_WORLD,
-    OPT_HBM,     OPT_PLATFORM, OPT_OUT,  OPT_BATCH, OPT_CORPUS,
-    OPT_TRAINER, OPT_JSON,     OPT_HELP, N_OPTIONS};
+    OPT_PP,     OPT_TP,      OPT_VPP,      OPT_CP,   OPT_EP,
+    OPT_ETP,    OPT_MBS,     OPT_GBS,      OPT_SEQ,  OPT_WORLD,
+    OPT_HBM,    OPT_MARGIN,  OPT_PLATFORM, OPT_OUT,  OPT_BATCH,
+    OPT_CORPUS, OPT_TRAINER, OPT_JSON,     OPT_HELP, N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",

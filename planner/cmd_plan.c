@@ -89,8 +89,10 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
                JITTER_SAMPLES, ctx->cost->jitter_cv,
                (unsigned long long)JITTER_SEED);
     if (ctx->hbm_bytes > 0)
-        printf("memory: limit %.1f GiB a rank, %lld layouts dropped\n",
-               ctx->hbm_bytes / GIB, (long long)r->n_dropped_for_memory);
+        printf("memory: limit %.1f GiB a rank, margin %.1f%%, %lld layouts "
+               "dropped\n",
+               ctx->hbm_bytes / GIB, 100 * ctx->memory_margin,
+               (long long)r->n_dropped_for_memory);
     else
         printf("memory: no limit given (--hbm-gb), no layout dropped\n");
     const char *list = layout_list(&c->arena, &r->plans[0].parsed);
@@ -130,9 +132,10 @@ static enum err run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,    OPT_VPP, OPT_COSTS, OPT_GBS,  OPT_HBM,  OPT_TOP,  OPT_STANDALONE,
-    OPT_EMPTY, OPT_P2P, OPT_PROVE, OPT_MBS,  OPT_SEQ,  OPT_TP,   OPT_CP,
-    OPT_EP,    OPT_ETP, OPT_WORLD, OPT_JSON, OPT_HELP, N_OPTIONS};
+    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS, OPT_HBM,   OPT_MARGIN,
+    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P, OPT_PROVE, OPT_MBS,
+    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,  OPT_ETP,   OPT_WORLD,
+    OPT_JSON, OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

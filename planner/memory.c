@@ -394,13 +394,29 @@ void memory_rank(const struct memory_terms *t, const struct layout *l, int rank,
     *out = r;
 }
 
-int64_t memory_allowance_bytes(const struct model *m, int64_t peak_bytes)
+int64_t memory_allowance_bytes(const struct memory_terms *t, int64_t peak_bytes)
 {
-    const struct parallel *p = &m->par;
+    const struct parallel *p = &t->model->par;
     const struct memory_allowance *a = &MEMORY_ALLOWANCE;
+    if (is_moe_train(&t->rules))
+        return 0;
     int n = (p->tp > 1) + (p->pp > 1) + (p->cp > 1) + (p->ep > 1) + (p->dp > 1);
     return a->context_bytes + n * a->nccl_bytes +
            (int64_t)(a->reserved_share * (double)peak_bytes);
+}
+
+enum memory_verdict memory_judge(const struct memory_terms *t,
+                                 int64_t peak_bytes, double limit_bytes,
+                                 double margin)
+{
+    double wanted =
+        (double)peak_bytes * (is_moe_train(&t->rules) ? 1 : 1 + margin);
+    double more = (double)memory_allowance_bytes(t, peak_bytes);
+    if (limit_bytes <= 0)
+        return MEMORY_FITS;
+    if (wanted > limit_bytes)
+        return MEMORY_TOO_MUCH;
+    return wanted + more > limit_bytes ? MEMORY_TIGHT : MEMORY_FITS;
 }
 
 /* ---- a stage by itself ---- */

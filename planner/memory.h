@@ -76,13 +76,24 @@ struct memory_allowance {
 };
 extern const struct memory_allowance MEMORY_ALLOWANCE;
 
-/* The allowance in bytes for a rank whose peak is `peak_bytes`. */
-int64_t memory_allowance_bytes(const struct model *m, int64_t peak_bytes);
+/* The allowance in bytes for a rank whose peak is `peak_bytes`; 0 for
+ * moe-train. */
+int64_t memory_allowance_bytes(const struct memory_terms *t,
+                               int64_t peak_bytes);
 
 /* The 95th percentile of the relative under-estimates of peaks in
  * results/reference/memory.csv, which a test recomputes: what `plan` keeps
  * free by default. */
 extern const double MEMORY_MARGIN;
+
+/* Does a predicted peak fit into `limit_bytes`? Not when it does not with the
+ * margin; tight when only the allowance is missing. moe-train's memory is known
+ * to the byte and is a process's on a CPU: neither counts there, and a limit of
+ * 0 is none. `margin` is relative, MEMORY_MARGIN by default. */
+enum memory_verdict { MEMORY_FITS, MEMORY_TIGHT, MEMORY_TOO_MUCH };
+enum memory_verdict memory_judge(const struct memory_terms *t,
+                                 int64_t peak_bytes, double limit_bytes,
+                                 double margin);
 
 /* ---- a stage by itself ---- */
 

@@ -157,18 +157,20 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
         arena_alloc(a, (size_t)l->n_stages, sizeof *stages);
     if (!stages)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
+    struct memory_terms terms;
+    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
     for (int s = 0; s < l->n_stages; s++) {
         struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
-        memory_stage(ctx->model, l, s, in_flight, &ctx->cost->rules, &mem);
+        memory_stage_of(&terms, l, s, in_flight, &mem);
         stages[s] = (struct plan_stage){.units = l->units[s],
                                         .mem_bytes = mem.peak_bytes,
                                         .in_flight = in_flight};
         cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
                    &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
-        double share = (double)mem.peak_bytes;
-        if (ctx->hbm_bytes > 0 && share > 0.9 * ctx->hbm_bytes)
+        if (memory_judge(&terms, mem.peak_bytes, ctx->hbm_bytes,
+                         ctx->memory_margin) != MEMORY_FITS)
             p->tight_memory = true;
     }
     p->stages = stages;

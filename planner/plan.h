@@ -45,6 +45,7 @@ struct plan_context {
     enum p2p_mode mode;
     int n_mb;
     double hbm_bytes;                // per-rank memory limit, 0: none
+    double memory_margin;            // of predicted peaks, relative
     const struct schedule *schedule; // for (model.par.pp, n_mb)
 };
 

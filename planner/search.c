@@ -24,21 +24,23 @@ struct collector {
     struct arena *arena;
     const struct plan_context *ctx;
     struct plan_engine *engine;
+    struct memory_terms memory;
     struct candidate *all;
     size_t n, cap;
     int64_t n_dropped;
 };
 
-static bool fits(const struct plan_context *ctx, const struct layout *l)
+static bool fits(const struct collector *c, const struct layout *l)
 {
+    const struct plan_context *ctx = c->ctx;
     if (ctx->hbm_bytes <= 0)
         return true;
     for (int s = 0; s < l->n_stages; s++) {
         struct memory_stage mem;
-        memory_stage(ctx->model, l, s,
-                     schedule_max_in_flight(ctx->schedule, s % l->pp),
-                     &ctx->cost->rules, &mem);
-        if ((double)mem.peak_bytes > ctx->hbm_bytes)
+        memory_stage_of(&c->memory, l, s,
+                        schedule_max_in_flight(ctx->schedule, s % l->pp), &mem);
+        if (memory_judge(&c->memory, mem.peak_bytes, ctx->hbm_bytes,
+                         ctx->memory_margin) == MEMORY_TOO_MUCH)
             return false;
     }
     return true;
@@ -88,7 +90,7 @@ static enum err unpack(struct arena *a, const char *text, int pp,
 static enum err collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    if (!fits(c->ctx, l)) {
+    if (!fits(c, l)) {
         c->n_dropped++;
         return ERR_OK;
     }
@@ -250,6 +252,7 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         .kind = opt->empty_stages ? SPACE_EMPTY_STAGES : SPACE_NO_EMPTY_STAGE,
         .standalone_mtp = opt->standalone_mtp && !ctx->cost->joint_ml};
     struct collector c = {.arena = a, .ctx = ctx};
+    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &c.memory);
     struct search_result r = {0};
     enum err e = enumerate(a, &space, &c, msg);
     if (e != ERR_OK)
