@@ -20,16 +20,16 @@ struct tally {
     int n_planned, n_valid, n_missing;
 };
 
-static void print_run(const struct experiment *e, int round, const char *role,
-                      const char *layout, struct tally *t)
+static void print_run(const struct experiment *e,
+                      const struct planned_run *which, struct tally *t)
 {
     const struct run_record *r =
-        layout ? experiment_find(e, round, role, layout) : NULL;
+        which->layout ? experiment_find(e, which) : NULL;
     t->n_planned++;
     t->n_missing += !r;
     t->n_valid += r && r->status == RUN_VALID;
-    printf("%5d  %-16s %-26s %s", round, role,
-           layout ? layout : "<pick after profile>",
+    printf("%5d  %-16s %-26s %s", which->round, which->role,
+           which->layout ? which->layout : "<pick after profile>",
            r ? run_status_name(r->status) : "missing");
     if (r && *r->reason)
         printf(": %s", r->reason);
@@ -47,14 +47,17 @@ static enum err print_status(struct experiment *e, struct tally *t,
     if (err != ERR_OK)
         return err;
     printf("%5s  %-16s %-26s %s\n", "round", "role", "layout", "status");
-    for (int i = 0; i < e->n_profile; i++)
-        print_run(e, 0, ROLE_PROFILE_NAME, layout_string(e->a, &e->profile[i]),
-                  t);
+    for (int i = 0; i < e->n_profile; i++) {
+        const struct planned_run which = experiment_profile_run(e, i);
+        print_run(e, &which, t);
+    }
     for (int round = 1; round <= e->manifest.rounds; round++)
         for (int i = 0; i < e->targets.n; i++) {
             const struct target *x = &e->targets.target[i];
+            const struct planned_run which = {round, role_name(x->role),
+                                              x->layout, 0};
             if (x->runs_of == i)
-                print_run(e, round, role_name(x->role), x->layout, t);
+                print_run(e, &which, t);
         }
     printf("%s: %d of %d runs valid, %d missing, %d not valid; results in %s\n",
            e->manifest.name, t->n_valid, t->n_planned, t->n_missing,

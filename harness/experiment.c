@@ -325,20 +325,33 @@ double experiment_run_bound_usd(const struct experiment *e)
            e->manifest.hardware.price_usd_per_hour;
 }
 
-const struct run_record *experiment_find(const struct experiment *e, int round,
-                                         const char *role, const char *layout)
+struct planned_run experiment_profile_run(const struct experiment *e, int i)
 {
-    const struct run_record *found = NULL;
+    struct planned_run r = {0, ROLE_PROFILE_NAME,
+                            layout_string(e->a, &e->profile[i]), 0};
+    for (int k = 0; k < i && r.layout; k++) {
+        const char *earlier = layout_string(e->a, &e->profile[k]);
+        r.nth += earlier && strcmp(earlier, r.layout) == 0;
+    }
+    return r;
+}
+
+const struct run_record *experiment_find(const struct experiment *e,
+                                         const struct planned_run *which)
+{
+    const struct run_record *failed = NULL;
+    int n_done = 0;
     for (size_t i = 0; i < e->runs.n; i++) {
         const struct run_record *r = &e->runs.run[i];
-        if (r->round != round || strcmp(r->role, role) != 0 ||
-            strcmp(r->layout, layout) != 0)
+        if (r->round != which->round || strcmp(r->role, which->role) != 0 ||
+            strcmp(r->layout, which->layout) != 0)
             continue;
-        if (!run_status_try_again(r->status))
+        if (run_status_try_again(r->status))
+            failed = r;
+        else if (n_done++ == which->nth)
             return r;
-        found = r;
     }
-    return found;
+    return failed;
 }
 
 static enum err check_budget(const struct experiment *e, double max_usd,
@@ -400,20 +413,20 @@ static enum err check_signal(struct err_msg *msg)
 }
 
 /* One planned run: taken from the folders, or executed. */
-static enum err do_run(struct pass *p, int round, const char *role,
-                       const char *layout, struct err_msg *msg)
+static enum err do_run(struct pass *p, const struct planned_run *which,
+                       struct err_msg *msg)
 {
     struct experiment *e = p->e;
     struct run_record run;
-    const struct run_record *old = experiment_find(e, round, role, layout);
+    const struct run_record *old = experiment_find(e, which);
     const struct execute_request req = {.manifest = &e->manifest,
                                         .workload = &e->workload,
                                         .machine = &e->machine,
                                         .results = &p->results,
                                         .key = e->key,
-                                        .role = role,
-                                        .layout = layout,
-                                        .round = round};
+                                        .role = which->role,
+                                        .layout = which->layout,
+                                        .round = which->round};
     p->progress.run++;
     if (old && !run_status_try_again(old->status)) {
         p->n_bad += old->status != RUN_VALID;
@@ -437,9 +450,8 @@ static enum err profile(struct pass *p, struct err_msg *msg)
 {
     enum err err = ERR_OK;
     for (int i = 0; i < p->e->n_profile && err == ERR_OK; i++) {
-        const char *layout = layout_string(p->e->a, &p->e->profile[i]);
-        err = layout ? do_run(p, 0, ROLE_PROFILE_NAME, layout, msg)
-                     : no_memory(p->e, msg);
+        const struct planned_run which = experiment_profile_run(p->e, i);
+        err = which.layout ? do_run(p, &which, msg) : no_memory(p->e, msg);
     }
     return err;
 }
@@ -454,8 +466,9 @@ static enum err rounds(struct pass *p, struct err_msg *msg)
             const struct target *t = &e->targets.target[i];
             if (t->runs_of != i)
                 continue;
-            enum err err =
-                do_run(p, round + 1, role_name(t->role), t->layout, msg);
+            const struct planned_run which = {round + 1, role_name(t->role),
+                                              t->layout, 0};
+            enum err err = do_run(p, &which, msg);
             if (err != ERR_OK)
                 return err;
         }

@@ -67,10 +67,21 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg);
 int experiment_n_runs(const struct experiment *e);
 double experiment_run_bound_usd(const struct experiment *e);
 
-/* The finished run of (round, role, layout) that is not worth another try, or
- * the last failed one; NULL when there is none. */
-const struct run_record *experiment_find(const struct experiment *e, int round,
-                                         const char *role, const char *layout);
+/* Which of the planned runs: the same layout can be profiled `nth` + 1 times.
+ */
+struct planned_run {
+    int round;
+    const char *role, *layout;
+    int nth;
+};
+
+/* The nth profile run, counted from 0; layout is NULL when out of memory. */
+struct planned_run experiment_profile_run(const struct experiment *e, int i);
+
+/* Its finished run that is not worth another try, or the last failed one; NULL
+ * when there is none. */
+const struct run_record *experiment_find(const struct experiment *e,
+                                         const struct planned_run *which);
 
 /* All of it: profile, fit, plan, rounds; writes DIR/costs.json, DIR/plan.json
  * and the CSV files. *n_bad counts planned runs that did not end valid. */

@@ -172,6 +172,13 @@ claim $? "--dry-run quotes words so that a shell reads them back"
 "$bench" run $manifest --max-usd 0.001 --out "$work/l" >/dev/null 2>"$work/err"
 [ $? -eq 1 ] && grep -q 'budget of \$0.00' "$work/err"
 claim $? "a run that could pass the budget is not started"
+sed -e 's/"runs": \[/"runs": ["Et*5|t*2|t*3|t*2mL", /' $manifest \
+    >"$work/twice.json"
+"$bench" run -q "$work/twice.json" --out "$work/n" >/dev/null 2>&1 &&
+    [ "$(rows "$work/n/runs.csv" ',profile,Et\*5|')" -eq 2 ] &&
+    "$bench" status "$work/twice.json" --out "$work/n" |
+    grep -q '9 of 9 runs valid'
+claim $? "a layout that is to be profiled twice is run twice"
 "$bench" run $manifest --only default -q --out "$work/m" >/dev/null 2>&1 &&
     [ "$(rows "$work/m/runs.csv" ',default,')" -eq 2 ] &&
     [ "$(rows "$work/m/runs.csv" ',pick,')" -eq 0 ]
