@@ -16,8 +16,8 @@ enum {
 };
 
 /* `moe-layout memory --corpus` fits it anew and says to how many cases. */
-const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1536 << 10,
-                                                  .muon_bytes = 20 << 20};
+const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1380 << 10,
+                                                  .muon_bytes = 20582 << 10};
 
 static const struct {
     const char *name;
