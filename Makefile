@@ -9,7 +9,7 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
            megatron_memory megatron_model megatron_args layout_space \
            shell_math shell_text source_script source_yaml source_hf \
            source_log model_source \
-           lsq cost fit schedule sim memory_weights memory_activations \
+           lsq cost fit schedule sim timeline memory_weights memory_activations \
            memory_workspace memory_train memory_order memory memory_case memory_corpus memory_fit plan jitter overhead \
            baseline profile search
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \

@@ -52,6 +52,8 @@
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
     X(OPT_P2P, "--p2p", "MODE", "ideal, async or blocking (blocking)")         \
+    X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
+    X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
     X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")              \
     X(OPT_HELP, "--help", "", "this text")
 

@@ -1,6 +1,8 @@
 /* moe-layout simulate: one layout's step as a timeline, or many from a file. */
 #include "cmd.h"
 #include "json.h"
+#include "text.h"
+#include "timeline.h"
 
 #include <string.h>
 
@@ -68,6 +70,33 @@ static enum err print_simulation(struct cmd *c, const struct plan_context *ctx,
     return print_timeline(c, r, p->n_stages, (int)width);
 }
 
+static enum err write_trace(struct cmd *c, const struct sim_result *r, int pp)
+{
+    cJSON *tree = timeline_trace(r, pp);
+    char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
+    cJSON_Delete(tree);
+    if (!text)
+        return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
+    enum err e =
+        text_write_file(c->option[OPT_TRACE], text, strlen(text), &c->msg);
+    cJSON_free(text);
+    return e;
+}
+
+static enum err write_files(struct cmd *c, const struct plan *p,
+                            const struct sim_result *r)
+{
+    enum err e = ERR_OK;
+    if (c->option[OPT_TRACE])
+        e = write_trace(c, r, p->n_stages);
+    if (e != ERR_OK || !c->option[OPT_GANTT])
+        return e;
+    const char *svg = timeline_svg(&c->arena, r, p->n_stages, p->layout);
+    if (!svg)
+        return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
+    return text_write_file(c->option[OPT_GANTT], svg, strlen(svg), &c->msg);
+}
+
 static enum err simulate_one(struct cmd *c)
 {
     struct cmd_model m;
@@ -95,6 +124,8 @@ static enum err simulate_one(struct cmd *c)
         e = plan_predict(&c->arena, &ctx, &l, &p, &c->msg);
     if (e == ERR_OK)
         e = plan_simulate(&c->arena, &ctx, &l, true, &r, &c->msg);
+    if (e == ERR_OK)
+        e = write_files(c, &p, &r);
     if (e != ERR_OK)
         return e;
     if (!cmd_given(c, OPT_JSON))
@@ -271,15 +302,15 @@ static enum err run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,    OPT_VPP,   OPT_COSTS, OPT_GBS,  OPT_P2P,  OPT_WIDTH,
-    OPT_BATCH, OPT_MBS,   OPT_SEQ,   OPT_TP,   OPT_CP,   OPT_EP,
+    OPT_PP,    OPT_VPP,   OPT_COSTS, OPT_GBS,  OPT_P2P,  OPT_WIDTH, OPT_TRACE,
+    OPT_GANTT, OPT_BATCH, OPT_MBS,   OPT_SEQ,  OPT_TP,   OPT_CP,    OPT_EP,
     OPT_ETP,   OPT_WORLD, OPT_JSON,  OPT_HELP, N_OPTIONS};
 
 const struct command CMD_SIMULATE = {
     .name = "simulate",
     .run = run,
-    .synopsis = "simulate MODEL LAYOUT --pp N --gbs B --costs costs.json | "
-                "simulate --batch FILE",
+    .synopsis = "simulate MODEL LAYOUT --pp N --gbs B --costs costs.json "
+                "[--trace t.json] [--gantt g.svg] | simulate --batch FILE",
     .help =
         "Predicts one layout and draws its step as a timeline.\nWith --batch: "
         "objects {id, P, V, M, N, fwd, bwd, act, lat, bytes, bw}, times in "
