@@ -1,0 +1,142 @@
+#include "megatron_memory.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static struct megatron_flags empty(struct arena *a)
+{
+    arena_init(a);
+    return (struct megatron_flags){.arena = a, .where = ""};
+}
+
+Test(megatron_memory, defaults_are_bf16_with_adam_on_every_rank)
+{
+    struct arena a;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    megatron_memory(&f, &o);
+    cr_assert_null(o.refusal);
+    cr_assert_eq(o.param_bytes, 2);
+    cr_assert_eq(o.grad_bytes, 4);
+    cr_assert_eq(o.state_bytes, 12);
+    cr_assert_eq(o.optimizer, OPTIMIZER_ADAM);
+    cr_assert_not(o.distributed);
+    cr_assert(o.hidden_dropout, "Megatron's default is 0.1");
+    cr_assert(o.attention_mask && o.grad_fusion);
+    arena_clear(&a);
+}
+
+/* flags as text, wanted bytes: parameter, gradient, state */
+static const struct {
+    enum flag_id id[3];
+    const char *text[3];
+    int param, grad, state;
+} precisions[] = {
+    {{FP16, NO_FLAG}, {"true"}, 2, 2, 16},
+    {{BF16, GRAD_REDUCE_BF16, NO_FLAG}, {"true", "true"}, 2, 2, 16},
+    {{PRECISION_AWARE, NO_FLAG}, {"true"}, 2, 4, 10},
+    {{PRECISION_AWARE, EXP_AVG_DTYPE, EXP_AVG_SQ_DTYPE},
+     {"true", "bf16", "fp8"},
+     2,
+     4,
+     5},
+};
+
+Test(megatron_memory, precision_decides_bytes_a_parameter)
+{
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        struct arena a;
+        struct err_msg msg;
+        struct memory_options o;
+        struct megatron_flags f = empty(&a);
+        for (int j = 0; j < 3 && precisions[i].id[j] != NO_FLAG; j++)
+            if (precisions[i].text[j])
+                flags_set(&f, precisions[i].id[j], precisions[i].text[j], &msg);
+        megatron_memory(&f, &o);
+        cr_assert_eq(o.param_bytes, precisions[i].param, "row %zu", i);
+        cr_assert_eq(o.grad_bytes, precisions[i].grad, "row %zu", i);
+        cr_assert_eq(o.state_bytes, precisions[i].state, "row %zu", i);
+        arena_clear(&a);
+    }
+}
+
+Test(megatron_memory, fp8_keeps_casts_unless_parameters_are_gathered_so)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    flags_set(&f, FP8_FORMAT, "hybrid", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.fp8_copy_bytes, 2);
+    flags_set(&f, FP8_PARAM_GATHER, "true", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.fp8_copy_bytes, 0);
+    arena_clear(&a);
+}
+
+Test(megatron_memory, recompute_modules_are_whole_words)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    flags_set(&f, RECOMPUTE_GRANULARITY, "selective", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.recompute, 1U << RECOMPUTE_CORE_ATTN, "the default");
+    flags_set(&f, RECOMPUTE_MODULES, "[layernorm mla_up_proj moe_act]", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.recompute,
+                 1U << RECOMPUTE_LAYERNORM | 1U << RECOMPUTE_MLA_UP_PROJ |
+                     1U << RECOMPUTE_MOE_ACT,
+                 "'moe' is not in 'moe_act'");
+    flags_set(&f, RECOMPUTE_MODULES, "everything", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_not_null(o.refusal);
+    arena_clear(&a);
+}
+
+Test(megatron_memory, what_is_not_modelled_is_refused_with_a_reason)
+{
+    static const struct {
+        enum flag_id id;
+        const char *text, *word;
+    } rows[] = {
+        {MEGATRON_FSDP, "true", "FSDP"},
+        {OFFLOADING, "true", "offloading"},
+        {OPTIMIZER_OFFLOAD, "true", "optimiser"},
+        {HYBRID_LAYER_PATTERN, "MEM*E", "hybrid"},
+        {ENABLE_CUDA_GRAPH, "true", "CUDA graphs"},
+        {OPTIMIZER, "sgd", "optimisers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct err_msg msg;
+        struct memory_options o;
+        struct megatron_flags f = empty(&a);
+        flags_set(&f, rows[i].id, rows[i].text, &msg);
+        megatron_memory(&f, &o);
+        cr_assert_not_null(o.refusal, "row %zu", i);
+        cr_assert_not_null(strstr(o.refusal, rows[i].word), "%s", o.refusal);
+        arena_clear(&a);
+    }
+}
+
+Test(megatron_memory, muon_is_told_apart_by_how_it_is_dealt_out)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    flags_set(&f, OPTIMIZER, "muon", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.optimizer, OPTIMIZER_MUON);
+    cr_assert_eq(o.muon_state_bytes, 8);
+    flags_set(&f, DIST_OPT, "true", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.optimizer, OPTIMIZER_MUON_LAYOUT);
+    flags_set(&f, NO_LAYERWISE_LAYOUT, "true", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_eq(o.optimizer, OPTIMIZER_MUON_SHARDED);
+    arena_clear(&a);
+}

@@ -1,0 +1,101 @@
+#include "memory_activations.h"
+#include "memory_workspace.h"
+#include "small_model.h"
+
+#include <criterion/criterion.h>
+
+static const int64_t MIB = 1 << 20;
+
+static struct workspaces of(const struct model *m, enum platform p)
+{
+    struct workspaces w;
+    struct workspace_place at = {.platform = p,
+                                 .has = {[KIND_T] = true, [KIND_L] = true},
+                                 .n_fed_chunks = 1,
+                                 .states_a_message = 1};
+    memory_workspaces(m, &at, &w);
+    return w;
+}
+
+Test(memory_workspace, platforms_are_told_apart_by_words_in_their_names)
+{
+    static const struct {
+        const char *name;
+        bool known;
+        enum platform platform;
+    } rows[] = {
+        {"dev_dgx_h100", true, PLATFORM_HOPPER},
+        {"8x H200", true, PLATFORM_HOPPER},
+        {"dev_dgx_gb200_2nd", true, PLATFORM_BLACKWELL},
+        {"A100-SXM4-80GB", true, PLATFORM_AMPERE},
+        {"lts", true, PLATFORM_AMPERE},
+        {"mi300x", false, PLATFORM_HOPPER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        enum platform p = PLATFORM_HOPPER;
+        cr_assert_eq(platform_from_name(rows[i].name, &p), rows[i].known);
+        cr_assert_eq(p, rows[i].platform, "%s", rows[i].name);
+    }
+}
+
+Test(memory_workspace, grouped_gemm_has_four_more_workspaces)
+{
+    struct model m = small_model();
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).gemm, 32 * MIB);
+    cr_assert_eq(of(&m, PLATFORM_AMPERE).gemm, 4 * MIB);
+    m.memory.grouped_gemm = true;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).gemm, 160 * MIB);
+    m.n_experts = 0;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).gemm, 32 * MIB, "dense");
+    m.memory.local_kernels = true;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).gemm, 0, "no Transformer Engine");
+}
+
+Test(memory_workspace, two_threads_have_a_cublas_workspace_each)
+{
+    struct model m = small_model();
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).cublas, 64 * MIB);
+    cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 2 * 8320 * 1024);
+    m.memory.deterministic = true;
+    cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 64 * MIB);
+    m.memory.overlap_experts = true;
+    cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 96 * MIB, "one more stream");
+}
+
+Test(memory_workspace, gathered_inputs_and_scores_share_one_buffer)
+{
+    struct model m = small_model();
+    int64_t tokens = m.batch.micro_batch * m.batch.seq_tokens;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).global_buffer, 0);
+    m.memory.sequence_parallel = true;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).global_buffer, 2 * tokens * m.hidden);
+    m.memory.local_kernels = true;
+    int64_t scores = 2 * tokens * m.batch.seq_tokens * m.n_heads;
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).global_buffer, scores,
+                 "the larger of the two");
+}
+
+Test(memory_workspace, dummy_gradients_are_one_for_each_distinct_shape)
+{
+    struct model m = small_model();
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).dummy_grads, 0);
+    m.memory.grad_fusion = true;
+    int64_t h = m.hidden, q = m.n_heads * m.head_dim;
+    int64_t kv = m.n_kv_heads * m.head_dim;
+    int64_t want = 2 * ((q + 2 * kv) * h + h * q + 2 * m.moe_ffn * h +
+                        h * m.moe_ffn + m.padded_vocab * h);
+    cr_assert_eq(of(&m, PLATFORM_HOPPER).dummy_grads, want,
+                 "four experts have two shapes");
+}
+
+Test(memory_workspace, a_stage_keeps_the_last_states_it_received)
+{
+    struct model m = small_model();
+    struct workspaces w;
+    struct workspace_place at = {.n_fed_chunks = 3, .states_a_message = 2};
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.received, 2 * 3 * 2 * memory_hidden_bytes(&m));
+    cr_assert_eq(w.mask, 0, "no loader without E, m or L");
+    cr_assert_eq(memory_workspaces_sum(&w),
+                 w.gemm + w.cublas + w.received + w.small);
+}
