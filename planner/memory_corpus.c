@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILES = 10000, MAX_ROWS = 100000 };
+enum { MAX_FILES = 4096, MAX_ROWS = 16384 };
 
 /* ---- reading ---- */
 

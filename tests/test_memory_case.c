@@ -1,0 +1,128 @@
+#include "json.h"
+#include "memory_case.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const char base[] =
+    "{\"--hidden-size\": 64, \"--num-attention-heads\": 4,"
+    "\"--seq-length\": 32, \"--bf16\": true, \"--global-batch-size\": 32,"
+    "\"--pipeline-model-parallel-size\": 2";
+
+/* Flags are `base` with layers and `more` behind; the arena is the caller's. */
+static enum err predict_layers(struct arena *a, int n_layers, const char *more,
+                               struct memory_case *out, struct err_msg *msg)
+{
+    cJSON *flags = NULL;
+    arena_init(a);
+    const char *text =
+        arena_printf(a, "%s, \"--num-layers\": %d%s}", base, n_layers, more);
+    cr_assert_eq(json_parse(text, "flags", &flags, msg), ERR_OK, "%s",
+                 msg->text);
+    struct memory_case_input in = {.flags = flags,
+                                   .platform = "dev_dgx_h100",
+                                   .world_size = 4,
+                                   .padded_vocab_size = 512};
+    enum err e = memory_case_predict(a, &in, out, msg);
+    cJSON_Delete(flags);
+    return e;
+}
+
+static enum err predict(struct arena *a, const char *more,
+                        struct memory_case *out, struct err_msg *msg)
+{
+    return predict_layers(a, 8, more, out, msg);
+}
+
+static const struct {
+    int n_layers;
+    const char *more, *layout;
+} splits[] = {
+    {8, "", "Et*4|t*4L"},
+    {8, ", \"--num-layers-per-virtual-pipeline-stage\": 2",
+     "Et*2|t*2|t*2|t*2L"},
+    {7, ", \"--account-for-loss-in-pipeline-split\": true", "Et*4|t*3L"},
+    {6,
+     ", \"--account-for-loss-in-pipeline-split\": true, "
+     "\"--account-for-embedding-in-pipeline-split\": true",
+     "Et*3|t*3L"},
+    {8, ", \"--decoder-first-pipeline-num-layers\": 3", "Et*3|t*5L"},
+    {8, ", \"--pipeline-model-parallel-layout\": \"Et*5|t*3L\"", "Et*5|t*3L"},
+};
+
+Test(memory_case, splits_are_megatrons_own)
+{
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        struct arena a;
+        struct err_msg msg;
+        struct memory_case c;
+        cr_assert_eq(
+            predict_layers(&a, splits[i].n_layers, splits[i].more, &c, &msg),
+            ERR_OK, "%s", msg.text);
+        cr_assert_null(c.refusal, "%s", c.refusal);
+        cr_assert_str_eq(layout_string(&a, &c.layout), splits[i].layout);
+        arena_clear(&a);
+    }
+}
+
+Test(memory_case, layers_that_do_not_divide_are_refused_as_megatron_does)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_case c;
+    cr_assert_eq(predict(&a, ", \"--account-for-loss-in-pipeline-split\": true",
+                         &c, &msg),
+                 ERR_OK);
+    cr_assert_not_null(c.refusal);
+    cr_assert_not_null(strstr(c.refusal, "refuses its default split"), "%s",
+                       c.refusal);
+    arena_clear(&a);
+}
+
+Test(memory_case, what_cannot_be_predicted_is_a_refusal_not_an_error)
+{
+    static const char *const rows[][2] = {
+        {", \"--use-megatron-fsdp\": true", "FSDP"},
+        {", \"--fine-grained-activation-offloading\": true", "offloading"},
+        {", \"--hybrid-override-pattern\": \"M*M*\"", "hybrid"},
+    };
+    for (int i = 0; i < 3; i++) {
+        struct arena a;
+        struct err_msg msg;
+        struct memory_case c;
+        cr_assert_eq(predict(&a, rows[i][0], &c, &msg), ERR_OK, "%s", msg.text);
+        cr_assert_not_null(c.refusal);
+        cr_assert_not_null(strstr(c.refusal, rows[i][1]), "%s", c.refusal);
+        arena_clear(&a);
+    }
+}
+
+Test(memory_case, flags_must_be_named_values)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_case c;
+    cr_assert_eq(predict(&a, ", \"tp\": 2", &c, &msg), ERR_PARSE);
+    cr_assert_not_null(strstr(msg.text, "tp"), "%s", msg.text);
+    arena_clear(&a);
+    cr_assert_eq(predict(&a, ", \"--swiglu\": [1]", &c, &msg), ERR_PARSE);
+    arena_clear(&a);
+}
+
+Test(memory_case, distributed_state_needs_the_number_of_ranks)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_case c, shared;
+    cr_assert_eq(predict(&a, "", &c, &msg), ERR_OK);
+    int64_t whole = c.ranks[0].optimizer_bytes;
+    arena_clear(&a);
+    cr_assert_eq(
+        predict(&a, ", \"--use-distributed-optimizer\": true", &shared, &msg),
+        ERR_OK);
+    cr_assert_null(shared.refusal);
+    // two replicas share it, but for padding
+    cr_assert_leq(shared.ranks[0].optimizer_bytes, whole / 2 + 4096);
+    cr_assert_geq(shared.ranks[0].optimizer_bytes, whole / 2);
+    arena_clear(&a);
+}
