@@ -228,8 +228,8 @@ static enum err fit_memory(struct cmd *c, const struct model *m,
     if (cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes &&
         memory_refusal(m))
         return ERR_OK;
-    return memory_fit(&c->arena, m, runs, c->n_runs, PLATFORM_HOPPER,
-                      &cost->rules, out, &c->msg);
+    struct memory_fit_input in = {m, runs, c->n_runs, PLATFORM_HOPPER};
+    return memory_fit(&c->arena, &in, &cost->rules, out, &c->msg);
 }
 
 static enum err run_fit(struct cmd *c)

@@ -187,16 +187,17 @@ static void keep_better(struct problem *p, const struct memory_rules *fitted,
         p->rows[i].pred_bytes = p->rows[i].model_bytes;
 }
 
-enum err memory_fit(struct arena *a, const struct model *m,
-                    const struct fit_run *runs, int n_runs,
-                    enum platform platform, struct memory_rules *rules,
-                    struct memory_fit *out, struct err_msg *msg)
+enum err memory_fit(struct arena *a, const struct memory_fit_input *in,
+                    struct memory_rules *rules, struct memory_fit *out,
+                    struct err_msg *msg)
 {
     const struct memory_rules prior = *rules;
-    struct problem p = {
-        .m = m, .runs = runs, .platform = platform, .rules = &prior};
+    struct problem p = {.m = in->model,
+                        .runs = in->runs,
+                        .platform = in->platform,
+                        .rules = &prior};
     struct memory_rules fitted = prior;
-    enum err e = make_rows(a, &p, n_runs, msg);
+    enum err e = make_rows(a, &p, in->n_runs, msg);
     if (e == ERR_OK && p.n_rows && prior.value_bytes != 4)
         e = solve(a, &p, &fitted, msg);
     if (e != ERR_OK)

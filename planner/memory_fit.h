@@ -29,13 +29,20 @@ struct memory_fit {
     double model_error, fit_error; // root mean square, relative
 };
 
+/* What was run, and where. */
+struct memory_fit_input {
+    const struct model *model;
+    const struct fit_run *runs;
+    int n_runs;
+    enum platform platform;
+};
+
 /* Fills the corrections of *rules (whose other fields say which trainer it
  * was) from all runs. A run of moe-train, whose tables are known exactly, is
  * compared but not corrected. ERR_PARSE when a line names a rank that the run
  * cannot have. Owned by the arena. */
-enum err memory_fit(struct arena *a, const struct model *m,
-                    const struct fit_run *runs, int n_runs,
-                    enum platform platform, struct memory_rules *rules,
-                    struct memory_fit *out, struct err_msg *msg);
+enum err memory_fit(struct arena *a, const struct memory_fit_input *in,
+                    struct memory_rules *rules, struct memory_fit *out,
+                    struct err_msg *msg);
 
 #endif

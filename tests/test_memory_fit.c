@@ -62,6 +62,14 @@ static void set_up(struct fixture *f, const struct memory_rules *truth,
     }
 }
 
+/* The first two runs. */
+static enum err fit_two(struct fixture *f, struct memory_rules *rules,
+                        struct memory_fit *out, struct err_msg *msg)
+{
+    struct memory_fit_input in = {&f->m, f->runs, 2, PLATFORM_HOPPER};
+    return memory_fit(&f->arena, &in, rules, out, msg);
+}
+
 /* Root mean square error over all layouts, those not fitted included. */
 static double error(const struct fixture *f, const struct memory_rules *rules)
 {
@@ -91,9 +99,7 @@ Test(memory_fit, two_runs_find_what_units_keep_more)
     truth.head_more = -0.2;
     truth.rank_more_bytes = 3e8;
     set_up(&f, &truth, 0);
-    cr_assert_eq(memory_fit(&f.arena, &f.m, f.runs, 2, PLATFORM_HOPPER, &rules,
-                            &out, &msg),
-                 ERR_OK, "%s", msg.text);
+    cr_assert_eq(fit_two(&f, &rules, &out, &msg), ERR_OK, "%s", msg.text);
     cr_assert_eq(out.n_rows, 8);
     cr_assert_lt(out.fit_error, out.model_error / 5);
     cr_assert_lt(error(&f, &rules), error(&f, &MEMORY_MEGATRON) / 4,
@@ -113,8 +119,7 @@ Test(memory_fit, corrections_never_make_the_fitted_runs_worse)
         struct memory_fit out;
         truth.unit_more[i % N_KINDS] = 0.1 * (i % 4 - 1);
         set_up(&f, &truth, 0.002 * (i % 3));
-        memory_fit(&f.arena, &f.m, f.runs, 2, PLATFORM_HOPPER, &rules, &out,
-                   &msg);
+        fit_two(&f, &rules, &out, &msg);
         cr_assert_leq(out.fit_error, out.model_error, "%d", i);
         cr_assert_leq(error(&f, &rules), error(&f, &MEMORY_MEGATRON) + HELD_OUT,
                       "%d", i);
@@ -131,9 +136,7 @@ Test(memory_fit, without_memory_lines_nothing_is_fitted)
     set_up(&f, &MEMORY_MEGATRON, 0);
     for (int i = 0; i < 2; i++)
         f.logs[i].n_memory = 0;
-    cr_assert_eq(memory_fit(&f.arena, &f.m, f.runs, 2, PLATFORM_HOPPER, &rules,
-                            &out, &msg),
-                 ERR_OK);
+    cr_assert_eq(fit_two(&f, &rules, &out, &msg), ERR_OK);
     cr_assert_eq(out.n_rows, 0);
     cr_assert_eq(rules.head_more, 0);
     arena_clear(&f.arena);
@@ -147,9 +150,7 @@ Test(memory_fit, a_rank_beyond_the_run_is_named)
     struct memory_fit out;
     set_up(&f, &MEMORY_MEGATRON, 0);
     f.lines[1][2].rank = 17;
-    cr_assert_eq(memory_fit(&f.arena, &f.m, f.runs, 2, PLATFORM_HOPPER, &rules,
-                            &out, &msg),
-                 ERR_PARSE);
+    cr_assert_eq(fit_two(&f, &rules, &out, &msg), ERR_PARSE);
     cr_assert_not_null(strstr(msg.text, "17"), "%s", msg.text);
     arena_clear(&f.arena);
 }
@@ -161,9 +162,7 @@ Test(memory_fit, moe_train_is_compared_and_left_as_it_is)
     struct memory_rules rules = MEMORY_MOE_TRAIN;
     struct memory_fit out;
     set_up(&f, &MEMORY_MOE_TRAIN, 0);
-    cr_assert_eq(memory_fit(&f.arena, &f.m, f.runs, 2, PLATFORM_HOPPER, &rules,
-                            &out, &msg),
-                 ERR_OK);
+    cr_assert_eq(fit_two(&f, &rules, &out, &msg), ERR_OK);
     cr_assert_eq(out.n_rows, 8);
     cr_assert_eq(out.model_error, 0);
     cr_assert_eq(rules.head_more, 0);
