@@ -8,7 +8,10 @@
 
 #include "layout_expand.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { MAX_COUNT = 12 }; // characters of *n
 
 static const struct {
     const char *id, *text;
@@ -300,60 +303,92 @@ int layout_warnings(const struct layout *l,
 
 /* ---- printing ---- */
 
-/* One stage with runs of two or more written t*n; "" for an empty stage. */
-static char *stage_string(struct arena *a, const char *units)
+static size_t count_units(const struct layout *l)
 {
-    char *text = arena_strdup(a, "");
-    while (*units && text) {
+    size_t n = 0;
+    for (int s = 0; s < l->n_stages; s++)
+        n += strlen(l->units[s]);
+    return n;
+}
+
+/* Writes one stage with runs of two or more as t*n; returns the end. `out` has
+ * room for two characters a unit and two more. */
+static char *put_stage(char *out, const char *units)
+{
+    while (*units) {
         int run = 1;
         while (units[run] == units[0])
             run++;
-        text = run > 1 ? arena_printf(a, "%s%c*%d", text, *units, run)
-                       : arena_printf(a, "%s%c", text, *units);
+        *out++ = *units;
+        if (run > 1)
+            out += snprintf(out, MAX_COUNT, "*%d", run);
         units += run;
     }
-    return text;
+    *out = '\0';
+    return out;
+}
+
+/* Stages from `s` on that are equal to it; the last stage has no bar and joins
+ * no group. */
+static int equal_stages(const struct layout *l, int s)
+{
+    int same = 1;
+    while (s + same < l->n_stages - 1 &&
+           strcmp(l->units[s + same], l->units[s]) == 0)
+        same++;
+    return same;
 }
 
 const char *layout_string(struct arena *a, const struct layout *l)
 {
-    char *text = arena_strdup(a, "");
-    for (int s = 0; s < l->n_stages && text;) {
-        const char *one = stage_string(a, l->units[s]);
-        int same = 1; // the last stage has no bar and joins no group
-        while (s + same < l->n_stages - 1 &&
-               strcmp(l->units[s + same], l->units[s]) == 0)
-            same++;
-        if (s == l->n_stages - 1 || !one)
-            return one ? arena_printf(a, "%s%s", text, one) : NULL;
-        char *grouped = arena_printf(a, "(%s|)*%d", one, same);
-        if (!grouped)
-            return NULL;
-        if (strlen(grouped) < (strlen(one) + 1) * (size_t)same) {
-            text = arena_printf(a, "%s%s", text, grouped);
-            s += same;
-        } else {
-            text = arena_printf(a, "%s%s|", text, one);
-            s++;
-        }
+    size_t room = 2 * count_units(l) + (size_t)l->n_stages + 2 * MAX_COUNT;
+    char *text = arena_alloc(a, room, 1), *one = arena_alloc(a, room, 1);
+    char *out = text;
+    if (!text || !one)
+        return NULL;
+    for (int s = 0; s < l->n_stages;) {
+        size_t len = (size_t)(put_stage(one, l->units[s]) - one);
+        int same = equal_stages(l, s);
+        char times[MAX_COUNT];
+        size_t digits = (size_t)snprintf(times, sizeof times, "%d", same);
+        bool grouped = len + digits + 4 < (len + 1) * (size_t)same;
+        if (grouped)
+            *out++ = '(';
+        memcpy(out, one, len);
+        out += len;
+        if (s < l->n_stages - 1)
+            *out++ = '|';
+        if (grouped)
+            out += snprintf(out, MAX_COUNT + 2, ")*%s", times);
+        s += grouped ? same : 1;
     }
     return text;
 }
 
+static const char *unit_word(char unit)
+{
+    return unit == 'E'   ? "\"embedding\""
+           : unit == 't' ? "\"decoder\""
+           : unit == 'm' ? "\"mtp\""
+                         : "\"loss\"";
+}
+
 const char *layout_list(struct arena *a, const struct layout *l)
 {
-    char *text = arena_strdup(a, "[");
-    for (int s = 0; s < l->n_stages && text; s++) {
-        text = arena_printf(a, "%s%s[", text, s ? ", " : "");
-        for (const char *u = l->units[s]; *u && text; u++) {
-            const char *name = *u == 'E'   ? "embedding"
-                               : *u == 't' ? "decoder"
-                               : *u == 'm' ? "mtp"
-                                           : "loss";
-            text = arena_printf(a, "%s%s\"%s\"", text,
-                                u > l->units[s] ? ", " : "", name);
-        }
-        text = text ? arena_printf(a, "%s]", text) : NULL;
+    const size_t word = sizeof "\"embedding\", " - 1;
+    char *text =
+        arena_alloc(a, count_units(l) * word + (size_t)l->n_stages * 4 + 3, 1);
+    char *out = text;
+    if (!text)
+        return NULL;
+    *out++ = '[';
+    for (int s = 0; s < l->n_stages; s++) {
+        out += snprintf(out, 4, "%s[", s ? ", " : "");
+        for (const char *u = l->units[s]; *u; u++)
+            out += snprintf(out, word + 1, "%s%s", u > l->units[s] ? ", " : "",
+                            unit_word(*u));
+        *out++ = ']';
     }
-    return text ? arena_printf(a, "%s]", text) : NULL;
+    *out++ = ']';
+    return text;
 }

@@ -14,6 +14,14 @@ static const struct {
 #undef ERR_ROW
 };
 
+/* A message is one line, whatever input it quotes. */
+static void one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
 enum err err_set(struct err_msg *msg, enum err code, const char *fmt, ...)
 {
     if (!msg)
@@ -22,6 +30,7 @@ enum err err_set(struct err_msg *msg, enum err code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(msg->text, sizeof msg->text, fmt, ap);
     va_end(ap);
+    one_line(msg->text);
     return code;
 }
 
@@ -41,6 +50,7 @@ enum err err_prefix(struct err_msg *msg, enum err code, const char *fmt, ...)
         msg->text[used++] = *p;
     if (used < size)
         msg->text[used] = '\0';
+    one_line(msg->text);
     return code;
 }
 
