@@ -131,6 +131,13 @@ static bool has_dropout(const struct megatron_flags *f, enum flag_id id)
     return text && text_to_double(text, &p) && p > 0;
 }
 
+/* Counts beyond any step's are as good as the largest. */
+static int64_t within(int64_t v, int64_t lo)
+{
+    const int64_t hi = 1 << 20;
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
 static void set_kernels(const struct megatron_flags *f,
                         struct memory_options *o)
 {
@@ -153,12 +160,12 @@ static void set_kernels(const struct megatron_flags *f,
     o->deterministic = flags_given(f, DETERMINISTIC);
     o->graphs = has_graphs(f);
     o->overlap_experts = flags_given(f, OVERLAP_MOE_COMM);
-    o->mb_group = (int)flags_number(f, MB_GROUP, 0);
+    o->mb_group = (int)within(flags_number(f, MB_GROUP, 0), 0);
     // 0 defers all micro-batches of a step
     if (flags_given(f, DEFER_EMBEDDING_WGRAD))
-        o->loss_deferral = (int)flags_number(f, WGRAD_LIMIT, 0);
+        o->loss_deferral = (int)within(flags_number(f, WGRAD_LIMIT, 0), 0);
     if (flags_given(f, DEFER_EMBEDDING_WGRAD) && o->loss_deferral == 0)
-        o->loss_deferral = INT32_MAX;
+        o->loss_deferral = 1 << 20;
 }
 
 /* ---- recompute ---- */
@@ -191,7 +198,8 @@ static void set_recompute(const struct megatron_flags *f,
         o->full_recompute = flags_is(f, RECOMPUTE_METHOD, "block")
                                 ? RECOMPUTE_BLOCK
                                 : RECOMPUTE_UNIFORM;
-        o->recompute_layers = (int)flags_number(f, RECOMPUTE_NUM_LAYERS, 1);
+        o->recompute_layers =
+            (int)within(flags_number(f, RECOMPUTE_NUM_LAYERS, 1), 1);
     } else if (flags_is(f, RECOMPUTE_GRANULARITY, "selective") ||
                flags_given(f, RECOMPUTE_ACTIVATIONS)) {
         set_modules(f, o);

@@ -24,8 +24,30 @@ static bool is_moe_train(const struct memory_rules *r)
     return r->value_bytes == 4;
 }
 
+/* A bound of everything that activations multiply out to. */
+static bool is_beyond_counting(const struct model *m)
+{
+    const struct batch *b = &m->batch;
+    double tokens = (double)b->micro_batch * (double)b->seq_tokens;
+    double heads = (double)m->n_heads;
+    double wide =
+        heads * (double)(m->head_dim + m->qk_dim + m->qk_rope_dim + m->v_dim);
+    double narrow = (double)(m->hidden + m->ffn + m->shared_ffn + m->latent +
+                             m->q_lora + m->kv_lora);
+    double routed = (double)(m->topk * m->par.etp) *
+                    (double)(m->hidden + m->latent + m->moe_ffn);
+    double layer = tokens * (16 * (wide + narrow + routed) +
+                             8 * heads * (double)b->seq_tokens);
+    double head = tokens * (double)m->padded_vocab * (32 + 8 * m->n_mtp);
+    double in_flight =
+        (double)m->par.pp * (2 + m->par.vpp) + m->memory.mb_group;
+    return layer * (m->n_layers + m->n_mtp) * in_flight + head > 4e18;
+}
+
 const char *memory_refusal(const struct model *m)
 {
+    if (is_beyond_counting(m))
+        return "sizes multiply out to more than 4e18 bytes";
     if (m->memory.refusal)
         return m->memory.refusal;
     if (m->memory.distributed && m->memory.world_unknown)
@@ -312,7 +334,7 @@ static int most_layers(const struct chunk *chunks,
 
 /* ---- ranks ---- */
 
-enum { MAX_CHUNKS = 1024 };
+enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 static struct workspace_place place_of(const struct memory_terms *t,
                                        const struct layout *l, int rank)
@@ -351,8 +373,9 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
         .pp = l->pp,
         .vpp = vpp,
         .rank = rank,
-        .n_mb = n_mb > 1 << 20 ? 1 << 20 : (int)n_mb,
-        .group = m->memory.mb_group ? m->memory.mb_group : l->pp};
+        .n_mb = n_mb > MAX_MB ? MAX_MB : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
+    order.group = order.group > order.n_mb ? order.n_mb : order.group;
     struct workspace_place at = place_of(t, l, rank);
     set_static(t, &sums, n_tables, out);
     find_peak(t, chunks, &order, out);
@@ -477,13 +500,4 @@ void memory_stage_of(const struct memory_terms *t, const struct layout *l,
         train_stage(t, l, stage, out);
     else
         megatron_stage(t, l, stage, out);
-}
-
-void memory_stage(const struct model *m, const struct layout *l, int stage,
-                  int in_flight, const struct memory_rules *rules,
-                  struct memory_stage *out)
-{
-    struct memory_terms t;
-    memory_terms(m, rules, PLATFORM_HOPPER, &t);
-    memory_stage_of(&t, l, stage, in_flight, out);
 }

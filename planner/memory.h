@@ -113,11 +113,7 @@ struct memory_stage {
 int64_t memory_stage_params(const struct model *m, const struct layout *l,
                             int stage);
 
-/* The stage with `in_flight` micro-batches, one chunk a rank. The first form
- * computes the terms itself. */
-void memory_stage(const struct model *m, const struct layout *l, int stage,
-                  int in_flight, const struct memory_rules *rules,
-                  struct memory_stage *out);
+/* The stage with `in_flight` micro-batches, one chunk a rank. */
 void memory_stage_of(const struct memory_terms *t, const struct layout *l,
                      int stage, int in_flight, struct memory_stage *out);
 

@@ -16,6 +16,17 @@ static void read(struct arena *a, const struct model *m, const char *text,
                  msg.text);
 }
 
+static struct memory_stage stage_of(const struct model *m,
+                                    const struct layout *l, int stage,
+                                    int in_flight)
+{
+    struct memory_terms t;
+    struct memory_stage s;
+    memory_terms(m, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t);
+    memory_stage_of(&t, l, stage, in_flight, &s);
+    return s;
+}
+
 static struct memory_rank rank_of(const struct model *m, const struct layout *l,
                                   int rank)
 {
@@ -77,14 +88,15 @@ Test(memory, peak_is_static_plus_what_is_in_flight)
     struct arena a;
     struct layout l;
     struct model m = small_model();
-    struct memory_stage one, four;
     read(&a, &m, "Et*2|t*3|t*3|mL", &l);
-    memory_stage(&m, &l, 1, 1, &MEMORY_MEGATRON, &one);
-    memory_stage(&m, &l, 1, 4, &MEMORY_MEGATRON, &four);
+    struct memory_stage one = stage_of(&m, &l, 1, 1);
+    struct memory_stage four = stage_of(&m, &l, 1, 4);
     cr_assert_eq(one.static_bytes, 18 * one.params);
     cr_assert_eq(four.peak_bytes - one.peak_bytes, 3 * one.activation_bytes);
     cr_assert_gt(one.activation_bytes, 0);
-    memory_stage(&m, &l, 1, 1, &MEMORY_MOE_TRAIN, &one);
+    struct memory_terms t;
+    memory_terms(&m, &MEMORY_MOE_TRAIN, PLATFORM_HOPPER, &t);
+    memory_stage_of(&t, &l, 1, 1, &one);
     cr_assert_eq(one.static_bytes, 16 * one.params);
     arena_clear(&a);
 }
@@ -100,9 +112,8 @@ Test(memory, the_walk_finds_what_the_stage_adds_up)
         m.batch.n_microbatches = 1 + 3 * (i / 3);
         read(&a, &m, layouts[i % 3], &l);
         for (int s = 0; s < 4; s++) {
-            struct memory_stage stage;
             struct memory_rank r = rank_of(&m, &l, s);
-            memory_stage(&m, &l, s, r.in_flight, &MEMORY_MEGATRON, &stage);
+            struct memory_stage stage = stage_of(&m, &l, s, r.in_flight);
             cr_assert_eq(r.peak_bytes, stage.peak_bytes, "%s stage %d",
                          layouts[i % 3], s);
             int64_t most =
@@ -118,11 +129,10 @@ Test(memory, only_the_loss_stage_has_a_head)
     struct arena a;
     struct layout l;
     struct model m = small_model();
-    struct memory_stage s;
     read(&a, &m, "Et*2|t*3|t*3|mL", &l);
-    memory_stage(&m, &l, 0, 1, &MEMORY_MEGATRON, &s);
+    struct memory_stage s = stage_of(&m, &l, 0, 1);
     cr_assert_eq(s.head_bytes, 0);
-    memory_stage(&m, &l, 3, 1, &MEMORY_MEGATRON, &s);
+    s = stage_of(&m, &l, 3, 1);
     cr_assert_eq(s.head_bytes, 2 * 32 * 512 * 6); // two passes, 6 bytes a logit
     struct memory_rank r = rank_of(&m, &l, 3);
     cr_assert(r.moment.forward, "the peak is the forward of the loss");

@@ -57,7 +57,9 @@ Test(plan, overhead_grows_with_the_heaviest_stage)
     f.cost.overhead_s_per_byte = 1e-9;
     struct plan p = predict(&f, "Et|t|t*2|t*4mL");
     struct memory_stage s;
-    memory_stage(&f.m, &p.parsed, 3, 1, &MEMORY_MOE_TRAIN, &s);
+    struct memory_terms t;
+    memory_terms(&f.m, &MEMORY_MOE_TRAIN, PLATFORM_HOPPER, &t);
+    memory_stage_of(&t, &p.parsed, 3, 1, &s);
     cr_assert_float_eq(p.pred_step_s - before,
                        0.25 + 1e-9 * 4 * (double)s.params, 1e-12);
     arena_clear(&f.arena);
