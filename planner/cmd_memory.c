@@ -24,10 +24,12 @@ struct question {
 
 /* ---- parts of a rank ---- */
 
-static const struct part {
+struct part {
     const char *name, *text;
     size_t offset;
-} parts[] = {
+};
+
+static const struct part parts[] = {
     {"params", "parameters", offsetof(struct memory_rank, param_bytes)},
     {"grads", "gradients", offsetof(struct memory_rank, grad_bytes)},
     {"optimizer", "optimiser state",
@@ -39,25 +41,39 @@ static const struct part {
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-static double part_bytes(const struct memory_rank *r, int part)
+/* The same with what goes with the parameters taken together. */
+static const struct part causes[] = {
+    {"static", "parameters with gradients and optimiser state",
+     offsetof(struct memory_rank, static_bytes)},
+    {"activations", "activations",
+     offsetof(struct memory_rank, activation_bytes)},
+    {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
+    {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
+};
+enum { N_CAUSES = sizeof causes / sizeof causes[0] };
+
+static double part_bytes(const struct memory_rank *r, const struct part *p)
 {
-    const char *at = (const char *)r + parts[part].offset;
+    const char *at = (const char *)r + p->offset;
     return (double)*(const int64_t *)(const void *)at;
 }
 
-/* The part by which the fullest rank exceeds the mean of the others most. */
-static int largest_excess(const struct question *q, double *excess)
+/* What the fullest rank has most more of than the others' mean. */
+static const struct part *largest_excess(const struct question *q,
+                                         double *excess)
 {
-    int best = 0, n = q->layout.pp;
-    for (int p = 0; p < N_PARTS; p++) {
+    const struct part *best = causes;
+    int n = q->layout.pp;
+    for (int i = 0; i < N_CAUSES; i++) {
         double others = 0;
         for (int r = 0; r < n; r++)
-            others += r == q->fullest ? 0 : part_bytes(&q->ranks[r], p);
-        double mine = part_bytes(&q->ranks[q->fullest], p);
+            others +=
+                r == q->fullest ? 0 : part_bytes(&q->ranks[r], &causes[i]);
+        double mine = part_bytes(&q->ranks[q->fullest], &causes[i]);
         double more = n > 1 ? mine - others / (n - 1) : mine;
-        if (p == 0 || more > *excess) {
+        if (i == 0 || more > *excess) {
             *excess = more;
-            best = p;
+            best = &causes[i];
         }
     }
     return best;
@@ -109,7 +125,7 @@ static void print_table(struct cmd *c, const struct question *q)
         const struct memory_rank *k = &q->ranks[r];
         printf("%-4d", r);
         for (int p = 0; p < N_PARTS; p++)
-            printf(" %7.3f", part_bytes(k, p) / GIB);
+            printf(" %7.3f", part_bytes(k, &parts[p]) / GIB);
         printf("  %7.3f", (double)k->peak_bytes / GIB);
         if (q->limit_bytes > 0)
             printf(" %7.3f %7.3f", q->limit_bytes / GIB,
@@ -125,10 +141,10 @@ static void print_reason(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
     double excess = 0;
-    int part = largest_excess(q, &excess);
+    const struct part *cause = largest_excess(q, &excess);
     printf("rank %d is the fullest: %.3f GiB, of which %s %.3f GiB", q->fullest,
-           (double)k->peak_bytes / GIB, parts[part].text,
-           part_bytes(k, part) / GIB);
+           (double)k->peak_bytes / GIB, cause->text,
+           part_bytes(k, cause) / GIB);
     if (q->layout.pp > 1)
         printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
     printf("\n");
@@ -162,7 +178,7 @@ static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
     for (int p = 0; p < N_PARTS; p++) {
         char key[32];
         snprintf(key, sizeof key, "%s_bytes", parts[p].name);
-        cJSON_AddNumberToObject(o, key, part_bytes(k, p));
+        cJSON_AddNumberToObject(o, key, part_bytes(k, &parts[p]));
     }
     cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
     cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
