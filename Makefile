@@ -15,7 +15,7 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
 HARNESS := options manifest machine workload launch supervise stats results oplog figures \
-           execute roles tables experiment validate contribute report
+           execute roles tables summary experiment reference validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
 # ---- flags -------------------------------------------------------------------
@@ -133,11 +133,21 @@ $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train
 deps: ## install missing Debian packages
 	@sh harness/install-deps.sh run test
 
+LOCAL := local local-exact local-full local-pp2 standalone
+
 run: ## install what is missing, build, run the local experiment to its table
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@$(B)/moe-bench run experiments/local.json
 	@$(B)/moe-bench report
+
+# every local experiment is run, whatever the answer of the one before
+run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
+	@sh harness/install-deps.sh run
+	@$(MAKE) --no-print-directory all
+	@no=0; for m in $(LOCAL); do \
+	    $(B)/moe-bench run experiments/$$m.json || no=1; done; \
+	$(B)/moe-bench report && exit $$no
 
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test

@@ -5,6 +5,7 @@
 #include "experiment.h"
 #include "options.h"
 #include "stats.h"
+#include "summary.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,11 +91,11 @@ static void print_bound(const struct experiment *e)
 {
     int n = experiment_n_runs(e);
     double usd = n * experiment_run_bound_usd(e);
-    printf("# %d runs of %d iterations (%d profile runs, %d rounds); at most "
-           "%.0f s each, %.1f h in all",
-           n, e->manifest.warmup + e->manifest.count, e->n_profile,
-           e->manifest.rounds, e->manifest.run_limit_s,
-           n * e->manifest.run_limit_s / 3600);
+    printf("# %d runs of %d iterations (%d profile runs of %d, %d rounds); at "
+           "most %.0f s each, %.1f h in all",
+           n, manifest_n_iterations(&e->manifest, false), e->n_profile,
+           manifest_n_iterations(&e->manifest, true), e->manifest.rounds,
+           e->manifest.run_limit_s, n * e->manifest.run_limit_s / 3600);
     if (usd > 0)
         printf(", at most $%.2f", usd);
     if (e->manifest.budget_usd > 0)
@@ -188,38 +189,24 @@ static void print_warnings(const struct experiment *e,
                 e->manifest.name, n_bad);
 }
 
-static bool check(const char *what, double found, double bound, bool at_least)
+/* What the figures say together, and whether `accept` is met: bounds are on
+ * all roles, so part of them is not judged. */
+static enum err conclude(const struct experiment *e, enum role only, bool *ok,
+                         struct err_msg *msg)
 {
-    bool ok = at_least ? found >= bound : fabs(found) <= bound;
-    if (isnan(bound))
-        return true;
-    printf("accept: %s of the pick %.2f, want %s %.2f: %s\n", what, found,
-           at_least ? "at least" : "at most", bound, ok ? "ok" : "missed");
-    return ok;
-}
-
-static bool check_accept(const struct experiment *e,
-                         const struct layout_row *rows)
-{
-    const struct manifest_accept *x = &e->manifest.accept;
-    bool ok = true;
-    for (int i = 0; i < e->targets.n; i++) {
-        const struct layout_row *r = &rows[i];
-        if (r->target->role != ROLE_PICK)
-            continue;
-        ok &= check("step error (%)", r->step_error_pct, x->step_error_pct,
-                    false);
-        ok &= check("replay error (%)", r->figures.replay_error_pct,
-                    x->replay_error_pct, false);
-        ok &= check("speedup over the default", r->meas_speedup,
-                    x->speedup_vs_default, true);
-    }
-    return ok;
+    struct summary s;
+    enum err err = summary_read(e->a, e->dir, &s, msg);
+    if (err != ERR_OK)
+        return err;
+    summary_print(&s, stdout);
+    if (only == N_ROLES)
+        *ok = summary_accept(&s, &e->manifest.accept, stdout);
+    return ERR_OK;
 }
 
 /* *ok is false when a bound of `accept` is missed. */
-static enum err close_experiment(const struct experiment *e, int n_bad,
-                                 bool *ok, struct err_msg *msg)
+static enum err close_experiment(const struct experiment *e, enum role only,
+                                 int n_bad, bool *ok, struct err_msg *msg)
 {
     const struct tables_input in = experiment_tables(e);
     struct layout_row *rows =
@@ -236,8 +223,7 @@ static enum err close_experiment(const struct experiment *e, int n_bad,
     print_method(e);
     fflush(stdout);
     print_warnings(e, rows, n_bad);
-    *ok = check_accept(e, rows);
-    return ERR_OK;
+    return conclude(e, only, ok, msg);
 }
 
 /* ---- command ---------------------------------------------------------------
@@ -269,7 +255,7 @@ static enum err run(struct arena *a, const struct experiment_options *opt,
     if (err == ERR_OK)
         err = experiment_run(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
-        err = close_experiment(&e, n_bad, &ok, msg);
+        err = close_experiment(&e, opt->only, n_bad, &ok, msg);
     // without costs nothing was predicted: the question has no answer
     *status = n_bad > 0 || !ok || !e.ctx.cost ? EXIT_ANSWER_NO : 0;
     return err;

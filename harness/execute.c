@@ -251,7 +251,7 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
         .timed_out = r->end == SUPERVISE_TIMEOUT,
         .limit_s = mf->run_limit_s,
         .exit_code = r->end == SUPERVISE_EXITED ? r->code : -1,
-        .wanted_iterations = mf->warmup + mf->count,
+        .wanted_iterations = manifest_n_iterations(mf, req->round == 0),
         .warmup = mf->warmup};
     const char *log = arena_printf(a, "%s/log.txt", run->folder);
     struct err_msg ignored; // an empty log is judged below

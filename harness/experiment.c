@@ -432,6 +432,8 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
         p->n_bad += old->status != RUN_VALID;
         return ERR_OK;
     }
+    p->progress.n_iterations =
+        manifest_n_iterations(&e->manifest, which->round == 0);
     enum err err = check_signal(msg);
     if (err == ERR_OK)
         err = check_budget(e, p->opt->max_usd, msg);
@@ -551,7 +553,7 @@ enum err experiment_run(struct experiment *e,
     supervise_hold_signals();
     progress_init(&p.progress, e->manifest.name,
                   e->n_profile + e->manifest.rounds * e->manifest.n_measure,
-                  e->manifest.warmup + e->manifest.count, opt->quiet);
+                  manifest_n_iterations(&e->manifest, false), opt->quiet);
     err = load_runs(e, msg); // again: another process may have ended just now
     if (err == ERR_OK)
         err = whole_pass(&p, msg);

@@ -281,7 +281,7 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     add_words(b, &req->workload->flags);
     add(b, "--pipeline-model-parallel-layout");
     add(b, req->layout ? req->layout : "<pick after profile>");
-    add_int(b, "--train-iters", mf->warmup + mf->count);
+    add_int(b, "--train-iters", manifest_n_iterations(mf, req->profile));
     add_int(b, "--log-interval", 1);
     if (l->timers > 0) {
         add_int(b, "--timing-log-level", l->timers);

@@ -68,6 +68,12 @@ enum err role_from_name(const char *where, const char *name, enum role *out,
                    near ? near : "", near ? "'?" : "");
 }
 
+int manifest_n_iterations(const struct manifest *mf, bool profile)
+{
+    return mf->warmup +
+           (profile && mf->profile_count > 0 ? mf->profile_count : mf->count);
+}
+
 bool manifest_has_role(const struct manifest *mf, enum role role)
 {
     for (int i = 0; i < mf->n_measure; i++)
@@ -279,9 +285,9 @@ static void read_iterations(struct reader *r, const cJSON *top,
 static void read_profile(struct reader *r, const cJSON *top,
                          struct manifest *mf)
 {
-    static const char *const keys[] = {"runs", "timers"};
+    static const char *const keys[] = {"runs", "timers", "count"};
     struct section s = open_section(r, top, "profile", keys, COUNT(keys));
-    int64_t runs = 2, timers = 2;
+    int64_t runs = 2, timers = 2, count = mf->count;
     const cJSON *item = s.object ? json_get(s.object, "runs") : NULL;
     if (cJSON_IsArray(item)) {
         get_words(r, &s, "runs", &mf->profile_layouts);
@@ -294,6 +300,8 @@ static void read_profile(struct reader *r, const cJSON *top,
         get_int(r, &s, "runs", (struct json_range){2, 32}, &runs);
     }
     get_int(r, &s, "timers", (struct json_range){2, 2}, &timers);
+    get_int(r, &s, "count", (struct json_range){1, 1e6}, &count);
+    mf->profile_count = (int)count;
     mf->profile_runs = (int)runs;
     mf->profile_timers = (int)timers;
 }
@@ -331,7 +339,7 @@ static void check_unique_roles(struct reader *r, const struct manifest *mf)
         for (int j = 0; j < i; j++) {
             const struct manifest_measure *x = &mf->measure[i];
             const struct manifest_measure *y = &mf->measure[j];
-            if (x->role != y->role ||
+            if (x->role != y->role || x->role == ROLE_NEIGHBOUR ||
                 (x->layout && strcmp(x->layout, y->layout) != 0))
                 continue;
             r->err = err_set(r->msg, ERR_PARSE,
@@ -380,17 +388,21 @@ static void read_limits(struct reader *r, const cJSON *top, struct manifest *mf)
                &mf->budget_usd);
 }
 
+static const char *const accept_keys[] = {
+#define ACCEPT_KEY(id, key, what) key,
+    ACCEPT_TABLE(ACCEPT_KEY)
+#undef ACCEPT_KEY
+};
+
 static void read_accept(struct reader *r, const cJSON *top,
                         struct manifest_accept *x)
 {
-    static const char *const keys[] = {"step_error_pct", "replay_error_pct",
-                                       "speedup_vs_default"};
-    struct section s = open_section(r, top, "accept", keys, COUNT(keys));
-    *x = (struct manifest_accept){NAN, NAN, NAN};
+    struct section s = open_section(r, top, "accept", accept_keys, N_ACCEPT);
     const struct json_range range = {0, 1000};
-    get_double(r, &s, "step_error_pct", range, &x->step_error_pct);
-    get_double(r, &s, "replay_error_pct", range, &x->replay_error_pct);
-    get_double(r, &s, "speedup_vs_default", range, &x->speedup_vs_default);
+    for (int i = 0; i < N_ACCEPT; i++) {
+        x->bound[i] = NAN;
+        get_double(r, &s, accept_keys[i], range, &x->bound[i]);
+    }
 }
 
 static const char *value_text(struct arena *a, const cJSON *item)

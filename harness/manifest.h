@@ -22,7 +22,8 @@
     X(ROLE_DEFAULT, "default", "Megatron's default split")                     \
     X(ROLE_COUNT_BASED, "count-based", "every unit counted as one")            \
     X(ROLE_FLOPS_PICK, "flops-pick", "the pick of costs taken from FLOPs")     \
-    X(ROLE_NEIGHBOUR, "neighbour", "the pick with one unit moved")             \
+    X(ROLE_NEIGHBOUR, "neighbour",                                             \
+      "the pick with one unit moved; again: the next fastest such")            \
     X(ROLE_STANDALONE_MTP, "standalone-mtp",                                   \
       "the fastest layout with MTP on a stage of its own")                     \
     X(ROLE_TWO_BOTTLENECKS, "two-bottlenecks",                                 \
@@ -83,9 +84,31 @@ struct manifest_trainer {
     struct words args;                     // added to its flags
 };
 
+/* id, key, what is bounded. Errors are absolute values; summary checks them. */
+#define ACCEPT_TABLE(X)                                                        \
+    X(ACCEPT_STEP, "step_error_pct", "step error of the pick (%)")             \
+    X(ACCEPT_REPLAY, "replay_error_pct", "replay error of the pick (%)")       \
+    X(ACCEPT_SPEEDUP, "speedup_vs_default", "speedup of the pick")             \
+    X(ACCEPT_MEAN_STEP, "mean_step_error_pct",                                 \
+      "mean step error of all layouts (%), or twice the noise")                \
+    X(ACCEPT_MAX_STEP, "max_step_error_pct", "step error of any layout (%)")   \
+    X(ACCEPT_MAX_REPLAY, "max_replay_error_pct",                               \
+      "replay error of any layout (%)")                                        \
+    X(ACCEPT_MAX_MEMORY, "max_memory_error_pct",                               \
+      "memory error of any stage (%)")                                         \
+    X(ACCEPT_WITHIN_BEST, "pick_within_best_pct",                              \
+      "pick slower than the fastest (%), beyond what intervals allow")
+
+enum accept_bound {
+#define ACCEPT_ENUM(id, key, what) id,
+    ACCEPT_TABLE(ACCEPT_ENUM)
+#undef ACCEPT_ENUM
+        N_ACCEPT
+};
+
 /* Bounds on the results; NAN where not given. */
 struct manifest_accept {
-    double step_error_pct, replay_error_pct, speedup_vs_default;
+    double bound[N_ACCEPT];
 };
 
 struct manifest {
@@ -101,6 +124,7 @@ struct manifest {
     struct manifest_launcher launcher;
     struct manifest_trainer trainer;
     int warmup, count; // iterations of each run
+    int profile_count; // the same of profile runs; `count` unless given
     int rounds;
     int profile_runs;             // how many, when the planner chooses them
     struct words profile_layouts; // or these
@@ -125,6 +149,9 @@ const char *role_help(enum role role);
 /* ERR_PARSE names the nearest role. */
 enum err role_from_name(const char *where, const char *name, enum role *out,
                         struct err_msg *msg);
+
+/* Iterations that one run makes, warm-up included. */
+int manifest_n_iterations(const struct manifest *mf, bool profile);
 
 /* True when some layout to measure has the role. */
 bool manifest_has_role(const struct manifest *mf, enum role role);

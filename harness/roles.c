@@ -10,6 +10,7 @@
 #include "search.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Enough to hold the whole space of a model of some dozen layers. */
@@ -21,6 +22,7 @@ struct finder {
     struct arena *a;
     const struct plan_context *ctx;
     const struct manifest_measure *measure;
+    int nth; // how many earlier entries have the same role
     struct search_result plain, standalone; // n_plans 0: not searched yet
 };
 
@@ -134,16 +136,24 @@ static bool move_unit(struct arena *a, const struct layout *pick, int stage,
     return units[stage] && units[stage + 1];
 }
 
-/* The fastest predicted of the valid neighbours with the same MTP mode. */
-static enum err find_neighbour(struct finder *f, struct layout *out,
-                               struct err_msg *msg)
+struct neighbour {
+    struct layout layout;
+    double step_s;
+};
+
+static int by_step(const void *x, const void *y)
+{
+    double a = ((const struct neighbour *)x)->step_s;
+    double b = ((const struct neighbour *)y)->step_s;
+    return (a > b) - (a < b);
+}
+
+/* The valid neighbours with the pick's MTP mode; `out` holds two a cut. */
+static int neighbours(struct finder *f, const struct layout *pick,
+                      struct neighbour *out, struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
-    enum err e = search_plain(f, msg);
-    double best = INFINITY;
-    if (e != ERR_OK)
-        return e;
-    const struct layout *pick = &f->plain.plans[0].parsed;
+    int n = 0;
     for (int i = 0; i < 2 * (pick->n_stages - 1); i++) {
         struct layout l;
         struct plan p;
@@ -152,15 +162,30 @@ static enum err find_neighbour(struct finder *f, struct layout *out,
             layout_mtp_standalone(&l) != layout_mtp_standalone(pick) ||
             plan_predict(f->a, f->ctx, &l, &p, msg) != ERR_OK)
             continue;
-        if (p.pred_step_s < best) {
-            best = p.pred_step_s;
-            *out = l;
-        }
+        out[n++] = (struct neighbour){l, p.pred_step_s};
     }
-    return isfinite(best) ? ERR_OK
-                          : err_set(msg, ERR_MODEL,
-                                    "the pick has no valid "
-                                    "neighbour");
+    return n;
+}
+
+/* The first entry gets the fastest predicted neighbour, the second the next. */
+static enum err find_neighbour(struct finder *f, struct layout *out,
+                               struct err_msg *msg)
+{
+    enum err e = search_plain(f, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct layout *pick = &f->plain.plans[0].parsed;
+    struct neighbour *all =
+        arena_alloc(f->a, 2 * (size_t)pick->n_stages, sizeof *all);
+    if (!all)
+        return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    int n = neighbours(f, pick, all, msg);
+    if (n <= f->nth)
+        return err_set(msg, ERR_MODEL, "the pick has %d valid neighbour%s", n,
+                       n == 1 ? "" : "s");
+    qsort(all, (size_t)n, sizeof *all, by_step);
+    *out = all[f->nth].layout;
+    return ERR_OK;
 }
 
 static enum err find_layout(struct finder *f, struct layout *out,
@@ -239,6 +264,14 @@ static enum err resolve_one(struct finder *f, struct target *t,
     return predict(f->a, f->ctx, t, msg);
 }
 
+static int n_earlier(const struct manifest *mf, int at)
+{
+    int n = 0;
+    for (int i = 0; i < at; i++)
+        n += mf->measure[i].role == mf->measure[at].role;
+    return n;
+}
+
 static void warn_left_out(const struct roles_request *req, struct arena *a,
                           enum role role, const struct err_msg *msg)
 {
@@ -259,6 +292,7 @@ enum err roles_resolve(struct arena *a, const struct roles_request *req,
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
     for (int i = 0; i < mf->n_measure; i++) {
         f.measure = &mf->measure[i];
+        f.nth = n_earlier(mf, i);
         if (req->only != N_ROLES && f.measure->role != req->only)
             continue;
         enum err e = resolve_one(&f, &t.target[t.n], msg);

@@ -57,7 +57,7 @@ Test(manifest, fills_defaults)
     cr_assert_eq(mf.profile_runs, 2);
     cr_assert_eq(mf.profile_timers, 2);
     cr_assert_eq(mf.trainer.kind, TRAINER_MOE_TRAIN);
-    cr_assert(isnan(mf.accept.step_error_pct));
+    cr_assert(isnan(mf.accept.bound[ACCEPT_STEP]));
     cr_assert_eq(mf.n_measure, 1);
     cr_assert(manifest_has_role(&mf, ROLE_PICK));
     cr_assert_not(manifest_has_role(&mf, ROLE_DEFAULT));
@@ -73,16 +73,21 @@ Test(manifest, reads_all_sections)
              "\"batch\":{\"global_batch\":128},\"rounds\":3,"
              "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141},"
              "\"trainer\":{\"kind\":\"megatron\",\"args\":[\"--bf16\"]},"
-             "\"profile\":{\"runs\":[\"Et|tL\",\"Ettt|L\"]},"
+             "\"profile\":{\"runs\":[\"Et|tL\",\"Ettt|L\"],\"count\":40},"
              "\"measure\":[{\"role\":\"layout\",\"layout\":\"Et|tL\"},"
              "{\"role\":\"layout\",\"layout\":\"E|ttL\"}],"
              "\"costs_from\":\"other\",\"limits\":{\"run_s\":60},"
-             "\"accept\":{\"step_error_pct\":5},"
+             "\"accept\":{\"step_error_pct\":5,\"max_memory_error_pct\":1},"
              "\"published\":{\"speedup_vs_default\":1.39},"
              "\"assumed\":{\"batch.seq_tokens\":\"why\"}}",
         &mf, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_assert_not_null(strstr(mf.model_json, "num_layers"));
+    cr_assert_float_eq(mf.accept.bound[ACCEPT_STEP], 5, 0);
+    cr_assert_float_eq(mf.accept.bound[ACCEPT_MAX_MEMORY], 1, 0);
+    cr_assert(isnan(mf.accept.bound[ACCEPT_MAX_STEP]));
+    cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
+    cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
     cr_assert_eq(mf.parallel.world, 8);
     cr_assert_eq(mf.batch.global_batch, 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);

@@ -115,6 +115,16 @@ Test(roles, a_neighbour_is_one_move_away)
     cr_expect_eq(moved, 2, "%s and %s", t.target[0].layout, t.target[1].layout);
 }
 
+Test(roles, a_second_neighbour_is_the_next_fastest)
+{
+    const struct manifest_measure m[] = {
+        {ROLE_PICK, NULL}, {ROLE_NEIGHBOUR, NULL}, {ROLE_NEIGHBOUR, NULL}};
+    struct targets t = resolve(m, 3, false);
+    cr_assert_eq(t.n, 3);
+    cr_expect_str_neq(t.target[1].layout, t.target[2].layout);
+    cr_expect_leq(t.target[1].pred.pred_step_s, t.target[2].pred.pred_step_s);
+}
+
 Test(roles, standalone_mtp_is_not_on_the_last_rank)
 {
     const struct manifest_measure m[] = {{ROLE_STANDALONE_MTP, NULL}};
