@@ -1,9 +1,12 @@
 #include "memory_fit.h"
 #include "small_model.h"
+#include "text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Large enough that activations and head weigh against the workspaces. */
 static struct model model(void)
@@ -167,4 +170,34 @@ Test(memory_fit, moe_train_is_compared_and_left_as_it_is)
     cr_assert_eq(out.model_error, 0);
     cr_assert_eq(rules.head_more, 0);
     arena_clear(&f.arena);
+}
+
+Test(memory_fit, corrections_survive_the_costs_file)
+{
+    char path[] = "/tmp/memory_fit_XXXXXX";
+    struct arena a;
+    struct err_msg msg;
+    struct model m = model();
+    struct cost c, back;
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    close(fd);
+    arena_init(&a);
+    cost_analytic(&m, 1e14, &c);
+    c.rules.unit_more[KIND_M] = 0.25;
+    c.rules.head_more = -0.125;
+    c.rules.rank_more_bytes = 12345;
+    cJSON *tree = cost_to_json(&c);
+    char *text = cJSON_Print(tree);
+    cJSON_Delete(tree);
+    cr_assert_eq(text_write_file(path, text, strlen(text), &msg), ERR_OK);
+    cJSON_free(text);
+    cr_assert_eq(cost_read_file(&a, path, &back, &msg), ERR_OK, "%s", msg.text);
+    remove(path);
+    cr_assert_eq(back.rules.unit_more[KIND_M], 0.25);
+    cr_assert_eq(back.rules.unit_more[KIND_T], 0);
+    cr_assert_eq(back.rules.head_more, -0.125);
+    cr_assert_eq(back.rules.rank_more_bytes, 12345);
+    cr_assert_eq(back.rules.optimizer_bytes, 12);
+    arena_clear(&a);
 }
