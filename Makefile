@@ -11,11 +11,11 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
            source_log model_source \
            lsq cost fit schedule sim timeline memory_weights memory_activations \
            memory_workspace memory_train memory_order memory memory_case memory_corpus memory_fit plan jitter overhead \
-           baseline profile search
+           baseline profile search fit_check
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
 HARNESS := options manifest machine workload launch supervise stats results oplog figures \
-           execute roles tables summary experiment reference validate contribute report
+           execute roles tables summary calibrate experiment reference validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
 # ---- flags -------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* moe-layout fit and costs: make a costs file. */
 #include "cmd.h"
 #include "fit.h"
+#include "fit_check.h"
 #include "json.h"
 #include "memory_fit.h"
 #include "overhead.h"
@@ -37,43 +38,15 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
     return e;
 }
 
-/* The log's own arguments, where it has them, must be of this model. */
-static enum err check_log(struct cmd *c, const struct model *m,
-                          const struct fit_run *run)
-{
-    struct model_fact facts[MODEL_N_FACTS];
-    int n = model_facts(m, facts);
-    for (int i = 0; i < n; i++) {
-        const char *text = runlog_argument(run->log, facts[i].key);
-        int64_t v;
-        if (text && text_to_int64(text, &v) && v != facts[i].value)
-            return err_set(&c->msg, ERR_PARSE,
-                           "log of '%s': %s is %lld, the model has %lld",
-                           run->layout_text, facts[i].key, (long long)v,
-                           (long long)facts[i].value);
-    }
-    const char *text = runlog_argument(run->log, "global_batch_size");
-    int64_t batch;
-    if (text && text_to_int64(text, &batch) && batch != m->batch.global_batch)
-        return err_set(&c->msg, ERR_PARSE,
-                       "log of '%s': global_batch_size is %lld, the command "
-                       "says %lld: give --gbs %lld",
-                       run->layout_text, (long long)batch,
-                       (long long)m->batch.global_batch, (long long)batch);
-    return ERR_OK;
-}
-
 static enum err read_runs(struct cmd *c, const struct model *m,
                           struct fit_run *runs)
 {
     for (int i = 0; i < c->n_runs; i++) {
         enum err e = read_run(c, m, c->runs[i], &runs[i]);
-        if (e == ERR_OK)
-            e = check_log(c, m, &runs[i]);
         if (e != ERR_OK)
             return e;
     }
-    return ERR_OK;
+    return fit_check(&c->arena, m, runs, c->n_runs, &c->msg);
 }
 
 /* ---- printing ---- */
@@ -98,6 +71,8 @@ static cJSON *fit_json(const struct fit *f)
         cJSON_AddNumberToObject(item, "pred_fwd_s", r->pred_fwd_s);
         cJSON_AddNumberToObject(item, "meas_bwd_s", r->meas_bwd_s);
         cJSON_AddNumberToObject(item, "pred_bwd_s", r->pred_bwd_s);
+        cJSON_AddNumberToObject(item, "spread_fwd_s", r->spread_fwd_s);
+        cJSON_AddNumberToObject(item, "spread_bwd_s", r->spread_bwd_s);
         cJSON_AddItemToArray(list, item);
     }
     return tree;

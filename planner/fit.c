@@ -19,13 +19,13 @@
 struct row {
     int run, stage;
     bool forward;
-    double meas_s;
+    double meas_s, spread_s;
     int counts[N_KINDS];
 };
 
 struct design {
     struct row *rows;
-    int n_rows;
+    int n_rows, n_runs;
     enum unit_kind kinds[N_KINDS]; // unknown kinds; L stands for mL when joint
     int n_kinds;
     bool joint_ml, chunk;
@@ -47,53 +47,129 @@ static enum err no_timers(const struct fit_run *run, const char *timer,
                    run->layout_text, timer);
 }
 
-enum err fit_stage_times(struct arena *a, const struct model *m,
-                         const struct fit_run *run, const char *timer,
-                         double *stage_s, struct err_msg *msg)
+/* Mean of a timer of one rank from blocks of extremes. */
+static double lone_rank_ms(const struct runlog *log, const char *timer)
 {
-    const int world = m->par.world, pp = run->layout.pp;
-    double *ms = arena_alloc(a, (size_t)world, sizeof *ms);
-    double *se = arena_alloc(a, (size_t)world, sizeof *se);
-    if (!ms || !se)
-        return err_set(msg, ERR_NOMEM, "fit: out of memory");
-    if (runlog_timer_mean(run->log, timer, ms, se, world) == 0)
-        return no_timers(run, timer, msg);
-    const int per_stage = world / pp;
-    for (int s = 0; s < pp; s++) {
-        double sum = 0;
-        int n = 0;
-        for (int r = s * per_stage; r < (s + 1) * per_stage; r++)
+    double sum = 0;
+    int n = 0;
+    for (size_t i = 0, at = 0; i < log->n_timers; i++) {
+        const struct log_timer *t = &log->timers[i];
+        if (t->per_rank || t->section != log->used_section ||
+            strcmp(t->name, timer) != 0)
+            continue;
+        while (at < log->n_iterations &&
+               (log->iterations[at].section != t->section ||
+                log->iterations[at].iteration != t->iteration))
+            at++;
+        if (at == log->n_iterations)
+            break;
+        if (log->iterations[at].usable) {
+            sum += t->max_ms;
+            n++;
+        }
+    }
+    return n ? sum / n : (double)NAN;
+}
+
+/* With --use-tp-pp-dp-mapping replicas are outermost, not stages. */
+static bool stages_inside(const struct fit_run *run)
+{
+    const char *text = runlog_argument(run->log, "use_tp_pp_dp_mapping");
+    return text && strcmp(text, "True") == 0;
+}
+
+struct stage_stats { // pp entries each, seconds a step
+    double *mean_s, *spread_s;
+};
+
+static enum err rank_times(const struct fit_timer *t, double *ms,
+                           struct err_msg *msg)
+{
+    const int world = t->model->par.world;
+    if (runlog_timer_mean(t->run->log, t->name, ms, ms + world, world) > 0)
+        return ERR_OK;
+    if (world == 1)
+        ms[0] = lone_rank_ms(t->run->log, t->name);
+    return world == 1 && isfinite(ms[0]) ? ERR_OK
+                                         : no_timers(t->run, t->name, msg);
+}
+
+/* Mean and spread over the ranks of stage `s`; ranks of a stage come in blocks,
+ * one block of each stage in turn. */
+static void one_stage(const struct fit_timer *t, const double *ms, int s,
+                      struct stage_stats *out)
+{
+    const struct parallel *par = &t->model->par;
+    const int pp = t->run->layout.pp;
+    const int block =
+        stages_inside(t->run) ? par->tp * par->cp : par->world / pp;
+    double sum = 0, least = INFINITY, most = -INFINITY;
+    int n = 0;
+    for (int first = s * block; first < par->world; first += block * pp)
+        for (int r = first; r < first + block && r < par->world; r++)
             if (isfinite(ms[r])) {
                 sum += ms[r];
+                least = fmin(least, ms[r]);
+                most = fmax(most, ms[r]);
                 n++;
             }
-        stage_s[s] = n ? sum / n * 1e-3 / run->speed : (double)NAN;
-    }
-    return ERR_OK;
+    double scale = 1e-3 / t->run->speed;
+    out->mean_s[s] = n ? sum / n * scale : (double)NAN;
+    out->spread_s[s] = n ? (most - least) * scale : (double)NAN;
+}
+
+static enum err stage_stats(struct arena *a, const struct fit_timer *t,
+                            struct stage_stats *out, struct err_msg *msg)
+{
+    double *ms = arena_alloc(a, 2 * (size_t)t->model->par.world, sizeof *ms);
+    if (!ms)
+        return err_set(msg, ERR_NOMEM, "fit: out of memory");
+    enum err e = rank_times(t, ms, msg);
+    for (int s = 0; s < t->run->layout.pp && e == ERR_OK; s++)
+        one_stage(t, ms, s, out);
+    return e;
+}
+
+enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
+                         double *stage_s, struct err_msg *msg)
+{
+    size_t pp = (size_t)timer->run->layout.pp;
+    double *spread = arena_alloc(a, pp, sizeof *spread);
+    if (!spread)
+        return err_set(msg, ERR_NOMEM, "fit: out of memory");
+    struct stage_stats out = {stage_s, spread};
+    return stage_stats(a, timer, &out, msg);
 }
 
 static enum err add_run(struct arena *a, const struct model *m,
-                        const struct fit_run *run, int index, struct design *d,
+                        const struct fit_run *run, struct design *d,
                         struct err_msg *msg)
 {
     const int pp = run->layout.pp;
     const double n_mb = (double)m->batch.n_microbatches;
-    double *s = arena_alloc(a, (size_t)pp, sizeof *s);
+    double *s = arena_alloc(a, 2 * (size_t)pp, sizeof *s);
     if (!s)
         return err_set(msg, ERR_NOMEM, "fit: out of memory");
+    struct stage_stats stats = {s, s + pp};
     for (int pass = 0; pass < 2; pass++) {
-        enum err e = fit_stage_times(
-            a, m, run, pass ? RUNLOG_BACKWARD : RUNLOG_FORWARD, s, msg);
+        const struct fit_timer timer = {
+            m, run, pass ? RUNLOG_BACKWARD : RUNLOG_FORWARD};
+        enum err e = stage_stats(a, &timer, &stats, msg);
         if (e != ERR_OK)
             return e;
         for (int stage = 0; stage < pp; stage++) {
             if (!isfinite(s[stage]) || s[stage] <= 0)
                 continue;
             struct row *row = &d->rows[d->n_rows++];
-            *row = (struct row){index, stage, pass == 0, s[stage] / n_mb, {0}};
+            *row = (struct row){.run = d->n_runs,
+                                .stage = stage,
+                                .forward = pass == 0,
+                                .meas_s = s[stage] / n_mb,
+                                .spread_s = stats.spread_s[stage] / n_mb};
             layout_stage_kinds(&run->layout, m, stage, row->counts);
         }
     }
+    d->n_runs++;
     return ERR_OK;
 }
 
@@ -138,7 +214,7 @@ static enum err build(struct arena *a, const struct model *m,
     if (!d->rows || !d->a || !d->b)
         return err_set(msg, ERR_NOMEM, "fit: out of memory");
     for (int i = 0; i < n_runs; i++) {
-        enum err e = add_run(a, m, &runs[i], i, d, msg);
+        enum err e = add_run(a, m, &runs[i], d, msg);
         if (e != ERR_OK)
             return e;
     }
@@ -194,7 +270,7 @@ static bool completes(struct arena *a, const struct model *m,
     more.n_rows = d->n_rows;
     for (int s = 0; s < 2 * l->pp; s++) {
         struct row *row = &more.rows[more.n_rows++];
-        *row = (struct row){0, s / 2, s % 2 == 0, 1, {0}};
+        *row = (struct row){.stage = s / 2, .forward = s % 2 == 0, .meas_s = 1};
         layout_stage_kinds(l, m, s / 2, row->counts);
     }
     struct lsq_problem p = problem(&more);
@@ -337,6 +413,8 @@ static enum err residuals(struct arena *a, const struct design *d,
         all[j].stage = row->stage;
         *(row->forward ? &all[j].meas_fwd_s : &all[j].meas_bwd_s) = row->meas_s;
         *(row->forward ? &all[j].pred_fwd_s : &all[j].pred_bwd_s) = pred;
+        *(row->forward ? &all[j].spread_fwd_s : &all[j].spread_bwd_s) =
+            row->spread_s;
     }
     out->residuals = all;
     out->n_residuals = n;

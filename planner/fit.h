@@ -27,6 +27,7 @@ struct fit_run {
 struct fit_residual {
     int run, stage;
     double meas_fwd_s, pred_fwd_s, meas_bwd_s, pred_bwd_s;
+    double spread_fwd_s, spread_bwd_s; // slowest less fastest rank of the stage
 };
 struct fit {
     struct cost cost;
@@ -38,12 +39,18 @@ struct fit {
     const char *note; // what was absorbed or left joint, or NULL
 };
 
+struct fit_timer {
+    const struct model *model;
+    const struct fit_run *run;
+    const char *name; // RUNLOG_FORWARD, ...
+};
+
 /* Mean of one timer over the usable iterations and the ranks of each stage,
  * seconds a step divided by the run's `speed`; NAN for a stage that the timer
- * does not list. Ranks: pipeline outermost (tp-cp-ep-dp-pp). ERR_PARSE when no
- * rank has the timer. */
-enum err fit_stage_times(struct arena *a, const struct model *m,
-                         const struct fit_run *run, const char *timer,
+ * does not list. Ranks: pipeline outermost (tp-cp-ep-dp-pp), or data-parallel
+ * outermost where the run had --use-tp-pp-dp-mapping. A block of extremes
+ * counts where there is one rank. ERR_PARSE when no rank has the timer. */
+enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
                          double *stage_s, struct err_msg *msg);
 
 /* Weighted non-negative least squares on all runs' per-rank forward and

@@ -55,9 +55,11 @@ static enum err makespan(struct arena *a, const struct plan_context *ctx,
     double *s = arena_alloc(a, 2 * (size_t)pp, sizeof *s);
     if (!s)
         return err_set(msg, ERR_NOMEM, "overhead: out of memory");
-    enum err e = fit_stage_times(a, ctx->model, run, RUNLOG_FORWARD, s, msg);
+    const struct fit_timer forward = {ctx->model, run, RUNLOG_FORWARD},
+                           backward = {ctx->model, run, RUNLOG_BACKWARD};
+    enum err e = fit_stage_times(a, &forward, s, msg);
     if (e == ERR_OK)
-        e = fit_stage_times(a, ctx->model, run, RUNLOG_BACKWARD, s + pp, msg);
+        e = fit_stage_times(a, &backward, s + pp, msg);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < 2 * pp; i++)
@@ -110,8 +112,9 @@ static bool optimizer_slope(struct arena *a, const struct plan_context *ctx,
     for (int i = 0; i < n_runs; i++) {
         const int pp = runs[i].layout.pp;
         double *s = arena_alloc(a, (size_t)pp, sizeof *s);
-        if (!s || fit_stage_times(a, ctx->model, &runs[i], RUNLOG_OPTIMIZER, s,
-                                  NULL) != ERR_OK)
+        const struct fit_timer optimizer = {ctx->model, &runs[i],
+                                            RUNLOG_OPTIMIZER};
+        if (!s || fit_stage_times(a, &optimizer, s, NULL) != ERR_OK)
             return false;
         double mean_x = 0, mean_y = 0;
         for (int k = 0; k < pp; k++) {
