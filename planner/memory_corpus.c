@@ -81,6 +81,7 @@ static enum err predict_row(struct arena *a, const cJSON *tree,
         const struct memory_rank *last = &c.ranks[c.layout.pp - 1];
         row->pred_allocated_bytes = last->allocated_bytes;
         row->pred_peak_bytes = last->peak_bytes;
+        row->graph_bytes = last->workspaces.graphs;
     }
     return ERR_OK;
 }
@@ -268,55 +269,95 @@ enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
 
 /* ---- the fitted constants ---- */
 
-/* Rows of one constant: Muon's, or all others. What is left without the
- * constant goes to `left`; *n_cases counts cases (rows of a case are
+/* A constant and the rows that tell it: what the other terms leave there, in
+ * units of the constant. */
+struct constant {
+    bool (*tells)(const struct corpus_row *r);
+    double (*unit_bytes)(const struct corpus_row *r);
+    double in_use;
+};
+
+static bool is_plain(const struct corpus_row *r)
+{
+    return !r->muon && !r->graph_bytes;
+}
+
+static bool is_muon(const struct corpus_row *r)
+{
+    return r->muon;
+}
+
+static bool has_graphs(const struct corpus_row *r)
+{
+    return r->graph_bytes > 0;
+}
+
+static double one_byte(const struct corpus_row *r)
+{
+    (void)r;
+    return 1;
+}
+
+static double one_state(const struct corpus_row *r)
+{
+    return (double)r->graph_bytes / MEMORY_CONSTANTS.graph_states;
+}
+
+/* Median over the rows; *n_cases counts cases (rows of a case are
  * neighbours). */
-static size_t residuals(const struct corpus *c, const char *without, bool muon,
-                        double *left, int *n_cases)
+static double fit_one(const struct corpus *c, const char *without,
+                      const struct constant *k, double *left, int *n_cases)
 {
     size_t n = 0;
     const char *last = "";
     *n_cases = 0;
     for (size_t i = 0; i < c->n_rows; i++) {
         const struct corpus_row *r = &c->rows[i];
-        if (r->reason || !r->primary || r->muon != muon ||
+        if (r->reason || !r->primary || !k->tells(r) ||
             (without && strcmp(without, r->family) == 0))
             continue;
-        int64_t own =
-            muon ? MEMORY_CONSTANTS.muon_bytes : MEMORY_CONSTANTS.small_bytes;
-        left[n++] =
-            (double)(r->meas_allocated_bytes - r->pred_allocated_bytes + own);
+        double more =
+            (double)(r->meas_allocated_bytes - r->pred_allocated_bytes);
+        left[n++] = more / k->unit_bytes(r) + k->in_use;
         *n_cases += strcmp(last, r->name) != 0;
         last = r->name;
     }
-    return n;
+    return n ? quantile(left, n, 0.5) : 0;
 }
 
 enum err corpus_fit(struct arena *a, const struct corpus *c,
                     const char *without, struct corpus_fit *out,
                     struct err_msg *msg)
 {
-    struct corpus_fit fit = {.constants = MEMORY_CONSTANTS};
+    const struct memory_constants *use = &MEMORY_CONSTANTS;
+    const struct constant small = {is_plain, one_byte,
+                                   (double)use->small_bytes};
+    const struct constant muon = {is_muon, one_byte, (double)use->muon_bytes};
+    const struct constant graphs = {has_graphs, one_state, use->graph_states};
+    struct corpus_fit f = {.n_small_cases = 0};
     double *v = values(a, c, msg);
     if (!v)
         return ERR_NOMEM;
-    size_t n = residuals(c, without, false, v, &fit.n_small_cases);
-    if (n)
-        fit.constants.small_bytes = (int64_t)quantile(v, n, 0.5);
-    n = residuals(c, without, true, v, &fit.n_muon_cases);
-    if (n)
-        fit.constants.muon_bytes = (int64_t)quantile(v, n, 0.5);
-    *out = fit;
+    f.constants.small_bytes =
+        (int64_t)fit_one(c, without, &small, v, &f.n_small_cases);
+    f.constants.muon_bytes =
+        (int64_t)fit_one(c, without, &muon, v, &f.n_muon_cases);
+    f.constants.graph_states =
+        fit_one(c, without, &graphs, v, &f.n_graph_cases);
+    *out = f;
     return ERR_OK;
 }
 
 double corpus_error_with(const struct corpus_row *r,
                          const struct memory_constants *k)
 {
-    int64_t more = k->small_bytes - MEMORY_CONSTANTS.small_bytes;
+    const struct memory_constants *use = &MEMORY_CONSTANTS;
+    double more = (double)(k->small_bytes - use->small_bytes);
     if (r->muon)
-        more += k->muon_bytes - MEMORY_CONSTANTS.muon_bytes;
-    return (double)(r->pred_allocated_bytes + more) /
+        more += (double)(k->muon_bytes - use->muon_bytes);
+    if (r->graph_bytes)
+        more += (k->graph_states - use->graph_states) * one_state(r);
+    return ((double)r->pred_allocated_bytes + more) /
                (double)r->meas_allocated_bytes -
            1;
 }

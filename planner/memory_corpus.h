@@ -19,8 +19,9 @@
 struct corpus_row {
     const char *name, *platform, *family;
     bool moe, muon;
-    bool primary;       // a current image: dev_dgx_a100, _h100 or _gb200
-    const char *reason; // why not supported; NULL: supported
+    int64_t graph_bytes; // what graphs keep in place, predicted
+    bool primary;        // a current image: dev_dgx_a100, _h100 or _gb200
+    const char *reason;  // why not supported; NULL: supported
     int64_t pred_allocated_bytes, meas_allocated_bytes;
     int64_t pred_peak_bytes, meas_peak_bytes; // meas_peak_bytes 0: not stated
 };
@@ -56,11 +57,11 @@ enum err corpus_errors(struct arena *a, const struct corpus *c,
                        struct err_msg *msg);
 
 /* The fitted constants from the supported primary rows outside `without`
- * (NULL: from all): medians of what the other terms leave. n_cases: how many
- * cases are behind each, 0: it keeps its value. */
+ * (NULL: from all): medians of what the other terms leave, with how many cases
+ * are behind each. One without any is 0. */
 struct corpus_fit {
     struct memory_constants constants;
-    int n_small_cases, n_muon_cases;
+    int n_small_cases, n_muon_cases, n_graph_cases;
 };
 enum err corpus_fit(struct arena *a, const struct corpus *c,
                     const char *without, struct corpus_fit *out,

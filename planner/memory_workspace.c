@@ -15,9 +15,9 @@ enum {
     VALUE = 2
 };
 
-/* `moe-layout memory --corpus` fits it anew and says to how many cases. */
-const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1380 << 10,
-                                                  .muon_bytes = 20582 << 10};
+/* `moe-layout memory --corpus` fits them anew and says to how many cases. */
+const struct memory_constants MEMORY_CONSTANTS = {
+    .small_bytes = 1341 << 10, .muon_bytes = 20622 << 10, .graph_states = 5.7};
 
 static const struct {
     const char *name;
@@ -132,6 +132,15 @@ static int64_t dummy_bytes(const struct model *m,
     return s.bytes;
 }
 
+/* Inputs, outputs and their gradients stay where a graph has them; how many
+ * hidden states that is was fitted. */
+static int64_t graph_bytes(const struct model *m,
+                           const struct workspace_place *at)
+{
+    return (int64_t)(MEMORY_CONSTANTS.graph_states * at->n_graphed *
+                     (double)memory_hidden_bytes(m));
+}
+
 /* ---- all ---- */
 
 void memory_workspaces(const struct model *m, const struct workspace_place *at,
@@ -150,10 +159,7 @@ void memory_workspaces(const struct model *m, const struct workspace_place *at,
         // each decoder keeps its input tensor, and that keeps its gradient
         .received = 2 * at->n_fed_chunks * at->states_a_message *
                     memory_hidden_bytes(m),
-        // inputs, outputs and their gradients stay where the graph has them
-        .graphs = o->graphs
-                      ? GRAPH_STATES * at->n_graphed * memory_hidden_bytes(m)
-                      : 0,
+        .graphs = o->graphs ? graph_bytes(m, at) : 0,
         .muon =
             o->optimizer == OPTIMIZER_ADAM ? 0 : MEMORY_CONSTANTS.muon_bytes,
         .small = MEMORY_CONSTANTS.small_bytes};

@@ -63,6 +63,8 @@ int64_t memory_workspaces_sum(const struct workspaces *w);
 struct memory_constants {
     int64_t small_bytes; // of every rank: masks, tokens, random states, scalars
     int64_t muon_bytes;  // more, where Muon steps
+    double graph_states; // hidden states that a graphed layer keeps in place,
+                         // for each micro-batch in flight
 };
 extern const struct memory_constants MEMORY_CONSTANTS;
 
