@@ -8,8 +8,7 @@
  */
 #include "experiment.h"
 
-#include "fit.h"
-#include "overhead.h"
+#include "calibrate.h"
 #include "profile.h"
 #include "search.h"
 #include "stats.h"
@@ -147,115 +146,26 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
 /* ---- costs and plan --------------------------------------------------------
  */
 
-/* results/<other>: beside our results, else among the reference data. */
-static const char *other_costs(struct experiment *e)
+static struct calibrate_input calibrate_input(const struct experiment *e)
 {
-    const char *name = e->manifest.costs_from;
-    const char *tries[] = {
-        arena_printf(e->a, "%s/../%s/costs.json", e->dir, name),
-        arena_printf(e->a, "results/%s/costs.json", name),
-        arena_printf(e->a, "results/reference/%s/costs.json", name)};
-    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)
-        if (tries[i] && access(tries[i], R_OK) == 0)
-            return tries[i];
-    return NULL;
-}
-
-static enum err read_other_costs(struct experiment *e, struct cost *c,
-                                 struct err_msg *msg)
-{
-    const char *path = other_costs(e);
-    if (!path)
-        return err_set(msg, ERR_PARSE,
-                       "%s: costs_from: no costs.json of experiment '%s', run "
-                       "that one first",
-                       e->manifest.path, e->manifest.costs_from);
-    enum err err = cost_read_file(e->a, path, c, msg);
-    if (err == ERR_OK)
-        err = cost_check_model(c, &e->workload.model, path, msg);
-    return err;
-}
-
-/* Mean step of the iterations that the fit's means are over. */
-static double mean_step_ms(const struct runlog *log)
-{
-    double sum = 0;
-    int n = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].usable && isfinite(log->iterations[i].step_ms)) {
-            sum += log->iterations[i].step_ms;
-            n++;
-        }
-    return sum / n;
-}
-
-/* One profile run for the fit. The fit takes means of timers; they are scaled
- * by what makes the run's mean step its corrected median step, the figure that
- * measured runs are reported by: so neither the machine's speed nor a few slow
- * steps tell profile and measured runs apart. */
-static enum err add_fit_run(struct experiment *e, const struct run_record *run,
-                            double reference_ms, struct fit_run *out,
-                            struct err_msg *msg)
-{
-    const struct model *m = &e->workload.model;
-    struct run_figures f;
-    enum err err =
-        figures_run(e->a, run, e->manifest.warmup, reference_ms, &f, msg);
-    if (err != ERR_OK)
-        return err;
-    double speed = mean_step_ms(&run->log) / f.corr_ms;
-    *out = (struct fit_run){.layout_text = run->layout,
-                            .log = &run->log,
-                            .log_sha256 = run->log_sha256,
-                            .speed = isfinite(speed) ? speed : 1};
-    return layout_read(e->a, run->layout, m, m->par.pp, &out->layout, msg);
-}
-
-static enum err fit_at(struct experiment *e, double reference_ms,
-                       struct cost *c, struct err_msg *msg)
-{
-    struct fit fit;
-    struct fit_run *runs = arena_alloc(e->a, e->runs.n + 1, sizeof *runs);
-    int n = 0;
-    enum err err = runs ? ERR_OK : no_memory(e, msg);
-    for (size_t i = 0; i < e->runs.n && err == ERR_OK; i++) {
-        const struct run_record *r = &e->runs.run[i];
-        if (r->round == 0 && r->status == RUN_VALID)
-            err = add_fit_run(e, r, reference_ms, &runs[n++], msg);
-    }
-    if (err == ERR_OK && n == 0)
-        err = err_set(msg, ERR_MODEL, "no valid profile run to fit costs from");
-    if (err == ERR_OK)
-        err = fit_costs(e->a, &e->workload.model, runs, n, &fit, msg);
-    if (err != ERR_OK)
-        return err;
-    struct plan_context ctx = e->ctx;
-    *c = fit.cost;
-    c->source = strcmp(e->launch.source, "measured") == 0 ? COST_MEASURED
-                                                          : COST_EMULATED;
-    ctx.cost = c;
-    e->fit_note = fit.note;
-    double cv = NAN; // of operations; overhead_fit falls back on timers
-    err = figures_jitter(e->a, &e->runs, &e->workload.model, e->manifest.warmup,
-                         &cv, msg);
-    if (err != ERR_OK)
-        return err;
-    if (cv > 0)
-        c->jitter_cv = cv;
-    return overhead_fit(e->a, &ctx, runs, n, c, msg);
+    return (struct calibrate_input){.manifest = &e->manifest,
+                                    .ctx = &e->ctx,
+                                    .runs = &e->runs,
+                                    .dir = e->dir};
 }
 
 enum err experiment_fit(struct experiment *e, struct err_msg *msg)
 {
-    struct cost *c = arena_alloc(e->a, 1, sizeof *c);
+    const struct calibrate_input in = calibrate_input(e);
+    struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     if (!c)
         return no_memory(e, msg);
-    enum err err = e->manifest.costs_from
-                       ? read_other_costs(e, c, msg)
-                       : fit_at(e, e->profile_reference_ms, c, msg);
-    if (err == ERR_OK)
-        e->ctx.cost = c;
-    return err;
+    enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
+    if (err != ERR_OK)
+        return err;
+    e->ctx.cost = &c->cost;
+    e->fit_note = c->note;
+    return ERR_OK;
 }
 
 static cJSON *plans_json(const struct plan *plans, int n)
@@ -500,14 +410,15 @@ static enum err plan(struct pass *p, struct err_msg *msg)
 static enum err predict_at_median_speed(struct experiment *e,
                                         struct err_msg *msg)
 {
-    struct cost *c = arena_alloc(e->a, 1, sizeof *c);
+    const struct calibrate_input in = calibrate_input(e);
+    struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     struct plan_context ctx = e->ctx;
     if (!c)
         return no_memory(e, msg);
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
-    enum err err = fit_at(e, e->reference_ms, c, msg);
-    ctx.cost = c;
+    enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
+    ctx.cost = &c->cost;
     if (err == ERR_OK)
         err = roles_predict(e->a, &ctx, &e->targets, msg);
     return err;

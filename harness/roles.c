@@ -243,14 +243,19 @@ static int whose_runs(const struct targets *t, int i)
     return i;
 }
 
+static struct target unknown_target(enum role role)
+{
+    return (struct target){.role = role,
+                           .pred = {.pred_step_s = NAN},
+                           .step_s = NAN,
+                           .lo_s = NAN,
+                           .hi_s = NAN};
+}
+
 static enum err resolve_one(struct finder *f, struct target *t,
                             struct err_msg *msg)
 {
-    *t = (struct target){.role = f->measure->role,
-                         .pred = {.pred_step_s = NAN},
-                         .step_s = NAN,
-                         .lo_s = NAN,
-                         .hi_s = NAN};
+    *t = unknown_target(f->measure->role);
     if (finders[t->role].needs_costs && !f->ctx->cost)
         return ERR_OK;
     enum err e = finders[t->role].find(f, &t->parsed, msg);
@@ -305,6 +310,34 @@ enum err roles_resolve(struct arena *a, const struct roles_request *req,
         if (e != ERR_OK)
             return err_prefix(msg, e, "%s: measure[%d]", mf->path, i);
         t.target[t.n].runs_of = whose_runs(&t, t.n);
+        t.n++;
+    }
+    *out = t;
+    return ERR_OK;
+}
+
+enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
+                        const struct words layouts[2], struct targets *out,
+                        struct err_msg *msg)
+{
+    const struct words *roles = &layouts[0], *texts = &layouts[1];
+    const struct model *m = ctx->model;
+    struct targets t = {arena_alloc(a, (size_t)roles->n + 1, sizeof *t.target),
+                        0};
+    if (!t.target)
+        return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    for (int i = 0; i < roles->n; i++) {
+        struct target *x = &t.target[t.n];
+        *x = unknown_target(ROLE_LAYOUT);
+        enum err e = role_from_name("layouts", roles->word[i], &x->role, msg);
+        if (e == ERR_OK)
+            e = layout_read(a, texts->word[i], m, m->par.pp, &x->parsed, msg);
+        x->layout = texts->word[i];
+        if (e == ERR_OK && ctx->cost)
+            e = predict(a, ctx, x, msg);
+        if (e != ERR_OK)
+            return e;
+        x->runs_of = whose_runs(&t, t.n);
         t.n++;
     }
     *out = t;

@@ -48,6 +48,12 @@ struct roles_request {
 enum err roles_resolve(struct arena *a, const struct roles_request *req,
                        struct targets *out, struct err_msg *msg);
 
+/* Targets of layouts that are known already (role and layout of each), with
+ * predictions where ctx has costs. */
+enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
+                        const struct words layouts[2], struct targets *out,
+                        struct err_msg *msg);
+
 /* Predicts every target again, with other costs. */
 enum err roles_predict(struct arena *a, const struct plan_context *ctx,
                        struct targets *t, struct err_msg *msg);

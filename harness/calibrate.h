@@ -1,0 +1,35 @@
+/*
+ * calibrate: from the profile runs of an experiment to the costs that its
+ * predictions rest on, at a stated speed of the machine; or the costs of
+ * another experiment where the manifest says so (costs_from).
+ */
+#ifndef CALIBRATE_H
+#define CALIBRATE_H
+
+#include "arena.h"
+#include "cost.h"
+#include "err.h"
+#include "manifest.h"
+#include "plan.h"
+#include "results.h"
+
+struct calibrate_input {
+    const struct manifest *manifest;
+    const struct plan_context *ctx; // its cost is not looked at
+    const struct run_list *runs;    // profile runs are those of round 0
+    const char *dir; // of the results; costs_from is looked for beside it
+};
+
+struct calibration {
+    struct cost cost;
+    const char *note; // what the fit had to leave joint, or NULL
+};
+
+/* `reference_ms`: the burst that tells the speed, NAN for logs without bursts.
+ * ERR_MODEL or ERR_PARSE when the runs are too few or other costs do not fit.
+ * Owned by the arena. */
+enum err calibrate(struct arena *a, const struct calibrate_input *in,
+                   double reference_ms, struct calibration *out,
+                   struct err_msg *msg);
+
+#endif
