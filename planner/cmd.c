@@ -181,24 +181,28 @@ static enum err read_overrides(struct cmd *c, struct model_overrides *o)
     return ERR_OK;
 }
 
+/* MODEL, the flags after "--", or both. */
 static enum err read_source(struct cmd *c, struct megatron_args *args,
                             const char **name)
 {
+    const struct megatron_args_options opt = {.strict = false};
+    bool file = !c->has_flags || c->n_args > c->command->takes_layout;
     megatron_args_on_warning(args, warn, NULL);
-    if (c->has_flags) {
-        const struct megatron_args_options opt = {.strict = false};
-        *name = "flags";
-        return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
-    }
-    if (c->n_args == 0)
+    *name = "flags";
+    if (file && c->n_args == 0)
         return err_set(&c->msg, ERR_PARSE,
                        "%s: model missing: name a model file, or give "
                        "Megatron flags after '--'",
                        c->command->name);
-    *name = c->args[0];
-    c->n_args--;
-    memmove(c->args, c->args + 1, (size_t)c->n_args * sizeof c->args[0]);
-    return model_source_read(&c->arena, *name, args, &c->msg);
+    if (file) {
+        *name = c->args[0];
+        c->n_args--;
+        memmove(c->args, c->args + 1, (size_t)c->n_args * sizeof c->args[0]);
+        enum err e = model_source_read(&c->arena, *name, args, &c->msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
 }
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)

@@ -90,6 +90,7 @@ struct command {
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
+    bool takes_layout; // one argument behind MODEL
 };
 
 extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
@@ -111,9 +112,10 @@ enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
 enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
                     double *out);
 
-/* The model of the command line: argument 0 or the flags after "--", with the
- * options that win. Warnings about unknown flags go to stderr. Positional
- * arguments are shifted so that args[0] is the first one after MODEL. */
+/* The model of the command line: argument 0, the flags after "--" (which win),
+ * or both, with the options that win over all. Warnings about unknown flags go
+ * to stderr. Positional arguments are shifted so that args[0] is the first one
+ * after MODEL. */
 struct cmd_model {
     struct model model;
     bool batch_given; // the global batch size was stated

@@ -276,4 +276,5 @@ const struct command CMD_CHECK = {
             "Example: moe-layout check model.json 'Et*5|t*6|t*5|mL' --pp 4",
     .options = takes,
     .takes_model = true,
+    .takes_layout = true,
 };

@@ -350,4 +350,5 @@ const struct command CMD_MEMORY = {
         "--hbm-gb 80",
     .options = takes,
     .takes_model = true,
+    .takes_layout = true,
 };

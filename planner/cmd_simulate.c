@@ -318,4 +318,5 @@ const struct command CMD_SIMULATE = {
         "'Et*5|t*6|t*5|mL' --pp 4 --gbs 16 --costs costs.json",
     .options = takes,
     .takes_model = true,
+    .takes_layout = true,
 };

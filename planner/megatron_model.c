@@ -47,7 +47,7 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
         return ERR_OK;
     return err_set(msg, ERR_PARSE,
                    "--vocab-size: missing, and the tokenizer's size is not in "
-                   "the flags: give --padded-vocab-size (moe-layout: --vocab)");
+                   "the flags: give --padded-vocab-size N");
 }
 
 /* ---- attention ---- */

@@ -9,6 +9,7 @@
 #include "source_yaml.h"
 #include "text.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -64,6 +65,22 @@ static enum err read_json(struct arena *a, const char *text, const char *where,
     return e;
 }
 
+/* The dump is printed before the tokenizer is built; a line behind it has the
+ * size after padding: "... dummy tokens (new size: N)". */
+static enum err read_padded_vocab(const char *text, struct megatron_args *args,
+                                  struct err_msg *msg)
+{
+    static const char mark[] = "dummy tokens (new size: ";
+    const char *p = strstr(text, mark);
+    char digits[16];
+    if (!p || megatron_args_given(args, "padded-vocab-size"))
+        return ERR_OK;
+    p += sizeof mark - 1;
+    snprintf(digits, sizeof digits, "%.*s", (int)strspn(p, "0123456789"), p);
+    return *digits ? megatron_args_set(args, "padded-vocab-size", digits, msg)
+                   : ERR_OK;
+}
+
 static enum err read_log(struct arena *a, const struct text_span *text,
                          const char *where, struct megatron_args *args,
                          struct err_msg *msg)
@@ -72,7 +89,8 @@ static enum err read_log(struct arena *a, const struct text_span *text,
     enum err e = logparse_read_memory(a, text->data, text->len, &log, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", where);
-    return source_log_read(&log, where, args, msg);
+    e = source_log_read(&log, where, args, msg);
+    return e == ERR_OK ? read_padded_vocab(text->data, args, msg) : e;
 }
 
 static enum err read_script(struct arena *a, const char *text,
