@@ -102,8 +102,6 @@ static void print_bound(const struct experiment *e)
         printf(" (budget $%.2f)", e->manifest.budget_usd);
     printf("\n# launcher %s, clock %s, results in %s\n", e->launch.launcher,
            e->launch.clock, e->dir);
-    if (!e->launch.can_run)
-        printf("# launcher '%s' cannot start runs yet\n", e->launch.launcher);
 }
 
 static enum err dry_run(struct experiment *e, enum role only,

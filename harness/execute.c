@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include "figures.h"
+#include "job.h"
 #include "runlog.h"
 #include "supervise.h"
 
@@ -64,6 +65,17 @@ static void show_step(struct progress *p, int iteration, double step_ms)
     fflush(stderr);
 }
 
+/* Step times as this process sees them, whatever clock the trainer prints. */
+static void note_pace(struct progress *p)
+{
+    double now = now_s();
+    if (p->line_s > 0 && now - p->line_s > p->longest_s)
+        p->longest_s = now - p->line_s;
+    p->line_s = now;
+    if (p->longest_s > 0)
+        p->silent_s = fmax(p->hang_steps * p->longest_s, p->hang_s);
+}
+
 static void on_line(void *data, const char *line)
 {
     const char *it = strstr(line, " iteration ");
@@ -72,6 +84,7 @@ static void on_line(void *data, const char *line)
         return;
     long iteration = strtol(it + strlen(" iteration "), NULL, 10);
     double ms = strtod(step + strlen(RUNLOG_F_STEP ":"), NULL);
+    note_pace(data);
     if (iteration > 0 && iteration < 1000000000)
         show_step(data, (int)iteration, ms);
 }
@@ -137,7 +150,14 @@ void execute_judge(struct arena *a, const struct run_ending *end,
 {
     int64_t last = last_iteration(&run->log);
     run->exit_code = end->exit_code;
-    if (end->timed_out)
+    if (end->silent_s > 0)
+        judge(run, RUN_TIMEOUT,
+              arena_printf(a,
+                           "hung: the log was silent for %.0f s after "
+                           "iteration %lld of %d",
+                           end->silent_s, (long long)last,
+                           end->wanted_iterations));
+    else if (end->timed_out)
         judge(run, RUN_TIMEOUT,
               arena_printf(a,
                            "killed after limits.run_s = %g s at iteration "
@@ -146,6 +166,10 @@ void execute_judge(struct arena *a, const struct run_ending *end,
                            end->wanted_iterations));
     else if (judge_failure(a, run))
         return;
+    else if (end->lost)
+        judge(run, RUN_FAILED,
+              arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
+                           end->lost, (long long)last, end->wanted_iterations));
     else if (end->exit_code != 0)
         judge(run, RUN_FAILED,
               end->exit_code < 0
@@ -243,13 +267,16 @@ static void say_end(struct progress *p, const struct run_record *run)
 }
 
 static enum err read_ending(struct arena *a, const struct execute_request *req,
-                            const struct supervise_result *r,
+                            const struct job_result *job,
                             struct run_record *run, struct err_msg *msg)
 {
     const struct manifest *mf = req->manifest;
+    const struct supervise_result *r = &job->end;
     const struct run_ending end = {
         .timed_out = r->end == SUPERVISE_TIMEOUT,
         .limit_s = mf->run_limit_s,
+        .silent_s = r->end == SUPERVISE_SILENT ? job->silent_s : 0,
+        .lost = job->lost ? job->word : NULL,
         .exit_code = r->end == SUPERVISE_EXITED ? r->code : -1,
         .wanted_iterations = manifest_n_iterations(mf, req->round == 0),
         .warmup = mf->warmup};
@@ -282,7 +309,7 @@ static enum err build(struct arena *a, const struct execute_request *req,
                                     arena_printf(a, "%s/ops.csv", run->folder)};
     enum err e = launch_build(a, &lr, l, msg);
     if (e == ERR_OK)
-        e = launch_check(a, l, msg);
+        e = launch_check(a, req->manifest, l, msg);
     if (e != ERR_OK)
         return e;
     run->launcher = l->launcher;
@@ -293,33 +320,136 @@ static enum err build(struct arena *a, const struct execute_request *req,
     return ERR_OK;
 }
 
-static enum err start(struct arena *a, const struct execute_request *req,
-                      struct progress *p, struct run_record *run,
-                      struct err_msg *msg)
+/* One attempt at a run. */
+struct attempt {
+    struct arena *a;
+    const struct execute_request *req;
+    struct progress *progress;
+    struct run_record *run;
+    struct launch launch;
+    struct job_result result;
+};
+
+/* A child of this process, seen through as a job is. */
+static enum err run_child(struct attempt *t, const char *log,
+                          struct err_msg *msg)
 {
-    struct launch l;
-    struct supervise_result r;
-    enum err e = build(a, req, run, &l, msg);
-    if (e != ERR_OK)
-        return e;
-    char **argv = launch_argv(a, &l.argv);
-    char **env = launch_environment(a, &l.env);
-    const char *log = arena_printf(a, "%s/log.txt", run->folder);
-    if (!argv || !env || !log)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    struct arena *a = t->a;
+    const struct execute_request *req = t->req;
+    const struct launch *l = &t->launch;
+    struct progress *p = t->progress;
+    char **argv = launch_argv(a, &l->argv);
+    char **env = launch_environment(a, &l->env);
+    if (!argv || !env)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", req->role);
     const struct supervise_job job = {.argv = argv,
                                       .envp = env,
                                       .log_path = log,
                                       .limit_s = req->manifest->run_limit_s,
+                                      .silent_s = &p->silent_s,
                                       .on_line = on_line,
                                       .data = p};
-    e = put_inputs(a, req, run, &l, env, msg);
+    return supervise_run(&job, &t->result.end, msg);
+}
+static void say_job(void *data, const char *text)
+{
+    progress_say(data, text);
+}
+
+/* Unique to the run and to the results' folder. */
+static const char *job_name(struct arena *a, const struct run_record *run,
+                            const char *folder)
+{
+    char hex[TEXT_SHA256_HEX];
+    text_sha256(folder, strlen(folder), hex);
+    return arena_printf(a, "moe-%s-%.6s", run->run_id, hex);
+}
+
+static enum err run_job(struct attempt *t, struct job_request *job,
+                        struct err_msg *msg)
+{
+    struct arena *a = t->a;
+    const struct run_record *run = t->run;
+    const struct manifest *mf = t->req->manifest;
+    const char *kept = launcher_absolute(a, run->folder);
+    if (!kept)
+        return err_set(msg, ERR_IO, "%s: cannot be resolved", run->folder);
+    job->job.folder = kept;
+    job->job.name = job_name(a, run, kept);
+    job->job.log = arena_printf(a, "%s/log.txt", kept);
+    job->job.manifest = mf;
+    job->job.limit_s = job->limit_s = mf->run_limit_s;
+    job->poll_s = mf->launcher.poll_s;
+    if (!job->job.name || !job->job.log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    return job_run(a, job, &t->result, msg);
+}
+
+/* A job that vanished before it wrote a line still has a log, an empty one. */
+static enum err touch(const char *path, struct err_msg *msg)
+{
+    FILE *f = fopen(path, "a");
+    return f && fclose(f) == 0
+               ? ERR_OK
+               : err_set(msg, ERR_IO, "%s: cannot create", path);
+}
+
+/* Runs it either way. run->folder is NULL after an error that leaves a job
+ * behind. */
+static enum err run_it(struct attempt *t, struct err_msg *msg)
+{
+    const struct launch *l = &t->launch;
+    struct progress *p = t->progress;
+    const char *log = arena_printf(t->a, "%s/log.txt", t->run->folder);
+    struct job_request job = {
+        .by = l->by,
+        .job = {.argv = l->argv, .env = l->env, .n_ranks = l->n_ranks},
+        .silent_s = &p->silent_s,
+        .on_line = on_line,
+        .data = p,
+        .say = say_job};
+    enum err e = ERR_OK;
+    if (!log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", t->run->run_id);
+    if (!launch_is_job(l)) {
+        e = run_child(t, log, msg);
+    } else {
+        e = run_job(t, &job, msg);
+        if (e != ERR_OK)
+            t->run->folder = NULL;
+        else
+            e = touch(log, msg);
+    }
+    t->result.silent_s = p->silent_s;
+    return e;
+}
+
+static void new_pace(struct progress *p, const struct manifest *mf)
+{
+    p->line_s = p->longest_s = p->silent_s = 0;
+    p->hang_steps = mf->hang_steps;
+    p->hang_s = mf->hang_s;
+}
+
+static enum err start(struct arena *a, const struct execute_request *req,
+                      struct progress *p, struct run_record *run,
+                      struct err_msg *msg)
+{
+    struct attempt t = {.a = a, .req = req, .progress = p, .run = run};
+    enum err e = build(a, req, run, &t.launch, msg);
+    if (e != ERR_OK)
+        return e;
+    char **env = launch_environment(a, &t.launch.env);
+    if (!env)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    new_pace(p, req->manifest);
+    e = put_inputs(a, req, run, &t.launch, env, msg);
     if (e == ERR_OK)
-        e = supervise_run(&job, &r, msg);
-    if (e == ERR_OK && r.end == SUPERVISE_INTERRUPTED)
-        e = interrupted(&r, msg);
+        e = run_it(&t, msg);
+    if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
+        e = interrupted(&t.result.end, msg);
     if (e == ERR_OK)
-        e = read_ending(a, req, &r, run, msg);
+        e = read_ending(a, req, &t.result, run, msg);
     return e;
 }
 

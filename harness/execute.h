@@ -24,6 +24,10 @@ struct progress {
     double start_s;   // monotonic clock at the first of them
     double last_s;    // when the line was last shown
     bool quiet, terminal;
+    double line_s;    // when the last iteration line of this run came, 0: none
+    double longest_s; // longest wait between two of them
+    double silent_s;  // what the supervisor allows, 0: not known yet
+    double hang_steps, hang_s; // limits of the manifest
 };
 
 void progress_init(struct progress *p, const char *name, int n_runs,
@@ -52,6 +56,9 @@ enum err execute_run(struct arena *a, const struct execute_request *req,
 struct run_ending {
     bool timed_out;
     double limit_s;
+    double silent_s;   // above 0: ended because the log was silent so long
+    const char *lost;  // what the job system says of a job that vanished, or
+                       // NULL
     int64_t exit_code; // -1: killed by a signal
     int wanted_iterations;
     int warmup;

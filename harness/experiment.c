@@ -456,7 +456,7 @@ enum err experiment_run(struct experiment *e,
                         struct err_msg *msg)
 {
     struct pass p = {.e = e, .opt = opt};
-    enum err err = launch_check(e->a, &e->launch, msg);
+    enum err err = launch_check(e->a, &e->manifest, &e->launch, msg);
     if (err == ERR_OK)
         err = results_lock(e->a, e->dir, &p.results, msg);
     if (err != ERR_OK)

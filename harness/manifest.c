@@ -230,10 +230,47 @@ static void check_clock(struct reader *r, const struct section *s,
                      clock);
 }
 
+/* `per` is "run" or "experiment". */
+static void read_per(struct reader *r, const struct section *s,
+                     struct manifest_launcher *l)
+{
+    const char *per = "run";
+    get_string(r, s, "per", &per);
+    if (r->err != ERR_OK)
+        return;
+    l->per_experiment = strcmp(per, "experiment") == 0;
+    if (!l->per_experiment && strcmp(per, "run") != 0)
+        r->err =
+            err_set(r->msg, ERR_PARSE,
+                    "%s: per: got '%s', want run or experiment", s->where, per);
+}
+
+static void read_job_keys(struct reader *r, const struct section *s,
+                          struct manifest_launcher *l)
+{
+    const char *const keys[] = {"rendezvous", "partition", "account",
+                                "flavor",     "namespace", "results"};
+    const char **const to[] = {&l->rendezvous, &l->partition, &l->account,
+                               &l->flavor,     &l->namespace, &l->results};
+    for (size_t i = 0; i < COUNT(keys); i++)
+        get_string(r, s, keys[i], to[i]);
+    get_words(r, s, "modules", &l->modules);
+    get_words(r, s, "mounts", &l->mounts);
+    get_words(r, s, "lines", &l->lines);
+    get_words(r, s, "env", &l->env);
+    l->poll_s = 5;
+    get_double(r, s, "poll_s", (struct json_range){0.1, 3600}, &l->poll_s);
+    read_per(r, s, l);
+}
+
 static void read_launcher(struct reader *r, const cJSON *top,
                           struct manifest_launcher *l)
 {
-    static const char *const keys[] = {"kind", "clock", "platform", "command"};
+    static const char *const keys[] = {
+        "kind",       "clock",     "platform", "command",
+        "rendezvous", "partition", "account",  "modules",
+        "mounts",     "lines",     "env",      "flavor",
+        "namespace",  "results",   "per",      "poll_s"};
     struct section s = open_section(r, top, "launcher", keys, COUNT(keys));
     require(r, &s, "kind", "auto, mpirun, smpirun, command, ...");
     get_string(r, &s, "kind", &l->kind);
@@ -241,6 +278,7 @@ static void read_launcher(struct reader *r, const cJSON *top,
     get_string(r, &s, "platform", &l->platform);
     get_words(r, &s, "command", &l->command);
     check_clock(r, &s, l->clock);
+    read_job_keys(r, &s, l);
 }
 
 static void read_trainer(struct reader *r, const cJSON *top,
@@ -380,9 +418,17 @@ static void read_measure(struct reader *r, const cJSON *top,
 
 static void read_limits(struct reader *r, const cJSON *top, struct manifest *mf)
 {
-    static const char *const keys[] = {"run_s", "budget_usd"};
+    static const char *const keys[] = {"run_s", "experiment_s", "hang_steps",
+                                       "hang_s", "budget_usd"};
     struct section s = open_section(r, top, "limits", keys, COUNT(keys));
     mf->run_limit_s = 3600;
+    mf->hang_steps = 50;
+    mf->hang_s = 60;
+    get_double(r, &s, "experiment_s", (struct json_range){1, 1e8},
+               &mf->experiment_limit_s);
+    get_double(r, &s, "hang_steps", (struct json_range){2, 1e6},
+               &mf->hang_steps);
+    get_double(r, &s, "hang_s", (struct json_range){0.1, 1e6}, &mf->hang_s);
     get_double(r, &s, "run_s", (struct json_range){1, 1e6}, &mf->run_limit_s);
     get_double(r, &s, "budget_usd", (struct json_range){0, 1e6},
                &mf->budget_usd);

@@ -71,10 +71,19 @@ struct manifest_hardware {
 };
 
 struct manifest_launcher {
-    const char *kind;     // checked by launch
-    const char *clock;    // "wall", "cpu", "flops", or NULL: the kind's own
-    const char *platform; // SMPI platform file, or NULL: ours
-    struct words command; // of kind `command`: words before the trainer
+    const char *kind;       // checked by launch
+    const char *clock;      // "wall", "cpu", "flops", or NULL: the kind's own
+    const char *platform;   // SMPI platform file, or NULL: ours
+    struct words command;   // of kind `command`: words before the trainer
+    const char *rendezvous; // torchrun over several nodes: host:port
+    const char *partition, *account; // slurm
+    struct words modules;            // loaded in a job's script
+    struct words mounts; // container mounts (slurm), volumes (hf-jobs)
+    struct words lines;  // put into a job's script; #SBATCH into its head
+    struct words env;    // NAME=value for the trainer
+    const char *flavor, *namespace, *results; // hf-jobs; results: a bucket
+    bool per_experiment; // one job for the experiment, not one a run
+    double poll_s;       // between two questions to the job system
 };
 
 struct manifest_trainer {
@@ -131,9 +140,12 @@ struct manifest {
     int profile_timers;           // timing log level of profile runs
     const struct manifest_measure *measure;
     int n_measure;
-    const char *costs_from; // an experiment's name, or NULL
-    double run_limit_s;     // a run is killed after this long
-    double budget_usd;      // 0: none
+    const char *costs_from;    // an experiment's name, or NULL
+    double run_limit_s;        // a run is killed after this long
+    double experiment_limit_s; // no run starts that could pass it, 0: none
+    double hang_steps; // a log silent for so many of its longest steps hangs
+    double hang_s;     // and for at least so long
+    double budget_usd; // 0: none
     struct manifest_accept accept;
     const struct manifest_pair *published, *assumed;
     int n_published, n_assumed;

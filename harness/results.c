@@ -80,6 +80,14 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
+/* A job of a job system may outlive the harness: its folder stays, for the
+ * run that takes it over. */
+static bool holds_job(struct arena *a, const char *path)
+{
+    const char *record = arena_printf(a, "%s/job.json", path);
+    return record && access(record, F_OK) == 0;
+}
+
 static void remove_unfinished(struct arena *a, const char *dir)
 {
     const char *runs = arena_printf(a, "%s/runs", dir);
@@ -90,7 +98,7 @@ static void remove_unfinished(struct arena *a, const char *dir)
         const char *path = text_starts(f->d_name, TEMPORARY)
                                ? arena_printf(a, "%s/%s", runs, f->d_name)
                                : NULL;
-        if (path)
+        if (path && !holds_job(a, path))
             remove_folder(path);
     }
     closedir(d);
@@ -391,7 +399,8 @@ enum err results_begin(struct arena *a, const struct results *r,
                                run->run_id ? run->run_id : "");
     if (!run->started_utc || !run->run_id || !run->folder)
         return no_memory(r->dir, msg);
-    remove_folder(run->folder);
+    if (!holds_job(a, run->folder))
+        remove_folder(run->folder);
     return make_folders(run->folder, msg);
 }
 

@@ -45,7 +45,7 @@ struct watch { // the harness' side of a running job
     const struct supervise_job *job;
     int alive, ended, output, log, signals; // descriptors, -1: closed
     pid_t guard;
-    double start_s;
+    double start_s, output_s; // when it began, and last printed something
     char line[LINE_BYTES];
     size_t line_len;
     struct supervise_result result;
@@ -307,6 +307,7 @@ static void drain(struct watch *w, struct err_msg *msg)
                              w->job->log_path, strerror(errno));
             close_fd(&w->alive);
         }
+        w->output_s = now_s();
         feed_lines(w, data, (size_t)n);
     }
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
@@ -336,6 +337,16 @@ static void check_signals(struct watch *w)
         stop(w, SUPERVISE_INTERRUPTED, (int)info.ssi_signo);
 }
 
+static void check_limits(struct watch *w)
+{
+    double now = now_s();
+    const double *silent_s = w->job->silent_s;
+    if (w->job->limit_s > 0 && now - w->start_s > w->job->limit_s)
+        stop(w, SUPERVISE_TIMEOUT, 0);
+    else if (silent_s && *silent_s > 0 && now - w->output_s > *silent_s)
+        stop(w, SUPERVISE_SILENT, 0);
+}
+
 /* Until the guard has told the ending and the output is read to its end. */
 static void watch_job(struct watch *w, struct err_msg *msg)
 {
@@ -343,7 +354,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
         struct pollfd p[3] = {{w->output, POLLIN, 0},
                               {w->ended, POLLIN, 0},
                               {w->signals, POLLIN, 0}};
-        if (poll(p, 3, POLL_MS) > 0) {
+        if (poll(p, w->job->keep_signals ? 2 : 3, POLL_MS) > 0) {
             if (p[0].revents)
                 drain(w, msg);
             if (p[1].revents)
@@ -351,8 +362,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
             if (p[2].revents)
                 check_signals(w);
         }
-        if (w->job->limit_s > 0 && now_s() - w->start_s > w->job->limit_s)
-            stop(w, SUPERVISE_TIMEOUT, 0);
+        check_limits(w);
     }
     w->result.wall_s = now_s() - w->start_s;
 }
@@ -382,6 +392,7 @@ enum err supervise_run(const struct supervise_job *job,
 {
     struct watch w = {
         .job = job, .alive = -1, .ended = -1, .output = -1, .start_s = now_s()};
+    w.output_s = w.start_s;
     sigset_t held = held_signals(), before;
     sigprocmask(SIG_BLOCK, &held, &before);
     w.signals = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);

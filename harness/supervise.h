@@ -13,11 +13,16 @@
 
 #include "err.h"
 
+#include <stdbool.h>
+
 struct supervise_job {
-    char *const *argv;    // NULL-terminated; argv[0] is looked up in PATH
-    char *const *envp;    // NULL: this process' own
-    const char *log_path; // created; standard output and error
-    double limit_s;       // wall-clock limit, 0: none
+    char *const *argv;      // NULL-terminated; argv[0] is looked up in PATH
+    char *const *envp;      // NULL: this process' own
+    const char *log_path;   // created; standard output and error
+    double limit_s;         // wall-clock limit, 0: none
+    const double *silent_s; // output may pause so long, 0: as long as it likes;
+                            // read anew each time, NULL: no such limit
+    bool keep_signals;      // leave the signals named below for a later job
     /* Called for each line of output, without its newline; may be NULL. */
     void (*on_line)(void *data, const char *line);
     void *data;
@@ -27,6 +32,7 @@ enum supervise_end {
     SUPERVISE_EXITED,      // code: exit status
     SUPERVISE_SIGNALED,    // code: signal
     SUPERVISE_TIMEOUT,     // over limit_s, killed
+    SUPERVISE_SILENT,      // no output for longer than *silent_s, killed
     SUPERVISE_INTERRUPTED, // this process got SIGINT, SIGTERM or SIGHUP: code
 };
 

@@ -45,7 +45,11 @@ ParameterizedTest(struct ending *c, execute, judges_by_log_and_exit_status)
                                      .n_iterations = (size_t)c->n_iterations,
                                      .failure = c->failure,
                                      .failure_rank = 3}};
-    const struct run_ending end = {c->timed_out, 9, c->exit_code, 5, 1};
+    const struct run_ending end = {.timed_out = c->timed_out,
+                                   .limit_s = 9,
+                                   .exit_code = c->exit_code,
+                                   .wanted_iterations = 5,
+                                   .warmup = 1};
     execute_judge(&a, &end, &run);
     cr_expect_eq(run.status, c->wanted, "got %s (%s)",
                  run_status_name(run.status), run.reason);
@@ -61,7 +65,8 @@ Test(execute, a_log_of_warm_up_only_is_invalid)
         .log = {.iterations = &it, .n_iterations = 1, .failure_rank = -1}};
     struct arena a;
     arena_init(&a);
-    const struct run_ending end = {false, 9, 0, 5, 5};
+    const struct run_ending end = {
+        .limit_s = 9, .wanted_iterations = 5, .warmup = 5};
     execute_judge(&a, &end, &run);
     cr_expect_eq(run.status, RUN_INVALID);
     arena_clear(&a);
@@ -73,4 +78,25 @@ Test(execute, only_some_failures_are_worth_another_try)
     cr_expect_not(run_status_try_again(RUN_OOM));
     cr_expect(run_status_try_again(RUN_FAILED));
     cr_expect(run_status_try_again(RUN_TIMEOUT));
+}
+
+Test(execute, a_lost_job_and_a_silent_log_have_their_reasons)
+{
+    struct log_iteration it = {.iteration = 2, .step_ms = 10, .usable = true};
+    struct run_record run = {
+        .log = {.iterations = &it, .n_iterations = 1, .failure_rank = -1}};
+    struct arena a;
+    arena_init(&a);
+    struct run_ending end = {
+        .lost = "NODE_FAIL", .exit_code = -1, .wanted_iterations = 5};
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_FAILED);
+    cr_expect_str_eq(run.reason,
+                     "the job was lost (NODE_FAIL) at iteration 2 of 5");
+    end.silent_s = 30;
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_TIMEOUT);
+    cr_expect_str_eq(run.reason, "hung: the log was silent for 30 s after "
+                                 "iteration 2 of 5");
+    arena_clear(&a);
 }

@@ -190,7 +190,7 @@ Test(launch, an_unknown_launcher_names_the_nearest)
     expect_part(msg.text, "did you mean 'mpirun'");
 }
 
-Test(launch, torchrun_prints_but_does_not_run)
+Test(launch, torchrun_runs_megatron_on_one_node)
 {
     struct launch l;
     struct err_msg msg = {""};
@@ -202,8 +202,9 @@ Test(launch, torchrun_prints_but_does_not_run)
               "%s", c);
     expect_part(c, "'<pick after profile>'");
     expect_no_part(c, "--record-ops");
-    cr_assert_eq(launch_check(&arena, &l, &msg), ERR_CHILD);
-    expect_part(msg.text, "launcher 'torchrun' cannot start runs yet");
+    setenv("PATH", "/nowhere", 1);
+    cr_assert_eq(launch_check(&arena, &manifest, &l, &msg), ERR_CHILD);
+    expect_part(msg.text, "launcher 'torchrun': program 'torchrun' not found");
 }
 
 Test(launch, words_are_quoted_for_a_shell)

@@ -187,3 +187,17 @@ Test(supervise, gives_each_line)
     cr_assert_eq(supervise_run(&job, &r, &msg), ERR_OK);
     cr_expect_eq(n, 123, "lines of 1, 2 and 3 characters, the cut tail not");
 }
+
+Test(supervise, a_silent_program_is_killed)
+{
+    struct supervise_result r;
+    struct err_msg msg = {""};
+    const double silent_s = 0.4;
+    char *argv[] = {"sh", "-c", "echo a; sleep 0.2; echo b; sleep 100", NULL};
+    const struct supervise_job job = {
+        .argv = argv, .log_path = log_path, .silent_s = &silent_s};
+    cr_assert_eq(supervise_run(&job, &r, &msg), ERR_OK);
+    cr_expect_eq(r.end, SUPERVISE_SILENT);
+    cr_expect_gt(r.wall_s, 0.5, "the silence begins at the last output");
+    cr_expect_lt(r.wall_s, 10);
+}

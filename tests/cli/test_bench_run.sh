@@ -155,9 +155,9 @@ fi
 sed -e 's/"kind": "command", "command": \["sh"\]/"kind": "torchrun"/' \
     $manifest >"$work/torch.json"
 "$bench" run -q "$work/torch.json" --out "$work/j" >/dev/null 2>"$work/err"
-[ $? -eq 3 ] && grep -q "'torchrun' cannot start runs yet" "$work/err" &&
+[ $? -eq 3 ] && grep -q "program 'torchrun' not found in PATH" "$work/err" &&
     [ ! -e "$work/j" ]
-claim $? "a launcher that cannot run yet says so and writes nothing"
+claim $? "a launcher whose program is missing says so and writes nothing"
 
 "$bench" run $manifest --dry-run --out "$work/k" >"$work/out" 2>"$work/err"
 [ $? -eq 0 ] && [ ! -e "$work/k" ] && [ ! -s "$work/err" ] &&
