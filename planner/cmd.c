@@ -29,9 +29,9 @@ void cmd_print_help(const struct command *command, FILE *out)
         fprintf(
             out,
             "\nMODEL is a model file (moe-layout/model/1), a launch script, "
-            "a YAML file with\nMODEL_ARGS, a log with Megatron's "
-            "arguments, a Hugging Face config.json, or Megatron\nflags "
-            "after '--'.\n");
+            "a YAML file with\nMODEL_ARGS, a log with Megatron's arguments "
+            "or a Hugging Face config.json. Megatron\nflags after '--' "
+            "stand for it, or add to it and win.\n");
     fprintf(out, "exit: 0 ok, 1 the answer is no, 2 bad input, 3 "
                  "environment\n");
 }

@@ -257,7 +257,7 @@ static const char *arithmetic(struct shell *s, const char *p,
         snprintf(text, sizeof text, "%lld", (long long)value);
         put_text(s, t->b, text, t->quoted, t->out);
     } else {
-        put_unknown(s, t, p - 3, end);
+        put_unknown(s, t, p - 3, end + strspn(end, ")"));
     }
     end += *end == ')';
     return end + (*end == ')');
@@ -517,14 +517,14 @@ static bool declares(const struct shell_words *w)
     return false;
 }
 
-/* Keywords after which a command begins. */
-static bool begins(const struct shell_words *w)
+/* Keywords after which a command of its own begins. */
+static bool is_keyword(const struct shell_words *w)
 {
-    static const char *const words[] = {"then", "do", "else", "{", "time"};
+    static const char *const words[] = {"then", "do", "else", "{", "}"};
     for (size_t i = 0; w->n == 1 && i < sizeof words / sizeof words[0]; i++)
         if (strcmp(w->word[0], words[i]) == 0)
             return true;
-    return w->n == 0;
+    return false;
 }
 
 enum shell_end shell_command(struct shell *s, const char **p, bool act,
@@ -532,7 +532,7 @@ enum shell_end shell_command(struct shell *s, const char **p, bool act,
 {
     while (!s->failed) {
         const char *q = skip_blanks(*p, false);
-        size_t name = begins(out) || declares(out) ? assigned_name(q) : 0;
+        size_t name = out->n == 0 || declares(out) ? assigned_name(q) : 0;
         const char *was = q, *fd = q + strspn(q, "0123456789");
         if (fd > q && (*fd == '<' || *fd == '>'))
             q = redirection(s, fd);
@@ -543,6 +543,8 @@ enum shell_end shell_command(struct shell *s, const char **p, bool act,
         else
             q = read_word(s, q, out);
         *p = q;
+        if (is_keyword(out))
+            return SHELL_SEPARATOR;
         if (q == was && *q != '(')
             return operator_at(p);
         if (q == was)

@@ -43,7 +43,7 @@ struct shell {
 /* What ended a word list. */
 enum shell_end {
     SHELL_EOF,
-    SHELL_SEPARATOR, // newline ; & |
+    SHELL_SEPARATOR, // newline ; & |, or behind a keyword such as then
     SHELL_AND,       // &&
     SHELL_OR,        // ||
     SHELL_CASE_END,  // ;;

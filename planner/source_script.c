@@ -135,7 +135,7 @@ static bool branch(struct script *s, const struct shell_words *w)
         push(s, test_words(rest, w->n - 1) != NO, NULL);
     else if (is(w, "elif"))
         next_branch(s, test_words(rest, w->n - 1) != NO);
-    else if (is(w, "else") && w->n == 1)
+    else if (is(w, "else"))
         next_branch(s, true);
     else if (is(w, "fi") || is(w, "esac"))
         s->depth -= s->depth > 0;
@@ -213,13 +213,6 @@ static void read_text(struct script *s, const char *text)
         struct shell_words w = {0};
         bool act = acting(s) && !s->skip;
         enum shell_end end = shell_command(&s->shell, &text, act, &w);
-        while (is(&w, "then") || is(&w, "do") || (is(&w, "else") && w.n > 1)) {
-            if (is(&w, "else"))
-                next_branch(s, true);
-            act = acting(s) && !s->skip;
-            w.word++;
-            w.n--;
-        }
         if (end == SHELL_CLOSE && case_pattern(s, &w))
             continue;
         if (end == SHELL_CASE_END && top(s) && top(s)->subject) {
