@@ -110,7 +110,8 @@ static size_t early_chunk_m(const struct layout_chars *s, int pp)
     return s->n;
 }
 
-/* A count that is wrong: the first unit beyond it, or the last one there. */
+/* A count that is wrong: the first unit beyond it, or the last one there is, or
+ * L where there is none. */
 static size_t miscounted(const struct layout_chars *s, uint32_t c, int wanted)
 {
     size_t i = nth(s, c, wanted);

@@ -160,3 +160,34 @@ Test(model_source, what_is_missing_or_unknown_is_named)
                   bad[i].word);
     }
 }
+
+Test(model_source, forms_are_told_apart_by_content)
+{
+    cr_assert_eq(model_source_form(" \n{\"model_type\": 1}"), SOURCE_MODEL);
+    cr_assert_eq(model_source_form("\xef\xbb\xbf{}"), SOURCE_MODEL);
+    cr_assert_eq(model_source_form("A: 1\nMODEL_ARGS:\n  --x: 1\n"),
+                 SOURCE_YAML);
+    cr_assert_eq(model_source_form("0: ------ arguments ------\n"), SOURCE_LOG);
+    cr_assert_eq(model_source_form("#!/bin/sh\nMODEL_ARGS: 1\n"),
+                 SOURCE_SCRIPT);
+    cr_assert_eq(model_source_form("MODEL_ARGS=(--num-layers 2)\n"),
+                 SOURCE_SCRIPT);
+}
+
+/* All six forms of the same recipe. */
+Test(model_source, every_form_gives_the_same_model)
+{
+    static const char *const paths[] = {
+        "experiments/models/7b-a1b.json", "tests/fixtures/scripts/launch.sh",
+        "tests/fixtures/models/dump.log", "tests/fixtures/models/recipe.yaml"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct arena a;
+        struct model m;
+        read_model(&a, paths[i], &m);
+        cr_expect_eq(model_total_params(&m), 6858278912, "%s", paths[i]);
+        cr_expect_eq(model_active_params(&m), 1221134336, "%s", paths[i]);
+        cr_expect_eq(m.n_mtp, 1, "%s", paths[i]);
+        cr_expect_eq(m.padded_vocab, 128256, "%s", paths[i]);
+        arena_clear(&a);
+    }
+}
