@@ -11,6 +11,8 @@ int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_parse(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
+int cmd_publish(int argc, char **argv);
 int cmd_machine(int argc, char **argv);
 
 #endif

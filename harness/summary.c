@@ -204,23 +204,31 @@ static enum summary_cause find_cause(const struct summary *s)
     return s->mean_step_error_pct <= s->noise_pct ? CAUSE_NOISE : CAUSE_COSTS;
 }
 
-static enum err read_table(struct arena *a, const char *dir, const char *name,
-                           const char *needs, struct csv *out,
+struct table {
+    const char *name, *needs; // a column that tells it is the right file
+    struct csv csv;
+};
+
+static enum err read_table(struct arena *a, const char *dir, struct table *t,
                            struct err_msg *msg)
 {
-    const char *path = arena_printf(a, "%s/%s", dir, name);
+    const char *path = arena_printf(a, "%s/%s", dir, t->name);
     if (!path)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
-    enum err e = csv_read_file(a, path, out, msg);
-    if (e == ERR_OK && out->n_rows > 0 && !csv_get(out, 0, needs))
-        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, needs);
+    enum err e = csv_read_file(a, path, &t->csv, msg);
+    if (e == ERR_OK && t->csv.n_rows > 0 && !csv_get(&t->csv, 0, t->needs))
+        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, t->needs);
     return e;
 }
 
 enum err summary_read(struct arena *a, const char *dir, struct summary *out,
                       struct err_msg *msg)
 {
-    struct csv layouts, runs, stages;
+    struct table tables[] = {{.name = "layouts.csv", .needs = "meas_step_ms"},
+                             {.name = "runs.csv", .needs = "meas_step_corr_ms"},
+                             {.name = "stages.csv", .needs = "mem_error_pct"}};
+    const struct csv *layouts = &tables[0].csv, *runs = &tables[1].csv,
+                     *stages = &tables[2].csv;
     struct summary s = {.mean_step_error_pct = NAN,
                         .max_step_error_pct = NAN,
                         .max_step_role = "",
@@ -233,18 +241,15 @@ enum err summary_read(struct arena *a, const char *dir, struct summary *out,
                         .pick_speedup = NAN,
                         .best_role = "",
                         .pick_over_best_pct = NAN};
-    enum err e =
-        read_table(a, dir, "layouts.csv", "meas_step_ms", &layouts, msg);
-    if (e == ERR_OK)
-        e = read_table(a, dir, "runs.csv", "meas_step_corr_ms", &runs, msg);
-    if (e == ERR_OK)
-        e = read_table(a, dir, "stages.csv", "mem_error_pct", &stages, msg);
-    if (e != ERR_OK)
-        return e;
-    add_errors(&layouts, &s);
-    place_pick(&layouts, &s);
-    add_noise(&runs, &s);
-    add_memory(&stages, &s);
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        enum err e = read_table(a, dir, &tables[i], msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    add_errors(layouts, &s);
+    place_pick(layouts, &s);
+    add_noise(runs, &s);
+    add_memory(stages, &s);
     s.cause = find_cause(&s);
     *out = s;
     return ERR_OK;

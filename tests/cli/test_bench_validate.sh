@@ -1,0 +1,88 @@
+#!/bin/sh
+# moe-bench publish and validate, on an experiment of the trainer that only
+# prints a log, and on the committed datasets.
+set -u
+bench=${BUILD:-build/release}/moe-bench
+work=$(mktemp -d)
+export TMPDIR="$work"
+trap 'rm -rf "$work"' EXIT
+
+claim() { # STATUS CLAIM
+    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+}
+
+one_line() { # FILE PART: the file is one line that holds the part
+    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
+}
+
+manifest=tests/fixtures/fake.json
+"$bench" publish $manifest --out "$work/r" --to "$work/fake" \
+    >/dev/null 2>"$work/err"
+[ $? -ne 0 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && [ ! -e "$work/fake" ]
+claim $? "what was not run cannot be published"
+"$bench" run -q $manifest --out "$work/r" >/dev/null 2>&1
+"$bench" publish $manifest --out "$work/r" --to "$work/fake" >/dev/null
+claim $? "finished results are published"
+[ "$(ls "$work/fake/runs" | wc -l)" -eq 5 ] && [ ! -e "$work/fake.new" ] &&
+    [ -z "$(find "$work/fake" -name log.txt)" ]
+claim $? "logs of 2 profile runs and of one run a layout are kept, packed"
+grep -q '"published_utc":[[:space:]]*"20' "$work/fake/dataset.json" &&
+    grep -q '"hardware":' "$work/fake/dataset.json" &&
+    grep -q '"cpu":' "$work/fake/machine.json"
+claim $? "the dataset names machine and date"
+
+base=$work/base.csv
+"$bench" validate "$work/fake" --baseline "$base" --update-baseline \
+    >/dev/null && [ "$(wc -l <"$base")" -eq 4 ]
+claim $? "--update-baseline writes a row a layout"
+"$bench" validate "$work/fake" --baseline "$base" >"$work/out" &&
+    grep -q '^fake: mean step error .*: not worse' "$work/out"
+claim $? "the same code is not worse"
+pred() { # FILE: role and prediction, all digits
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { print $at["role"], $at["pred_step_ms"] }' "$1"
+}
+pred "$base" >"$work/x" && pred "$work/r/layouts.csv" >"$work/y" &&
+    cmp -s "$work/x" "$work/y"
+claim $? "recomputed predictions equal the experiment's, in all digits"
+[ -z "$(find "$work" -maxdepth 1 -name 'moe-bench-*')" ]
+claim $? "no unpacked log is left behind"
+
+awk -F, 'BEGIN { OFS = "," } NR == 1 { for (i = 1; i <= NF; i++)
+    at[$i] = i } NR > 1 { $at["step_error_pct"] = 0 } { print }' "$base" \
+    >"$work/zero.csv"
+"$bench" validate "$work/fake" --baseline "$work/zero.csv" >"$work/out"
+[ $? -eq 1 ] && grep -q ': worse: step error' "$work/out"
+claim $? "errors above the baseline's give 1 and say which"
+echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,' >>"$base"
+"$bench" validate "$work/fake" --baseline "$base" >"$work/out"
+[ $? -eq 1 ] && grep -q 'lost layouts' "$work/out"
+claim $? "a layout of the baseline that is gone gives 1"
+
+cp -r "$work/fake" "$work/cut"
+for f in "$work"/cut/runs/r00-*/log.txt.gz; do
+    head -c 300 "$f" >"$work/head" && cp "$work/head" "$f"
+done
+"$bench" validate "$work/cut" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && one_line "$work/err" 'log.txt.gz'
+claim $? "a cut log is named and gives 2"
+cp -r "$work/fake" "$work/other"
+for f in "$work"/other/runs/r00-*/log.txt.gz; do
+    gzip -dc "$f" | sed 's/rank  0: /rank  0: 1/' >"$work/log"
+    gzip -9nc "$work/log" >"$f"
+done
+"$bench" validate "$work/other" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && one_line "$work/err" 'SHA-256'
+claim $? "a log that was changed is named and gives 2"
+"$bench" validate "$work/nowhere" 2>"$work/err" >/dev/null
+[ $? -eq 2 ] && one_line "$work/err" "nowhere"
+claim $? "a missing dataset is one line"
+
+if ls results/reference/*/dataset.json >/dev/null 2>&1; then
+    "$bench" validate >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -eq 0 ] || cat "$work/out" "$work/err" | sed 's/^/# /'
+    claim $status "the committed datasets are not worse than the baseline"
+else
+    echo "ok - the committed datasets # SKIP none is committed"
+fi
