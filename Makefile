@@ -160,7 +160,12 @@ reference: ## run-full, then publish all results as reference data
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test
 	@$(MAKE) --no-print-directory -j2 all tests
-	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS)
+	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
+
+test-slurm: ## the job system tests on a Slurm of this machine alone
+	@sh harness/install-deps.sh run test
+	@$(MAKE) --no-print-directory all
+	@CLI=no BUILD=$(B) sh tests/run.sh tests/slurm/test_slurm.sh
 
 tests: $(TESTS) $(MPI_TESTS)
 
@@ -200,13 +205,17 @@ bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ra
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LIB := $(BASE_SRC) $(PLAN_SRC)
+FUZZ_LIB := $(patsubst %.c,build/fuzz/obj/%.o,$(BASE_SRC) $(PLAN_SRC))
+FUZZ_CC  := clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 $(INCLUDE) \
+            -DMOE_VERSION='"$(VERSION)"' -fno-sanitize-recover=all
+
+build/fuzz/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 build/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
 	@mkdir -p $(@D)
-	$(Q)clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 $(INCLUDE) \
-	    -DMOE_VERSION='"$(VERSION)"' -o $@ $^ $(LIBS) \
-	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
 fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
 	@for f in $(FUZZERS); do \
@@ -223,4 +232,4 @@ install: all ## copy the programs to $(PREFIX)/bin
 clean: ## remove build/
 	rm -rf build
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) build/fuzz -name '*.d' 2>/dev/null)

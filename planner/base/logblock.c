@@ -360,6 +360,23 @@ static inline bool has_head(const struct log_block *b, const char *p)
            (b->n_head <= 16 || memcmp(p, b->head, b->n_head) == 0);
 }
 
+/* Rows that were read ahead and start at *at; 0 when there are none. */
+static size_t rows_ahead(const struct log_block *b, const char **at)
+{
+    struct log_runs *a = b->ahead;
+    while (a->next < a->n && a->run[a->next].start < *at)
+        a->next++;
+    const struct log_run *run = &a->run[a->next];
+    if (a->next == a->n || run->start != *at ||
+        run->n_rows > b->cap_rows - b->n_rows || a->n_head != b->n_head ||
+        memcmp(a->head, b->head, a->n_head) != 0)
+        return 0;
+    memcpy(b->rows + b->n_rows, a->rows + run->first_row,
+           run->n_rows * sizeof *b->rows);
+    *at = run->end;
+    return run->n_rows;
+}
+
 /* As many rows as fit into rows[0..room). */
 static size_t fast_rows(struct log_block *b, const char **at, const char *end)
 {
@@ -369,6 +386,8 @@ static size_t fast_rows(struct log_block *b, const char **at, const char *end)
     const char *p = *at;
     size_t n = 0;
     struct rank_text foreseen = {.len = 0};
+    if (b->ahead && (n = rows_ahead(b, at)) > 0)
+        return n;
     while (n < room && p < end && has_head(b, p)) {
         unsigned len = fast_row(p + n_head, &foreseen, &rows[n]);
         if (!len)
@@ -411,6 +430,64 @@ const char *logblock_take_rows(struct log_block *b, const char *p,
             return p;
     }
     return p;
+}
+
+/* ---- reading ahead ---- */
+
+void logblock_runs_clear(struct log_runs *r)
+{
+    free(r->run);
+    *r = (struct log_runs){0};
+}
+
+static bool add_run(struct log_runs *r, struct log_run run)
+{
+    if (r->n == r->cap) {
+        size_t cap = r->cap ? r->cap * 2 : 256;
+        struct log_run *bigger = realloc(r->run, cap * sizeof *bigger);
+        if (!bigger)
+            return false;
+        r->run = bigger;
+        r->cap = cap;
+    }
+    r->run[r->n++] = run;
+    return true;
+}
+
+/* Learns what comes before a rank's number, if this line looks like a row. */
+static void learn_head(struct log_block *b, struct log_text line)
+{
+    if (line.n > sizeof b->head)
+        line.n = sizeof b->head;
+    const char *at = logline_find(line, "rank ");
+    if (at && at - line.p >= 4)
+        keep_head(b, line, &(struct log_prefix){.fixed = true});
+}
+
+void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
+                         struct log_runs *out)
+{
+    out->n = out->next = b->n_rows = 0;
+    while (p < end) {
+        const char *start = p;
+        size_t first = b->n_rows, n = 0;
+        if (b->has_head && make_room(b))
+            n = fast_rows(b, &p, end);
+        b->n_rows += n;
+        if (n && !add_run(out, (struct log_run){start, p, first, n}))
+            break;
+        if (n)
+            continue;
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl)
+            break;
+        if (!b->has_head || !has_head(b, p))
+            learn_head(b, (struct log_text){p, (size_t)(nl - p)});
+        p = nl + 1;
+    }
+    out->rows = b->rows;
+    out->head = b->head;
+    out->n_head = b->n_head;
 }
 
 bool logblock_is_of_step(const struct log_block *b)

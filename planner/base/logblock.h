@@ -26,7 +26,23 @@ struct log_block_timer {
     double min_ms, max_ms;
 };
 
+/* Rows of ranks that another thread read before their block is known: they
+ * start and end at line borders, and each starts with the same bytes. */
+struct log_run {
+    const char *start, *end;
+    size_t first_row, n_rows;
+};
+
+struct log_runs {
+    struct log_run *run; // heap
+    size_t n, cap, next; // runs before `next` are behind
+    const struct log_row *rows;
+    const char *head; // bytes that every row starts with, n_head of them
+    size_t n_head;
+};
+
 struct log_block {
+    struct log_runs *ahead;   // of the text being taken, or NULL
     enum log_block_form form; // BLOCK_NONE: no block is open
     uint64_t stream;          // of the writer
     bool followed;            // another line came after the last row
@@ -65,6 +81,13 @@ void logblock_take_single_line(struct log_block *b, struct log_text body);
 enum { LOGBLOCK_SLACK = 80 };
 const char *logblock_take_rows(struct log_block *b, const char *p,
                                const char *end);
+
+/* Reads the rows of ranks in whole lines [p, end) (slack as above) into `out`
+ * with nothing but `b` to know their form; `b` holds the rows and what rows
+ * look like from call to call, and must outlive `out`. */
+void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
+                         struct log_runs *out);
+void logblock_runs_clear(struct log_runs *r);
 
 /* True when it holds the timers of a training step. */
 bool logblock_is_of_step(const struct log_block *b);

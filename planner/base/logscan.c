@@ -10,6 +10,7 @@
  */
 #include "logscan.h"
 
+#include "logahead.h"
 #include "logblock.h"
 #include "runlog.h"
 
@@ -17,6 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     MAX_LINE = 1 << 20,
@@ -450,45 +452,26 @@ static size_t take_lines(struct logscan *s, const char *buf, size_t len)
 /* ---- the whole log
  * ----------------------------------------------------------------- */
 
-struct source {
-    FILE *file; // or NULL
-    const char *data;
-    size_t len;
-};
-
-static size_t source_read(struct source *src, char *buf, size_t cap)
+/* What is left of a piece after its whole lines: the end of the log, or a line
+ * beyond the limit, which is passed over up to its newline. */
+static void take_rest(struct logscan *s, struct log_text rest, bool is_last,
+                      bool is_full)
 {
-    if (src->file)
-        return fread(buf, 1, cap, src->file);
-    size_t n = src->len < cap ? src->len : cap;
-    if (n)
-        memcpy(buf, src->data, n);
-    src->data += n;
-    src->len -= n;
-    return n;
+    if ((is_last || is_full) && rest.n && !s->skipping)
+        take_line(s, rest, true);
+    s->skipping = s->skipping || is_full;
 }
 
-static void scan_source(struct logscan *s, struct source *src, char *buf)
+static void scan_pieces(struct logscan *s, struct logahead *ahead)
 {
-    size_t len = 0;
-    for (;;) {
-        size_t room = MAX_LINE - len;
-        size_t n =
-            source_read(src, buf + len, room < READ_BYTES ? room : READ_BYTES);
-        len += n;
-        memset(buf + len, 0, LOGBLOCK_SLACK);
-        size_t used = take_lines(s, buf, len);
-        len -= used;
-        memmove(buf, buf + used, len);
-        bool is_full = len == MAX_LINE;
-        if ((n == 0 || is_full) && len && !s->skipping)
-            take_line(s, (struct log_text){buf, len}, true);
-        if (n == 0)
-            return;
-        if (is_full || s->skipping) { // beyond the limit: up to its newline
-            s->skipping = true;
-            len = 0;
-        }
+    for (bool last = false; !last;) {
+        struct log_piece *p = logahead_next(ahead);
+        s->block.ahead = &p->runs;
+        size_t used = take_lines(s, p->buf, p->len);
+        s->block.ahead = NULL;
+        last = p->last;
+        take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
+                  p->cut);
     }
 }
 
@@ -548,53 +531,59 @@ static void logscan_init(struct logscan *s, const struct log_sink *sink)
     logfail_init(&s->fail);
 }
 
-static enum err scan(struct source *src, const char *where,
-                     const struct log_sink *sink, struct log_summary *out,
-                     struct err_msg *msg)
+static enum err judge_scan(const struct logscan *s, const char *where,
+                           struct err_msg *msg)
 {
-    enum err e = ERR_OK;
-    struct logscan *s = calloc(1, sizeof *s);
-    char *buf = malloc(MAX_LINE + LOGBLOCK_SLACK);
-    if (!s || !buf) {
-        e = err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-        goto done;
-    }
-    logscan_init(s, sink);
-    scan_source(s, src, buf);
-    finish(s);
-    if (src->file && ferror(src->file))
-        e = err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
-    else if (s->out_of_memory || s->block.out_of_memory)
-        e = err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    else if (!is_of_training(s))
-        e = err_set(msg, ERR_PARSE,
-                    "%s: no line of a training log found, want iteration "
-                    "lines, timers or an arguments dump; give the output of "
-                    "the training run",
-                    where);
-    else
-        *out = s->sum;
-done:
-    if (s) {
-        logblock_clear(&s->block);
-        free(s->plain);
-    }
-    free(buf);
-    free(s);
-    return e;
+    if (s->out_of_memory || s->block.out_of_memory)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    if (!is_of_training(s))
+        return err_set(msg, ERR_PARSE,
+                       "%s: no line of a training log found, want iteration "
+                       "lines, timers or an arguments dump; give the output "
+                       "of the training run",
+                       where);
+    return ERR_OK;
 }
 
 enum err logscan_file(FILE *f, const char *where, const struct log_sink *sink,
                       struct log_summary *out, struct err_msg *msg)
 {
-    struct source src = {.file = f};
-    return scan(&src, where, sink, out, msg);
+    enum err e = ERR_OK;
+    struct logscan *s = calloc(1, sizeof *s);
+    struct logahead *ahead =
+        logahead_start(f, &(struct log_piece_sizes){READ_BYTES, MAX_LINE});
+    if (!s || !ahead) {
+        e = err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+        goto done;
+    }
+    logscan_init(s, sink);
+    scan_pieces(s, ahead);
+    finish(s);
+    e = ferror(f) ? err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno))
+                  : judge_scan(s, where, msg);
+    if (e == ERR_OK)
+        *out = s->sum;
+done:
+    logahead_stop(ahead);
+    if (s) {
+        logblock_clear(&s->block);
+        free(s->plain);
+    }
+    free(s);
+    return e;
 }
 
 enum err logscan_memory(const void *data, size_t len,
                         const struct log_sink *sink, struct log_summary *out,
                         struct err_msg *msg)
 {
-    struct source src = {.data = data, .len = len};
-    return scan(&src, "log", sink, out, msg);
+    char none = '\n'; // a stream of nothing cannot be opened
+    void *text = NULL;
+    memcpy(&text, &data, sizeof text); // fmemopen takes no const
+    FILE *f = fmemopen(len ? text : &none, len ? len : 1, "r");
+    if (!f)
+        return err_set(msg, ERR_NOMEM, "log: out of memory");
+    enum err e = logscan_file(f, "log", sink, out, msg);
+    fclose(f);
+    return e;
 }
