@@ -164,12 +164,13 @@ void execute_judge(struct arena *a, const struct run_ending *end,
                            "%lld of %d",
                            end->limit_s, (long long)last,
                            end->wanted_iterations));
-    else if (judge_failure(a, run))
-        return;
-    else if (end->lost)
+    else if (end->lost && run->log.failure != LOG_OOM &&
+             run->log.failure != LOG_NAN)
         judge(run, RUN_FAILED,
               arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
                            end->lost, (long long)last, end->wanted_iterations));
+    else if (judge_failure(a, run))
+        return;
     else if (end->exit_code != 0)
         judge(run, RUN_FAILED,
               end->exit_code < 0

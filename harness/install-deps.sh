@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing. usage: install-deps.sh SET...
-# with SET run (build and run), test (the tests), check (linters).
+# with SET run (build and run), test (the tests), check (linters), slurm (a
+# Slurm to test with), static (programs for any container).
 set -eu
 
 packages=
@@ -11,7 +12,10 @@ for set in "$@"; do
         openmpi-bin libsimgrid-dev gnuplot-nox" ;;
     test) packages="$packages libcriterion-dev python3" ;;
     check) packages="$packages clang-format cppcheck" ;;
-    *) echo "install-deps.sh: unknown set '$set', want run, test or check" >&2
+    slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
+    static) packages="$packages libgfortran-12-dev dpkg-dev" ;;
+    *) echo "install-deps.sh: unknown set '$set', want run, test, check," \
+           "slurm or static" >&2
        exit 2 ;;
     esac
 done

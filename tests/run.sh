@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs test programs and scripts, prints what failed, and last one line:
 # "N passed, N failed, N skipped". usage: run.sh TEST... ; BUILD names the
-# folder of the programs. Criterion binaries and scripts speak TAP; a program
+# folder of the programs, CLI=no leaves out the scripts of tests/cli/. Criterion binaries and scripts speak TAP; a program
 # under tests/mpi/ runs under mpirun and is one test.
 set -u
 BUILD=${BUILD:-build/release}
@@ -59,17 +59,22 @@ parallel() {
     rm -f "$out/tap"
 }
 
+script() {
+    timeout 600 sh "$1" >"$out/tap" 2>&1 </dev/null
+    count "$(basename "$1")" "$out/tap" $?
+}
+
 for t in "$@"; do
     case $t in
     */mpi/*) parallel "$t" ;;
+    *.sh) script "$t" ;;
     *) unit "$t" ;;
     esac
 done
-if [ "$MODE" != asan ]; then
+if [ "$MODE" != asan ] && [ "${CLI:-yes}" = yes ]; then
     for t in tests/cli/test_*.sh; do
         [ -f "$t" ] || continue
-        timeout 600 sh "$t" >"$out/tap" 2>&1 </dev/null
-        count "$(basename "$t")" "$out/tap" $?
+        script "$t"
     done
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
