@@ -1,0 +1,85 @@
+#!/bin/sh
+# moe-layout reads a model in any of its six forms; one clear line for each kind
+# of bad input.
+L=${BUILD:-build/release}/moe-layout
+models=tests/fixtures/models
+scripts=tests/fixtures/scripts
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+is() { # CLAIM GOT WANTED
+    if [ "$2" = "$3" ]; then echo "ok - $1"; else
+        echo "not ok - $1: got '$2', want '$3'"; fi
+}
+
+# CLAIM WORD COMMAND...: exit 2 and one line on stderr that holds WORD
+refuses() {
+    claim=$1 word=$2
+    shift 2
+    "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    code=$?
+    if [ $code -eq 2 ] && [ "$(wc -l <"$tmp/err")" -eq 1 ] &&
+        [ ! -s "$tmp/out" ] && grep -qF -- "$word" "$tmp/err"; then
+        echo "ok - $claim"
+    else
+        echo "not ok - $claim: exit $code, want 2 and '$word' in:"
+        cat "$tmp/err"
+    fi
+}
+
+params() { # total active mtp
+    "$L" size "$@" --json | python3 -c '
+import json, sys
+p = json.load(sys.stdin)["params"]
+print(p["total"], p["active"], p["mtp"])'
+}
+
+recipe="6858278912 1221134336 420620288"
+is "a model file" "$(params experiments/models/7b-a1b.json)" "$recipe"
+is "a launch script" "$(params $scripts/launch.sh)" "$recipe"
+is "a YAML file with MODEL_ARGS" "$(params $models/recipe.yaml)" "$recipe"
+is "a log with Megatron's arguments" "$(params $models/dump.log)" "$recipe"
+is "a Hugging Face config.json" "$(params $models/hf-deepseek-v3.json)" \
+    "671026419200 37552297472 11610068224"
+is "a script on standard input" \
+    "$("$L" size /dev/stdin <$scripts/launch.sh | head -n 1 | tr -s ' ')" \
+    "parameters 6,858,278,912 6.858 B"
+is "flags behind -- win over the file" \
+    "$("$L" size $scripts/launch.sh --json -- --mtp-num-layers 2 |
+        python3 -c 'import json, sys
+print(json.load(sys.stdin)["params"]["mtp"])')" 841240576
+
+# a script is read, not run
+printf 'touch "%s/ran"\nX=$(touch "%s/ran")\n`touch "%s/ran"`\n' \
+    "$tmp" "$tmp" "$tmp" >"$tmp/run.sh"
+cat $scripts/launch.sh >>"$tmp/run.sh"
+is "nothing in a script is executed" \
+    "$(params "$tmp/run.sh") $(ls "$tmp" | grep -c '^ran$')" "$recipe 0"
+
+"$L" size -- --num-layers 2 --hidden-size 64 --num-attention-heads 4 \
+    --vocab-size 100 --num-expert 4 --lr 1e-3 --num-expert 8 \
+    >/dev/null 2>"$tmp/err"
+is "an unknown flag is told of once, with the nearest name" \
+    "$(cat "$tmp/err")" \
+    "moe-layout: warning: unknown flag '--num-expert', did you mean '--num-experts'?"
+
+refuses "a value that only running could tell" "its value '\$1' is not known" \
+    "$L" size $scripts/unknown.sh
+refuses "a script without a launch" "no command with Megatron's flags" \
+    "$L" size tests/run.sh
+refuses "a file that is no model" "not a model" "$L" size /dev/null
+refuses "a folder" "tests" "$L" size tests
+refuses "a file that is not there" "absent.json" "$L" size absent.json
+refuses "a log without arguments" "want" \
+    "$L" size tests/fixtures/logs/01-old-single-line.log
+printf '{"model_type": "bert", "num_hidden_layers": 2}' >"$tmp/c.json"
+refuses "a model type that is not known" "model_type: got 'bert'" \
+    "$L" size "$tmp/c.json"
+printf '{"num_layers": 2}' >"$tmp/c.json"
+refuses "JSON of another kind" "moe-layout/model/1" "$L" size "$tmp/c.json"
+printf 'MODEL_ARGS:\n  --num-layers: [1\n' >"$tmp/c.yaml"
+refuses "broken YAML, with line and column" "c.yaml:3:1" "$L" size "$tmp/c.yaml"
+refuses "a hybrid model" "--hybrid-layer-pattern" "$L" size \
+    experiments/models/7b-a1b.json -- --hybrid-layer-pattern 'M*M*'
+refuses "a vocabulary that is not in the flags" "--padded-vocab-size" \
+    "$L" size -- --num-layers 2 --hidden-size 64 --num-attention-heads 4
