@@ -24,6 +24,8 @@ struct row {
 };
 
 struct design {
+    struct arena *arena;
+    const struct model *model;
     struct row *rows;
     int n_rows, n_runs;
     enum unit_kind kinds[N_KINDS]; // unknown kinds; L stands for mL when joint
@@ -201,10 +203,11 @@ static struct lsq_problem problem(struct design *d)
     return (struct lsq_problem){d->n_rows, n_columns(d), d->a, d->b};
 }
 
-static enum err build(struct arena *a, const struct model *m,
-                      const struct fit_run *runs, int n_runs, struct design *d,
+static enum err build(struct design *d, const struct fit_run *runs, int n_runs,
                       struct err_msg *msg)
 {
+    struct arena *a = d->arena;
+    const struct model *m = d->model;
     size_t n = 0;
     for (int i = 0; i < n_runs; i++)
         n += 2 * (size_t)runs[i].layout.pp;
@@ -304,8 +307,7 @@ static const char *layout_to_add(struct arena *a, const struct model *m,
     return NULL;
 }
 
-static enum err undetermined(struct arena *a, const struct model *m,
-                             const struct design *d, const struct lsq_rank *r,
+static enum err undetermined(const struct design *d, const struct lsq_rank *r,
                              int pp, struct err_msg *msg)
 {
     char names[64] = "";
@@ -315,7 +317,7 @@ static enum err undetermined(struct arena *a, const struct model *m,
             snprintf(names + used, sizeof names - used, "%s%s",
                      used ? ", " : "", kind_name(d->kinds[k]));
         }
-    const char *add = layout_to_add(a, m, d, pp);
+    const char *add = layout_to_add(d->arena, d->model, d, pp);
     return err_set(msg, ERR_MODEL,
                    "fit: these runs do not tell %s apart: add a run of a "
                    "layout with other counts of them%s%s%s",
@@ -324,10 +326,10 @@ static enum err undetermined(struct arena *a, const struct model *m,
 }
 
 /* Decides the unknowns; leaves the rank report of the final design in *r. */
-static enum err choose_unknowns(struct arena *a, const struct model *m,
-                                struct design *d, int pp, struct lsq_rank *r,
+static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
                                 struct err_msg *msg)
 {
+    struct arena *a = d->arena;
     for (int attempt = 0; attempt < 2; attempt++) {
         d->chunk = true;
         struct lsq_problem p = problem(d);
@@ -347,7 +349,7 @@ static enum err choose_unknowns(struct arena *a, const struct model *m,
             break;
         make_joint(d);
     }
-    return undetermined(a, m, d, r, pp, msg);
+    return undetermined(d, r, pp, msg);
 }
 
 /* ---- the fit ---- */
@@ -476,13 +478,13 @@ enum err fit_costs(struct arena *a, const struct model *m,
                    const struct fit_run *runs, int n_runs, struct fit *out,
                    struct err_msg *msg)
 {
-    struct design d = {0};
+    struct design d = {.arena = a, .model = m};
     struct lsq_rank rank;
     struct lsq_solution solution;
     bool absorbed = false;
-    enum err e = build(a, m, runs, n_runs, &d, msg);
+    enum err e = build(&d, runs, n_runs, msg);
     if (e == ERR_OK)
-        e = choose_unknowns(a, m, &d, runs[0].layout.pp, &rank, msg);
+        e = choose_unknowns(&d, runs[0].layout.pp, &rank, msg);
     if (e == ERR_OK)
         e = solve(a, &d, &solution, &absorbed, msg);
     if (e != ERR_OK)

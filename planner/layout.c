@@ -77,10 +77,12 @@ static bool split(struct arena *a, const struct layout_chars *s,
     return true;
 }
 
-static enum layout_error parse_chars(struct arena *a, const char *text, int pp,
+/* Reads `text` by way of `x` into `out`, whose pp is set. */
+static enum layout_error parse_chars(struct arena *a, const char *text,
                                      struct layout_expansion *x,
                                      struct layout *out, struct err_msg *msg)
 {
+    const int pp = out->pp;
     struct layout l = {.pp = pp};
     if (!layout_expand(text, x)) {
         err_set(msg, ERR_RANGE, "layout '%.40s': expands to more than %d units",
@@ -114,8 +116,11 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
         err_set(msg, ERR_NOMEM, "layout: out of memory");
         return LAYOUT_TOO_LARGE;
     }
-    enum layout_error e = parse_chars(a, text, pp, x, out, msg);
+    struct layout l = {.pp = pp};
+    enum layout_error e = parse_chars(a, text, x, &l, msg);
     layout_expansion_free(x);
+    if (e == LAYOUT_OK)
+        *out = l;
     return e;
 }
 
