@@ -197,6 +197,7 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 	@MODE=asan BUILD=build/asan sh tests/run.sh \
 	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
 
+$(B)/tests/bench.o: CFLAGS += -D_DEFAULT_SOURCE
 $(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
 

@@ -2,7 +2,8 @@
  * bench: speed as ratios, measured in one run because the machine's own speed
  * drifts. A process is timed from its start to its end; the two of a pair run
  * in turn. A product is timed through the trainer's kernel and through OpenBLAS
- * alone, on the shapes of experiments/models/local.json.
+ * alone, on the shapes of experiments/models/local.json. A log of 1 GB is read
+ * beside `wc -l`.
  * usage: bench BUILD_FOLDER
  */
 #include "blas.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -40,38 +42,45 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* Wall time of one process with its output thrown away; exits on failure. */
-static double run_s(char *const *argv)
+/* Wall time of one process with its output thrown away; exits on failure.
+ * *peak_kb, where wanted, grows to its largest resident set. */
+static double run_s(char *const *argv, long *peak_kb)
 {
+    struct rusage used;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     pid_t pid = 0;
     int status = 0;
     double start = now_s();
-    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0 ||
-        waitpid(pid, &status, 0) != pid || status != 0) {
+    if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0 ||
+        wait4(pid, &status, 0, &used) != pid || status != 0) {
         fprintf(stderr, "bench: '%s %s' failed\n", argv[0], argv[1]);
         exit(3);
     }
     double s = now_s() - start;
     posix_spawn_file_actions_destroy(&actions);
+    if (peak_kb && used.ru_maxrss > *peak_kb)
+        *peak_kb = used.ru_maxrss;
     return s;
 }
 
-static void pair(const char *claim, char *const *a, char *const *b)
+/* Returns the largest resident set of the first, KB. */
+static long pair(const char *claim, char *const *a, char *const *b, int rounds)
 {
     double ta[ROUNDS], tb[ROUNDS], ratio[ROUNDS];
-    run_s(a);
-    run_s(b);
-    for (int i = 0; i < ROUNDS; i++) {
-        ta[i] = run_s(a);
-        tb[i] = run_s(b);
+    long peak_kb = 0;
+    run_s(a, NULL);
+    run_s(b, NULL);
+    for (int i = 0; i < rounds; i++) {
+        ta[i] = run_s(a, &peak_kb);
+        tb[i] = run_s(b, NULL);
         ratio[i] = ta[i] / tb[i];
     }
     printf("%-44s %8.2f ms  beside %7.2f ms  ratio %6.2f\n", claim,
-           median(ta, ROUNDS) * 1e3, median(tb, ROUNDS) * 1e3,
-           median(ratio, ROUNDS));
+           median(ta, rounds) * 1e3, median(tb, rounds) * 1e3,
+           median(ratio, rounds));
+    return peak_kb;
 }
 
 /* Planning of the 816 layouts against the smallest thing the program does. */
@@ -89,12 +98,61 @@ static void bench_plan(const char *build)
     char *m128[] = {program, "plan", model,     "--pp", "4",
                     "--gbs", "128",  "--costs", costs,  "--standalone-mtp",
                     NULL};
-    run_s(make);
-    pair("plan 816 layouts, M 32, beside --version", m32, version);
-    pair("plan 816 layouts, M 128, beside --version", m128, version);
+    run_s(make, NULL);
+    pair("plan 816 layouts, M 32, beside --version", m32, version, ROUNDS);
+    pair("plan 816 layouts, M 128, beside --version", m128, version, ROUNDS);
     remove(costs);
     if (fd >= 0)
         fclose(fdopen(fd, "r"));
+}
+
+/* One iteration of an all-ranks log: 256 ranks, eight timers. */
+static void write_iteration(FILE *f, int iteration, unsigned *seed)
+{
+    static const char *const timers[] = {"forward-compute",  "backward-compute",
+                                         "forward-recv",     "forward-send",
+                                         "backward-recv",    "backward-send",
+                                         "forward-backward", "optimizer"};
+    fprintf(f,
+            " [2026-01-02 03:04:05] iteration %8d/  100000 | consumed samples: "
+            "%12d | elapsed time per iteration (ms): 123.4 | learning rate: "
+            "1.000000E-04 | global batch size:    64 | lm loss: 1.234500E+00 | "
+            "loss scale: 1.0 | grad norm: 1.000 | number of skipped "
+            "iterations:   0 | number of nan iterations:   0 |\n",
+            iteration, iteration * 64);
+    fprintf(f, "times across ranks (ms):\n");
+    for (size_t t = 0; t < sizeof timers / sizeof timers[0]; t++) {
+        fprintf(f, "  %s:\n", timers[t]);
+        for (int r = 0; r < 256; r++) {
+            *seed = *seed * 1664525 + 1013904223;
+            fprintf(f, "     rank %2d: %u.%02u\n", r, 1 + (*seed >> 8) % 1999,
+                    *seed % 100);
+        }
+    }
+}
+
+static void bench_log(const char *build)
+{
+    enum { LOG_ROUNDS = 7 };
+    char program[512], log[] = "/tmp/moe-bench-log-XXXXXX";
+    snprintf(program, sizeof program, "%s/moe-bench", build);
+    int fd = mkstemp(log);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f)
+        exit(3);
+    unsigned seed = 1;
+    for (int i = 1; ftell(f) < 1000000000L; i++)
+        write_iteration(f, i, &seed);
+    if (fclose(f) != 0) {
+        fprintf(stderr, "bench: no room in /tmp for a log of 1 GB, left out\n");
+        remove(log);
+        return;
+    }
+    char *parse[] = {program, "parse", log, NULL};
+    char *wc[] = {"wc", "-l", log, NULL};
+    long kb = pair("parse a log of 1 GB, beside wc -l", parse, wc, LOG_ROUNDS);
+    printf("%-44s %8.1f MB\n", "its largest resident set", (double)kb / 1e3);
+    remove(log);
 }
 
 /* x (T,C) w (O,C)^T */
@@ -152,6 +210,7 @@ int main(int argc, char **argv)
     printf("medians of %d rounds, pairs in turn; kernel %s\n\n", ROUNDS,
            blas_kernel());
     bench_plan(argv[1]);
+    bench_log(argv[1]);
     printf("\nthe trainer's product beside OpenBLAS alone\n");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         bench_product(&shapes[i]);
