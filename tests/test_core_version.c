@@ -22,7 +22,7 @@ Test(core_version, each_refuses_what_its_source_refuses)
             struct layout l;
             const struct core_version *v = NULL;
             struct core_refusal why = {NULL, NULL};
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "0.%d", minor);
             arena_init(&a);
             cr_assert_eq(layout_parse(&a, cases[i].layout, 4, &l, NULL),

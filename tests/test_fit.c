@@ -98,6 +98,7 @@ Test(fit, what_cannot_be_told_apart_names_a_layout_that_would)
     char text[64];
     cr_assert_eq(
         sscanf(strstr(f.msg.text, "such as '"), "such as '%63[^']", text), 1);
+    arena_clear(&f.arena);
     cr_assert_eq(fit_two(&f, "Et*4|t*4mL", text, 0), ERR_OK, "%s: %s", text,
                  f.msg.text);
     arena_clear(&f.arena);
