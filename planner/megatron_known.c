@@ -434,12 +434,19 @@ enum known_values megatron_known(const char *name, size_t len)
     return KNOWN_NOT;
 }
 
-/* Keeps in `best` the nearer of `best` and the words of the line. */
+/* Keeps in `best` the nearer of `best` and the words of the line. Words whose
+ * lengths alone differ by more than a third are too far (text_nearest). */
 static void nearer(const char *line, const char *word, char *best, size_t size)
 {
+    const size_t len = strlen(word);
     while (*line) {
         char one[80];
         size_t n = strcspn(line, " ");
+        size_t longer = n > len ? n : len, apart = longer - (n > len ? len : n);
+        if (3 * apart > longer) {
+            line += n + strspn(line + n, " ");
+            continue;
+        }
         snprintf(one, sizeof one, "%.*s", (int)n, line);
         const char *pair[] = {best, one};
         const char *near = text_nearest(word, pair, 2);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NESTING = 64, MAX_TEXTS = 4 };
+enum { MAX_NESTING = 64, MAX_TEXTS = 4, MAX_TEXT = 1 << 16 };
 
 enum tri { NO, YES, MAYBE };
 
@@ -230,18 +230,30 @@ static void read_text(struct script *s, const char *text)
     }
 }
 
-/* Words of all arrays of flags, for a script without a launch. */
-static void gather_arrays(struct script *s)
+/* Does the variable hold flags? */
+static bool holds_flags(const struct shell_var *v)
 {
+    const char *text = v->value.n ? v->value.word[0] : "";
+    return flag_word(text + strspn(text, " \t\n")) != NULL;
+}
+
+/* Words of all variables that hold flags, for a script without a launch. */
+static void gather_variables(struct script *s)
+{
+    struct shell inner = {.arena = s->arena};
     struct shell_words all = {0};
-    for (const struct shell_var *v = s->shell.vars; v; v = v->next)
-        if (v->array && v->value.n && flag_word(v->value.word[0]))
-            all.cap += v->value.n;
-    all.word = arena_alloc(s->arena, all.cap + 1, sizeof *all.word);
-    for (const struct shell_var *v = s->shell.vars; v && all.word; v = v->next)
-        if (v->array && v->value.n && flag_word(v->value.word[0]))
-            for (size_t i = 0; i < v->value.n; i++)
-                all.word[all.n++] = v->value.word[i];
+    const char *text = "";
+    for (const struct shell_var *v = s->shell.vars; v && text; v = v->next)
+        for (size_t i = 0; holds_flags(v) && i < v->value.n && text; i++) {
+            // an array's words keep their blanks, a text is cut at them
+            const char *quote = v->array ? "'" : "";
+            const char *word = v->value.word[i];
+            if (!strchr(word, '\'') && strlen(text) + strlen(word) < MAX_TEXT)
+                text = arena_printf(s->arena, "%s %s%s%s", text, quote, word,
+                                    quote);
+        }
+    while (text && *text && !inner.failed)
+        shell_command(&inner, &text, true, &all);
     s->best = all;
     s->best_score = score(&all);
 }
@@ -285,16 +297,39 @@ static int64_t launcher_value(const struct shell_words *w, size_t end,
     return other;
 }
 
+static int64_t number_of(const struct megatron_args *args, const char *name,
+                         int64_t other)
+{
+    int64_t v = other;
+    const char *text = megatron_args_string(args, name);
+    return text && text_to_int64(text, &v) && v > 0 && v < 1 << 12 ? v : other;
+}
+
+/* Takes the launcher's number of ranks where the parallel sizes divide it; in
+ * published scripts it is often one node's, the user sets the others. */
 static enum err set_world(const struct shell_words *w, size_t end,
                           struct megatron_args *args, struct err_msg *msg)
 {
-    char text[32];
+    char text[160];
     int64_t ranks = launcher_value(w, end, "nproc-per-node", 0);
     int64_t nodes = launcher_value(w, end, "nnodes", 1);
     if (!ranks || !nodes || ranks > 1 << 12 || nodes > 1 << 12)
         return ERR_OK;
-    snprintf(text, sizeof text, "%lld", (long long)(ranks * nodes));
-    return megatron_args_set(args, "world-size", text, msg);
+    int64_t tp = number_of(args, "tensor-model-parallel-size", 1);
+    int64_t pp = number_of(args, "pipeline-model-parallel-size", 1);
+    int64_t one = tp * pp * number_of(args, "context-parallel-size", 1);
+    int64_t experts = number_of(args, "expert-tensor-parallel-size", tp) * pp *
+                      number_of(args, "expert-model-parallel-size", 1);
+    if (ranks * nodes % one == 0 && ranks * nodes % experts == 0) {
+        snprintf(text, sizeof text, "%lld", (long long)(ranks * nodes));
+        return megatron_args_set(args, "world-size", text, msg);
+    }
+    snprintf(text, sizeof text,
+             "the launcher starts %lld ranks, which the parallel sizes do not "
+             "divide: taking the smallest number that they do, or give --world",
+             (long long)(ranks * nodes));
+    megatron_args_warn(args, "nproc-per-node", text);
+    return ERR_OK;
 }
 
 /* Does a wrong value of the flag give a wrong model? */
@@ -339,12 +374,10 @@ static enum err read_best(struct script *s, struct megatron_args *args,
     if (!argv)
         return err_set(msg, ERR_NOMEM, "out of memory");
     enum err e = clean(s, from, argv, &argc, msg);
-    if (e == ERR_OK)
-        e = set_world(w, from, args, msg);
     const struct megatron_args_options opt = {.strict = false};
     if (e == ERR_OK)
         e = megatron_args_read(args, argv, argc, &opt, msg);
-    return e;
+    return e == ERR_OK ? set_world(w, from, args, msg) : e;
 }
 
 enum err source_script_read(struct arena *a, const char *text,
@@ -367,7 +400,7 @@ enum err source_script_read(struct arena *a, const char *text,
     if (e != ERR_OK)
         return e;
     if (s->best_score < 2)
-        gather_arrays(s);
+        gather_variables(s);
     if (s->best_score < 2)
         return err_set(msg, ERR_PARSE,
                        "%s: no command with Megatron's flags found, want one "

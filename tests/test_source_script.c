@@ -5,6 +5,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#define SIZES " --hidden-size 64 --num-attention-heads 4 --vocab-size 100\n"
+
 struct fixture {
     struct arena arena;
     struct megatron_args *args;
@@ -78,6 +80,31 @@ Test(source_script, a_command_inside_a_shell_is_followed)
     arena_clear(&f.arena);
 }
 
+Test(source_script, texts_of_flags_without_a_launch_count)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_script(&f,
+                             "MODEL_ARGS=\" \\\n --num-layers 3 \\\n "
+                             "--hidden-size 64 --num-attention-heads 4 \\\n "
+                             "--vocab-size 100 \"\n"),
+                 ERR_OK, "%s", f.msg.text);
+    cr_assert_eq(f.m.n_layers, 3);
+    arena_clear(&f.arena);
+}
+
+/* One node's ranks in a script whose parallel sizes need more. */
+Test(source_script, too_few_ranks_are_told_of)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_script(&f, "torchrun --nproc_per_node 8 train.py "
+                                 "--num-layers 16 --tensor-model-parallel-size "
+                                 "8 --pipeline-model-parallel-size 4" SIZES),
+                 ERR_OK, "%s", f.msg.text);
+    cr_assert_eq(f.m.par.world, 32);
+    cr_assert_eq(f.n_warnings, 1);
+    arena_clear(&f.arena);
+}
+
 Test(source_script, arrays_without_a_launch_count)
 {
     struct fixture f = {0};
@@ -87,7 +114,6 @@ Test(source_script, arrays_without_a_launch_count)
     arena_clear(&f.arena);
 }
 
-#define SIZES " --hidden-size 64 --num-attention-heads 4 --vocab-size 100\n"
 #define RUN "python pretrain_gpt.py --num-layers $N" SIZES
 
 /* script, layers of its model */

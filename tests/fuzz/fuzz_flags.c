@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum { MAX_WORDS = 256 };
+enum { MAX_WORDS = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
