@@ -5,7 +5,6 @@
  */
 #include "figures.h"
 
-#include "oplog.h"
 #include "runlog.h"
 #include "stats.h"
 
@@ -449,4 +448,47 @@ enum err figures_stages(struct arena *a, const struct figures_request *req,
         out[s].bwd_ms = stats_median(x.bwd_ms + s * x.room, x.n);
     }
     return e;
+}
+
+/* ---- timeline --------------------------------------------------------------
+ */
+
+static void nearest_step(const struct figures_request *req,
+                         const struct run_record *run, const struct oplog *ops,
+                         double median_ms, struct timeline *out)
+{
+    double best = INFINITY;
+    for (int i = 0; i < ops->n_steps; i++) {
+        if (!is_whole(req, run, ops, &ops->steps[i]))
+            continue;
+        const struct log_iteration *it =
+            find_iteration(run, ops->steps[i].iteration);
+        double away = fabs(it->step_ms - median_ms);
+        if (away < best) {
+            best = away;
+            *out = (struct timeline){ops->n_stages, ops->n_mb, ops->steps[i]};
+        }
+    }
+}
+
+enum err figures_timeline(struct arena *a, const struct figures_request *req,
+                          struct timeline *out, struct err_msg *msg)
+{
+    *out = (struct timeline){0};
+    for (size_t i = 0; i < req->runs->n && out->n_stages == 0; i++) {
+        const struct run_record *run = &req->runs->run[i];
+        struct oplog ops;
+        struct run_figures f;
+        bool found = false;
+        if (!belongs(req, run))
+            continue;
+        enum err e = figures_run(a, run, req->warmup, NAN, &f, msg);
+        if (e == ERR_OK)
+            e = read_ops(a, req, run, &ops, &found, msg);
+        if (e != ERR_OK)
+            return e;
+        if (found)
+            nearest_step(req, run, &ops, f.step_ms, out);
+    }
+    return ERR_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "err.h"
+#include "oplog.h"
 #include "plan.h"
 #include "results.h"
 
@@ -83,5 +84,14 @@ enum err figures_layout(struct arena *a, const struct figures_request *req,
  * same layout. */
 enum err figures_stages(struct arena *a, const struct figures_request *req,
                         struct stage_figures *out, struct err_msg *msg);
+
+/* A step as it was recorded: of the first valid run, the one whose time is
+ * nearest to the run's median. n_stages is 0 when nothing was recorded. */
+struct timeline {
+    int n_stages, n_mb;
+    struct oplog_step step;
+};
+enum err figures_timeline(struct arena *a, const struct figures_request *req,
+                          struct timeline *out, struct err_msg *msg);
 
 #endif

@@ -41,19 +41,25 @@ struct reading {
     struct oplog_shape shape;
     struct oplog_step *steps;
     int n_steps;
-    double *fwd, *bwd; // of the step that is being filled
+    double *fwd, *bwd, *fwd_start, *bwd_start; // of the step being filled
 };
 
 static bool open_step(struct reading *r, int64_t iteration)
 {
     size_t n = (size_t)r->shape.n_stages * (size_t)r->shape.n_mb;
-    r->fwd = arena_alloc(r->a, n, sizeof *r->fwd);
-    r->bwd = arena_alloc(r->a, n, sizeof *r->bwd);
-    if (!r->fwd || !r->bwd)
+    r->fwd = arena_alloc(r->a, 4 * n, sizeof *r->fwd);
+    if (!r->fwd)
         return false;
-    for (size_t i = 0; i < n; i++)
-        r->fwd[i] = r->bwd[i] = NAN;
-    r->steps[r->n_steps++] = (struct oplog_step){iteration, r->fwd, r->bwd, 0};
+    for (size_t i = 0; i < 4 * n; i++)
+        r->fwd[i] = NAN;
+    r->bwd = r->fwd + n;
+    r->fwd_start = r->bwd + n;
+    r->bwd_start = r->fwd_start + n;
+    r->steps[r->n_steps++] = (struct oplog_step){.iteration = iteration,
+                                                 .fwd_s = r->fwd,
+                                                 .bwd_s = r->bwd,
+                                                 .fwd_start_s = r->fwd_start,
+                                                 .bwd_start_s = r->bwd_start};
     return true;
 }
 
@@ -66,6 +72,7 @@ static bool take_row(struct reading *r, const struct op_row *row)
     struct oplog_step *s = &r->steps[r->n_steps - 1];
     int at = row->stage * r->shape.n_mb + row->mb;
     (row->forward ? r->fwd : r->bwd)[at] = row->end_s - row->start_s;
+    (row->forward ? r->fwd_start : r->bwd_start)[at] = row->start_s;
     s->span_s = fmax(s->span_s, row->end_s);
     return true;
 }

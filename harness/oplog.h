@@ -15,7 +15,8 @@
 struct oplog_step {
     int64_t iteration;
     const double *fwd_s, *bwd_s; // [stage * n_mb + mb]; NAN where not recorded
-    double span_s;               // end of the last operation
+    const double *fwd_start_s, *bwd_start_s; // the same for when they began
+    double span_s;                           // end of the last operation
 };
 
 struct oplog {

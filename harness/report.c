@@ -2,6 +2,7 @@
 
 #include "csv.h"
 #include "launch.h"
+#include "summary.h"
 #include "supervise.h"
 #include "text.h"
 
@@ -194,16 +195,103 @@ static void runs_table(FILE *out, const struct csv *t)
     fputs(".\n", out);
 }
 
+/* ---- what figures there are ------------------------------------------------
+ */
+
+struct figure {
+    const char *name, *what, *script, *csv;
+    const char *needs; // without a number in this column there is nothing
+                       // to draw
+};
+
+static const struct figure figures[] = {
+    {"step-time", "predicted against measured step time", "step_time.gp",
+     "layouts.csv", "meas_step_ms"},
+    {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
+     "meas_speedup"},
+    {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
+     "pred_fwd_ms"},
+    {"stage-memory", "peak memory of each stage", "stage_memory.gp",
+     "stages.csv", "meas_mem_bytes"},
+    {"timeline", "one recorded step of the default and of the pick",
+     "timeline.gp", "timeline.csv", "end_ms"},
+    {"unit-cost", "cost of the units by FLOPs and measured", "unit_cost.gp",
+     "units.csv", "fwd_ms"},
+};
+
+/* ERR_PARSE for a file that cannot be read; of those that older results do not
+ * have, a missing one has nothing to draw. */
+static enum err has_data(struct arena *a, const struct figure *g,
+                         const char *path, bool *out, struct err_msg *msg)
+{
+    struct csv csv;
+    double x;
+    *out = false;
+    if (access(path, F_OK) != 0 && strcmp(g->csv, "layouts.csv") != 0)
+        return ERR_OK;
+    enum err e = csv_read_file(a, path, &csv, msg);
+    for (size_t i = 0; e == ERR_OK && i < csv.n_rows && !*out; i++)
+        *out = csv_get_double(&csv, i, g->needs, &x);
+    return e;
+}
+
+#define FIGURES "plots/out" // as REPORT.md links them
+
+static const char *experiment_of(const struct csv *layouts)
+{
+    const char *name =
+        layouts->n_rows > 0 ? csv_get(layouts, 0, "experiment") : NULL;
+    return name ? name : "";
+}
+
+/* Links to the figures that report_draw() draws of the folder. */
+static enum err list_figures(struct arena *a, const char *dir, FILE *out,
+                             struct err_msg *msg)
+{
+    struct csv layouts;
+    const char *path = arena_printf(a, "%s/layouts.csv", dir);
+    enum err e = path ? csv_read_file(a, path, &layouts, msg)
+                      : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
+    for (size_t i = 0; i < COUNT(figures) && e == ERR_OK; i++) {
+        bool some = false;
+        path = arena_printf(a, "%s/%s", dir, figures[i].csv);
+        e = path ? has_data(a, &figures[i], path, &some, msg)
+                 : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
+        if (e == ERR_OK && some)
+            fprintf(out, "%s![%s](" FIGURES "/%s-%s.svg)\n", i > 0 ? "\n" : "",
+                    figures[i].what, experiment_of(&layouts), figures[i].name);
+    }
+    return e;
+}
+
+static enum err print_summary(struct arena *a, const char *dir, FILE *out,
+                              struct err_msg *msg)
+{
+    struct summary s;
+    enum err e = summary_read(a, dir, &s, msg);
+    if (e == ERR_OK)
+        summary_print(&s, out);
+    return e;
+}
+
+/* ---- the tables ------------------------------------------------------------
+ */
+
 struct table {
     const char *name, *file;
     void (*print)(FILE *out, const struct csv *t);
     const char *needs; // a column that tells the file is the right one
+    // in place of the above, for what several files tell
+    enum err (*print_all)(struct arena *a, const char *dir, FILE *out,
+                          struct err_msg *msg);
 };
 
 static const struct table tables[] = {
-    {"layouts", "layouts.csv", layouts_table, "meas_step_ms"},
-    {"stages", "stages.csv", stages_table, "units"},
-    {"runs", "runs.csv", runs_table, "status"},
+    {"summary", NULL, NULL, NULL, print_summary},
+    {"figures", NULL, NULL, NULL, list_figures},
+    {"layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
+    {"stages", "stages.csv", stages_table, "units", NULL},
+    {"runs", "runs.csv", runs_table, "status", NULL},
 };
 
 static enum err find_table(const char *name, const struct table **out,
@@ -219,34 +307,46 @@ static enum err find_table(const char *name, const struct table **out,
     }
     const char *near = text_nearest(name, names, COUNT(tables));
     return err_set(msg, ERR_PARSE,
-                   "unknown table '%s', want layouts, stages or runs%s%s%s",
+                   "unknown table '%s', want summary, figures, layouts, "
+                   "stages or runs%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
+}
+
+static enum err print_table(struct arena *a, const struct table *t,
+                            const char *dir, FILE *out, struct err_msg *msg)
+{
+    struct csv csv;
+    if (t->print_all)
+        return t->print_all(a, dir, out, msg);
+    const char *path = arena_printf(a, "%s/%s", dir, t->file);
+    enum err e = path ? csv_read_file(a, path, &csv, msg)
+                      : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
+    if (e == ERR_OK && csv.n_rows > 0 && !csv_get(&csv, 0, t->needs))
+        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, t->needs);
+    if (e == ERR_OK)
+        t->print(out, &csv);
+    return e;
 }
 
 enum err report_table(struct arena *a, const char *table, const char *dir,
                       const char **out, struct err_msg *msg)
 {
     const struct table *t = NULL;
-    struct csv csv;
     char *text = NULL;
     size_t len = 0;
     enum err e = find_table(table, &t, msg);
-    const char *path = t ? arena_printf(a, "%s/%s", dir, t->file) : NULL;
-    if (e == ERR_OK)
-        e = path ? csv_read_file(a, path, &csv, msg)
-                 : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
-    if (e == ERR_OK && csv.n_rows > 0 && !csv_get(&csv, 0, t->needs))
-        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, t->needs);
     if (e != ERR_OK)
         return e;
     FILE *f = open_memstream(&text, &len);
     if (f)
-        t->print(f, &csv);
+        e = print_table(a, t, dir, f, msg);
     bool ok = f && fclose(f) == 0;
-    *out = ok ? arena_strdup(a, text) : NULL;
+    *out = ok && e == ERR_OK ? arena_strdup(a, text) : NULL;
     free(text);
-    return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "%s: out of memory", path);
+    if (e != ERR_OK || *out)
+        return e;
+    return err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
 }
 
 /* ---- markers ---------------------------------------------------------------
@@ -360,15 +460,6 @@ enum err report_fill(struct arena *a, const char *text,
 /* ---- figures ---------------------------------------------------------------
  */
 
-struct figure {
-    const char *name, *script, *csv;
-};
-
-static const struct figure figures[] = {
-    {"step-time", "step_time.gp", "layouts.csv"},
-    {"stage-work", "stage_work.gp", "stages.csv"},
-};
-
 static enum err draw(struct arena *a, const struct report_figures *f,
                      const struct figure *g, struct err_msg *msg)
 {
@@ -388,11 +479,14 @@ static enum err draw(struct arena *a, const struct report_figures *f,
     const struct supervise_job job = {
         .argv = argv, .log_path = log, .limit_s = GNUPLOT_LIMIT_S};
     struct supervise_result r;
-    struct csv csv; // read only for a clear message: gnuplot's are not
-    enum err e = csv_read_file(a, argv[4], &csv, msg);
-    if (e == ERR_OK)
+    bool some = false;
+    enum err e = has_data(a, g, argv[4], &some, msg);
+    if (e == ERR_OK && !some && f->log)
+        fprintf(f->log, "%s: left out, no %s in %s\n", argv[5], g->needs,
+                argv[4]);
+    if (e == ERR_OK && some)
         e = supervise_run(&job, &r, msg);
-    if (e != ERR_OK)
+    if (e != ERR_OK || !some)
         return e;
     if (r.end != SUPERVISE_EXITED || r.code != 0)
         return err_set(msg, ERR_CHILD,

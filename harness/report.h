@@ -4,7 +4,8 @@
  * the same report.
  *
  * A table stands between <!-- begin:TABLE:EXPERIMENT --> and
- * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages or runs.
+ * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages, runs, summary (some
+ * sentences on what the layouts say together) or figures (links to them).
  */
 #ifndef REPORT_H
 #define REPORT_H

@@ -68,6 +68,14 @@ static const char *const stages_columns[] = {
     "pred_bwd_ms",   "meas_bwd_ms", "pred_mem_bytes", "meas_mem_bytes",
     "mem_error_pct", "in_flight"};
 
+static const char *const units_columns[] = {
+    "format",    "experiment", "unit",      "kind",         "fwd_ms",
+    "fwd_se_ms", "bwd_ms",     "bwd_se_ms", "flops_fwd_ms", "flops_bwd_ms"};
+
+static const char *const timeline_columns[] = {
+    "format", "experiment", "role", "layout",   "iteration",
+    "stage",  "mb",         "kind", "start_ms", "end_ms"};
+
 static void put(struct row *r, const char *text)
 {
     r->field[r->n++] = text;
@@ -340,6 +348,98 @@ static enum err write_stages(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* ---- units of the model ----------------------------------------------------
+ */
+
+/* Costs in proportion to FLOPs, with m in L where only both together are
+ * known, so that a decoder layer takes what it was measured to take. */
+static struct cost scaled_flops(const struct model *m, const struct cost *c)
+{
+    struct cost flops;
+    cost_analytic(m, 1, &flops);
+    struct unit_cost *u = flops.unit;
+    if (c->joint_ml) {
+        u[KIND_L].fwd_s += u[KIND_M].fwd_s;
+        u[KIND_L].bwd_s += u[KIND_M].bwd_s;
+    }
+    int t = c->unit[KIND_T].known ? KIND_T : KIND_T_DENSE;
+    double scale =
+        (c->unit[t].fwd_s + c->unit[t].bwd_s) / (u[t].fwd_s + u[t].bwd_s);
+    for (int k = 0; k < N_KINDS; k++) {
+        u[k].fwd_s *= scale;
+        u[k].bwd_s *= scale;
+    }
+    return flops;
+}
+
+static enum err write_units(struct arena *a, const struct tables_input *in,
+                            FILE *out, bool *ok, struct err_msg *msg)
+{
+    static const char *const letters[N_KINDS] = {"E", "t", "t", "m", "L"};
+    const struct cost *c = in->ctx->cost;
+    (void)msg;
+    *ok = csv_write_row(out, units_columns, COUNT(units_columns));
+    if (!c)
+        return ERR_OK;
+    struct cost flops = scaled_flops(in->ctx->model, c);
+    for (int k = 0; k < N_KINDS && *ok; k++) {
+        const struct unit_cost *u = &c->unit[k], *f = &flops.unit[k];
+        bool joint = k == KIND_L && c->joint_ml;
+        if (!u->known || (k == KIND_M && c->joint_ml))
+            continue;
+        struct row r = row_new(a, "moe-bench/units/1", in->manifest->name);
+        put(&r, joint ? "mL" : letters[k]);
+        put(&r, joint ? "mL" : kind_name((enum unit_kind)k));
+        const double s[] = {u->fwd_s,  u->fwd_se, u->bwd_s,
+                            u->bwd_se, f->fwd_s,  f->bwd_s};
+        for (int i = 0; i < 6; i++)
+            put_number(&r, 1e3 * s[i]);
+        *ok = csv_write_row(out, r.field, r.n);
+    }
+    return ERR_OK;
+}
+
+/* ---- timeline of default and pick ------------------------------------------
+ */
+
+static bool write_op(struct row r, const struct timeline *t, int op,
+                     bool forward, FILE *out)
+{
+    double start = (forward ? t->step.fwd_start_s : t->step.bwd_start_s)[op];
+    double took = (forward ? t->step.fwd_s : t->step.bwd_s)[op];
+    put_int(&r, t->step.iteration);
+    put_int(&r, op / t->n_mb);
+    put_int(&r, op % t->n_mb);
+    put(&r, forward ? "forward" : "backward");
+    put_number(&r, 1e3 * start);
+    put_number(&r, 1e3 * (start + took));
+    return csv_write_row(out, r.field, r.n);
+}
+
+static enum err write_timeline(struct arena *a, const struct tables_input *in,
+                               FILE *out, bool *ok, struct err_msg *msg)
+{
+    *ok = csv_write_row(out, timeline_columns, COUNT(timeline_columns));
+    for (int i = 0; i < in->targets->n; i++) {
+        const struct target *t = &in->targets->target[i];
+        struct figures_request req = request(in, t);
+        struct timeline line;
+        if (t->role != ROLE_PICK && t->role != ROLE_DEFAULT)
+            continue;
+        enum err e = figures_timeline(a, &req, &line, msg);
+        if (e != ERR_OK)
+            return e;
+        for (int op = 0; op < 2 * line.n_stages * line.n_mb && *ok; op++) {
+            struct row r =
+                row_new(a, "moe-bench/timeline/1", in->manifest->name);
+            put(&r, role_name(t->role));
+            put(&r, t->layout);
+            *ok = write_op(r, &line, op / 2, op % 2 == 0, out);
+        }
+    }
+    return ERR_OK;
+}
+
 struct table {
     const char *name;
     enum err (*write)(struct arena *a, const struct tables_input *in, FILE *out,
@@ -347,10 +447,9 @@ struct table {
 };
 
 static const struct table tables[] = {
-    {"runs.csv", write_runs},
-    {"iterations.csv", write_iterations},
-    {"layouts.csv", write_layouts},
-    {"stages.csv", write_stages},
+    {"runs.csv", write_runs},       {"iterations.csv", write_iterations},
+    {"layouts.csv", write_layouts}, {"stages.csv", write_stages},
+    {"units.csv", write_units},     {"timeline.csv", write_timeline},
 };
 
 static enum err write_table(struct arena *a, const struct tables_input *in,

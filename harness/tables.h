@@ -1,7 +1,9 @@
 /*
- * tables: the four CSV files of an experiment, rebuilt as a whole from the
- * runs' folders and predictions, each under a temporary name and renamed:
- * runs.csv, iterations.csv, layouts.csv, stages.csv. Columns are listed in
+ * tables: the CSV files of an experiment, rebuilt as a whole from the runs'
+ * folders and predictions, each under a temporary name and renamed: runs.csv,
+ * iterations.csv, layouts.csv, stages.csv, units.csv (costs of the units beside
+ * costs in proportion to FLOPs) and timeline.csv (operations of one recorded
+ * step of the default and the pick). Columns are listed in
  * the .c and in results/README.md; a missing value is an empty field.
  */
 #ifndef TABLES_H
@@ -38,7 +40,7 @@ struct layout_row {
 enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
                             struct layout_row *rows, struct err_msg *msg);
 
-/* Writes all four files into `dir`. */
+/* Writes all files into `dir`. */
 enum err tables_write(struct arena *a, const struct tables_input *in,
                       const char *dir, struct err_msg *msg);
 

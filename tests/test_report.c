@@ -39,8 +39,18 @@ static const char stages[] =
     "format,experiment,role,layout,stage,units,pred_fwd_ms,meas_fwd_ms,"
     "pred_bwd_ms,meas_bwd_ms,pred_mem_bytes,meas_mem_bytes,mem_error_pct,"
     "in_flight\n"
-    "f,x,default,E|L,0,E,1,1.1,2,2.1,,,,1\n"
+    "f,x,default,E|L,0,E,1,1.1,2,2.1,1048576,1048576,0,1\n"
     "f,x,default,E|L,1,L,3,,6,,,,,1\n";
+
+static const char units[] =
+    "format,experiment,unit,kind,fwd_ms,fwd_se_ms,bwd_ms,bwd_se_ms,"
+    "flops_fwd_ms,flops_bwd_ms\n"
+    "f,x,t,t,1,0.1,2,0.1,1,2\nf,x,L,L,3,0.1,5,0.1,4,8\n";
+
+static const char timeline[] =
+    "format,experiment,role,layout,iteration,stage,mb,kind,start_ms,end_ms\n"
+    "f,x,default,E|L,3,0,0,forward,0,1\nf,x,default,E|L,3,1,0,forward,1,2\n"
+    "f,x,default,E|L,3,1,0,backward,2,4\nf,x,pick,E|L,3,0,0,backward,4,6\n";
 
 static void setup(void)
 {
@@ -49,12 +59,15 @@ static void setup(void)
     write_file("layouts.csv", layouts);
     write_file("runs.csv", runs);
     write_file("stages.csv", stages);
+    write_file("units.csv", units);
+    write_file("timeline.csv", timeline);
 }
 
 static void teardown(void)
 {
-    const char *const names[] = {"layouts.csv", "runs.csv", "stages.csv"};
-    for (int i = 0; i < 3; i++)
+    const char *const names[] = {"layouts.csv", "runs.csv", "stages.csv",
+                                 "units.csv", "timeline.csv"};
+    for (int i = 0; i < 5; i++)
         unlink(arena_printf(&arena, "%s/%s", dir, names[i]));
     rmdir(dir);
     arena_clear(&arena);
@@ -181,9 +194,12 @@ Test(report, draws_figures_from_csv)
         access("/usr/bin/gnuplot", X_OK) != 0)
         cr_skip_test("needs gnuplot and the repository root");
     enum err e = report_draw(&arena, &f, &msg);
-    const char *const names[] = {"x-step-time.svg", "x-step-time.png",
-                                 "x-stage-work.svg", "x-stage-work.png"};
-    for (int i = 0; i < 4; i++) {
+    const char *const names[] = {
+        "x-step-time.svg",    "x-step-time.png", "x-stage-work.svg",
+        "x-stage-work.png",   "x-speedup.svg",   "x-speedup.png",
+        "x-stage-memory.svg", "x-timeline.svg",  "x-timeline.png",
+        "x-stage-memory.png", "x-unit-cost.svg", "x-unit-cost.png"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct stat st;
         const char *path = arena_printf(&arena, "%s/%s", dir, names[i]);
         cr_expect_eq(stat(path, &st), 0, "no %s", names[i]);
@@ -191,4 +207,29 @@ Test(report, draws_figures_from_csv)
         unlink(path);
     }
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
+}
+
+Test(report, a_figure_without_data_is_left_out)
+{
+    const struct report_source s = {"x", dir};
+    char *log = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&log, &len);
+    const struct report_figures f = {&s, "plots", dir, out};
+    struct err_msg msg = {""};
+    if (access("plots/style.gp", R_OK) != 0 ||
+        access("/usr/bin/gnuplot", X_OK) != 0)
+        cr_skip_test("needs gnuplot and the repository root");
+    static const char *const figures[] = {"step-time", "speedup", "stage-work",
+                                          "stage-memory", "unit-cost"};
+    write_file("timeline.csv", "format,role,end_ms\n");
+    enum err e = report_draw(&arena, &f, &msg);
+    fclose(out);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_not_null(strstr(log, "x-timeline: left out"), "%s", log);
+    free(log);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        unlink(arena_printf(&arena, "%s/x-%s.svg", dir, figures[i]));
+        unlink(arena_printf(&arena, "%s/x-%s.png", dir, figures[i]));
+    }
 }

@@ -66,11 +66,19 @@ for m in experiments/*.json; do
 done
 
 "$bench" run -q tests/fixtures/fake.json --out "$work/fake" >/dev/null 2>&1
-printf '<!-- begin:layouts:fake -->\n<!-- end:layouts:fake -->\n' >"$work/R.md"
+for t in layouts summary figures; do
+    printf '<!-- begin:%s:fake -->\n<!-- end:%s:fake -->\n' $t $t
+done >"$work/R.md"
 if command -v gnuplot >/dev/null; then
     "$bench" report "$work/fake" --into "$work/R.md" --figures "$work/fig" \
         >"$work/out" 2>"$work/err" &&
         grep -q '^| default | Et' "$work/R.md" &&
+        grep -q '^Step error: mean .* over 3 layouts' "$work/R.md" &&
+        grep -q '^!\[cost of the units .*(plots/out/fake-unit-cost.svg)$' \
+            "$work/R.md" && ! grep -q 'fake-timeline' "$work/R.md" &&
+        grep -q '^Noise: single runs .*6 runs of 3 layouts' "$work/R.md" &&
+        grep -q 'fake-timeline: left out, no end_ms' "$work/out" &&
+        [ -s "$work/fig/fake-unit-cost.svg" ] &&
         [ -s "$work/fig/fake-step-time.svg" ] &&
         [ -s "$work/fig/fake-stage-work.png" ]
     claim $? "report fills the table and draws the figures"
