@@ -217,6 +217,11 @@ static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
     p->etp = (int)flags_number(f, ETP, p->tp);
     p->vpp = virtual_stages(a, f, m, p->pp);
     m->optimizer_instances = flags_number(f, DIST_OPT_INSTANCES, 1);
+    m->split = (struct default_split){
+        .first_layers = (int)flags_number(f, FIRST_LAYERS, 0),
+        .last_layers = (int)flags_number(f, LAST_LAYERS, 0),
+        .count_embedding = flags_given(f, ACCOUNT_EMBEDDING),
+        .count_loss = flags_given(f, ACCOUNT_LOSS)};
     return set_world(f, p, msg);
 }
 

@@ -27,6 +27,13 @@ struct parallel {
     int tp, pp, vpp, cp, ep, etp, world, dp;
 };
 
+/* Megatron's flags that change its default split: layers fixed at the ends
+ * (0: not given), and whether E or L counts as one layer. */
+struct default_split {
+    int first_layers, last_layers;
+    bool count_embedding, count_loss;
+};
+
 struct batch {
     int64_t micro_batch;    // sequences a micro-batch
     int64_t global_batch;   // sequences a step
@@ -68,6 +75,7 @@ struct model {
     const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
     struct memory_options memory;
     struct parallel par;
+    struct default_split split;
     struct batch batch;
 };
 

@@ -62,6 +62,47 @@ Test(baseline, rules_give_the_known_layouts)
     }
 }
 
+/* flags, then the layout or a word of Megatron's reason */
+static const struct {
+    int n_layers, n_mtp;
+    struct default_split split;
+    const char *layout, *reason;
+} splits[] = {
+    {16, 0, {.first_layers = 1}, "Et|t*5|t*5|t*5L", NULL},
+    {16, 0, {.first_layers = 2}, NULL, "14 layers"},
+    {16, 0, {.last_layers = 1}, "Et*5|t*5|t*5|tL", NULL},
+    {16, 1, {.first_layers = 3, .last_layers = 3}, "Et*3|t*5|t*5|t*3mL", NULL},
+    {15, 0, {.count_loss = true}, "Et*4|t*4|t*4|t*3L", NULL},
+    {14,
+     2,
+     {.count_embedding = true, .count_loss = true},
+     "Et*3|t*4|t*4|t*3m*2L",
+     NULL},
+    {16, 0, {.count_loss = true}, NULL, "accounted for"},
+    {16, 0, {.first_layers = 1, .count_loss = true}, NULL, "exclude"},
+};
+
+Test(baseline, default_split_follows_megatrons_flags)
+{
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
+        struct arena a;
+        struct layout l;
+        struct err_msg msg = {""};
+        struct model m = model_of(splits[i].n_layers, splits[i].n_mtp);
+        m.split = splits[i].split;
+        arena_init(&a);
+        enum err e = baseline_default(&a, &m, 4, &l, &msg);
+        if (splits[i].layout) {
+            cr_assert_eq(e, ERR_OK, "%zu: %s", i, msg.text);
+            cr_assert_str_eq(layout_string(&a, &l), splits[i].layout);
+        } else {
+            cr_assert_eq(e, ERR_MODEL);
+            cr_assert(strstr(msg.text, splits[i].reason), "%s", msg.text);
+        }
+        arena_clear(&a);
+    }
+}
+
 /* The largest stage of the balanced layout against all others of the model. */
 static int64_t heaviest(const struct model *m, const struct layout *l)
 {

@@ -3,7 +3,9 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 Test(text, numbers_fill_their_whole_field)
@@ -74,6 +76,32 @@ Test(text, writing_replaces_the_file_or_leaves_it)
     cr_assert_eq(text_write_file("/nonexistent-dir/x", "a", 1, &msg), ERR_IO);
     unlink(path);
     cr_assert_eq(rmdir(dir), 0, "no temporary file is left");
+    arena_clear(&a);
+}
+
+Test(text, devices_and_links_are_written_not_replaced)
+{
+    struct arena a;
+    struct text_span s;
+    struct stat st;
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(text_write_file("/dev/null", "x", 1, &msg), ERR_OK);
+    cr_assert_eq(stat("/dev/null", &st), 0);
+    cr_assert(S_ISCHR(st.st_mode), "still a device");
+    char dir[] = "/tmp/moe-text-XXXXXX";
+    cr_assert_not_null(mkdtemp(dir));
+    char *link = arena_printf(&a, "%s/link", dir);
+    char *file = arena_printf(&a, "%s/file", dir);
+    cr_assert_eq(symlink(file, link), 0);
+    cr_assert_eq(text_write_file(link, "new", 3, &msg), ERR_OK);
+    cr_assert_eq(lstat(link, &st), 0);
+    cr_assert(S_ISLNK(st.st_mode), "still a link");
+    cr_assert_eq(text_read_file(&a, file, 100, &s, &msg), ERR_OK);
+    cr_assert_str_eq(s.data, "new");
+    unlink(link);
+    unlink(file);
+    cr_assert_eq(rmdir(dir), 0);
     arena_clear(&a);
 }
 

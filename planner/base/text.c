@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -80,10 +81,23 @@ static enum err write_all(FILE *f, const char *path, const char *text,
     return ok ? ERR_OK : err_set(msg, ERR_IO, "%s: %s", path, strerror(why));
 }
 
+/* A device, a pipe or the file behind a link takes the text as it is. */
+static enum err write_in_place(const char *path, const char *text, size_t len,
+                               struct err_msg *msg)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
+    return write_all(f, path, text, len, msg);
+}
+
 enum err text_write_file(const char *path, const char *text, size_t len,
                          struct err_msg *msg)
 {
     char tmp[PATH_MAX];
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_in_place(path, text, len, msg);
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return err_set(msg, ERR_IO, "%s: path too long", path);

@@ -27,7 +27,8 @@ enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
                         struct text_span *out, struct err_msg *msg);
 
 /* Writes `len` bytes to `path` under a temporary name in the same folder,
- * flushes them to the disk and renames; ERR_IO leaves the old file. */
+ * flushes them to the disk and renames; ERR_IO leaves the old file. What is
+ * no regular file (a link, /dev/stdout) is written in place. */
 enum err text_write_file(const char *path, const char *text, size_t len,
                          struct err_msg *msg);
 
