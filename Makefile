@@ -16,7 +16,7 @@ TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
 HARNESS := options manifest machine workload supervise launch_words launcher \
            launch_local launch_torchrun launch_slurm launch_hf launch job stats results oplog figures \
-           execute roles tables summary calibrate experiment reference validate contribute report
+           execute campaign roles tables summary calibrate experiment reference validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
 # ---- flags -------------------------------------------------------------------

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /* results/<other>: beside our results, else among the reference data. */
-static const char *other_costs(struct arena *a,
-                               const struct calibrate_input *in)
+const char *calibrate_other_costs(struct arena *a,
+                                  const struct calibrate_input *in)
 {
     const char *name = in->manifest->costs_from;
     const char *tries[] = {
@@ -27,7 +27,7 @@ static enum err read_other_costs(struct arena *a,
                                  const struct calibrate_input *in,
                                  struct cost *c, struct err_msg *msg)
 {
-    const char *path = other_costs(a, in);
+    const char *path = calibrate_other_costs(a, in);
     if (!path)
         return err_set(msg, ERR_PARSE,
                        "%s: costs_from: no costs.json of experiment '%s', run "

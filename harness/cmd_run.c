@@ -51,6 +51,63 @@ static void print_help(void)
 /* ---- dry run ---------------------------------------------------------------
  */
 
+static void print_submission(const char *script, const struct words *submit)
+{
+    fputs(script, stdout);
+    printf("# handed over by: ");
+    for (int i = 0; i < submit->n; i++)
+        if (strcmp(submit->word[i], script) != 0) {
+            launch_print_words(stdout, &(struct words){&submit->word[i], 1});
+            putchar(' ');
+        } else {
+            fputs("<the lines above>", stdout);
+        }
+    puts("");
+}
+
+/* A run that is a job of its own: its script and how it is handed over. */
+static enum err print_job(struct experiment *e, const struct launch *l,
+                          struct err_msg *msg)
+{
+    const char *text = NULL;
+    struct words submit;
+    const struct launch_job job = {
+        .name = "moe-<run>",
+        .folder = arena_printf(e->a, "%s/runs/<run>", e->dir),
+        .log = arena_printf(e->a, "%s/runs/<run>/log.txt", e->dir),
+        .limit_s = e->manifest.run_limit_s,
+        .manifest = &e->manifest,
+        .argv = l->argv,
+        .env = l->env,
+        .n_ranks = l->n_ranks};
+    enum err err = l->by->prepare(e->a, &job, &text, &submit, msg);
+    if (err == ERR_OK)
+        print_submission(text, &submit);
+    return err;
+}
+
+/* The one job of the experiment, whose runs are printed below it. */
+static enum err print_campaign(struct experiment *e, struct err_msg *msg)
+{
+    const char *text = NULL;
+    struct words submit;
+    const struct campaign c = experiment_campaign(e, 0);
+    if (!campaign_is_wanted(&e->manifest, &e->launch))
+        return ERR_OK;
+    double hours = campaign_limit_s(&c, 0) / 3600;
+    double price = e->manifest.hardware.price_usd_per_hour;
+    enum err err = campaign_prepare(e->a, &c, &text, &submit, msg);
+    if (err != ERR_OK)
+        return err;
+    printf("# one job for all, ended after %.2f h", hours);
+    if (price > 0)
+        printf(": at most $%.2f", hours * price);
+    puts("");
+    print_submission(text, &submit);
+    puts("# inside it:");
+    return ERR_OK;
+}
+
 static enum err print_command(struct experiment *e, const char *layout,
                               bool profile, const char *note,
                               struct err_msg *msg)
@@ -67,6 +124,8 @@ static enum err print_command(struct experiment *e, const char *layout,
     if (err != ERR_OK)
         return err;
     printf("# %s\n", note);
+    if (launch_is_job(&l) && !e->manifest.launcher.per_experiment)
+        return print_job(e, &l, msg);
     launch_print_words(stdout, &l.env);
     if (l.env.n > 0)
         putchar(' ');
@@ -111,6 +170,7 @@ static enum err dry_run(struct experiment *e, enum role only,
     if (err != ERR_OK)
         return err;
     print_bound(e);
+    err = print_campaign(e, msg);
     for (int i = 0; i < e->n_profile && err == ERR_OK; i++)
         err = print_command(e, layout_string(e->a, &e->profile[i]), true,
                             "profile", msg);

@@ -41,11 +41,14 @@ static const char *file_hash(struct arena *a, const char *path)
 
 static enum err make_key(struct experiment *e, struct err_msg *msg)
 {
+    // where runs go to another machine, the manifest tells which
+    bool elsewhere = e->launch.by->start != NULL;
     const char *binary = file_hash(e->a, e->launch.binary);
     const char *platform = file_hash(e->a, e->launch.platform);
     const char *all = arena_printf(e->a, "%s %s %s %s %s", e->manifest.sha256,
                                    e->workload.sha256, binary ? binary : "",
-                                   platform ? platform : "", e->machine.sha256);
+                                   platform ? platform : "",
+                                   elsewhere ? "" : e->machine.sha256);
     if (!all || !binary || !platform)
         return no_memory(e, msg);
     text_sha256(all, strlen(all), e->key);
@@ -289,7 +292,8 @@ struct pass {
     const struct experiment_options *opt;
     struct results results;
     struct progress progress;
-    int n_bad;
+    bool by_campaign; // a job has made the runs; none is started from here
+    int n_bad, n_missing;
 };
 
 static enum err add_run(struct experiment *e, const struct run_record *run,
@@ -340,6 +344,11 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     p->progress.run++;
     if (old && !run_status_try_again(old->status)) {
         p->n_bad += old->status != RUN_VALID;
+        return ERR_OK;
+    }
+    if (p->by_campaign) {
+        p->n_bad++;
+        p->n_missing += !old;
         return ERR_OK;
     }
     p->progress.n_iterations =
@@ -451,22 +460,77 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     return err == ERR_OK ? tables_write(e->a, &in, e->dir, msg) : err;
 }
 
+/* The least of the budgets, 0: none. */
+static double budget_usd(const struct experiment *e, double max_usd)
+{
+    double budget = e->manifest.budget_usd;
+    return max_usd > 0 && (budget <= 0 || max_usd < budget) ? max_usd : budget;
+}
+
+struct campaign experiment_campaign(const struct experiment *e, double max_usd)
+{
+    const struct calibrate_input in = calibrate_input(e);
+    bool costs = e->manifest.costs_from != NULL;
+    return (struct campaign){
+        .manifest = &e->manifest,
+        .workload = &e->workload,
+        .launch = &e->launch,
+        .dir = e->dir,
+        .costs = costs ? calibrate_other_costs(e->a, &in) : NULL,
+        .n_runs = e->n_profile + e->manifest.rounds * e->manifest.n_measure,
+        .max_usd = budget_usd(e, max_usd)};
+}
+
+static enum err lock_and_load(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    enum err err = results_lock(e->a, e->dir, &p->results, msg);
+    p->n_bad = p->n_missing = p->progress.run = 0;
+    // again: another process may have ended just now
+    return err == ERR_OK ? load_runs(e, msg) : err;
+}
+
+/* The job holds the folder's lock while it makes runs, so it is let go here. */
+static enum err campaign_pass(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    const struct campaign c = experiment_campaign(e, p->opt->max_usd);
+    p->by_campaign = true;
+    enum err err = profile(p, msg);
+    if (err == ERR_OK && p->n_bad == 0)
+        err = whole_pass(p, msg);
+    if (err != ERR_OK || p->n_bad == 0)
+        return err;
+    results_unlock(&p->results);
+    err = campaign_run(e->a, &c, &p->progress, msg);
+    if (err == ERR_OK)
+        err = lock_and_load(p, msg);
+    if (err == ERR_OK)
+        err = whole_pass(p, msg);
+    if (err == ERR_OK && p->n_missing > 0)
+        warn(e, arena_printf(e->a,
+                             "%d runs were not made before the job ended, see "
+                             "%s/job/log.txt; the same command goes on",
+                             p->n_missing, e->dir));
+    return err;
+}
+
 enum err experiment_run(struct experiment *e,
                         const struct experiment_options *opt, int *n_bad,
                         struct err_msg *msg)
 {
-    struct pass p = {.e = e, .opt = opt};
+    struct pass p = {.e = e, .opt = opt, .results = {.lock = -1}};
     enum err err = launch_check(e->a, &e->manifest, &e->launch, msg);
-    if (err == ERR_OK)
-        err = results_lock(e->a, e->dir, &p.results, msg);
     if (err != ERR_OK)
         return err;
     supervise_hold_signals();
     progress_init(&p.progress, e->manifest.name,
                   e->n_profile + e->manifest.rounds * e->manifest.n_measure,
                   manifest_n_iterations(&e->manifest, false), opt->quiet);
-    err = load_runs(e, msg); // again: another process may have ended just now
-    if (err == ERR_OK)
+    err = lock_and_load(&p, msg);
+    if (err == ERR_OK && campaign_is_wanted(&e->manifest, &e->launch))
+        err = campaign_pass(&p, msg);
+    else if (err == ERR_OK)
         err = whole_pass(&p, msg);
     results_unlock(&p.results);
     *n_bad = p.n_bad;

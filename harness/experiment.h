@@ -8,6 +8,7 @@
 #define EXPERIMENT_H
 
 #include "arena.h"
+#include "campaign.h"
 #include "cost.h"
 #include "err.h"
 #include "execute.h"
@@ -91,5 +92,8 @@ enum err experiment_run(struct experiment *e,
 
 /* Input of the tables for what is known now. */
 struct tables_input experiment_tables(const struct experiment *e);
+
+/* The one job that holds the experiment; max_usd as in the options. */
+struct campaign experiment_campaign(const struct experiment *e, double max_usd);
 
 #endif

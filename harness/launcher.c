@@ -11,7 +11,7 @@
 
 enum { MAX_OUTPUT_BYTES = 64 << 20 };
 
-#define CALL_LIMIT_S 60.0
+#define CALL_LIMIT_S 300.0 // a submission may upload files
 
 bool job_state_is_over(enum job_state s)
 {

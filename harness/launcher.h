@@ -111,7 +111,7 @@ struct launcher {
 
 bool job_state_is_over(enum job_state s);
 
-/* Runs a short command (60 s at most), its output to `path`, and reads that.
+/* Runs a short command (300 s at most), its output to `path`, and reads that.
  * *code is its exit status, -1 for a signal. ERR_CHILD when it cannot be
  * started or is too slow. */
 struct capture {

@@ -1,0 +1,179 @@
+#!/bin/sh
+# torchrun and Hugging Face Jobs, each played by a script (tests/fixtures/bin):
+# the words they get, the states they tell, and what becomes of the runs.
+set -u
+bench=${BUILD:-build/release}/moe-bench
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PATH=$(pwd)/tests/fixtures/bin:$PATH
+export PATH FAKE_TORCHRUN="$work/torchrun"
+
+claim() { # STATUS CLAIM
+    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+}
+
+rows() { # FILE WORD
+    grep -c "$2" "$1"
+}
+
+manifest() { # LAUNCHER FILE: the small manifest with Megatron
+    sed -e "s|\"kind\": \"command\", \"command\": \[\"sh\"\]|$1|" \
+        -e 's|"kind": "moe-train", "entry": "fake_trainer.sh"|"kind": "megatron", "container": "image:tag", "args": ["--mock-data"]|' \
+        -e 's/"rounds": 2/"rounds": 1/' -e 's/"run_s": 2/"run_s": 60/' \
+        tests/fixtures/fake.json >"$work/$2"
+}
+
+fresh() { # a new account
+    FAKE_HF=$work/hf
+    export FAKE_HF
+    rm -rf "$FAKE_HF" "$work/out" "$work/r"
+    mkdir "$FAKE_HF"
+    : >"$FAKE_HF/jobs"
+}
+
+# ---- torchrun ----------------------------------------------------------------
+manifest '"kind": "torchrun", "env": ["NCCL_DEBUG=WARN"]' torch.json
+"$bench" run -q "$work/torch.json" --out "$work/t" >/dev/null 2>"$work/err"
+[ $? -eq 0 ] && [ "$(rows "$work/t/runs.csv" ,valid,)" -eq 5 ]
+claim $? "torchrun runs the experiment on one node"
+grep -q '^torchrun --standalone --nproc-per-node 4 pretrain_gpt.py --num-layers' \
+    "$work/torchrun"
+claim $? "torchrun gets a process a rank, and Megatron's flags"
+grep -q 'NCCL_DEBUG=WARN' "$work"/t/runs/*default*/env.json &&
+    grep -q 'CUDA_DEVICE_MAX_CONNECTIONS=1' "$work"/t/runs/*default*/env.json
+claim $? "its environment is recorded"
+FAKE_MODE=oom FAKE_FOR='t*3mL' "$bench" run -q "$work/torch.json" \
+    --out "$work/u" >/dev/null 2>&1
+[ $? -eq 1 ] && [ "$(rows "$work/u/runs.csv" ,oom,)" -eq 1 ] &&
+    [ "$(rows "$work/u/runs.csv" ,valid,)" -eq 4 ]
+claim $? "out of memory under torchrun is oom, the rest goes on"
+sed -e 's/"count": 4,/"count": 4, "nodes": 2,/' "$work/torch.json" >"$work/two.json"
+"$bench" run "$work/two.json" --out "$work/v" 2>"$work/err"
+[ $? -eq 2 ] && grep -q 'launcher: rendezvous: missing, want host:port' "$work/err"
+claim $? "two nodes need a place to meet"
+sed -i 's/"env":/"rendezvous": "head:29500", "env":/' "$work/two.json"
+"$bench" run "$work/two.json" --dry-run | grep -q \
+    'torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint head:29500 --nproc-per-node 2 '
+claim $? "and get it with the number of nodes"
+sed -e 's/NCCL_DEBUG=WARN/WANDB_API_KEY=x/' "$work/torch.json" >"$work/key.json"
+"$bench" run "$work/key.json" --out "$work/v" 2>"$work/err"
+[ $? -eq 2 ] && grep -q "'WANDB_API_KEY' looks like a secret" "$work/err" &&
+    [ ! -e "$work/v" ]
+claim $? "a variable that looks like a secret is refused"
+
+# ---- a silent log ---------------------------------------------------------------
+cat >"$work/stops.sh" <<'SCRIPT'
+sh tests/fixtures/fake_trainer.sh "$@" | sed '/iteration  *3/q' |
+    while read -r line; do echo "$line"; sleep 0.02; done
+sleep 100
+SCRIPT
+sed -e 's/"run_s": 2/"run_s": 60, "hang_steps": 5, "hang_s": 0.5/' \
+    -e 's/"fake_trainer.sh"/"stops.sh"/' -e 's/"rounds": 2/"rounds": 1/' \
+    tests/fixtures/fake.json >"$work/silent.json"
+"$bench" run -q "$work/silent.json" --only default --out "$work/w" \
+    >/dev/null 2>&1
+[ $? -eq 1 ] && [ "$(rows "$work/w/runs.csv" ,timeout,hung)" -eq 3 ] &&
+    [ "$(awk -F'"wall_s":' '/"wall_s"/ { print ($2 + 0 < 10) }' \
+        "$work"/w/runs/*default*/status.json)" -eq 1 ]
+claim $? "a log silent for a multiple of its steps is a timeout, long before run_s"
+
+# ---- Hugging Face Jobs, a job a run ------------------------------------------------
+manifest '"kind": "hf-jobs", "poll_s": 0.1, "namespace": "team"' hf.json
+run() {
+    "$bench" run -q "$work/hf.json" --out "$work/r" >"$work/out" 2>"$work/err"
+}
+fresh
+run
+[ $? -eq 0 ] && [ "$(rows "$work/r/runs.csv" ,valid,)" -eq 5 ] &&
+    [ "$(cat "$FAKE_HF/count")" -eq 5 ]
+claim $? "every run is a job, all valid"
+grep -q 'hf jobs run --detach --flavor fakex4 --timeout 60s --label moe-run=moe-r00-[^ ]* --namespace team image:tag -- bash -c export CUDA_DEVICE' \
+    "$FAKE_HF/calls"
+claim $? "hf gets flavor, time limit, label, namespace, image, then the command"
+id=$(sed -n 's/.*"id":[^"]*"\(.*\)".*/\1/p' "$work"/r/runs/*default*/job.json)
+cmp -s "$work"/r/runs/*default*/log.txt "$FAKE_HF/$id.log"
+claim $? "the log is brought back"
+
+for stage in "ERROR failed" "CANCELED lost" "DELETED lost"; do
+    fresh
+    printf 'SCHEDULING\nRUNNING\n%s\n' "${stage% *}" >"$FAKE_HF/states"
+    run
+    [ $? -eq 1 ] && grep -q ",failed,.*\(${stage#* }\|exit status 1\)" \
+        "$work/r/runs.csv"
+    claim $? "a job that ends as ${stage% *} is failed"
+done
+fresh
+printf 'RUNNING\nERROR\n' >"$FAKE_HF/states"
+FAKE_HF_MESSAGE='"Job timeout"' run
+grep -q ',timeout,' "$work/r/runs.csv"
+claim $? "a job that Hugging Face ends for its time is timeout"
+fresh
+printf 'RUNNING\nDOWN\nDOWN\nCOMPLETED\n' >"$FAKE_HF/states"
+run
+[ $? -eq 0 ]
+claim $? "questions without an answer are asked again"
+fresh
+echo DOWN >"$FAKE_HF/states"
+run
+[ $? -eq 3 ] && grep -q 'no answer 20 times, the job may go on: .*503' "$work/err" &&
+    [ -f "$(echo "$work"/r/runs/.tmp-*/job.json)" ]
+claim $? "a silent system ends the harness with 3 and leaves the job on record"
+rm "$FAKE_HF/states"
+run
+[ $? -eq 0 ] && [ "$(cat "$FAKE_HF/count")" -eq 5 ]
+claim $? "the next call takes that job over"
+fresh
+FAKE_HF_DIE=1 run
+[ $? -eq 3 ] && ! grep -q '"id"' "$work"/r/runs/.tmp-*/job.json
+claim $? "a submission that is killed leaves the job's name on record"
+for i in $(seq 50); do
+    [ -f "$FAKE_HF/000000000000000000000001.exit" ] && break
+    sleep 0.1
+done
+run
+[ $? -eq 0 ] && [ "$(cat "$FAKE_HF/count")" -eq 5 ] &&
+    grep -q '^hf jobs ps --namespace team -a --label moe-run=moe-r00' \
+        "$FAKE_HF/calls"
+claim $? "and the next call finds it by its label"
+fresh
+printf 'RUNNING\n' >"$FAKE_HF/states"
+sed -e 's/"run_s": 60/"run_s": 1/' "$work/hf.json" >"$work/short.json"
+"$bench" run -q "$work/short.json" --only default --out "$work/r" >/dev/null 2>&1
+grep -q ',timeout,killed after limits.run_s' "$work/r/runs.csv" &&
+    grep -q '^hf jobs cancel --namespace team 0' "$FAKE_HF/calls"
+claim $? "a job over limits.run_s is cancelled"
+fresh
+FAKE_HF_LOGIN=no run
+[ $? -eq 3 ] && grep -q "run 'hf auth login'" "$work/err" && [ ! -e "$work/r" ]
+claim $? "without a login nothing is started or written"
+fresh
+FAKE_HF_REFUSE="402 Payment Required" run
+[ $? -eq 3 ] && grep -q '402 Payment Required' "$work/err"
+claim $? "a refused job is one line with hf's words"
+
+# ---- Hugging Face Jobs, one job for all ----------------------------------------------
+manifest '"kind": "hf-jobs", "poll_s": 0.1, "per": "experiment", "results": "hf://buckets/me/moe"' one.json
+one() {
+    "$bench" run -q "$work/one.json" --out "$work/r/fake" >"$work/out" 2>"$work/err"
+}
+fresh
+one
+[ $? -eq 0 ] && [ "$(cat "$FAKE_HF/count")" -eq 1 ] &&
+    [ "$(rows "$work/r/fake/runs.csv" ,valid,)" -eq 5 ] &&
+    grep -q '^default ' "$work/out"
+claim $? "one job carries the harness and brings all runs back"
+one
+[ $? -eq 0 ] && [ "$(cat "$FAKE_HF/count")" -eq 1 ]
+claim $? "a second call starts no job"
+rm -r "$work"/r/fake/runs/*default* "$FAKE_HF"/bucket/fake/runs/*default*
+one
+[ $? -eq 0 ] && [ "$(cat "$FAKE_HF/count")" -eq 2 ] &&
+    [ "$(rows "$work/r/fake/runs.csv" ,valid,)" -eq 5 ]
+claim $? "a job that lost one run is followed by another that makes it"
+fresh
+sed -e 's/"run_s": 60/"run_s": 60, "budget_usd": 0.01/' "$work/one.json" \
+    >"$work/poor.json"
+"$bench" run -q "$work/poor.json" --out "$work/r/fake" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -q 'budget of \$0.01: \$0.00 spent' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "a budget that pays no minute starts no job"
