@@ -85,8 +85,9 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     if (mf->costs_from)
         return ERR_OK;
     if (mf->profile_layouts.n == 0)
-        err = profile_layouts(e->a, m, m->par.pp, n, wants_standalone(mf), l,
-                              msg);
+        err = profile_layouts(
+            e->a, m, &(struct profile_wish){m->par.pp, n, wants_standalone(mf)},
+            l, msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         err = layout_read(e->a, mf->profile_layouts.word[i], m, m->par.pp,
                           &l[i], msg);

@@ -221,10 +221,10 @@ static enum err run_profile(struct cmd *c)
     struct layout *l = arena_alloc(&c->arena, (size_t)n, sizeof *l);
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
-    e = profile_layouts(&c->arena, &m.model, m.model.par.pp, (int)n,
-                        core->mtp > CORE_MTP_REFUSED &&
-                            core->mtp != CORE_MTP_WITH_LOSS,
-                        l, &c->msg);
+    const struct profile_wish wish = {m.model.par.pp, (int)n,
+                                      core->mtp > CORE_MTP_REFUSED &&
+                                          core->mtp != CORE_MTP_WITH_LOSS};
+    e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
     cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
     cJSON *list = tree ? cJSON_AddArrayToObject(tree, "layouts") : NULL;
     for (int i = 0; i < (int)n && e == ERR_OK; i++) {

@@ -4,7 +4,9 @@
  * relative. Columns are scaled by the guessed cost of their kind, so that the
  * determinant of the sum of R'R over the chosen layouts measures how well all
  * costs are known relatively. The best pair is found by trying all pairs, each
- * further layout greedily.
+ * further layout greedily. Candidates look like layouts that users would run;
+ * where no choice among them tells all kinds apart, the bounds widen. Spaces
+ * too large to walk are sampled around even splits.
  */
 #include "profile.h"
 
@@ -18,7 +20,8 @@
 enum {
     N_COLUMNS = N_KINDS + 1, // the kinds and the timers' constant
     N_CELLS = N_COLUMNS * N_COLUMNS,
-    MAX_CANDIDATES = 1200 // a larger space is sampled evenly
+    MAX_CANDIDATES = 1200, // a larger space is thinned out
+    MAX_WALK = 2000000     // a larger one is sampled
 };
 
 static const double GUESS_FLOOR = 0.02; // least cost of a kind, in layers
@@ -35,8 +38,10 @@ struct candidates {
     double layer_s;     // guessed cost of a decoder layer, forward
     double most_s;      // no stage of a candidate is slower
     double most_params; // or holds more
+    double relax;       // both bounds times this
     int64_t skip, seen; // every skip-th layout is kept
     int n;
+    bool taken[MAX_CANDIDATES];           // chosen already
     char *text[MAX_CANDIDATES];           // layout strings
     double gram[MAX_CANDIDATES][N_CELLS]; // R'R of each
 };
@@ -54,8 +59,9 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
             row[k] = counts[k] * c->guess.unit[k].fwd_s;
             time_s += row[k];
         }
-        if (time_s > c->most_s ||
-            (double)memory_stage_params(c->model, l, s) > c->most_params)
+        if (time_s > c->most_s * c->relax ||
+            (double)memory_stage_params(c->model, l, s) >
+                c->most_params * c->relax)
             return false;
         for (int i = 0; i < N_COLUMNS; i++)
             for (int j = 0; j < N_COLUMNS; j++)
@@ -110,6 +116,8 @@ static int best_addition(const struct candidates *c, const double *have,
 {
     int found = -1;
     for (int i = first; i < c->n; i++) {
+        if (c->taken[i])
+            continue;
         double g = gain(have, c->gram[i]);
         if (g > *best + 1e-9) {
             *best = g;
@@ -119,9 +127,10 @@ static int best_addition(const struct candidates *c, const double *have,
     return found;
 }
 
-static void choose(const struct candidates *c, int n, int *chosen)
+/* The best pair, then the best addition, all different. */
+static void choose(struct candidates *c, int n, int *chosen)
 {
-    double best = -INFINITY, sum[N_CELLS];
+    double best = -INFINITY, sum[N_CELLS] = {0};
     for (int i = 0; i < c->n; i++) {
         int j = best_addition(c, c->gram[i], i + 1, &best);
         if (j >= 0) {
@@ -129,7 +138,6 @@ static void choose(const struct candidates *c, int n, int *chosen)
             chosen[1] = j;
         }
     }
-    memset(sum, 0, sizeof sum);
     for (int k = 0; k < n; k++) {
         if (k >= 2) {
             best = -INFINITY;
@@ -137,7 +145,37 @@ static void choose(const struct candidates *c, int n, int *chosen)
         }
         for (int i = 0; i < N_CELLS; i++)
             sum[i] += c->gram[chosen[k]][i];
+        c->taken[chosen[k]] = true;
     }
+}
+
+/* Do the chosen layouts determine every kind? Without standalone MTP m and L
+ * count as one. The pivots of the scaled sum tell: none may vanish. */
+static bool determines(const struct candidates *c, const int *chosen, int n,
+                       bool standalone)
+{
+    double g[N_KINDS][N_KINDS] = {{0}};
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < N_KINDS; i++)
+            for (int j = 0; j < N_KINDS; j++) {
+                bool joint = !standalone;
+                int to_i = joint && i == KIND_M ? KIND_L : i;
+                int to_j = joint && j == KIND_M ? KIND_L : j;
+                g[to_i][to_j] += c->gram[chosen[k]][i * N_COLUMNS + j];
+            }
+    for (int p = 0; p < N_KINDS; p++) {
+        double before = 0;
+        for (int k = 0; k < n; k++)
+            before += c->gram[chosen[k]][p * N_COLUMNS + p];
+        if (before == 0 || (p == KIND_M && !standalone))
+            continue;
+        if (g[p][p] < 1e-7 * before)
+            return false;
+        for (int i = p + 1; i < N_KINDS; i++)
+            for (int j = p + 1; j < N_KINDS; j++)
+                g[i][j] -= g[i][p] * g[p][j] / g[p][p];
+    }
+    return true;
 }
 
 /* FLOPs, with a floor for units that have none (the embedding). */
@@ -166,8 +204,67 @@ static void guess(struct candidates *c, int pp)
          (double)(model_mtp_params(m) + m->padded_vocab * m->hidden));
 }
 
-static enum err walk(struct candidates *c, int pp, bool standalone,
-                     struct err_msg *msg)
+/* ---- spaces too large to walk ---- */
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Stages' layers as text, with m and L (`standalone`: m apart) behind. */
+static const char *counts_text(struct candidates *c, const int *n, int pp,
+                               bool standalone)
+{
+    int last = standalone ? pp - 2 : pp - 1;
+    char *text = arena_strdup(c->arena, "E");
+    for (int s = 0; s <= last && text; s++)
+        text =
+            arena_printf(c->arena, "%st*%d%s", text, n[s], s < last ? "|" : "");
+    return text ? arena_printf(c->arena, "%sm*%d%sL", text, c->model->n_mtp,
+                               standalone ? "|" : "")
+                : NULL;
+}
+
+/* Random layouts: an even split with up to 2 PP layers moved from one stage to
+ * another. */
+static enum err sample(struct candidates *c, int pp, bool standalone,
+                       struct err_msg *msg)
+{
+    uint32_t state = 1;
+    int *n = arena_alloc(c->arena, (size_t)pp, sizeof *n);
+    if (!n)
+        return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+    c->skip = 1;
+    for (int round = 0; round < 8 * MAX_CANDIDATES; round++) {
+        bool apart = standalone && c->model->n_mtp && round % 2;
+        int stages = pp - apart;
+        for (int s = 0; s < stages; s++)
+            n[s] =
+                c->model->n_layers / stages + (s < c->model->n_layers % stages);
+        for (uint32_t k = next_random(&state) % (2 * (uint32_t)pp); k > 0;
+             k--) {
+            int from = (int)(next_random(&state) % (uint32_t)stages);
+            int to = (int)(next_random(&state) % (uint32_t)stages);
+            int least = from > 0 && from < stages - 1;
+            n[to] += n[from] > least;
+            n[from] -= n[from] > least;
+        }
+        struct layout l;
+        const char *text = counts_text(c, n, pp, apart);
+        if (!text)
+            return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+        if (layout_read(c->arena, text, c->model, pp, &l, NULL) != ERR_OK)
+            continue;
+        enum err e = collect(c, &l);
+        if (e != ERR_OK)
+            return err_set(msg, e, "profile-layouts: out of memory");
+    }
+    return ERR_OK;
+}
+
+static enum err gather(struct candidates *c, int pp, bool standalone,
+                       struct err_msg *msg)
 {
     const struct layout_space space = {.n_layers = c->model->n_layers,
                                        .n_mtp = c->model->n_mtp,
@@ -182,35 +279,51 @@ static enum err walk(struct candidates *c, int pp, bool standalone,
         return e;
     for (const char *p = text; *p; p++)
         n = n * 10 + (*p - '0');
-    if (n > 1e7)
-        return err_set(msg, ERR_RANGE,
-                       "profile-layouts: %s layouts are too many to choose "
-                       "from: use fewer stages",
-                       text);
+    c->n = 0;
+    c->seen = 0;
+    memset(c->taken, 0, sizeof c->taken);
+    if (n > MAX_WALK)
+        return sample(c, pp, standalone, msg);
     c->skip = 1 + (int64_t)(n / MAX_CANDIDATES);
     return layout_space_each(c->arena, &space, collect, c, msg);
 }
 
-enum err profile_layouts(struct arena *a, const struct model *m, int pp, int n,
-                         bool standalone, struct layout *out,
+/* Narrow bounds first. */
+static enum err search(struct candidates *c, const struct profile_wish *w,
+                       int *chosen, struct err_msg *msg)
+{
+    static const double relax[] = {1, 1.5, 2.5, 1e9};
+    for (size_t i = 0; i < sizeof relax / sizeof relax[0]; i++) {
+        c->relax = relax[i];
+        enum err e = gather(c, w->pp, w->standalone, msg);
+        if (e != ERR_OK)
+            return e;
+        if (c->n < w->n)
+            continue;
+        choose(c, w->n, chosen);
+        if (determines(c, chosen, w->n, w->standalone))
+            return ERR_OK;
+    }
+    return err_set(msg, ERR_MODEL,
+                   "profile-layouts: no %d different layouts of %d layers on "
+                   "%d stages tell all kinds of units apart: use more runs or "
+                   "another pipeline size",
+                   w->n, c->model->n_layers, w->pp);
+}
+
+enum err profile_layouts(struct arena *a, const struct model *m,
+                         const struct profile_wish *w, struct layout *out,
                          struct err_msg *msg)
 {
     struct candidates *c = arena_alloc(a, 1, sizeof *c);
-    int *chosen = arena_alloc(a, (size_t)n, sizeof *chosen);
+    int *chosen = arena_alloc(a, (size_t)w->n, sizeof *chosen);
     if (!c || !chosen)
         return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
     c->arena = a;
     c->model = m;
-    guess(c, pp);
-    enum err e = walk(c, pp, standalone, msg);
-    if (e != ERR_OK)
-        return e;
-    if (c->n == 0)
-        return err_set(msg, ERR_MODEL,
-                       "profile-layouts: no layout of %d layers for %d stages",
-                       m->n_layers, pp);
-    choose(c, n, chosen);
-    for (int i = 0; i < n && e == ERR_OK; i++)
-        e = layout_read(a, c->text[chosen[i]], m, pp, &out[i], msg);
+    guess(c, w->pp);
+    enum err e = search(c, w, chosen, msg);
+    for (int i = 0; i < w->n && e == ERR_OK; i++)
+        e = layout_read(a, c->text[chosen[i]], m, w->pp, &out[i], msg);
     return e;
 }

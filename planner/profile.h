@@ -12,11 +12,18 @@
 
 #include <stdbool.h>
 
-/* The `n` layouts (2 or more) whose timers together give the costs with the
- * smallest relative error (D-optimal); `standalone` allows m on a stage of its
- * own, without which m and L cannot be told apart. */
-enum err profile_layouts(struct arena *a, const struct model *m, int pp, int n,
-                         bool standalone, struct layout *out,
+struct profile_wish {
+    int pp;          // stages
+    int n;           // runs, 2 or more
+    bool standalone; // allow m on a stage of its own, without which m and L
+                     // cannot be told apart
+};
+
+/* The layouts whose timers together give the costs with the smallest relative
+ * error (D-optimal), all different; fills out[0..n). ERR_MODEL when no choice
+ * tells all kinds apart. Owned by the arena. */
+enum err profile_layouts(struct arena *a, const struct model *m,
+                         const struct profile_wish *w, struct layout *out,
                          struct err_msg *msg);
 
 #endif
