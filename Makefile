@@ -167,6 +167,11 @@ test-slurm: ## the job system tests on a Slurm of this machine alone
 	@$(MAKE) --no-print-directory all
 	@CLI=no BUILD=$(B) sh tests/run.sh tests/slurm/test_slurm.sh
 
+test-long: ## tests that take minutes: kill -9 of the harness, 50 times
+	@sh harness/install-deps.sh run test
+	@$(MAKE) --no-print-directory -j2 all
+	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
+
 tests: $(TESTS) $(MPI_TESTS)
 
 # ---- checks ----------------------------------------------------------------------

@@ -88,8 +88,21 @@ static bool holds_job(struct arena *a, const char *path)
     return record && access(record, F_OK) == 0;
 }
 
+/* What text_write_file() left when it was killed before its rename. */
+static void remove_half_written(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *f; (f = readdir(d));)
+        if (strstr(f->d_name, ".tmp."))
+            unlinkat(dirfd(d), f->d_name, 0);
+    closedir(d);
+}
+
 static void remove_unfinished(struct arena *a, const char *dir)
 {
+    remove_half_written(dir);
     const char *runs = arena_printf(a, "%s/runs", dir);
     DIR *d = runs ? opendir(runs) : NULL;
     if (!d)

@@ -123,9 +123,10 @@ static void setup(void)
 
 static void teardown(void)
 {
-    const char *const names[] = {"runs.csv", "iterations.csv", "layouts.csv",
-                                 "stages.csv", "ops.csv"};
-    for (int i = 0; i < 5; i++)
+    const char *const names[] = {"runs.csv",    "iterations.csv", "layouts.csv",
+                                 "stages.csv",  "ops.csv",        "units.csv",
+                                 "timeline.csv"};
+    for (int i = 0; i < 7; i++)
         unlink(arena_printf(&arena, "%s/%s", dir, names[i]));
     rmdir(dir);
     arena_clear(&arena);
@@ -265,6 +266,49 @@ Test(tables, stages_take_recorded_operations)
     // three iterations at speed 1 and three at half speed: 10 and 5 ms
     cr_expect_float_eq(number(&t, 0, "meas_fwd_ms"), 7.5, 1e-9);
     expect_number(&t, 1, "meas_mem_bytes", 300);
+}
+
+/* One of two roles' runs has half the speed; all steps are alike. */
+Test(tables, timeline_holds_every_operation_of_one_step)
+{
+    write_ops();
+    struct csv t = written("timeline.csv");
+    cr_assert_eq(t.n_rows, 2 * 2 * 2 * N_MB); // roles, stages, passes
+    cr_expect_str_eq(csv_get(&t, 0, "role"), "default");
+    cr_expect_float_eq(number(&t, 0, "end_ms"), 10, 1e-9);
+    // the last operation of the step: stage 0, backward of micro-batch 1
+    cr_expect_str_eq(csv_get(&t, 3, "kind"), "backward");
+    cr_expect_float_eq(number(&t, 3, "start_ms"), 90, 1e-9);
+    cr_expect_float_eq(number(&t, 3, "end_ms"), 110, 1e-9);
+    cr_expect_gt(number(&t, 0, "iteration"), WARMUP);
+}
+
+Test(tables, timeline_is_empty_without_recorded_operations)
+{
+    struct csv t = written("timeline.csv");
+    cr_expect_eq(t.n_rows, 0);
+}
+
+Test(tables, units_stand_beside_flops_in_the_scale_of_a_layer)
+{
+    struct csv t = written("units.csv");
+    cr_assert_eq(t.n_rows, 3);
+    cr_expect_str_eq(csv_get(&t, 1, "unit"), "t");
+    expect_number(&t, 1, "fwd_ms", 10);
+    cr_expect_float_eq(number(&t, 1, "flops_fwd_ms") +
+                           number(&t, 1, "flops_bwd_ms"),
+                       30, 1e-9);
+    cr_expect_float_eq(number(&t, 2, "flops_bwd_ms"),
+                       2 * number(&t, 2, "flops_fwd_ms"), 1e-9);
+}
+
+Test(tables, m_and_L_that_are_known_together_are_one_unit)
+{
+    cost.joint_ml = true;
+    cost.unit[KIND_M] = (struct unit_cost){.known = true};
+    struct csv t = written("units.csv");
+    cr_assert_eq(t.n_rows, 3);
+    cr_expect_str_eq(csv_get(&t, 2, "unit"), "mL");
 }
 
 Test(tables, without_costs_predictions_are_empty)
