@@ -2,8 +2,8 @@
  * How it works: one row a stage and pass, divided by the measured time, so
  * that the fit minimises relative errors. Unknowns are the forward cost of
  * each kind, then the backward cost of each, then one constant that timers add
- * to each chunk and pass. Rank and null space are looked at first: the
- * constant is dropped where the runs do not determine it (or do not need it),
+ * to each chunk and pass (moe-train's add none). Rank and null space are looked
+ * at first: the constant is dropped where the runs do not determine it,
  * m and L become one unit where no run has them apart, and anything else that
  * is not determined is an error that names a layout to add.
  */
@@ -31,6 +31,7 @@ struct design {
     enum unit_kind kinds[N_KINDS]; // unknown kinds; L stands for mL when joint
     int n_kinds;
     bool joint_ml, chunk;
+    bool timers_sync; // Megatron's do, moe-train's do not
     double *a, *b;
 };
 
@@ -220,6 +221,7 @@ static enum err build(struct design *d, const struct fit_run *runs, int n_runs,
         enum err e = add_run(a, m, &runs[i], d, msg);
         if (e != ERR_OK)
             return e;
+        d->timers_sync = d->timers_sync || !runs[i].log->clock;
     }
     for (int k = 0; k < N_KINDS; k++)
         if (model_unit_count(m, (enum unit_kind)k) > 0)
@@ -331,7 +333,7 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
 {
     struct arena *a = d->arena;
     for (int attempt = 0; attempt < 2; attempt++) {
-        d->chunk = true;
+        d->chunk = d->timers_sync;
         struct lsq_problem p = problem(d);
         enum err e = lsq_rank(a, &p, r, msg);
         if (e != ERR_OK)
@@ -354,28 +356,6 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
 
 /* ---- the fit ---- */
 
-/* Solves, and once more without the chunk constant when that one is not
- * clearly there: an idle constant would only widen every interval. */
-static enum err solve(struct arena *a, struct design *d,
-                      struct lsq_solution *out, bool *absorbed,
-                      struct err_msg *msg)
-{
-    *absorbed = !d->chunk;
-    struct lsq_problem p = problem(d);
-    enum err e = lsq_nnls(a, &p, out, msg);
-    if (e != ERR_OK || !d->chunk)
-        return e;
-    int last = n_columns(d) - 1;
-    double half_width = out->degrees_of_freedom > 0
-                            ? lsq_t95(out->degrees_of_freedom) * out->se[last]
-                            : (double)INFINITY;
-    if (out->x[last] > half_width)
-        return ERR_OK;
-    d->chunk = false;
-    p = problem(d);
-    return lsq_nnls(a, &p, out, msg);
-}
-
 static void read_costs(const struct design *d, const struct lsq_solution *s,
                        struct cost *c)
 {
@@ -391,6 +371,11 @@ static void read_costs(const struct design *d, const struct lsq_solution *s,
     }
     c->joint_ml = d->joint_ml;
     c->chunk_s = d->chunk ? s->x[2 * d->n_kinds] : 0;
+}
+
+static double misfit(double pred, double meas)
+{
+    return meas > 0 ? fabs(pred / meas - 1) : 0;
 }
 
 static enum err residuals(struct arena *a, const struct design *d,
@@ -417,6 +402,11 @@ static enum err residuals(struct arena *a, const struct design *d,
         *(row->forward ? &all[j].pred_fwd_s : &all[j].pred_bwd_s) = pred;
         *(row->forward ? &all[j].spread_fwd_s : &all[j].spread_bwd_s) =
             row->spread_s;
+    }
+    for (int j = 0; j < n; j++) {
+        double fwd = misfit(all[j].pred_fwd_s, all[j].meas_fwd_s);
+        double bwd = misfit(all[j].pred_bwd_s, all[j].meas_bwd_s);
+        out->worst_misfit = fmax(out->worst_misfit, fmax(fwd, bwd));
     }
     out->residuals = all;
     out->n_residuals = n;
@@ -455,7 +445,7 @@ static enum err set_origin(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
-static const char *note(struct arena *a, const struct design *d, bool absorbed)
+static const char *note(struct arena *a, const struct design *d)
 {
     const char *joint =
         d->joint_ml ? "no run has m and L on different stages: they are one "
@@ -463,11 +453,11 @@ static const char *note(struct arena *a, const struct design *d, bool absorbed)
                       "be planned"
                     : "";
     const char *chunk =
-        d->chunk   ? ""
-        : absorbed ? "the timers' constant per chunk cannot be told apart: it "
-                     "is absorbed in the unit costs"
-                   : "the timers' constant per chunk is not significant: it "
-                     "is left out";
+        d->chunk         ? ""
+        : d->timers_sync ? "the timers' constant per chunk cannot be told "
+                           "apart: it is absorbed in the unit costs"
+                         : "moe-train's timers do not synchronise: no constant "
+                           "per chunk";
     if (!*joint && !*chunk)
         return NULL;
     return arena_printf(a, "%s%s%s", joint, *joint && *chunk ? "; " : "",
@@ -481,19 +471,20 @@ enum err fit_costs(struct arena *a, const struct model *m,
     struct design d = {.arena = a, .model = m};
     struct lsq_rank rank;
     struct lsq_solution solution;
-    bool absorbed = false;
     enum err e = build(&d, runs, n_runs, msg);
     if (e == ERR_OK)
         e = choose_unknowns(&d, runs[0].layout.pp, &rank, msg);
-    if (e == ERR_OK)
-        e = solve(a, &d, &solution, &absorbed, msg);
+    if (e != ERR_OK)
+        return e;
+    struct lsq_problem p = problem(&d);
+    e = lsq_nnls(a, &p, &solution, msg);
     if (e != ERR_OK)
         return e;
     struct fit f = {.rank = rank.rank,
                     .condition = rank.condition,
                     .n_unknowns = n_columns(&d),
                     .degrees_of_freedom = solution.degrees_of_freedom,
-                    .note = note(a, &d, absorbed)};
+                    .note = note(a, &d)};
     read_costs(&d, &solution, &f.cost);
     e = residuals(a, &d, &solution, &f, msg);
     if (e == ERR_OK)

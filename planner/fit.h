@@ -36,7 +36,8 @@ struct fit {
     int rank, n_unknowns; // of the design matrix
     double condition;     // of the column-scaled design matrix
     int degrees_of_freedom;
-    const char *note; // what was absorbed or left joint, or NULL
+    double worst_misfit; // largest relative residual of a stage and pass
+    const char *note;    // what was absorbed or left joint, or NULL
 };
 
 struct fit_timer {

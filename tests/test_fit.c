@@ -51,12 +51,24 @@ Test(fit, noiseless_timers_give_the_costs_back)
     arena_clear(&f.arena);
 }
 
-Test(fit, an_idle_chunk_constant_is_left_out)
+Test(fit, moe_train_timers_add_no_constant)
 {
     struct fixture f = {.m = small_model(), .truth = study_costs()};
     cr_assert_eq(fit_two(&f, "E|t*3|t*4|tmL", "Et*3|t*4|tm|L", 0.01), ERR_OK);
     cr_assert_float_eq(f.fit.cost.chunk_s, 0, 0);
-    cr_assert(strstr(f.fit.note, "not significant"), "%s", f.fit.note);
+    cr_assert(strstr(f.fit.note, "do not synchronise"), "%s", f.fit.note);
+    arena_clear(&f.arena);
+}
+
+/* Leaving a constant out that is there would move every cost. */
+Test(fit, a_constant_within_the_noise_is_kept_and_covered)
+{
+    struct fixture f = {.m = small_model(), .truth = study_costs()};
+    f.truth.chunk_s = 1e-4;
+    cr_assert_eq(fit_two(&f, "E|t*3|t*4|tmL", "Et*3|t*4|tm|L", 0.01), ERR_OK);
+    const struct unit_cost *got = &f.fit.cost.unit[KIND_T];
+    cr_assert_float_eq(got->fwd_s, 1e-3, 1.96 * got->fwd_se);
+    cr_assert_gt(f.fit.cost.chunk_s, 0);
     arena_clear(&f.arena);
 }
 
@@ -101,6 +113,24 @@ Test(fit, what_cannot_be_told_apart_names_a_layout_that_would)
     arena_clear(&f.arena);
     cr_assert_eq(fit_two(&f, "Et*4|t*4mL", text, 0), ERR_OK, "%s: %s", text,
                  f.msg.text);
+    arena_clear(&f.arena);
+}
+
+Test(fit, swapped_logs_show_as_misfit)
+{
+    struct fixture f = {.m = small_model(), .truth = study_costs()};
+    cr_assert_eq(fit_two(&f, "E|t*3|t*4|tmL", "Et*3|t*4|tm|L", 0.01), ERR_OK);
+    cr_assert_lt(f.fit.worst_misfit, 0.03);
+    arena_clear(&f.arena);
+    arena_init(&f.arena);
+    struct fit_run runs[] = {
+        synthetic_run(&f.arena, &f.m, &f.truth, "E|t*3|t*4|tmL", 0),
+        synthetic_run(&f.arena, &f.m, &f.truth, "Et*3|t*4|tm|L", 0)};
+    const struct runlog *first = runs[0].log;
+    runs[0].log = runs[1].log;
+    runs[1].log = first;
+    cr_assert_eq(fit_costs(&f.arena, &f.m, runs, 2, &f.fit, &f.msg), ERR_OK);
+    cr_assert_gt(f.fit.worst_misfit, 0.15);
     arena_clear(&f.arena);
 }
 
