@@ -62,23 +62,38 @@ static enum err unknown_option(struct cmd *c, const char *word)
                    near ? near : "", near ? "'?" : "", c->command->name);
 }
 
-/* Reads the option at argv[*i] and its value. */
-static enum err take_option(struct cmd *c, int argc, char *const *argv, int *i)
+/* The option whose name is word[0..len), or N_OPTIONS. */
+static int find_option(const struct cmd *c, const char *word, size_t len)
 {
+    if (strcmp(word, "-h") == 0)
+        return OPT_HELP;
     int o = 0;
-    while (o < N_OPTIONS && (strcmp(options[o].name, argv[*i]) != 0 ||
+    while (o < N_OPTIONS && (strlen(options[o].name) != len ||
+                             memcmp(options[o].name, word, len) != 0 ||
                              !takes(c->command, (enum cmd_option)o)))
         o++;
+    return o;
+}
+
+/* Reads the option at argv[*i] and its value, which may follow a '='. */
+static enum err take_option(struct cmd *c, int argc, char *const *argv, int *i)
+{
+    const char *word = argv[*i], *equals = strchr(word, '=');
+    int o =
+        find_option(c, word, equals ? (size_t)(equals - word) : strlen(word));
     if (o == N_OPTIONS)
-        return unknown_option(c, argv[*i]);
+        return unknown_option(c, word);
+    if (!*options[o].value && equals)
+        return err_set(&c->msg, ERR_PARSE, "%s: %s: takes no value",
+                       c->command->name, options[o].name);
     if (!*options[o].value) {
         c->option[o] = "";
         return ERR_OK;
     }
-    if (*i + 1 >= argc)
+    if (!equals && *i + 1 >= argc)
         return err_set(&c->msg, ERR_PARSE, "%s: %s: value missing, want %s",
                        c->command->name, options[o].name, options[o].value);
-    const char *value = argv[++*i];
+    const char *value = equals ? equals + 1 : argv[++*i];
     if (o == OPT_RUN && c->n_runs == CMD_MAX_RUNS)
         return err_set(&c->msg, ERR_RANGE, "fit: more than %d runs",
                        CMD_MAX_RUNS);
@@ -88,6 +103,19 @@ static enum err take_option(struct cmd *c, int argc, char *const *argv, int *i)
     return ERR_OK;
 }
 
+/* A file of cases takes the place of the model and the layout. */
+static enum err check_count(struct cmd *c)
+{
+    bool many = cmd_given(c, OPT_BATCH) || cmd_given(c, OPT_CORPUS);
+    int most = many ? 0 : c->command->takes_model + c->command->takes_layout;
+    if (c->n_args <= most || cmd_given(c, OPT_HELP))
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "%s: '%s' is one too many; usage: "
+                   "moe-layout %s",
+                   c->command->name, c->args[most], c->command->synopsis);
+}
+
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
     for (int i = 0; i < argc; i++) {
@@ -95,7 +123,7 @@ enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
             c->has_flags = true;
             c->flags = argv + i + 1;
             c->n_flags = argc - i - 1;
-            return ERR_OK;
+            break;
         }
         if (argv[i][0] == '-' && argv[i][1] != '\0') {
             enum err e = take_option(c, argc, argv, &i);
@@ -108,7 +136,7 @@ enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
                            c->command->name, argv[i]);
         c->args[c->n_args++] = argv[i];
     }
-    return ERR_OK;
+    return check_count(c);
 }
 
 enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
@@ -218,6 +246,7 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out)
         return e;
     megatron_args_override(args, &o);
     out->batch_given = megatron_args_given(args, "global-batch-size");
+    out->seq_given = megatron_args_given(args, "seq-length");
     return megatron_args_model(&c->arena, args, &out->model, &c->msg);
 }
 
@@ -264,6 +293,16 @@ enum err cmd_margin(struct cmd *c, double *out)
     return e;
 }
 
+enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
+{
+    if (m->seq_given)
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "%s: --seq: missing: the tokens of a sequence decide work "
+                   "and memory, and '%s' does not state them",
+                   c->command->name, m->name);
+}
+
 enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
 {
     if (m->par.vpp == 1)
@@ -290,7 +329,9 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                        "%s: --costs: missing: make one with 'moe-layout fit' "
                        "or 'moe-layout costs --analytic'",
                        c->command->name);
-    e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
+    e = cmd_require_seq(c, m);
+    if (e == ERR_OK)
+        e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)

@@ -119,6 +119,7 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
 struct cmd_model {
     struct model model;
     bool batch_given; // the global batch size was stated
+    bool seq_given;   // and the length of a sequence
     const char *name; // for messages
 };
 enum err cmd_model(struct cmd *c, struct cmd_model *out);
@@ -139,6 +140,9 @@ enum err cmd_margin(struct cmd *c, double *out);
  * builds the schedule. Refuses virtual stages and a missing batch. */
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                      struct schedule *schedule, struct plan_context *out);
+
+/* ERR_PARSE when the length of a sequence was not stated. */
+enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m);
 
 /* ERR_RANGE with a clear word when virtual stages are asked for. */
 enum err cmd_refuse_vpp(struct cmd *c, const struct model *m);

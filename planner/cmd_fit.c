@@ -207,6 +207,18 @@ static enum err fit_memory(struct cmd *c, const struct model *m,
     return memory_fit(&c->arena, &in, &cost->rules, out, &c->msg);
 }
 
+/* Timers scatter by percents; more than this is another layout or model. */
+static const double SUSPICIOUS = 0.15;
+
+static void warn_of_misfit(const struct fit *f)
+{
+    if (f->worst_misfit > SUSPICIOUS)
+        fprintf(stderr,
+                "moe-layout: warning: a stage is off by %.0f%%: are these the "
+                "logs of the layouts named, and of this model?\n",
+                100 * f->worst_misfit);
+}
+
 static enum err run_fit(struct cmd *c)
 {
     struct cmd_model m;
@@ -236,6 +248,7 @@ static enum err run_fit(struct cmd *c)
         e = write_costs(c, &f.cost);
     if (e != ERR_OK)
         return e;
+    warn_of_misfit(&f);
     if (cmd_given(c, OPT_JSON)) {
         cJSON *tree = fit_json(&f);
         cJSON_AddItemToObject(tree, "memory_residuals", memory_json(&memory));
@@ -256,6 +269,8 @@ static enum err run_costs(struct cmd *c)
         e = err_set(&c->msg, ERR_PARSE,
                     "costs: want --analytic (measured costs come from "
                     "'moe-layout fit')");
+    if (e == ERR_OK)
+        e = cmd_require_seq(c, &m);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_TFLOPS, 1e-6, 1e9, &tflops);
     if (e != ERR_OK)

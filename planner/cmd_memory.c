@@ -234,6 +234,8 @@ static enum err read_question(struct cmd *c, struct question *q)
     enum platform platform;
     double hbm_gib = 0;
     enum err e = cmd_model(c, &q->model);
+    if (e == ERR_OK)
+        e = cmd_require_seq(c, &q->model);
     if (e == ERR_OK && c->n_args != 1)
         e = err_set(&c->msg, ERR_PARSE,
                     "memory: want MODEL and one LAYOUT in quotes");

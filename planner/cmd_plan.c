@@ -74,13 +74,24 @@ static void print_table(const struct search_result *r)
         print_row(r->baseline_names[i], &r->baselines[i]);
 }
 
+/* A baseline may lie outside the searched space. */
+static void print_hint(const struct search_result *r)
+{
+    for (int i = 0; i < r->n_baselines; i++)
+        if (r->baselines[i].exp_step_s < r->plans[0].exp_step_s &&
+            r->baselines[i].standalone_mtp)
+            printf("hint: %s, with m on a stage of its own, is faster: search "
+                   "such layouts with --standalone-mtp\n",
+                   r->baseline_names[i]);
+}
+
 static enum err print_result(struct cmd *c, const struct search_result *r,
                              const struct plan_context *ctx)
 {
     print_table(r);
     printf("\nsearched %lld layouts, all simulated (%s transfers, %d "
-           "micro-batches, %s costs): the first is optimal for these costs, "
-           "ties within 0.5%% go to fewer slow stages\n",
+           "micro-batches, %s costs): the first is the fastest of them, ties "
+           "within 0.5%% go to fewer slow stages\n",
            (long long)r->n_searched, p2p_mode_name(ctx->mode), ctx->n_mb,
            cost_source_name(ctx->cost->source));
     if (ctx->cost->jitter_cv > 0)
@@ -95,6 +106,7 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
                (long long)r->n_dropped_for_memory);
     else
         printf("memory: no limit given (--hbm-gb), no layout dropped\n");
+    print_hint(r);
     const char *list = layout_list(&c->arena, &r->plans[0].parsed);
     if (!list)
         return err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
@@ -144,7 +156,10 @@ const struct command CMD_PLAN = {
         "plan MODEL --pp N --gbs B --costs costs.json [--hbm-gb G] [--top K]",
     .help =
         "Simulates every layout and prints the fastest ones with the flag to "
-        "paste.\nEvery layout is tried, so that --prove adds nothing here.\n"
+        "paste.\nEvery layout is tried, so that --prove adds nothing here; up "
+        "to two "
+        "million layouts.\nColumns: step of the mean times; expected step "
+        "under jitter; near: stages within 2% of the slowest.\n"
         "Example: moe-layout plan experiments/models/7b-a1b.json --pp 4 --gbs "
         "64 --costs costs.json --hbm-gb 80",
     .options = takes,

@@ -163,9 +163,9 @@ static enum err read_numbers(struct arena *a, const cJSON *tree,
     const cJSON *v;
     cJSON_ArrayForEach(v, item)
     {
-        if (!cJSON_IsNumber(v) || v->valuedouble < 0)
+        if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 1e15)
             return err_set(msg, ERR_PARSE,
-                           "%s: %s[%d]: want a number of at least 0", where,
+                           "%s: %s[%d]: want a number from 0 to 1e15", where,
                            key, i);
         (*out)[i++] = v->valuedouble;
     }
@@ -200,7 +200,7 @@ static enum err read_batch(struct arena *a, const cJSON *tree,
         e = err_set(msg, ERR_PARSE, "%s: want P and M", where);
     for (int i = 0; i < 3 && e == ERR_OK; i++)
         e = json_opt_double(tree, where, numbers[i].key,
-                            (struct json_range){0, 1e300}, numbers[i].out, msg);
+                            (struct json_range){0, 1e15}, numbers[i].out, msg);
     if (e == ERR_OK)
         e = read_numbers(a, tree, where, "fwd", b, &b->fwd_s, msg);
     if (e == ERR_OK)
@@ -252,12 +252,13 @@ static enum err simulate_batch(struct arena *a, const struct sim_line *b,
                                cJSON *out, struct err_msg *msg)
 {
     struct schedule s;
-    cJSON_AddBoolToObject(out, "feasible", b->vpp == 1);
-    if (b->vpp > 1) {
-        cJSON_AddStringToObject(out, "reason",
-                                "refused: this version simulates V = 1 only");
+    if (b->vpp > 1) { // not "Megatron refuses it": nobody has looked
+        cJSON_AddNullToObject(out, "feasible");
+        cJSON_AddStringToObject(
+            out, "reason", "not simulated: this version simulates V = 1 only");
         return ERR_OK;
     }
+    cJSON_AddTrueToObject(out, "feasible");
     enum err e = schedule_1f1b(a, (int)b->pp, (int)b->n_mb, &s, msg);
     if (e != ERR_OK)
         return e;

@@ -31,13 +31,24 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-static int finish(struct cmd *c, enum err e)
+/* One line, whatever the input that is quoted in it holds. */
+static void print_error(const char *text)
 {
-    if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        e = err_set(&c->msg, ERR_IO, "standard output: %s", strerror(errno));
-    if (e != ERR_OK && *c->msg.text)
-        fprintf(stderr, "moe-layout: %s\n", c->msg.text);
-    arena_clear(&c->arena);
+    fputs("moe-layout: ", stderr);
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' ? '?' : *text, stderr);
+    fputc('\n', stderr);
+}
+
+static int finish(const char *text, enum err e)
+{
+    struct err_msg msg;
+    if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        e = err_set(&msg, ERR_IO, "standard output: %s", strerror(errno));
+        text = msg.text;
+    }
+    if (e != ERR_OK && *text)
+        print_error(text);
     return err_exit_code(e);
 }
 
@@ -50,29 +61,41 @@ static int run(const struct command *command, int argc, char *const *argv)
         cmd_print_help(command, stdout);
     else if (e == ERR_OK)
         e = command->run(&c);
-    return finish(&c, e);
+    int code = finish(c.msg.text, e);
+    arena_clear(&c.arena);
+    return code;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "help") == 0;
 }
 
 int main(int argc, char **argv)
 {
+    struct err_msg msg;
     if (argc < 2) {
         print_usage(stderr);
         return EXIT_BAD_INPUT;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (is_help(argv[1]) && argc > 2 && find(argv[2])) {
+        cmd_print_help(find(argv[2]), stdout);
+        return finish("", ERR_OK);
+    }
+    if (is_help(argv[1])) {
         print_usage(stdout);
-        return 0;
+        return finish("", ERR_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("moe-layout " MOE_VERSION "\n");
-        return 0;
+        return finish("", ERR_OK);
     }
     const struct command *command = find(argv[1]);
     if (!command) {
-        fprintf(stderr,
-                "moe-layout: unknown command '%s'; see moe-layout --help\n",
+        err_set(&msg, ERR_PARSE, "unknown command '%s'; see moe-layout --help",
                 argv[1]);
-        return EXIT_BAD_INPUT;
+        return finish(msg.text, ERR_PARSE);
     }
     return run(command, argc - 2, argv + 2);
 }

@@ -231,6 +231,14 @@ static enum err enumerate(struct arena *a, const struct layout_space *space,
     if (!c->all || !c->engine)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     e = layout_space_each(a, space, collect, c, msg);
+    if (e == ERR_OK && c->n + (size_t)c->n_dropped == 0)
+        return err_set(msg, ERR_MODEL,
+                       "search: no layout of %d layers fills %d stages: use "
+                       "fewer stages%s",
+                       space->n_layers, space->pp,
+                       space->standalone_mtp || !space->n_mtp
+                           ? ""
+                           : ", or --standalone-mtp");
     if (e == ERR_OK && c->n == 0)
         return err_set(msg, ERR_MODEL,
                        "search: none of %lld layouts fits in %.1f GiB a rank: "
