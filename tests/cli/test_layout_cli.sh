@@ -114,6 +114,21 @@ refuses "nothing fits in memory" 1 "none of" \
 echo "no log" >"$tmp/a.log"
 refuses "a file that is no training log" 2 "a.log" \
     $L fit $MODEL --pp 4 --gbs 16 --run "Et*4|t*4|t*4|t*4mL=$tmp/a.log"
+refuses "a stray argument" 2 "one too many" $L size $MODEL other.json
+refuses "a model without a sequence length" 2 "--seq" \
+    $L costs --analytic -- --num-layers 4 --hidden-size 64 \
+    --num-attention-heads 4 --vocab-size 100
+refuses "more stages than layers" 1 "use fewer stages" \
+    $L plan $MODEL --pp 19 --gbs 32 --costs "$tmp/c.json"
+refuses "control characters in a message stay on one line" 2 "bad?layout" \
+    $L simulate $MODEL "bad
+layout" --pp 4 --gbs 8 --costs "$tmp/c.json"
+refuses "a device is written to, not replaced" 3 "No space left" \
+    $L costs $MODEL --analytic -o /dev/full
+refuses "help that cannot be written" 3 "No space left" \
+    sh -c "$L --help >/dev/full"
+is "an option's value may follow an equals sign" \
+    "$($L count --layers=16 --mtp=1 --pp=4)" 816
 refuses "output that cannot be written" 3 "No space left" \
     sh -c "$L size $MODEL >/dev/full"
 
