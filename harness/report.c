@@ -129,9 +129,9 @@ static void layouts_table(FILE *out, const struct csv *t)
         print_number(out, t, i, "meas_step_ms", 1);
         print_interval(out, t, i, "meas_lo_ms", "meas_hi_ms");
         fputs(" | ", out);
-        print_number(out, t, i, "step_error_pct", 1);
+        print_number(out, t, i, "step_error_pct", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "replay_error_pct", 2);
+        print_number(out, t, i, "replay_error_pct", 3);
         fputs(" | ", out);
         print_number(out, t, i, "pred_speedup", 2);
         fputs(" | ", out);

@@ -18,8 +18,8 @@ do for [k = 0:1] {
     plot csv using (column(0) - 1.5 * width):(column("flops_fwd_ms")):xtic(stringcolumn("kind")) with boxes lc rgb "#ffffff" title "forward by FLOPs", \
          csv using (column(0) - 0.5 * width):(column("fwd_ms")) with boxes lc rgb "#a8a8a8" title "forward measured", \
          csv using (column(0) + 0.5 * width):(column("flops_bwd_ms")) with boxes lc rgb "#d8d8d8" title "backward by FLOPs", \
-         csv using (column(0) + 1.5 * width):(column("bwd_ms")) with boxes lc rgb "#404040" title "backward measured", \
-         csv using (column(0) - 0.5 * width):(column("fwd_ms")):(1.96 * column("fwd_se_ms")) with yerrorbars pt -1 lw 1.5 lc rgb "#000000" notitle, \
-         csv using (column(0) + 1.5 * width):(column("bwd_ms")):(1.96 * column("bwd_se_ms")) with yerrorbars pt -1 lw 1.5 lc rgb "#000000" title "95% interval"
+         csv using (column(0) + 1.5 * width):(column("bwd_ms")) with boxes lc rgb "#606060" title "backward measured", \
+         csv using (column(0) - 0.5 * width):(column("fwd_ms") - 1.96 * column("fwd_se_ms")):(0):(2 * 1.96 * column("fwd_se_ms")) with vectors heads size 0.04,90 lw 1.5 lc rgb "#000000" title "95% interval", \
+         csv using (column(0) + 1.5 * width):(column("bwd_ms") - 1.96 * column("bwd_se_ms")):(0):(2 * 1.96 * column("bwd_se_ms")) with vectors heads size 0.04,90 lw 1.5 lc rgb "#000000" notitle
     unset output
 }

@@ -89,7 +89,7 @@ Test(report, layouts_table_has_a_row_a_layout)
     const char *t = table("layouts");
     cr_expect_not_null(
         strstr(t, "| pick | Et\\|t\\*2L | 90.0 [88.0, 92.0] | 95.0 [94.0, "
-                  "96.0] | -5.3 | 0.10 | 1.20 | 1.10 | 3 | emulated |\n"),
+                  "96.0] | -5.26 | 0.100 | 1.20 | 1.10 | 3 | emulated |\n"),
         "%s", t);
 }
 
