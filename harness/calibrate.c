@@ -15,6 +15,7 @@ const char *calibrate_other_costs(struct arena *a,
     const char *name = in->manifest->costs_from;
     const char *tries[] = {
         arena_printf(a, "%s/../%s/costs.json", in->dir, name),
+        arena_printf(a, "%s/results/%s/costs.json", in->manifest->dir, name),
         arena_printf(a, "results/%s/costs.json", name),
         arena_printf(a, "results/reference/%s/costs.json", name)};
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)

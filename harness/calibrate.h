@@ -32,8 +32,9 @@ enum err calibrate(struct arena *a, const struct calibrate_input *in,
                    double reference_ms, struct calibration *out,
                    struct err_msg *msg);
 
-/* The costs.json of the experiment that costs_from names: beside our results,
- * else among the reference data; NULL when there is none. */
+/* The costs.json of the experiment that costs_from names: beside our results
+ * or the manifest (in a job), else among the reference data; NULL when there is
+ * none. */
 const char *calibrate_other_costs(struct arena *a,
                                   const struct calibrate_input *in);
 

@@ -111,9 +111,14 @@ enum err campaign_prepare(struct arena *a, const struct campaign *c,
     enum err e = make_job(a, c, campaign_limit_s(c, 0), &job, msg);
     if (e != ERR_OK)
         return e;
-    // a dry run prints the folder as it was given
+    // a dry run prints names as they were given, the same on every machine
+    const char *words[] = {"moe-bench", "run", c->manifest->path, "--out",
+                           c->dir};
+    job.name = arena_printf(a, "moe-%s-<id>", c->manifest->name);
     job.folder = arena_printf(a, "%s/job", c->dir);
     job.log = arena_printf(a, "%s/job/log.txt", c->dir);
+    if (!c->launch->by->remote)
+        job.argv = (struct words){words, 5};
     return c->launch->by->prepare(a, &job, text, submit, msg);
 }
 

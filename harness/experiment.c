@@ -41,9 +41,11 @@ static const char *file_hash(struct arena *a, const char *path)
 
 static enum err make_key(struct experiment *e, struct err_msg *msg)
 {
-    // where runs go to another machine, the manifest tells which
+    // where runs go to another machine, the manifest tells which, and
+    // Megatron's commit may be there only
     bool elsewhere = e->launch.by->start != NULL;
-    const char *binary = file_hash(e->a, e->launch.binary);
+    bool seen = !elsewhere || e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
+    const char *binary = seen ? file_hash(e->a, e->launch.binary) : "none";
     const char *platform = file_hash(e->a, e->launch.platform);
     const char *all = arena_printf(e->a, "%s %s %s %s %s", e->manifest.sha256,
                                    e->workload.sha256, binary ? binary : "",

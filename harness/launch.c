@@ -120,7 +120,11 @@ static const char *find_entry(struct arena *a, const struct manifest *mf)
 static const char *trainer_path(struct arena *a, const struct manifest *mf,
                                 const struct launch *l)
 {
-    if (mf->trainer.entry)
+    const char *entry = mf->trainer.entry;
+    if (launcher_checks_out(mf))
+        return arena_printf(a, LAUNCHER_CHECKOUT "/%s",
+                            entry ? entry : "pretrain_gpt.py");
+    if (entry)
         return find_entry(a, mf);
     if (mf->trainer.kind == TRAINER_MEGATRON)
         return "pretrain_gpt.py";
@@ -238,16 +242,33 @@ static enum err check_programs(struct arena *a, const struct launch *l,
 }
 
 /* A trainer in a container or on another machine cannot be seen from here. */
+static bool is_here(const struct manifest *mf, const struct launch *l)
+{
+    bool elsewhere =
+        l->by->remote ||
+        (l->by->start && (mf->trainer.container || mf->trainer.commit));
+    return !elsewhere;
+}
+
+static enum err say_no_trainer(const struct manifest *mf,
+                               const struct launch *l, struct err_msg *msg)
+{
+    if (launcher_checks_out(mf))
+        return err_set(msg, ERR_CHILD,
+                       "trainer '%s' not found, clone "
+                       "https://github.com/NVIDIA/Megatron-LM to "
+                       "'" LAUNCHER_CHECKOUT "' and check out %s",
+                       l->binary, mf->trainer.commit);
+    return err_set(msg, ERR_CHILD,
+                   "trainer '%s' not found, run 'make' or set trainer.entry",
+                   l->binary);
+}
+
 static enum err check_files(const struct manifest *mf, const struct launch *l,
                             struct err_msg *msg)
 {
-    bool elsewhere = l->by->remote || mf->trainer.container ||
-                     (l->by->start && mf->trainer.commit);
-    if (!elsewhere && access(l->binary, R_OK) != 0)
-        return err_set(msg, ERR_CHILD,
-                       "trainer '%s' not found, run 'make' or set "
-                       "trainer.entry",
-                       l->binary);
+    if (is_here(mf, l) && access(l->binary, R_OK) != 0)
+        return say_no_trainer(mf, l, msg);
     if (l->platform && access(l->platform, R_OK) != 0)
         return err_set(msg, ERR_CHILD,
                        "platform file '%s' not found, run from the repository "

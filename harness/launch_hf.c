@@ -11,6 +11,8 @@
 
 enum { MIN_ID_CHARS = 8 };
 
+#define BUCKET "MOE_BENCH_BUCKET"
+
 static void prefix(struct build *b, const struct launch_request *req,
                    const struct launch *l)
 {
@@ -30,7 +32,16 @@ static enum err call_quietly(struct arena *a, const struct words *w,
     return e;
 }
 
-/* Program, version and login. */
+/* The bucket of results: the manifest's, else the user's own choice. */
+static const char *bucket(const struct manifest *mf)
+{
+    const char *own = getenv(BUCKET);
+    if (mf->launcher.results)
+        return mf->launcher.results;
+    return own && *own ? own : NULL;
+}
+
+/* Program, version, login, and where results go. */
 static enum err check(struct arena *a, const struct manifest *mf,
                       struct err_msg *msg)
 {
@@ -45,6 +56,12 @@ static enum err check(struct arena *a, const struct manifest *mf,
         return err_set(msg, ERR_PARSE,
                        "%s: trainer: container: missing, want the image of "
                        "the job",
+                       mf->path);
+    if (mf->launcher.per_experiment && !bucket(mf))
+        return err_set(msg, ERR_PARSE,
+                       "%s: launcher: results: missing, want the bucket that "
+                       "brings results back, e.g. hf://buckets/NAME/BUCKET "
+                       "('hf buckets create' makes one), or set " BUCKET,
                        mf->path);
     enum err e = call_quietly(a, &(struct words){version, 2}, NULL, msg);
     if (e == ERR_OK)
@@ -91,7 +108,8 @@ static void add_volumes(struct build *b, const struct launch_job *job)
     build_add(b, arena_printf(b->a, "%s/carry:/moe:ro", job->folder));
     build_add(b, "-v");
     build_add(b, arena_printf(b->a, "%s:/moe-results:rw",
-                              l->results ? l->results : "<launcher.results>"));
+                              bucket(job->manifest) ? bucket(job->manifest)
+                                                    : "<" BUCKET ">"));
 }
 
 static enum err prepare(struct arena *a, const struct launch_job *job,
@@ -258,7 +276,7 @@ static enum err cancel(struct arena *a, const struct launch_job *job,
 static enum err sync_results(struct arena *a, const struct launch_job *job,
                              struct err_msg *msg)
 {
-    const char *from = job->manifest->launcher.results;
+    const char *from = bucket(job->manifest);
     const char *words[] = {
         "hf", "buckets", "sync",
         arena_printf(a, "%s/%s", from ? from : "", job->manifest->name),

@@ -89,6 +89,13 @@ int64_t launcher_nodes(const struct manifest *mf)
     return mf->hardware.nodes > 0 ? mf->hardware.nodes : 1;
 }
 
+bool launcher_checks_out(const struct manifest *mf)
+{
+    const struct manifest_trainer *t = &mf->trainer;
+    return t->kind == TRAINER_MEGATRON && t->commit &&
+           !(t->entry && t->entry[0] == '/');
+}
+
 static void print_lines(FILE *f, const struct words *lines)
 {
     for (int i = 0; i < lines->n; i++)
@@ -96,21 +103,18 @@ static void print_lines(FILE *f, const struct words *lines)
             fprintf(f, "%s\n", lines->word[i]);
 }
 
-/* Megatron at its commit, in the job's own folder, when no path to the
- * trainer is given. */
+/* Megatron at its commit, beside the job, when no path to the trainer is
+ * given. */
 static void print_checkout(FILE *f, const struct manifest *mf)
 {
-    const struct manifest_trainer *t = &mf->trainer;
-    if (t->kind != TRAINER_MEGATRON || !t->commit ||
-        (t->entry && t->entry[0] == '/'))
+    if (!launcher_checks_out(mf))
         return;
     fprintf(f,
-            "git init -q megatron-lm && cd megatron-lm || exit 1\n"
-            "git fetch -q --depth 1 https://github.com/NVIDIA/Megatron-LM %s "
-            "|| exit 1\n"
-            "git checkout -q FETCH_HEAD || exit 1\n"
-            "echo \"moe-bench: Megatron-LM $(git rev-parse HEAD)\"\n",
-            t->commit);
+            "git init -q " LAUNCHER_CHECKOUT " || exit 1\n"
+            "git -C " LAUNCHER_CHECKOUT " fetch -q --depth 1 "
+            "https://github.com/NVIDIA/Megatron-LM %s || exit 1\n"
+            "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n",
+            mf->trainer.commit);
 }
 
 static void print_body(FILE *f, struct arena *a, const struct launch_job *job)

@@ -135,6 +135,11 @@ const char *launcher_absolute(struct arena *a, const char *path);
 /* Nodes of the manifest, at least 1. */
 int64_t launcher_nodes(const struct manifest *mf);
 
+/* Whether the trainer is Megatron at trainer.commit, in the folder
+ * LAUNCHER_CHECKOUT of the working directory. */
+#define LAUNCHER_CHECKOUT "megatron-lm"
+bool launcher_checks_out(const struct manifest *mf);
+
 /* Lines of a script that every system shares: modules, environment, extra
  * lines, the checkout of Megatron where trainer.commit asks for one, and the
  * command. */

@@ -18,7 +18,7 @@ rows() { # FILE WORD
 
 manifest() { # LAUNCHER FILE: the small manifest with Megatron
     sed -e "s|\"kind\": \"command\", \"command\": \[\"sh\"\]|$1|" \
-        -e 's|"kind": "moe-train", "entry": "fake_trainer.sh"|"kind": "megatron", "container": "image:tag", "args": ["--mock-data"]|' \
+        -e 's|"kind": "moe-train", "entry": "fake_trainer.sh"|"kind": "megatron", "container": "image:tag", "entry": "pretrain_gpt.py", "args": ["--mock-data"]|' \
         -e 's/"rounds": 2/"rounds": 1/' -e 's/"run_s": 2/"run_s": 60/' \
         tests/fixtures/fake.json >"$work/$2"
 }
@@ -31,12 +31,13 @@ fresh() { # a new account
     : >"$FAKE_HF/jobs"
 }
 
+: >"$work/pretrain_gpt.py"
 # ---- torchrun ----------------------------------------------------------------
 manifest '"kind": "torchrun", "env": ["NCCL_DEBUG=WARN"]' torch.json
 "$bench" run -q "$work/torch.json" --out "$work/t" >/dev/null 2>"$work/err"
 [ $? -eq 0 ] && [ "$(rows "$work/t/runs.csv" ,valid,)" -eq 5 ]
 claim $? "torchrun runs the experiment on one node"
-grep -q '^torchrun --standalone --nproc-per-node 4 pretrain_gpt.py --num-layers' \
+grep -q '^torchrun --standalone --nproc-per-node 4 [^ ]*/pretrain_gpt.py --num-layers' \
     "$work/torchrun"
 claim $? "torchrun gets a process a rank, and Megatron's flags"
 grep -q 'NCCL_DEBUG=WARN' "$work"/t/runs/*default*/env.json &&
