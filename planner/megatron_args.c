@@ -146,6 +146,8 @@ static enum err unknown(struct megatron_args *args, const char *word,
                         bool strict, struct err_msg *msg)
 {
     char line[400], name[80], near[80] = "";
+    if (!strict && !args->warn)
+        return ERR_OK;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (is_flag(word))
         nearest(name + 2, near, sizeof near);
