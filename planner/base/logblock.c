@@ -366,10 +366,11 @@ static size_t rows_ahead(const struct log_block *b, const char **at)
     struct log_runs *a = b->ahead;
     while (a->next < a->n && a->run[a->next].start < *at)
         a->next++;
+    if (a->next == a->n)
+        return 0;
     const struct log_run *run = &a->run[a->next];
-    if (a->next == a->n || run->start != *at ||
-        run->n_rows > b->cap_rows - b->n_rows || a->n_head != b->n_head ||
-        memcmp(a->head, b->head, a->n_head) != 0)
+    if (run->start != *at || run->n_rows > b->cap_rows - b->n_rows ||
+        a->n_head != b->n_head || memcmp(a->head, b->head, a->n_head) != 0)
         return 0;
     memcpy(b->rows + b->n_rows, a->rows + run->first_row,
            run->n_rows * sizeof *b->rows);
