@@ -15,7 +15,7 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
 HARNESS := options manifest machine workload supervise launch_words launcher \
-           launch_local launch_torchrun launch_slurm launch_hf launch job stats results oplog figures \
+           launch_local launch_torchrun launch_slurm launch_hf launch job stats results oplog figures provenance \
            execute campaign roles tables summary calibrate experiment reference validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
 
@@ -139,8 +139,8 @@ LOCAL := local local-exact local-full local-pp2 standalone
 run: ## install what is missing, build, run the local experiment to its table
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
-	@$(B)/moe-bench run experiments/local.json
-	@$(B)/moe-bench report
+	@$(B)/moe-bench run experiments/local.json; answer=$$?; \
+	[ $$answer -gt 1 ] || $(B)/moe-bench report || exit; exit $$answer
 
 # every local experiment is run, whatever the answer of the one before
 run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone

@@ -11,8 +11,10 @@ enum { MAX_DIRS = 64, MAX_REPORT_BYTES = 16 << 20 };
 static const char help[] =
     "usage: moe-bench report [DIR...] [--into FILE] [--figures DIR]\n\n"
     "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT -->\n"
-    "and <!-- end:... --> markers; TABLE is summary, figures, layouts, stages\n"
-    "or runs) and draws the figures (SVG and PNG, by gnuplot), all from the\n"
+    "and <!-- end:... --> markers; TABLE is summary, figures, layouts, "
+    "stages,\n"
+    "jitter or runs) and draws the figures (SVG and PNG, by gnuplot), all from "
+    "the\n"
     "CSV files alone. DIR is a folder with an experiment's CSV files, named\n"
     "as the experiment;\n"
     "default: all below results/, and those below results/reference/ that\n"

@@ -106,7 +106,7 @@ struct manifest_trainer {
     X(ACCEPT_MAX_MEMORY, "max_memory_error_pct",                               \
       "memory error of any stage (%)")                                         \
     X(ACCEPT_WITHIN_BEST, "pick_within_best_pct",                              \
-      "pick slower than the fastest (%), beyond what intervals allow")
+      "pick slower than the fastest (%), or within noise")
 
 enum accept_bound {
 #define ACCEPT_ENUM(id, key, what) id,

@@ -216,8 +216,9 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
 static enum err put_files(const struct publishing *p, struct err_msg *msg)
 {
     static const char *const names[] = {
-        "runs.csv",   "iterations.csv", "layouts.csv", "stages.csv",
-        "costs.json", "plan.json",      "units.csv",   "timeline.csv"};
+        "runs.csv",   "iterations.csv", "layouts.csv",
+        "stages.csv", "costs.json",     "plan.json",
+        "units.csv",  "timeline.csv",   "jitter.csv"};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", p->e->dir, names[i]);

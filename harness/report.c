@@ -167,6 +167,31 @@ static void stages_table(FILE *out, const struct csv *t)
     }
 }
 
+static void jitter_table(FILE *out, const struct csv *t)
+{
+    fputs("| role | layout | stages within 2% of the slowest | step of mean "
+          "times, ms | expected step, ms | more % |\n"
+          "|---|---|--:|--:|--:|--:|\n",
+          out);
+    for (size_t i = 0; i < t->n_rows; i++) {
+        double mean = NAN, expected = NAN;
+        csv_get_double(t, i, "mean_step_ms", &mean);
+        csv_get_double(t, i, "expected_step_ms", &expected);
+        fputs("| ", out);
+        print_cell(out, csv_get(t, i, "role"));
+        fputs(" | ", out);
+        print_cell(out, csv_get(t, i, "layout"));
+        fprintf(out, " | %s | ", csv_get(t, i, "near_bottleneck"));
+        print_number(out, t, i, "mean_step_ms", 1);
+        fputs(" | ", out);
+        print_number(out, t, i, "expected_step_ms", 1);
+        if (isfinite(expected / mean))
+            fprintf(out, " | %.2f |\n", 100 * (expected / mean - 1));
+        else
+            fputs(" | - |\n", out);
+    }
+}
+
 static size_t count_status(const struct csv *t, const char *status)
 {
     size_t n = 0;
@@ -291,6 +316,7 @@ static const struct table tables[] = {
     {"figures", NULL, NULL, NULL, list_figures},
     {"layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
     {"stages", "stages.csv", stages_table, "units", NULL},
+    {"jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
     {"runs", "runs.csv", runs_table, "status", NULL},
 };
 
@@ -308,7 +334,7 @@ static enum err find_table(const char *name, const struct table **out,
     const char *near = text_nearest(name, names, COUNT(tables));
     return err_set(msg, ERR_PARSE,
                    "unknown table '%s', want summary, figures, layouts, "
-                   "stages or runs%s%s%s",
+                   "stages, jitter or runs%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }

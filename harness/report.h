@@ -4,8 +4,9 @@
  * the same report.
  *
  * A table stands between <!-- begin:TABLE:EXPERIMENT --> and
- * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages, runs, summary (some
- * sentences on what the layouts say together) or figures (links to them).
+ * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages, jitter, runs,
+ * summary (some sentences on what the layouts say together) or figures (links
+ * to them).
  */
 #ifndef REPORT_H
 #define REPORT_H

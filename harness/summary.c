@@ -337,7 +337,7 @@ static bool check_bound(const struct summary *s, int i, double bound)
     if (i == ACCEPT_MEAN_STEP && isfinite(s->noise_pct))
         return found <= fmax(bound, 2 * s->noise_pct);
     if (i == ACCEPT_WITHIN_BEST)
-        return found <= bound || s->pick_meets_best;
+        return found <= fmax(bound, 2 * s->noise_pct) || s->pick_meets_best;
     return found <= bound;
 }
 

@@ -72,6 +72,10 @@ static const char *const units_columns[] = {
     "format",    "experiment", "unit",      "kind",         "fwd_ms",
     "fwd_se_ms", "bwd_ms",     "bwd_se_ms", "flops_fwd_ms", "flops_bwd_ms"};
 
+static const char *const jitter_columns[] = {
+    "format", "experiment",      "role",         "layout",
+    "op_cv",  "near_bottleneck", "mean_step_ms", "expected_step_ms"};
+
 static const char *const timeline_columns[] = {
     "format", "experiment", "role", "layout",   "iteration",
     "stage",  "mb",         "kind", "start_ms", "end_ms"};
@@ -399,6 +403,28 @@ static enum err write_units(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* ---- what jitter adds ------------------------------------------------------
+ */
+
+static enum err write_jitter(struct arena *a, const struct tables_input *in,
+                             FILE *out, bool *ok, struct err_msg *msg)
+{
+    (void)msg;
+    *ok = csv_write_row(out, jitter_columns, COUNT(jitter_columns));
+    for (int i = 0; i < in->targets->n && in->ctx->cost && *ok; i++) {
+        const struct target *t = &in->targets->target[i];
+        struct row r = row_new(a, "moe-bench/jitter/1", in->manifest->name);
+        put(&r, role_name(t->role));
+        put(&r, t->layout);
+        put_number(&r, in->ctx->cost->jitter_cv);
+        put_int(&r, t->pred.near_bottleneck);
+        put_number(&r, 1e3 * t->pred.pred_step_s);
+        put_number(&r, 1e3 * t->step_s);
+        *ok = csv_write_row(out, r.field, r.n);
+    }
+    return ERR_OK;
+}
+
 /* ---- timeline of default and pick ------------------------------------------
  */
 
@@ -447,9 +473,10 @@ struct table {
 };
 
 static const struct table tables[] = {
-    {"runs.csv", write_runs},       {"iterations.csv", write_iterations},
-    {"layouts.csv", write_layouts}, {"stages.csv", write_stages},
-    {"units.csv", write_units},     {"timeline.csv", write_timeline},
+    {"runs.csv", write_runs},         {"iterations.csv", write_iterations},
+    {"layouts.csv", write_layouts},   {"stages.csv", write_stages},
+    {"units.csv", write_units},       {"jitter.csv", write_jitter},
+    {"timeline.csv", write_timeline},
 };
 
 static enum err write_table(struct arena *a, const struct tables_input *in,

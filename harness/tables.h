@@ -2,7 +2,8 @@
  * tables: the CSV files of an experiment, rebuilt as a whole from the runs'
  * folders and predictions, each under a temporary name and renamed: runs.csv,
  * iterations.csv, layouts.csv, stages.csv, units.csv (costs of the units beside
- * costs in proportion to FLOPs) and timeline.csv (operations of one recorded
+ * costs in proportion to FLOPs), jitter.csv (what it adds to each step) and
+ * timeline.csv (operations of one recorded
  * step of the default and the pick). Columns are listed in
  * the .c and in results/README.md; a missing value is an empty field.
  */

@@ -131,7 +131,29 @@ Test(summary, bounds_hold_or_are_missed)
     cr_expect_not(accepts(ACCEPT_MAX_MEMORY, 0.7));
     cr_expect(accepts(ACCEPT_SPEEDUP, 1.5));
     cr_expect_not(accepts(ACCEPT_SPEEDUP, 1.6));
-    cr_expect(accepts(ACCEPT_WITHIN_BEST, 1), "the intervals overlap");
+}
+
+static bool pick_holds(double over_best_pct, bool intervals_meet)
+{
+    struct summary s = {.pick_over_best_pct = over_best_pct,
+                        .pick_meets_best = intervals_meet,
+                        .noise_pct = 1};
+    struct manifest_accept x;
+    FILE *out = fopen("/dev/null", "w");
+    for (int i = 0; i < N_ACCEPT; i++)
+        x.bound[i] = NAN;
+    x.bound[ACCEPT_WITHIN_BEST] = 1.5;
+    bool ok = summary_accept(&s, &x, out);
+    fclose(out);
+    return ok;
+}
+
+Test(summary, a_pick_behind_the_best_by_more_than_noise_is_missed)
+{
+    cr_expect(pick_holds(1.4, false), "within the bound");
+    cr_expect(pick_holds(1.9, false), "within twice the noise");
+    cr_expect_not(pick_holds(2.1, false));
+    cr_expect(pick_holds(2.1, true), "the intervals overlap");
 }
 
 Test(summary, the_mean_error_may_be_twice_the_noise)

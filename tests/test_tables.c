@@ -123,10 +123,10 @@ static void setup(void)
 
 static void teardown(void)
 {
-    const char *const names[] = {"runs.csv",    "iterations.csv", "layouts.csv",
-                                 "stages.csv",  "ops.csv",        "units.csv",
-                                 "timeline.csv"};
-    for (int i = 0; i < 7; i++)
+    const char *const names[] = {
+        "runs.csv", "iterations.csv", "layouts.csv",  "stages.csv",
+        "ops.csv",  "units.csv",      "timeline.csv", "jitter.csv"};
+    for (int i = 0; i < 8; i++)
         unlink(arena_printf(&arena, "%s/%s", dir, names[i]));
     rmdir(dir);
     arena_clear(&arena);
@@ -287,6 +287,24 @@ Test(tables, timeline_is_empty_without_recorded_operations)
 {
     struct csv t = written("timeline.csv");
     cr_expect_eq(t.n_rows, 0);
+}
+
+Test(tables, jitter_adds_nothing_where_operations_do_not_vary)
+{
+    struct csv t = written("jitter.csv");
+    cr_assert_eq(t.n_rows, 2);
+    expect_number(&t, 0, "op_cv", 0);
+    expect_number(&t, 0, "expected_step_ms", number(&t, 0, "mean_step_ms"));
+}
+
+Test(tables, jitter_lengthens_expected_steps)
+{
+    cost.jitter_cv = 0.2;
+    make_target(0, ROLE_DEFAULT, "Et*2|t*2L");
+    struct csv t = written("jitter.csv");
+    expect_number(&t, 0, "op_cv", 0.2);
+    cr_expect_gt(number(&t, 0, "expected_step_ms"),
+                 number(&t, 0, "mean_step_ms"));
 }
 
 Test(tables, units_stand_beside_flops_in_the_scale_of_a_layer)
