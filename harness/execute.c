@@ -2,6 +2,7 @@
 
 #include "figures.h"
 #include "job.h"
+#include "provenance.h"
 #include "runlog.h"
 #include "supervise.h"
 
@@ -451,6 +452,10 @@ static enum err start(struct arena *a, const struct execute_request *req,
         e = interrupted(&t.result.end, msg);
     if (e == ERR_OK)
         e = read_ending(a, req, &t.result, run, msg);
+    const struct provenance from = {req->manifest, &t.launch, run};
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "provenance.json",
+                             provenance_json(a, &from), msg);
     return e;
 }
 

@@ -113,8 +113,21 @@ static void print_checkout(FILE *f, const struct manifest *mf)
             "git init -q " LAUNCHER_CHECKOUT " || exit 1\n"
             "git -C " LAUNCHER_CHECKOUT " fetch -q --depth 1 "
             "https://github.com/NVIDIA/Megatron-LM %s || exit 1\n"
-            "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n",
+            "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n"
+            "echo \"" LAUNCHER_MARK "megatron commit: "
+            "$(git -C " LAUNCHER_CHECKOUT " rev-parse HEAD)\"\n",
             mf->trainer.commit);
+}
+
+/* The GPUs of the job, into its log. */
+static void print_gpu_query(FILE *f, const struct manifest *mf)
+{
+    if (mf->hardware.gpu)
+        fputs("if command -v nvidia-smi >/dev/null; then\n"
+              "    nvidia-smi " LAUNCHER_GPU_QUERY " --format=csv,noheader |\n"
+              "        sed 's/^/" LAUNCHER_MARK "gpu: /'\n"
+              "fi\n",
+              f);
 }
 
 static void print_body(FILE *f, struct arena *a, const struct launch_job *job)
@@ -127,6 +140,7 @@ static void print_body(FILE *f, struct arena *a, const struct launch_job *job)
         fprintf(f, "export %s\n",
                 launch_quote_words(a, &(struct words){&job->env.word[i], 1}));
     print_lines(f, &l->lines);
+    print_gpu_query(f, job->manifest);
     print_checkout(f, job->manifest);
     launch_print_words(f, &job->argv);
     putc('\n', f);

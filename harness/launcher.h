@@ -140,6 +140,12 @@ int64_t launcher_nodes(const struct manifest *mf);
 #define LAUNCHER_CHECKOUT "megatron-lm"
 bool launcher_checks_out(const struct manifest *mf);
 
+/* What a job's script tells of itself in its log begins so. */
+#define LAUNCHER_MARK "moe-bench: "
+#define LAUNCHER_GPU_QUERY                                                     \
+    "--query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,"         \
+    "power.limit"
+
 /* Lines of a script that every system shares: modules, environment, extra
  * lines, the checkout of Megatron where trainer.commit asks for one, and the
  * command. */

@@ -43,6 +43,12 @@ claim $? "torchrun gets a process a rank, and Megatron's flags"
 grep -q 'NCCL_DEBUG=WARN' "$work"/t/runs/*default*/env.json &&
     grep -q 'CUDA_DEVICE_MAX_CONNECTIONS=1' "$work"/t/runs/*default*/env.json
 claim $? "its environment is recorded"
+from=$(echo "$work"/t/runs/*default*/provenance.json)
+grep -q '"NVIDIA H200, 550.1, 1980 MHz, 3201 MHz, 700.00 W"' "$from" &&
+    grep -q '"container":.*"image:tag"' "$from" &&
+    grep -q '"host_sha256":.*"[0-9a-f]\{64\}"' "$from" &&
+    grep -q '"ended_utc":.*Z"' "$from" && ! grep -q "$(hostname)\"" "$from"
+claim $? "GPU model, driver, clocks, power cap, times and hashed host are recorded"
 FAKE_MODE=oom FAKE_FOR='t*3mL' "$bench" run -q "$work/torch.json" \
     --out "$work/u" >/dev/null 2>&1
 [ $? -eq 1 ] && [ "$(rows "$work/u/runs.csv" ,oom,)" -eq 1 ] &&
@@ -94,6 +100,9 @@ claim $? "hf gets flavor, time limit, label, namespace, image, then the command"
 id=$(sed -n 's/.*"id":[^"]*"\(.*\)".*/\1/p' "$work"/r/runs/*default*/job.json)
 cmp -s "$work"/r/runs/*default*/log.txt "$FAKE_HF/$id.log"
 claim $? "the log is brought back"
+grep -q "\"job\":.*\"$id\"" "$work"/r/runs/*default*/provenance.json &&
+    grep -q '"NVIDIA H200, 550.1' "$work"/r/runs/*default*/provenance.json
+claim $? "a job tells its GPUs in its log; they are recorded with its id"
 
 for stage in "ERROR failed" "CANCELED lost" "DELETED lost"; do
     fresh
