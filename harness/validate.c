@@ -50,19 +50,34 @@ static enum err read_csv(struct arena *a, const char *dir, const char *name,
     return path ? csv_read_file(a, path, out, msg) : no_memory(msg);
 }
 
-/* Median burst of all used iterations, as the experiment had it. */
+static bool is_valid(const struct csv *runs, const char *run_id)
+{
+    for (size_t i = 0; i < runs->n_rows; i++) {
+        const char *id = csv_get(runs, i, "run_id");
+        const char *status = csv_get(runs, i, "status");
+        if (id && status && run_id && strcmp(id, run_id) == 0)
+            return strcmp(status, run_status_name(RUN_VALID)) == 0;
+    }
+    return false;
+}
+
+/* Median burst of all used iterations of valid runs, as the experiment had
+ * it: raw logs of most runs are not kept. */
 static enum err read_reference(struct arena *a, struct dataset *d,
                                struct err_msg *msg)
 {
-    struct csv t;
+    struct csv t, runs;
     enum err e = read_csv(a, d->dir, "iterations.csv", &t, msg);
+    if (e == ERR_OK)
+        e = read_csv(a, d->dir, "runs.csv", &runs, msg);
     if (e != ERR_OK)
         return e;
     double *x = arena_alloc(a, t.n_rows + 1, sizeof *x), ms, used;
     size_t n = 0;
     for (size_t i = 0; i < t.n_rows && x; i++)
         if (csv_get_double(&t, i, "usable", &used) && used > 0 &&
-            csv_get_double(&t, i, "reference_ms", &ms))
+            csv_get_double(&t, i, "reference_ms", &ms) &&
+            is_valid(&runs, csv_get(&t, i, "run_id")))
             x[n++] = ms;
     if (!x)
         return no_memory(msg);
