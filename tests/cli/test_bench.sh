@@ -19,7 +19,7 @@ claim $? "a bare call prints usage on stderr and exits with 2"
 "$bench" --help >"$work/out" 2>"$work/err"
 [ $? -eq 0 ] && [ ! -s "$work/err" ] && grep -q 'example:' "$work/out"
 claim $? "--help prints on stdout and exits with 0"
-for c in run status parse report machine; do
+for c in run status parse validate publish report machine; do
     "$bench" $c --help >"$work/out" 2>"$work/err"
     [ $? -eq 0 ] && [ ! -s "$work/err" ] && grep -q '^usage:' "$work/out" &&
         grep -qi 'example' "$work/out" && [ "$(awk 'length > 80' "$work/out" |

@@ -54,6 +54,23 @@ claim $? "the CSV files are made again from the run folders"
 "$bench" status $manifest --out "$work/a" | grep -q '8 of 8 runs valid'
 claim $? "status counts the valid runs"
 
+sed -e 's/"limits": {"run_s": 2}/"limits": {"run_s": 2},\
+  "accept": {"max_step_error_pct": 50, "speedup_vs_default": 1.1}/' $manifest \
+    >"$work/bounds.json"
+cp tests/fixtures/fake_trainer.sh "$work/"
+"$bench" run -q "$work/bounds.json" --out "$work/o" >"$work/out" 2>/dev/null &&
+    [ "$(grep -c '^accept: .*: ok$' "$work/out")" -eq 2 ]
+claim $? "bounds that hold are listed"
+sed -e 's/"max_step_error_pct": 50/"max_step_error_pct": 1e-9/' \
+    "$work/bounds.json" >"$work/tight.json"
+"$bench" run -q "$work/tight.json" --out "$work/p" >"$work/out" 2>/dev/null
+[ $? -eq 1 ] && grep -q '^accept: step error of any .*: missed$' "$work/out" &&
+    grep -q '^accept: speedup of the pick.*: ok$' "$work/out"
+claim $? "a missed bound is named and gives 1"
+"$bench" run -q "$work/tight.json" --out "$work/p" --only pick \
+    >"$work/out" 2>/dev/null && ! grep -q '^accept' "$work/out"
+claim $? "--only judges no bounds on all layouts"
+
 # ---- kill -9, Ctrl-C -----------------------------------------------------------
 interrupt() { # SIGNAL FOLDER: into the third run, which hangs
     FAKE_MODE=hang FAKE_FOR='|mL' "$bench" run -q "$work/slow.json" \
