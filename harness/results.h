@@ -5,7 +5,8 @@
  * are never changed. All CSV files can be made again from the folders.
  *
  *   DIR/runs/<run id>/  manifest.json argv.json env.json machine.json log.txt
- *                       provenance.json status.json, and ops.csv where the trainer wrote one
+ *                       provenance.json status.json, and ops.csv where the
+ *                       trainer wrote one
  *
  * Sized for some hundred runs of an experiment.
  */
