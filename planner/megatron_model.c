@@ -278,6 +278,34 @@ static enum err check_size(const struct model *m, struct err_msg *msg)
                    all);
 }
 
+/* What Megatron refuses: parts that the ranks cannot share evenly. */
+static enum err check_shares(const struct model *m, struct err_msg *msg)
+{
+    const struct {
+        const char *what, *ranks;
+        int64_t n;
+        int among;
+    } shares[] = {
+        {"--num-attention-heads", "--tensor-model-parallel-size", m->n_heads,
+         m->par.tp},
+        {"--num-experts", "--expert-model-parallel-size", m->n_experts,
+         m->par.ep},
+        {"--seq-length", "--context-parallel-size", m->batch.seq_tokens,
+         m->batch.seq_tokens > 1 ? m->par.cp : 1},
+    };
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        if (shares[i].n % shares[i].among)
+            return err_set(msg, ERR_RANGE, "%s %lld is not a multiple of %s %d",
+                           shares[i].what, (long long)shares[i].n,
+                           shares[i].ranks, shares[i].among);
+    if (!m->n_experts && m->par.ep > 1)
+        return err_set(msg, ERR_RANGE,
+                       "--expert-model-parallel-size %d: the model has no "
+                       "experts",
+                       m->par.ep);
+    return ERR_OK;
+}
+
 static enum err read_parts(struct arena *a, const struct megatron_flags *f,
                            struct model *m, struct err_msg *msg)
 {
@@ -316,6 +344,8 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
     m.ffn = flags_number(f, FFN_HIDDEN_SIZE, default_ffn(f, &m));
     m.batch.seq_tokens = flags_number(f, SEQ_LENGTH, 1);
     e = read_parts(a, f, &m, msg);
+    if (e == ERR_OK)
+        e = check_shares(&m, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", *f->where ? f->where : "model");
     megatron_memory(f, &m.memory);

@@ -122,6 +122,10 @@ static const struct {
     {SMALL "--num-experts 4 --moe-layer-freq [1]*3", "3 entries"},
     {SMALL "--pipeline-model-parallel-size 4 --world-size 6", "world"},
     {SMALL "--micro-batch-size 2 --global-batch-size 3", "global-batch"},
+    {SMALL "--tensor-model-parallel-size 3", "not a multiple of"},
+    {SMALL "--num-experts 4 --expert-model-parallel-size 3", "--num-experts 4"},
+    {SMALL "--expert-model-parallel-size 2", "no experts"},
+    {SMALL "--seq-length 10 --context-parallel-size 4", "--seq-length 10"},
     {SMALL "extra", "'extra'"},
 };
 
