@@ -160,6 +160,13 @@ static bool is_kept(const struct run_list *runs, size_t at)
     return true;
 }
 
+/* A file that not every run has. */
+static enum err copy_if_there(const struct publishing *p, const char *from,
+                              const char *to, struct err_msg *msg)
+{
+    return from && access(from, R_OK) != 0 ? ERR_OK : copy(p->a, from, to, msg);
+}
+
 static enum err put_run(const struct publishing *p, const struct run_record *r,
                         struct err_msg *msg)
 {
@@ -171,6 +178,10 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
     if (e == ERR_OK)
         e = copy(p->a, arena_printf(p->a, "%s/status.json", r->folder),
                  arena_printf(p->a, "%s/status.json", to), msg);
+    if (e == ERR_OK)
+        e = copy_if_there(p,
+                          arena_printf(p->a, "%s/provenance.json", r->folder),
+                          arena_printf(p->a, "%s/provenance.json", to), msg);
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", r->folder, packed[i]);
         if (from && access(from, R_OK) == 0)
@@ -222,8 +233,7 @@ static enum err put_files(const struct publishing *p, struct err_msg *msg)
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", p->e->dir, names[i]);
-        if (!from || access(from, R_OK) == 0)
-            e = copy(p->a, from, in_dataset(p, names[i]), msg);
+        e = copy_if_there(p, from, in_dataset(p, names[i]), msg);
     }
     const struct text_span *text = &p->e->manifest.text;
     const char *manifest = in_dataset(p, "manifest.json");

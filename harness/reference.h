@@ -6,7 +6,7 @@
  *
  *   DIR/ dataset.json manifest.json machine.json costs.json plan.json *.csv
  *        models/...  (where the manifest names a file)
- *        runs/<run id>/ status.json log.txt.gz ops.csv.gz
+ *        runs/<run id>/ status.json provenance.json log.txt.gz ops.csv.gz
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
