@@ -121,7 +121,8 @@ static enum err add_jitter_and_overhead(struct arena *a,
     if (cv > 0)
         c->jitter_cv = cv;
     ctx.cost = c;
-    return overhead_fit(a, &ctx, runs->run, runs->n, c, msg);
+    const struct overhead_runs all = {runs->run, runs->n};
+    return overhead_fit(a, &ctx, &all, c, msg);
 }
 
 enum err calibrate(struct arena *a, const struct calibrate_input *in,

@@ -157,7 +157,9 @@ static enum err replay_run(struct arena *a, const struct figures_request *req,
         double step_s = 0;
         if (!is_whole(req, run, &ops, s))
             continue;
-        e = plan_replay(a, &ctx, req->parsed, s->fwd_s, s->bwd_s, &step_s, msg);
+        e = plan_replay(a, &ctx,
+                        &(struct plan_ops){req->parsed, s->fwd_s, s->bwd_s},
+                        &step_s, msg);
         if (e != ERR_OK)
             return e;
         x[(*n)++] = 100 * (step_s - s->span_s) / s->span_s;

@@ -190,7 +190,8 @@ static enum err fit(struct cmd *c, const struct model *m,
     e = cmd_p2p(c, &ctx.mode);
     if (e != ERR_OK)
         return e;
-    return overhead_fit(&c->arena, &ctx, runs, c->n_runs, &out->cost, &c->msg);
+    const struct overhead_runs all = {runs, c->n_runs};
+    return overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
 }
 
 /* Memory lines correct the memory model; without a prediction to correct, or

@@ -123,7 +123,7 @@ static enum err simulate_one(struct cmd *c)
     if (e == ERR_OK)
         e = plan_predict(&c->arena, &ctx, &l, &p, &c->msg);
     if (e == ERR_OK)
-        e = plan_simulate(&c->arena, &ctx, &l, true, &r, &c->msg);
+        e = plan_simulate(&c->arena, &ctx, &l, &r, &c->msg);
     if (e == ERR_OK)
         e = write_files(c, &p, &r);
     if (e != ERR_OK)
@@ -144,29 +144,31 @@ struct sim_line {
     double lat_us, bytes, bw;
 };
 
-/* An array of `n` numbers, times `scale`. */
-static enum err read_numbers(struct arena *a, const cJSON *tree,
-                             const char *where, const char *key,
-                             struct sim_line *b, double **out,
-                             struct err_msg *msg)
+/* One number a stage of a line, from the array of that name. */
+struct numbers {
+    const cJSON *tree;
+    const char *where, *key;
+    int n;
+};
+
+static enum err read_numbers(struct arena *a, const struct numbers *from,
+                             double **out, struct err_msg *msg)
 {
-    const cJSON *item = json_get(tree, key);
-    int n = (int)(b->pp * b->vpp);
-    if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != n)
+    const cJSON *item = json_get(from->tree, from->key), *v;
+    if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != from->n)
         return err_set(msg, ERR_PARSE,
-                       "%s: %s: want an array of P*V = %d numbers", where, key,
-                       n);
-    *out = arena_alloc(a, (size_t)n, sizeof **out);
+                       "%s: %s: want an array of P*V = %d numbers", from->where,
+                       from->key, from->n);
+    *out = arena_alloc(a, (size_t)from->n, sizeof **out);
     if (!*out)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", from->where);
     int i = 0;
-    const cJSON *v;
     cJSON_ArrayForEach(v, item)
     {
         if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 1e15)
             return err_set(msg, ERR_PARSE,
-                           "%s: %s[%d]: want a number from 0 to 1e15", where,
-                           key, i);
+                           "%s: %s[%d]: want a number from 0 to 1e15",
+                           from->where, from->key, i);
         (*out)[i++] = v->valuedouble;
     }
     return ERR_OK;
@@ -201,12 +203,15 @@ static enum err read_batch(struct arena *a, const cJSON *tree,
     for (int i = 0; i < 3 && e == ERR_OK; i++)
         e = json_opt_double(tree, where, numbers[i].key,
                             (struct json_range){0, 1e15}, numbers[i].out, msg);
+    struct numbers from = {tree, where, "fwd", (int)(b->pp * b->vpp)};
     if (e == ERR_OK)
-        e = read_numbers(a, tree, where, "fwd", b, &b->fwd_s, msg);
+        e = read_numbers(a, &from, &b->fwd_s, msg);
+    from.key = "bwd";
     if (e == ERR_OK)
-        e = read_numbers(a, tree, where, "bwd", b, &b->bwd_s, msg);
+        e = read_numbers(a, &from, &b->bwd_s, msg);
+    from.key = "act";
     if (e == ERR_OK && json_get(tree, "act"))
-        e = read_numbers(a, tree, where, "act", b, &b->act, msg);
+        e = read_numbers(a, &from, &b->act, msg);
     b->id = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(tree, "id"), 1);
     return e;
 }
@@ -233,11 +238,12 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
         return err_set(msg, ERR_NOMEM, "simulate: out of memory");
     for (int r = 0; r < (int)b->pp; r++)
         x[r] = b->lat_us + (b->bw > 0 ? b->bytes / b->bw : 0);
-    const struct sim_input in = {
+    struct sim_input in = {
         .schedule = s, .fwd_s = b->fwd_s, .bwd_s = b->bwd_s, .x_s = x};
     for (int mode = 0; mode < N_P2P_MODES; mode++) {
         struct sim_result r;
-        enum err e = sim_run(a, &in, (enum p2p_mode)mode, false, &r, msg);
+        in.mode = (enum p2p_mode)mode;
+        enum err e = sim_run(a, &in, &r, msg);
         if (e != ERR_OK)
             return e;
         cJSON *item =

@@ -60,8 +60,8 @@ static enum err sample(struct sampler *s, const struct layout *l, int index)
             s->bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
         }
     }
-    return plan_engine_replay(s->engine, l, s->fwd_s, s->bwd_s,
-                              &s->steps[index]);
+    const struct plan_ops ops = {l, s->fwd_s, s->bwd_s};
+    return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
 
 static int by_value(const void *x, const void *y)

@@ -8,6 +8,11 @@
 #include "fit.h"
 #include "plan.h"
 
+struct overhead_runs {
+    const struct fit_run *runs;
+    int n;
+};
+
 /* Fits what a step takes outside the pipeline (overhead_s and
  * overhead_s_per_byte) from the profile runs and writes it into `cost`, with
  * step_noise_rel: each run's step time less the simulation of its own timers,
@@ -17,7 +22,7 @@
  * from the timers first when it is 0.
  * ctx->cost supplies the transfers. */
 enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
-                      const struct fit_run *runs, int n_runs, struct cost *cost,
+                      const struct overhead_runs *runs, struct cost *cost,
                       struct err_msg *msg);
 
 #endif

@@ -88,23 +88,23 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s)
 {
     struct sim_input in = input_of(e, l);
-    enum err err = sim_engine_step(e->sim, &in, e->ctx.mode, step_s);
+    enum err err = sim_engine_step(e->sim, &in, step_s);
     if (err == ERR_OK)
         *step_s += overhead(&e->ctx, l);
     return err;
 }
 
-enum err plan_engine_replay(struct plan_engine *e, const struct layout *l,
-                            const double *op_fwd_s, const double *op_bwd_s,
+enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
     struct sim_input in = {.schedule = e->ctx.schedule,
-                           .op_fwd_s = op_fwd_s,
-                           .op_bwd_s = op_bwd_s};
-    set_transfers(&e->ctx, l, e->x_s, &in);
-    enum err err = sim_engine_step(e->sim, &in, e->ctx.mode, step_s);
+                           .op_fwd_s = ops->fwd_s,
+                           .op_bwd_s = ops->bwd_s,
+                           .mode = e->ctx.mode};
+    set_transfers(&e->ctx, ops->layout, e->x_s, &in);
+    enum err err = sim_engine_step(e->sim, &in, step_s);
     if (err == ERR_OK)
-        *step_s += overhead(&e->ctx, l);
+        *step_s += overhead(&e->ctx, ops->layout);
     return err;
 }
 
@@ -242,8 +242,8 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
 }
 
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
-                       const struct layout *l, bool want_events,
-                       struct sim_result *out, struct err_msg *msg)
+                       const struct layout *l, struct sim_result *out,
+                       struct err_msg *msg)
 {
     enum err err = check_joint(ctx, l, msg);
     if (err != ERR_OK)
@@ -252,18 +252,18 @@ enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     struct sim_input in = input_of(e, l);
-    return sim_run(a, &in, ctx->mode, want_events, out, msg);
+    in.want_events = true;
+    return sim_run(a, &in, out, msg);
 }
 
 enum err plan_replay(struct arena *a, const struct plan_context *ctx,
-                     const struct layout *l, const double *op_fwd_s,
-                     const double *op_bwd_s, double *step_s,
+                     const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg)
 {
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    enum err err = plan_engine_replay(e, l, op_fwd_s, op_bwd_s, step_s);
+    enum err err = plan_engine_replay(e, ops, step_s);
     return err == ERR_OK
                ? err
                : err_set(msg, err, "replay: the schedule cannot be simulated");

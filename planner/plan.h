@@ -61,14 +61,19 @@ int plan_near_bottleneck(const struct plan_context *ctx,
 
 /* The pipeline's makespan (without the overhead) with its timeline. */
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
-                       const struct layout *l, bool want_events,
-                       struct sim_result *out, struct err_msg *msg);
+                       const struct layout *l, struct sim_result *out,
+                       struct err_msg *msg);
 
-/* Step time of one layout whose operations take the given times
- * [stage * n_mb + mb], with the context's transfers and overhead: replay. */
+/* Times of single operations of a layout, [stage * n_mb + mb]. */
+struct plan_ops {
+    const struct layout *layout;
+    const double *fwd_s, *bwd_s;
+};
+
+/* Step time of one layout whose operations take these times, with the
+ * context's transfers and overhead: replay. */
 enum err plan_replay(struct arena *a, const struct plan_context *ctx,
-                     const struct layout *l, const double *op_fwd_s,
-                     const double *op_bwd_s, double *step_s,
+                     const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg);
 
 /* A reusable predictor: step times of many layouts without allocation. */
@@ -77,8 +82,7 @@ struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx);
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s);
-enum err plan_engine_replay(struct plan_engine *e, const struct layout *l,
-                            const double *op_fwd_s, const double *op_bwd_s,
+enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s);
 
 cJSON *plan_to_json(const struct plan *p);

@@ -194,10 +194,11 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
     return e;
 }
 
-static enum err keep_top(struct arena *a, const struct plan_context *ctx,
-                         const struct collector *c, int top,
+static enum err keep_top(const struct collector *c, int top,
                          struct search_result *r, struct err_msg *msg)
 {
+    struct arena *a = c->arena;
+    const struct plan_context *ctx = c->ctx;
     size_t n = c->n < (size_t)top ? c->n : (size_t)top;
     struct plan *plans = arena_alloc(a, n, sizeof *plans);
     if (!plans)
@@ -268,7 +269,7 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
     rank(c.all, c.n);
     e = add_baselines(a, ctx, &r, msg);
     if (e == ERR_OK)
-        e = keep_top(a, ctx, &c, opt->top, &r, msg);
+        e = keep_top(&c, opt->top, &r, msg);
     if (e != ERR_OK)
         return e;
     r.n_searched = (int64_t)c.n + c.n_dropped;

@@ -170,25 +170,25 @@ static bool run_exchange(struct sim_engine *e, const struct sim_input *in,
 /* When the operation's input is there, NAN when it does not exist yet. In
  * blocking mode exchanges have brought it. */
 static double input_ready(const struct sim_engine *e,
-                          const struct sim_input *in, enum p2p_mode mode,
-                          int rank, const struct op *op)
+                          const struct sim_input *in, int rank,
+                          const struct op *op)
 {
-    if (mode == P2P_BLOCKING)
+    if (in->mode == P2P_BLOCKING)
         return 0;
     bool forward = op->kind == OP_FORWARD;
     int from = forward ? rank - 1 : rank + 1;
     if (from < 0 || from >= e->pp)
         return 0;
     const double *end = forward ? e->forward_end_s : e->backward_end_s;
-    double x = mode == P2P_IDEAL ? 0 : in->x_s[forward ? from : rank];
+    double x = in->mode == P2P_IDEAL ? 0 : in->x_s[forward ? from : rank];
     return end[at(e, from, op->mb)] + x;
 }
 
-static bool run_work(struct sim_engine *e, const struct sim_input *in,
-                     enum p2p_mode mode, int rank, const struct op *op)
+static bool run_work(struct sim_engine *e, const struct sim_input *in, int rank,
+                     const struct op *op)
 {
     struct rank_state *r = &e->ranks[rank];
-    double ready = input_ready(e, in, mode, rank, op);
+    double ready = input_ready(e, in, rank, op);
     if (isnan(ready))
         return false;
     size_t i = at(e, rank, op->mb);
@@ -204,8 +204,7 @@ static bool run_work(struct sim_engine *e, const struct sim_input *in,
 }
 
 /* Runs the rank as far as it goes; true when it moved. */
-static bool run_rank(struct sim_engine *e, const struct sim_input *in,
-                     enum p2p_mode mode, int rank)
+static bool run_rank(struct sim_engine *e, const struct sim_input *in, int rank)
 {
     struct rank_state *r = &e->ranks[rank];
     const struct rank_ops *ops = &e->schedule->ranks[rank];
@@ -213,9 +212,9 @@ static bool run_rank(struct sim_engine *e, const struct sim_input *in,
     bool posted = r->posted;
     while (r->pc < ops->n_ops) {
         const struct op *op = &ops->ops[r->pc];
-        bool done = op->kind != OP_EXCHANGE
-                        ? run_work(e, in, mode, rank, op)
-                        : mode != P2P_BLOCKING || run_exchange(e, in, rank, op);
+        bool done = op->kind != OP_EXCHANGE ? run_work(e, in, rank, op)
+                                            : in->mode != P2P_BLOCKING ||
+                                                  run_exchange(e, in, rank, op);
         if (!done)
             break;
         r->pc++;
@@ -249,14 +248,14 @@ static enum err deadlock(const struct sim_engine *e, struct err_msg *msg)
 }
 
 static enum err run(struct sim_engine *e, const struct sim_input *in,
-                    enum p2p_mode mode, double *step_s, struct err_msg *msg)
+                    double *step_s, struct err_msg *msg)
 {
     reset(e, in);
     bool moved = true, left = true;
     while (moved && left) {
         moved = left = false;
         for (int r = 0; r < e->pp; r++) {
-            moved = run_rank(e, in, mode, r) || moved;
+            moved = run_rank(e, in, r) || moved;
             left = left || e->ranks[r].pc < e->schedule->ranks[r].n_ops;
         }
     }
@@ -270,9 +269,9 @@ static enum err run(struct sim_engine *e, const struct sim_input *in,
 }
 
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
-                         enum p2p_mode mode, double *step_s)
+                         double *step_s)
 {
-    return run(e, in, mode, step_s, NULL);
+    return run(e, in, step_s, NULL);
 }
 
 static enum err copy_result(struct arena *a, struct sim_engine *e,
@@ -297,19 +296,18 @@ static enum err copy_result(struct arena *a, struct sim_engine *e,
 }
 
 enum err sim_run(struct arena *a, const struct sim_input *in,
-                 enum p2p_mode mode, bool want_events, struct sim_result *out,
-                 struct err_msg *msg)
+                 struct sim_result *out, struct err_msg *msg)
 {
     struct sim_engine *e = sim_engine_new(a, in->schedule);
     size_t n_ops = 0;
     for (int r = 0; r < in->schedule->pp; r++)
         n_ops += (size_t)in->schedule->ranks[r].n_ops;
-    if (e && want_events)
+    if (e && in->want_events)
         e->events = arena_alloc(a, n_ops * N_PHASES, sizeof *e->events);
-    if (!e || (want_events && !e->events))
+    if (!e || (in->want_events && !e->events))
         return err_set(msg, ERR_NOMEM, "simulation: out of memory");
     struct sim_result result = {0};
-    enum err err = run(e, in, mode, &result.step_s, msg);
+    enum err err = run(e, in, &result.step_s, msg);
     if (err == ERR_OK)
         err = copy_result(a, e, &result, msg);
     if (err == ERR_OK)

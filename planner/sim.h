@@ -39,6 +39,8 @@ struct sim_input {
     const double *x_s; // [pp]: transfer between rank r and r+1, either way
     bool shape_exchange;
     double shape_x_s, sync_s;
+    enum p2p_mode mode;
+    bool want_events; // of sim_run()
 };
 
 /* One interval of work, for timelines: forward, backward or waiting in an
@@ -61,8 +63,7 @@ struct sim_result {
 /* Simulates one step. ERR_MODEL when the schedule deadlocks (it names the
  * ranks that wait). The result is owned by the arena. */
 enum err sim_run(struct arena *a, const struct sim_input *in,
-                 enum p2p_mode mode, bool want_events, struct sim_result *out,
-                 struct err_msg *msg);
+                 struct sim_result *out, struct err_msg *msg);
 
 /* A reusable simulator for many layouts of one (P, M): no allocation in
  * sim_step(). */
@@ -70,6 +71,6 @@ struct sim_engine;
 struct sim_engine *sim_engine_new(struct arena *a,
                                   const struct schedule *schedule);
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
-                         enum p2p_mode mode, double *step_s);
+                         double *step_s);
 
 #endif

@@ -59,7 +59,8 @@ Test(overhead, exact_runs_give_it_back)
     struct fixture f;
     set_up(&f, 4.2e-9); // the prior is 5% off: the runs decide
     struct cost got = f.truth;
-    cr_assert_eq(overhead_fit(&f.arena, &f.ctx, f.runs, 2, &got, &f.msg),
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx,
+                              &(struct overhead_runs){f.runs, 2}, &got, &f.msg),
                  ERR_OK, "%s", f.msg.text);
     cr_assert_float_eq(got.overhead_s, 2e-3, 2e-5);
     cr_assert_float_eq(got.overhead_s_per_byte, 4e-9, 4e-11);
@@ -72,7 +73,8 @@ Test(overhead, without_optimizer_timers_it_is_a_constant)
     struct fixture f;
     set_up(&f, 0);
     struct cost got = f.truth;
-    cr_assert_eq(overhead_fit(&f.arena, &f.ctx, f.runs, 2, &got, &f.msg),
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx,
+                              &(struct overhead_runs){f.runs, 2}, &got, &f.msg),
                  ERR_OK);
     cr_assert_float_eq(got.overhead_s_per_byte, 0, 0);
     cr_assert_gt(got.overhead_s, 2e-3);
@@ -87,7 +89,8 @@ Test(overhead, a_log_of_warm_up_only_is_refused)
     bare.n_iterations = 1;
     f.runs[0].log = &bare;
     struct cost got = f.truth;
-    cr_assert_eq(overhead_fit(&f.arena, &f.ctx, f.runs, 2, &got, &f.msg),
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx,
+                              &(struct overhead_runs){f.runs, 2}, &got, &f.msg),
                  ERR_PARSE);
     arena_clear(&f.arena);
 }

@@ -127,7 +127,8 @@ Test(plan, replay_of_the_costs_is_the_prediction)
     layout_read(&f.arena, text, &f.m, 4, &l, &f.msg);
     for (int i = 0; i < 24; i++)
         cost_stage(&f.cost, &f.m, &l, i / 6, &fwd[i], &bwd[i]);
-    cr_assert_eq(plan_replay(&f.arena, &f.ctx, &l, fwd, bwd, &step, &f.msg),
+    cr_assert_eq(plan_replay(&f.arena, &f.ctx, &(struct plan_ops){&l, fwd, bwd},
+                             &step, &f.msg),
                  ERR_OK);
     cr_assert_float_eq(step, predict(&f, text).pred_step_s, 1e-12);
     arena_clear(&f.arena);

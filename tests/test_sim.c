@@ -23,9 +23,8 @@ static double step(struct arena *a, int pp, int m, const double *f,
         x[i] = x_s;
     cr_assert_eq(schedule_1f1b(a, pp, m, &s, &msg), ERR_OK, "%s", msg.text);
     const struct sim_input in = {
-        .schedule = &s, .fwd_s = f, .bwd_s = b, .x_s = x};
-    cr_assert_eq(sim_run(a, &in, mode, false, &r, &msg), ERR_OK, "%s",
-                 msg.text);
+        .schedule = &s, .fwd_s = f, .bwd_s = b, .x_s = x, .mode = mode};
+    cr_assert_eq(sim_run(a, &in, &r, &msg), ERR_OK, "%s", msg.text);
     return r.step_s;
 }
 
@@ -88,10 +87,11 @@ Test(sim, shape_exchange_precedes_every_exchange)
                                  .fwd_s = f,
                                  .bwd_s = b,
                                  .x_s = x,
+                                 .mode = P2P_BLOCKING,
                                  .shape_exchange = true,
                                  .shape_x_s = 0.25,
                                  .sync_s = 0.125};
-    cr_assert_eq(sim_run(&a, &in, P2P_BLOCKING, false, &r, &msg), ERR_OK);
+    cr_assert_eq(sim_run(&a, &in, &r, &msg), ERR_OK);
     cr_assert_float_eq(r.step_s, 16 + 2 * 0.375, EXACT);
     arena_clear(&a);
 }
@@ -112,11 +112,16 @@ Test(sim, replay_of_equal_operations_is_the_same_step)
         of[i] = f[i / M];
         ob[i] = b[i / M];
     }
-    struct sim_input in = {.schedule = &s, .fwd_s = f, .bwd_s = b, .x_s = link};
-    cr_assert_eq(sim_run(&a, &in, P2P_BLOCKING, true, &x, &msg), ERR_OK);
+    struct sim_input in = {.schedule = &s,
+                           .fwd_s = f,
+                           .bwd_s = b,
+                           .x_s = link,
+                           .mode = P2P_BLOCKING,
+                           .want_events = true};
+    cr_assert_eq(sim_run(&a, &in, &x, &msg), ERR_OK);
     in.op_fwd_s = of;
     in.op_bwd_s = ob;
-    cr_assert_eq(sim_run(&a, &in, P2P_BLOCKING, false, &y, &msg), ERR_OK);
+    cr_assert_eq(sim_run(&a, &in, &y, &msg), ERR_OK);
     cr_assert_float_eq(x.step_s, y.step_s, 0);
     double busy = 0;
     for (int i = 0; i < x.n_events; i++)

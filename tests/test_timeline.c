@@ -16,10 +16,13 @@ static void set_up(struct fixture *f)
     struct err_msg msg;
     arena_init(&f->arena);
     schedule_1f1b(&f->arena, 2, 3, &f->schedule, &msg);
-    const struct sim_input in = {
-        .schedule = &f->schedule, .fwd_s = fwd, .bwd_s = bwd, .x_s = x};
-    cr_assert_eq(sim_run(&f->arena, &in, P2P_BLOCKING, true, &f->r, &msg),
-                 ERR_OK);
+    const struct sim_input in = {.schedule = &f->schedule,
+                                 .fwd_s = fwd,
+                                 .bwd_s = bwd,
+                                 .x_s = x,
+                                 .mode = P2P_BLOCKING,
+                                 .want_events = true};
+    cr_assert_eq(sim_run(&f->arena, &in, &f->r, &msg), ERR_OK);
 }
 
 Test(timeline, trace_holds_every_operation_once)

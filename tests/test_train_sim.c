@@ -171,9 +171,9 @@ static double simulated_s(const struct expected *e, const double *fwd_s,
                            .bwd_s = bwd_s,
                            .x_s = x_s,
                            .shape_exchange = e->standalone,
-                           .shape_x_s = latency_s + SHAPE_BYTES / bytes_per_s};
-    cr_assert_eq(sim_run(&arena, &in, P2P_BLOCKING, false, &result, &msg),
-                 ERR_OK, "%s", msg.text);
+                           .shape_x_s = latency_s + SHAPE_BYTES / bytes_per_s,
+                           .mode = P2P_BLOCKING};
+    cr_assert_eq(sim_run(&arena, &in, &result, &msg), ERR_OK, "%s", msg.text);
     return result.step_s;
 }
 
