@@ -76,8 +76,10 @@ static double overhead(const struct plan_context *ctx, const struct layout *l)
 
 static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
 {
-    struct sim_input in = {
-        .schedule = e->ctx.schedule, .fwd_s = e->fwd_s, .bwd_s = e->bwd_s};
+    struct sim_input in = {.schedule = e->ctx.schedule,
+                           .fwd_s = e->fwd_s,
+                           .bwd_s = e->bwd_s,
+                           .mode = e->ctx.mode};
     for (int s = 0; s < l->n_stages; s++)
         cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
     set_transfers(&e->ctx, l, e->x_s, &in);
