@@ -231,6 +231,20 @@ fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
 	        $$(find tests/fuzz/seeds/$$name -maxdepth 0 2>/dev/null) || exit 1; \
 	done
 
+# glibc, BLAS and the rest inside: for containers that have none of them
+STATIC_LIBS := -Lbuild/static -lcjson -lcsv -lyaml -llapacke -lopenblas \
+               -lgfortran -lquadmath -lmd -lm -lpthread
+static: ## moe-layout and moe-bench for any x86-64 Linux, in build/static
+	@sh harness/install-deps.sh run static
+	@sh harness/static-cjson.sh build/static
+	@$(MAKE) --no-print-directory build/static/moe-layout build/static/moe-bench
+
+build/static/moe-layout: $(PLANNER_OBJ) $(call obj,$(LAYOUT_CMD))
+	$(Q)$(CC) -static -o $@ $^ $(STATIC_LIBS)
+
+build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(call obj,$(BENCH_CMD))
+	$(Q)$(CC) -static -o $@ $^ $(STATIC_LIBS)
+
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install $(PROGRAMS) $(TRAINERS) $(DESTDIR)$(PREFIX)/bin

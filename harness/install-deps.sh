@@ -13,7 +13,7 @@ for set in "$@"; do
     test) packages="$packages libcriterion-dev python3" ;;
     check) packages="$packages clang-format cppcheck" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
-    static) packages="$packages libgfortran-12-dev dpkg-dev" ;;
+    static) packages="$packages gfortran dpkg-dev" ;;
     *) echo "install-deps.sh: unknown set '$set', want run, test, check," \
            "slurm or static" >&2
        exit 2 ;;
