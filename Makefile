@@ -14,7 +14,7 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
            baseline profile search fit_check
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
-HARNESS := options manifest machine workload supervise launch_words launcher \
+HARNESS := options role manifest machine workload supervise launch_words launcher \
            launch_local launch_torchrun launch_slurm launch_hf launch job stats results oplog figures provenance \
            execute campaign roles tables summary calibrate experiment reference validate contribute report
 ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)

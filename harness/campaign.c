@@ -154,11 +154,27 @@ static enum err carry(struct arena *a, const char *to, const char *name,
     return e;
 }
 
+/* The static program of `make static`, unless this one is newer: a container
+ * may lack the libraries of the other. */
+static const char *program_to_carry(struct arena *a)
+{
+    struct stat own, other;
+    const char *self = own_program(a);
+    const char *slash = self ? strrchr(self, '/') : NULL;
+    const char *fixed = slash ? arena_printf(a, "%.*s/../static/moe-bench",
+                                             (int)(slash - self), self)
+                              : NULL;
+    if (fixed && stat(self, &own) == 0 && stat(fixed, &other) == 0 &&
+        other.st_mtime >= own.st_mtime)
+        return fixed;
+    return self;
+}
+
 static enum err pack(struct arena *a, const struct campaign *c,
                      const char *folder, struct err_msg *msg)
 {
     const char *to = arena_printf(a, "%s/carry", folder);
-    const char *self = own_program(a);
+    const char *self = program_to_carry(a);
     const struct manifest *mf = c->manifest;
     enum err e = to && self
                      ? make_folder(to, msg)

@@ -29,45 +29,6 @@ struct section {
     const char *where;
 };
 
-static const char *const role_names[] = {
-#define ROLE_NAME(id, name, help) name,
-    ROLE_TABLE(ROLE_NAME)
-#undef ROLE_NAME
-};
-
-static const char *const role_helps[] = {
-#define ROLE_HELP(id, name, help) help,
-    ROLE_TABLE(ROLE_HELP)
-#undef ROLE_HELP
-};
-
-const char *role_name(enum role role)
-{
-    return role_names[role];
-}
-
-const char *role_help(enum role role)
-{
-    return role_helps[role];
-}
-
-enum err role_from_name(const char *where, const char *name, enum role *out,
-                        struct err_msg *msg)
-{
-    for (int i = 0; i < N_ROLES; i++)
-        if (strcmp(role_names[i], name) == 0) {
-            *out = (enum role)i;
-            return ERR_OK;
-        }
-    const char *near = text_nearest(name, role_names, N_ROLES);
-    return err_set(msg, ERR_PARSE,
-                   "%s: role: got '%s', want one of pick, default, "
-                   "count-based, flops-pick, neighbour, standalone-mtp, "
-                   "two-bottlenecks, repeat, layout%s%s%s",
-                   where, name, near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : "");
-}
-
 int manifest_n_iterations(const struct manifest *mf, bool profile)
 {
     return mf->warmup +
@@ -347,7 +308,7 @@ static void read_profile(struct reader *r, const cJSON *top,
 static void read_measure_item(struct reader *r, const cJSON *item, int i,
                               struct manifest_measure *out)
 {
-    static const char *const keys[] = {"role", "layout"};
+    static const char *const keys[] = {"role", "layout", "standalone_mtp"};
     const char *where = arena_printf(r->a, "%s: measure[%d]", r->path, i);
     if (!where) {
         r->err = err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->path);
@@ -366,6 +327,14 @@ static void read_measure_item(struct reader *r, const cJSON *item, int i,
     get_string(r, &s, "layout", &out->layout);
     if (r->err == ERR_OK)
         r->err = role_from_name(where, role, &out->role, r->msg);
+    if (r->err == ERR_OK)
+        r->err = json_opt_bool(item, where, "standalone_mtp",
+                               &out->standalone_mtp, r->msg);
+    if (r->err == ERR_OK && out->standalone_mtp && out->role != ROLE_PICK)
+        r->err = err_set(r->msg, ERR_PARSE,
+                         "%s: role '%s' takes no key 'standalone_mtp', only "
+                         "'pick' does",
+                         where, role);
     if (r->err == ERR_OK && (out->role == ROLE_LAYOUT) != (out->layout != NULL))
         r->err = err_set(r->msg, ERR_PARSE, "%s: role '%s' %s key 'layout'",
                          where, role, out->layout ? "takes no" : "needs the");

@@ -11,38 +11,18 @@
 
 #include "arena.h"
 #include "err.h"
+#include "role.h"
 #include "text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* id, name in manifests and CSV, help */
-#define ROLE_TABLE(X)                                                          \
-    X(ROLE_PICK, "pick", "the planner's fastest layout")                       \
-    X(ROLE_DEFAULT, "default", "Megatron's default split")                     \
-    X(ROLE_COUNT_BASED, "count-based", "every unit counted as one")            \
-    X(ROLE_FLOPS_PICK, "flops-pick", "the pick of costs taken from FLOPs")     \
-    X(ROLE_NEIGHBOUR, "neighbour",                                             \
-      "the pick with one unit moved; again: the next fastest such")            \
-    X(ROLE_STANDALONE_MTP, "standalone-mtp",                                   \
-      "the fastest layout with MTP on a stage of its own")                     \
-    X(ROLE_TWO_BOTTLENECKS, "two-bottlenecks",                                 \
-      "the fastest layout with two equally slow stages")                       \
-    X(ROLE_REPEAT, "repeat", "the default once more, for the noise")           \
-    X(ROLE_LAYOUT, "layout", "the layout string given beside the role")
-
-enum role {
-#define ROLE_ENUM(id, name, help) id,
-    ROLE_TABLE(ROLE_ENUM)
-#undef ROLE_ENUM
-        N_ROLES
-};
-
 enum trainer_kind { TRAINER_MOE_TRAIN, TRAINER_MEGATRON };
 
 struct manifest_measure {
     enum role role;
-    const char *layout; // of ROLE_LAYOUT, else NULL
+    const char *layout;  // of ROLE_LAYOUT, else NULL
+    bool standalone_mtp; // of ROLE_PICK: m may sit on a stage of its own
 };
 
 /* A list of words or of lines; n of them. */
@@ -154,13 +134,6 @@ struct manifest {
 /* Reads a manifest of at most 1 MB. ERR_PARSE or ERR_RANGE with one line. */
 enum err manifest_read(struct arena *a, const char *path, struct manifest *out,
                        struct err_msg *msg);
-
-const char *role_name(enum role role);
-const char *role_help(enum role role);
-
-/* ERR_PARSE names the nearest role. */
-enum err role_from_name(const char *where, const char *name, enum role *out,
-                        struct err_msg *msg);
 
 /* Iterations that one run makes, warm-up included. */
 int manifest_n_iterations(const struct manifest *mf, bool profile);
