@@ -289,6 +289,21 @@ static enum err check_budget(const struct experiment *e, double max_usd,
                    experiment_run_bound_usd(e));
 }
 
+/* Seconds of all runs so far against limits.experiment_s. */
+static enum err check_time(const struct experiment *e, struct err_msg *msg)
+{
+    double limit_s = e->manifest.experiment_limit_s, spent_s = 0;
+    for (size_t i = 0; i < e->runs.n; i++)
+        spent_s += e->runs.run[i].wall_s;
+    if (limit_s <= 0 || spent_s + e->manifest.run_limit_s <= limit_s)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: limits.experiment_s of %.0f s: the runs so far took "
+                   "%.0f s and the next may take %.0f s; raise it, or lower "
+                   "limits.run_s",
+                   e->manifest.path, limit_s, spent_s, e->manifest.run_limit_s);
+}
+
 /* What a pass carries along. */
 struct pass {
     struct experiment *e;
@@ -359,6 +374,8 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     enum err err = check_signal(msg);
     if (err == ERR_OK)
         err = check_budget(e, p->opt->max_usd, msg);
+    if (err == ERR_OK)
+        err = check_time(e, msg);
     if (err == ERR_OK)
         err = execute_run(e->a, &req, &p->progress, &run, msg);
     if (err == ERR_OK)

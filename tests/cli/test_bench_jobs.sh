@@ -84,6 +84,14 @@ sed -e 's/"run_s": 2/"run_s": 60, "hang_steps": 5, "hang_s": 0.5/' \
         "$work"/w/runs/*default*/status.json)" -eq 1 ]
 claim $? "a log silent for a multiple of its steps is a timeout, long before run_s"
 
+sed -e 's/"run_s": 2/"run_s": 2, "experiment_s": 2.01/' \
+    tests/fixtures/fake.json >"$work/late.json"
+cp tests/fixtures/fake_trainer.sh "$work/"
+"$bench" run -q "$work/late.json" --out "$work/x" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -q 'limits.experiment_s of 2 s' "$work/err" &&
+    [ "$(ls "$work/x/runs" | wc -l)" -ge 1 ]
+claim $? "no run starts that could pass the experiment's time limit"
+
 # ---- Hugging Face Jobs, a job a run ------------------------------------------------
 manifest '"kind": "hf-jobs", "poll_s": 0.1, "namespace": "team"' hf.json
 run() {

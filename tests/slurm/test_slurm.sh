@@ -69,6 +69,19 @@ before=$(jobs)
 [ "$(jobs)" -eq "$before" ]
 claim $? "a second call starts no job"
 
+sed -e 's/"kind": "slurm",/"kind": "slurm", "per": "experiment",/' \
+    experiments/local-slurm.json >"$work/one.json"
+"$bench" run -q "$work/one.json" --out "$work/one" >"$work/out" 2>"$work/err"
+[ $? -eq 0 ] && [ "$(jobs)" -eq $((before + 1)) ] &&
+    [ "$(rows "$work/one/runs.csv" ,valid,)" -eq 4 ] &&
+    grep -q '^default ' "$work/out"
+claim $? "one allocation holds the whole experiment, with srun inside"
+[ -s "$work/out" ] || cat "$work/err" "$work/one/job/log.txt"
+before=$(jobs)
+"$bench" run -q "$work/one.json" --out "$work/one" >/dev/null 2>&1
+[ $? -eq 0 ] && [ "$(jobs)" -eq "$before" ]
+claim $? "a second call needs no allocation"
+
 # ---- jobs that go wrong ----------------------------------------------------
 cat >"$work/trainer.sh" <<'SCRIPT'
 #!/bin/sh
