@@ -39,12 +39,21 @@ static enum err search_plain(struct finder *f, struct err_msg *msg)
     return search_layouts(f->a, f->ctx, &opt, &f->plain, msg);
 }
 
+static enum err search_all(struct finder *f, struct err_msg *msg)
+{
+    const struct search_options opt = {.standalone_mtp = true, .top = TOP};
+    if (f->standalone.n_plans > 0)
+        return ERR_OK;
+    return search_layouts(f->a, f->ctx, &opt, &f->standalone, msg);
+}
+
 static enum err find_pick(struct finder *f, struct layout *out,
                           struct err_msg *msg)
 {
-    enum err e = search_plain(f, msg);
+    const bool all = f->measure->standalone_mtp;
+    enum err e = all ? search_all(f, msg) : search_plain(f, msg);
     if (e == ERR_OK)
-        *out = f->plain.plans[0].parsed;
+        *out = (all ? &f->standalone : &f->plain)->plans[0].parsed;
     return e;
 }
 
@@ -82,10 +91,7 @@ static enum err find_flops_pick(struct finder *f, struct layout *out,
 static enum err find_standalone(struct finder *f, struct layout *out,
                                 struct err_msg *msg)
 {
-    const struct search_options opt = {.standalone_mtp = true, .top = TOP};
-    enum err e = ERR_OK;
-    if (f->standalone.n_plans == 0)
-        e = search_layouts(f->a, f->ctx, &opt, &f->standalone, msg);
+    enum err e = search_all(f, msg);
     for (int i = 0; i < f->standalone.n_plans && e == ERR_OK; i++)
         if (f->standalone.plans[i].standalone_mtp) {
             *out = f->standalone.plans[i].parsed;

@@ -7,7 +7,9 @@
 #include <math.h>
 
 static const double MODEL_ERROR = 0.15; // of the optimizer timers' slope
-static const double LEAST_ERROR = 1e-6; // of a step time, relative
+static const double LEAST_ERROR = 0.02; // of what a constant and a slope can
+                                        // say of a step's outside part
+static const double ROUNDING = 1e-9;    // of a step time, relative
 
 /* One run as two numbers: what its step took outside the pipeline, and the
  * parameter bytes of its heaviest stage. */
@@ -107,8 +109,9 @@ static enum err read_points(struct work *w, struct err_msg *msg)
             most = fmax(most, stage_bytes(w->ctx, &run->layout, s));
         w->noise += se / step / w->n_runs;
         w->bytes = fmax(w->bytes, most);
-        se = fmax(se, LEAST_ERROR * step);
-        w->points[i] = (struct point){step - pipeline, se, most};
+        double outside = step - pipeline;
+        se = fmax(se, LEAST_ERROR * fabs(outside) + ROUNDING * step);
+        w->points[i] = (struct point){outside, se, most};
     }
     return ERR_OK;
 }

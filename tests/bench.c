@@ -160,8 +160,8 @@ static const struct shape {
     const char *name;
     int t, c, o;
 } shapes[] = {
-    {"attention in", 96, 192, 288},  {"expert up", 24, 192, 512},
-    {"expert down", 24, 256, 192},   {"output head", 96, 192, 7168},
+    {"attention in", 192, 256, 512},  {"expert up", 48, 256, 256},
+    {"expert down", 48, 128, 256},   {"output head", 192, 256, 3840},
     {"large square", 768, 768, 768},
 };
 

@@ -138,6 +138,9 @@ ParameterizedTestParameters(manifest, tells_what_is_wrong)
          "\"measure\":[{\"role\":\"pick\",\"layout\":\"E|L\"}]}",
          "role 'pick' takes no key 'layout'", ERR_PARSE},
         {HEAD MODEL ITERATIONS
+         "\"measure\":[{\"role\":\"default\",\"standalone_mtp\":true}]}",
+         "only 'pick' does", ERR_PARSE},
+        {HEAD MODEL ITERATIONS
          "\"measure\":[{\"role\":\"pick\"},{\"role\":\"pick\"}]}",
          "measure[1]: role 'pick' is given twice", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"trainer\":{\"kind\":\"megatrn\"}," MEASURE

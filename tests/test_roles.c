@@ -88,8 +88,9 @@ static struct targets resolve(const struct manifest_measure *m, int n,
 
 Test(roles, finds_the_articles_layouts)
 {
-    const struct manifest_measure m[] = {
-        {ROLE_DEFAULT, NULL}, {ROLE_COUNT_BASED, NULL}, {ROLE_PICK, NULL}};
+    const struct manifest_measure m[] = {{ROLE_DEFAULT, NULL, false},
+                                         {ROLE_COUNT_BASED, NULL, false},
+                                         {ROLE_PICK, NULL, false}};
     struct targets t = resolve(m, 3, false);
     cr_assert_eq(t.n, 3);
     cr_expect_str_eq(t.target[0].layout, "Et*4|t*4|t*4|t*4mL");
@@ -104,8 +105,8 @@ Test(roles, finds_the_articles_layouts)
 
 Test(roles, a_neighbour_is_one_move_away)
 {
-    const struct manifest_measure m[] = {{ROLE_PICK, NULL},
-                                         {ROLE_NEIGHBOUR, NULL}};
+    const struct manifest_measure m[] = {{ROLE_PICK, NULL, false},
+                                         {ROLE_NEIGHBOUR, NULL, false}};
     struct targets t = resolve(m, 2, false);
     cr_assert_eq(t.n, 2);
     int moved = 0;
@@ -117,8 +118,9 @@ Test(roles, a_neighbour_is_one_move_away)
 
 Test(roles, a_second_neighbour_is_the_next_fastest)
 {
-    const struct manifest_measure m[] = {
-        {ROLE_PICK, NULL}, {ROLE_NEIGHBOUR, NULL}, {ROLE_NEIGHBOUR, NULL}};
+    const struct manifest_measure m[] = {{ROLE_PICK, NULL, false},
+                                         {ROLE_NEIGHBOUR, NULL, false},
+                                         {ROLE_NEIGHBOUR, NULL, false}};
     struct targets t = resolve(m, 3, false);
     cr_assert_eq(t.n, 3);
     cr_expect_str_neq(t.target[1].layout, t.target[2].layout);
@@ -127,7 +129,7 @@ Test(roles, a_second_neighbour_is_the_next_fastest)
 
 Test(roles, standalone_mtp_is_not_on_the_last_rank)
 {
-    const struct manifest_measure m[] = {{ROLE_STANDALONE_MTP, NULL}};
+    const struct manifest_measure m[] = {{ROLE_STANDALONE_MTP, NULL, false}};
     struct targets t = resolve(m, 1, false);
     cr_assert_eq(t.n, 1);
     cr_expect(layout_mtp_standalone(&t.target[0].parsed), "%s",
@@ -136,7 +138,7 @@ Test(roles, standalone_mtp_is_not_on_the_last_rank)
 
 Test(roles, two_bottlenecks_has_two_slow_stages)
 {
-    const struct manifest_measure m[] = {{ROLE_TWO_BOTTLENECKS, NULL}};
+    const struct manifest_measure m[] = {{ROLE_TWO_BOTTLENECKS, NULL, false}};
     struct targets t = resolve(m, 1, false);
     cr_assert_eq(t.n, 1);
     cr_expect_geq(t.target[0].pred.near_bottleneck, 2, "%s",
@@ -145,9 +147,10 @@ Test(roles, two_bottlenecks_has_two_slow_stages)
 
 Test(roles, equal_layouts_share_runs_but_a_repeat_does_not)
 {
-    const struct manifest_measure m[] = {{ROLE_DEFAULT, NULL},
-                                         {ROLE_LAYOUT, "Etttt|t*4|t*4|t*4mL"},
-                                         {ROLE_REPEAT, NULL}};
+    const struct manifest_measure m[] = {
+        {ROLE_DEFAULT, NULL, false},
+        {ROLE_LAYOUT, "Etttt|t*4|t*4|t*4mL", false},
+        {ROLE_REPEAT, NULL, false}};
     struct targets t = resolve(m, 3, false);
     cr_assert_eq(t.n, 3);
     cr_expect_eq(t.target[1].runs_of, 0);
@@ -157,8 +160,8 @@ Test(roles, equal_layouts_share_runs_but_a_repeat_does_not)
 
 Test(roles, without_costs_some_roles_are_unknown)
 {
-    const struct manifest_measure m[] = {{ROLE_PICK, NULL},
-                                         {ROLE_DEFAULT, NULL}};
+    const struct manifest_measure m[] = {{ROLE_PICK, NULL, false},
+                                         {ROLE_DEFAULT, NULL, false}};
     ctx.cost = NULL;
     struct targets t = resolve(m, 2, true);
     cr_assert_eq(t.n, 2);
@@ -173,8 +176,8 @@ Test(roles, without_costs_some_roles_are_unknown)
 
 Test(roles, a_role_without_a_layout_is_left_out)
 {
-    const struct manifest_measure m[] = {{ROLE_DEFAULT, NULL},
-                                         {ROLE_COUNT_BASED, NULL}};
+    const struct manifest_measure m[] = {{ROLE_DEFAULT, NULL, false},
+                                         {ROLE_COUNT_BASED, NULL, false}};
     model.n_layers = 15; // Megatron wants layers that divide by PP
     struct targets t = resolve(m, 2, false);
     cr_assert_eq(t.n, 1);
@@ -184,7 +187,7 @@ Test(roles, a_role_without_a_layout_is_left_out)
 
 Test(roles, a_wrong_layout_is_an_error_that_quotes_it)
 {
-    const struct manifest_measure m[] = {{ROLE_LAYOUT, "Et|t|t|mL"}};
+    const struct manifest_measure m[] = {{ROLE_LAYOUT, "Et|t|t|mL", false}};
     struct targets t;
     struct err_msg msg = {""};
     manifest.measure = m;
