@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs test programs and scripts, prints what failed, and last one line:
 # "N passed, N failed, N skipped". usage: run.sh TEST... ; BUILD names the
-# folder of the programs, CLI=no leaves out the scripts of tests/cli/. Criterion binaries and scripts speak TAP; a program
-# under tests/mpi/ runs under mpirun and is one test.
+# folder of the programs, CLI=no leaves out the scripts of tests/cli/. Criterion
+# binaries and scripts speak TAP; a program under tests/mpi/ runs under mpirun and
+# is one test.
 set -u
 BUILD=${BUILD:-build/release}
 MODE=${MODE:-release}
