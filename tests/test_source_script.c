@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#define SIZES " --hidden-size 64 --num-attention-heads 4 --vocab-size 100\n"
+#define SIZES " --hidden-size 64 --num-attention-heads 8 --vocab-size 100\n"
 
 struct fixture {
     struct arena arena;
