@@ -486,6 +486,18 @@ enum err report_fill(struct arena *a, const char *text,
 /* ---- figures ---------------------------------------------------------------
  */
 
+/* "local (emulated)": a figure says what its figures are. */
+static char *figure_title(struct arena *a, const struct report_source *source)
+{
+    struct csv t;
+    const char *path = arena_printf(a, "%s/layouts.csv", source->dir);
+    const char *what = NULL;
+    if (path && csv_read_file(a, path, &t, NULL) == ERR_OK && t.n_rows)
+        what = csv_get(&t, 0, "source");
+    return what && *what ? arena_printf(a, "%s (%s)", source->experiment, what)
+                         : arena_strdup(a, source->experiment);
+}
+
 static enum err draw(struct arena *a, const struct report_figures *f,
                      const struct figure *g, struct err_msg *msg)
 {
@@ -495,7 +507,7 @@ static enum err draw(struct arena *a, const struct report_figures *f,
     argv[4] = arena_printf(a, "%s/%s", f->source->dir, g->csv);
     argv[5] =
         arena_printf(a, "%s/%s-%s", f->out, f->source->experiment, g->name);
-    argv[6] = arena_strdup(a, f->source->experiment);
+    argv[6] = figure_title(a, f->source);
     const char *log = arena_printf(a, "%s/gnuplot.log", f->out);
     for (int i = 0; i < 7; i++)
         if (!argv[i])
