@@ -160,7 +160,7 @@ static const struct shape {
     const char *name;
     int t, c, o;
 } shapes[] = {
-    {"attention in", 192, 256, 512},  {"expert up", 48, 256, 256},
+    {"attention in", 192, 256, 512}, {"expert up", 48, 256, 256},
     {"expert down", 48, 128, 256},   {"output head", 192, 256, 3840},
     {"large square", 768, 768, 768},
 };
