@@ -307,10 +307,12 @@ enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
 {
     if (m->par.vpp == 1)
         return ERR_OK;
-    return err_set(&c->msg, ERR_RANGE,
-                   "%s: --vpp %d: this version plans and simulates one chunk a "
-                   "rank only; 'check' and 'count' take any",
-                   c->command->name, m->par.vpp);
+    return err_set(
+        &c->msg, ERR_RANGE,
+        "%s: --vpp %d: this version plans and simulates one chunk a "
+        "rank only ('check' and 'count' take any): --vpp 1 leaves the "
+        "virtual stages out",
+        c->command->name, m->par.vpp);
 }
 
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,

@@ -238,6 +238,14 @@ static enum err run_profile(struct cmd *c)
         else
             printf("%s\n", text);
     }
+    bool apart = false;
+    for (int i = 0; i < (int)n && e == ERR_OK; i++)
+        apart = apart || layout_mtp_standalone(&l[i]);
+    if (apart)
+        fprintf(stderr,
+                "moe-layout: note: a run with m on a stage of its own tells m "
+                "and L apart; Megatron users report deadlocks of such layouts "
+                "at PP >= 4, and --core 0.15 gives runs without\n");
     if (e == ERR_OK && tree)
         return json_print_and_delete(tree, true, stdout, &c->msg);
     cJSON_Delete(tree);

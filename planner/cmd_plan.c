@@ -49,7 +49,7 @@ static void print_row(const char *label, const struct plan *p)
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
         most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    printf("%-12s %-26s %10.3f [%9.3f, %9.3f] %10.3f", label, p->layout,
+    printf("%-12s %-26s %10.3f [%9.3f, %9.3f] %11.3f", label, p->layout,
            p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
            p->exp_step_s * 1e3);
     print_speedup(p->speedup_vs_default);
@@ -62,8 +62,8 @@ static void print_row(const char *label, const struct plan *p)
 
 static void print_table(const struct search_result *r)
 {
-    printf("%-12s %-26s %10s %22s %10s %10s %10s %9s %5s  %s\n", "", "layout",
-           "step ms", "95% interval", "expected", "vs default", "vs count",
+    printf("%-12s %-26s %10s %22s %11s %10s %10s %9s %5s  %s\n", "", "layout",
+           "step ms", "95% interval", "expected ms", "vs default", "vs count",
            "GiB", "near", "flags");
     for (int i = 0; i < r->n_plans; i++) {
         char label[16];
@@ -90,8 +90,8 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
 {
     print_table(r);
     printf("\nsearched %lld layouts, all simulated (%s transfers, %d "
-           "micro-batches, %s costs): the first is the fastest of them, ties "
-           "within 0.5%% go to fewer slow stages\n",
+           "micro-batches, %s costs): the first is within 0.5%% of the "
+           "fastest, and has the fewest slow stages of those that are\n",
            (long long)r->n_searched, p2p_mode_name(ctx->mode), ctx->n_mb,
            cost_source_name(ctx->cost->source));
     if (ctx->cost->jitter_cv > 0)
