@@ -52,7 +52,7 @@ const char *memory_refusal(const struct model *m)
         return m->memory.refusal;
     if (m->memory.distributed && m->memory.world_unknown)
         return "the distributed optimiser divides by the number of ranks, and "
-               "the world size is not stated";
+               "the world size is not stated: give --world N";
     return NULL;
 }
 
