@@ -1,8 +1,5 @@
-/*
- * Fixtures hold one shape of log-shapes.md each, NN-name.log, and beside it
- * what the log says, NN-name.want, in the form that dump() prints. The shared
- * vectors are judged as their README says.
- */
+/* Fixtures: one shape of log each, NN-name.log, and what it says as dump()
+ * prints it, NN-name.want. Shared vectors: judged as their README says. */
 #include "json.h"
 #include "logmeans.h"
 #include "logparse.h"
