@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -104,6 +105,20 @@ static void bench_plan(const char *build)
     remove(costs);
     if (fd >= 0)
         fclose(fdopen(fd, "r"));
+}
+
+/* Memory of every case of Megatron's CI, where the corpus is there. */
+static void bench_memory(const char *build)
+{
+    char program[512], corpus[] = "../shared/corpora/megatron-ci";
+    snprintf(program, sizeof program, "%s/moe-layout", build);
+    if (access(corpus, R_OK) != 0) {
+        printf("memory of Megatron's CI cases: left out, no %s\n", corpus);
+        return;
+    }
+    char *memory[] = {program, "memory", "--corpus", corpus, NULL};
+    char *version[] = {program, "--version", NULL};
+    pair("memory of all CI cases, beside --version", memory, version, ROUNDS);
 }
 
 /* One iteration of an all-ranks log: 256 ranks, eight timers. */
@@ -210,6 +225,7 @@ int main(int argc, char **argv)
     printf("medians of %d rounds, pairs in turn; kernel %s\n\n", ROUNDS,
            blas_kernel());
     bench_plan(argv[1]);
+    bench_memory(argv[1]);
     bench_log(argv[1]);
     printf("\nthe trainer's product beside OpenBLAS alone\n");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
