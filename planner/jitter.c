@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double TIE = 1.005;
 static const double TAU = 6.283185307179586;
 
 /* ---- random numbers ---- */
@@ -183,7 +182,7 @@ enum err jitter_rerank(struct arena *a, const struct plan_context *ctx,
     qsort(plans, (size_t)n, sizeof *plans, by_expected);
     for (int i = 0, j; i < n; i = j) {
         j = i;
-        while (j < n && plans[j].exp_step_s <= plans[i].exp_step_s * TIE)
+        while (j < n && plans[j].exp_step_s <= plans[i].exp_step_s * PLAN_TIE)
             j++;
         qsort(plans + i, (size_t)(j - i), sizeof *plans, by_bottleneck);
     }

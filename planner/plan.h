@@ -18,6 +18,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Predictions within 0.5% of each other are a tie. */
+#define PLAN_TIE 1.005
+
 struct plan_stage {
     const char *units;   // letters, e.g. "ttmL"
     double fwd_s, bwd_s; // a micro-batch

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double TIE = 1.005; // predictions within 0.5% are a tie
 enum { MAX_ENUMERATED = 2000000 };
 
 /* One layout of the space while it is only a number of layers a stage: the
@@ -131,7 +130,7 @@ static void rank(struct candidate *all, size_t n)
     qsort(all, n, sizeof *all, by_time);
     for (size_t i = 0; i < n;) {
         size_t j = i;
-        while (j < n && all[j].step_s <= all[i].step_s * TIE)
+        while (j < n && all[j].step_s <= all[i].step_s * PLAN_TIE)
             j++;
         qsort(all + i, j - i, sizeof *all, by_bottleneck);
         i = j;

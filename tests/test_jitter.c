@@ -64,6 +64,24 @@ Test(jitter, raises_the_expected_step)
     arena_clear(&f.arena);
 }
 
+/* One rank has no one to wait for: a sum of times of mean 1 keeps its mean. */
+Test(jitter, has_mean_one)
+{
+    struct fixture f;
+    struct layout l;
+    struct jitter_step none, much;
+    set_up(&f, 0);
+    f.m.par.pp = f.m.par.world = 1;
+    schedule_1f1b(&f.arena, 1, N_MB, &f.schedule, &f.msg);
+    layout_read(&f.arena, "Et*8mL", &f.m, 1, &l, &f.msg);
+    jitter_expect(&f.arena, &f.ctx, &l, &none, &f.msg);
+    f.cost.jitter_cv = 0.5;
+    cr_assert_eq(jitter_expect(&f.arena, &f.ctx, &l, &much, &f.msg), ERR_OK);
+    cr_assert_float_eq(much.mean_s, none.mean_s, 3 * much.se_s);
+    cr_assert_lt(much.se_s, 0.015 * none.mean_s, "tight enough to tell");
+    arena_clear(&f.arena);
+}
+
 Test(jitter, is_the_same_at_every_call)
 {
     struct fixture f;
