@@ -102,6 +102,24 @@ Test(plan, standalone_mtp_pays_for_shapes_and_larger_messages)
     arena_clear(&f.arena);
 }
 
+/* One micro-batch is a chain: every stage forward and backward, and each link
+ * both ways. Behind the stage with m a message carries two hidden states, and
+ * a shape of 24 bytes goes ahead of each. */
+Test(plan, messages_behind_standalone_mtp_are_larger)
+{
+    struct fixture f;
+    set_up(&f);
+    schedule_1f1b(&f.arena, 4, 1, &f.schedule, &f.msg);
+    f.ctx.n_mb = 1;
+    double work = predict(&f, "Et*3|t*4|tm|L").pred_step_s;
+    f.cost.bytes_per_s = 1e6;
+    double state_s = 32 * 64 * 4 / f.cost.bytes_per_s;
+    double shape_s = 24 / f.cost.bytes_per_s;
+    cr_assert_float_eq(predict(&f, "Et*3|t*4|tm|L").pred_step_s,
+                       work + 2 * (1 + 1 + 2) * state_s + 6 * shape_s, 1e-12);
+    arena_clear(&f.arena);
+}
+
 Test(plan, joint_costs_refuse_layouts_that_part_m_and_L)
 {
     struct fixture f;
