@@ -23,6 +23,14 @@ rows() { # FILE WORD
     grep -c "$2" "$1"
 }
 
+# True when all runs of a table are valid jobs of Slurm: two profile runs, the
+# default and the count-based layout, and the pick where it is neither; which it
+# is depends on the machine's noise.
+all_valid() { # FILE
+    n=$(($(wc -l <"$1") - 1))
+    [ "$n" -ge 4 ] && [ "$n" -le 5 ] && [ "$(rows "$1" ,valid,)" -eq "$n" ]
+}
+
 jobs() { # number of jobs that Slurm knows, in a state if one is given
     squeue -h --states="${1:-all}" | wc -l
 }
@@ -53,13 +61,13 @@ cluster_start >"$work/start" 2>&1 ||
 "$bench" run -q experiments/local-slurm.json --out "$work/a" \
     >"$work/out" 2>"$work/err"
 status=$?
-[ $status -eq 0 ] && [ "$(rows "$work/a/runs.csv" ,valid,)" -eq 4 ] &&
-    [ "$(rows "$work/a/runs.csv" ,slurm,wall,)" -eq 4 ]
-claim $? "local-slurm.json runs as four jobs with moe-train, all valid"
+[ $status -eq 0 ] && all_valid "$work/a/runs.csv" &&
+    [ "$(rows "$work/a/runs.csv" ,slurm,wall,)" -eq "$n" ]
+claim $? "local-slurm.json runs as a job a run with moe-train, all valid"
 [ $status -eq 0 ] || cat "$work/err"
 grep -q '^default  *Et\*3|t\*3mL ' "$work/out"
 claim $? "its table lists the default layout"
-[ "$(grep -h '"id"' "$work"/a/runs/*/job.json | sort -u | wc -l)" -eq 4 ]
+[ "$(grep -h '"id"' "$work"/a/runs/*/job.json | sort -u | wc -l)" -eq "$n" ]
 claim $? "each run's folder names its job"
 grep -q '^#SBATCH --exclusive' "$work"/a/runs/*default*/job.sh &&
     grep -q -- '--mpi=pmix' "$work"/a/runs/*default*/job.sh
@@ -73,7 +81,7 @@ sed -e 's/"kind": "slurm",/"kind": "slurm", "per": "experiment",/' \
     experiments/local-slurm.json >"$work/one.json"
 "$bench" run -q "$work/one.json" --out "$work/one" >"$work/out" 2>"$work/err"
 [ $? -eq 0 ] && [ "$(jobs)" -eq $((before + 1)) ] &&
-    [ "$(rows "$work/one/runs.csv" ,valid,)" -eq 4 ] &&
+    all_valid "$work/one/runs.csv" &&
     grep -q '^default ' "$work/out"
 claim $? "one allocation holds the whole experiment, with srun inside"
 [ -s "$work/out" ] || cat "$work/err" "$work/one/job/log.txt"
