@@ -148,8 +148,7 @@ void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
     check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
-/* ---- link -----------------------------------------------------------------
- */
+/* ---- link ---- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -196,8 +195,7 @@ void comm_measure_p2p(const struct comm *c, double *latency_s,
     *latency_s = small_s - (per_byte_s > 0 ? per_byte_s * (double)small : 0);
 }
 
-/* ---- reductions -----------------------------------------------------------
- */
+/* ---- reductions ---- */
 
 static int chunk_of(int64_t n)
 {

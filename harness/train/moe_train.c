@@ -6,15 +6,15 @@
  * stage; a step is barrier, the schedule, barrier, the optimizer, barrier. All
  * ranks read the same flags, so bad ones are found by all, told by the first.
  */
+#include "args.h"
 #include "blas.h"
 #include "burst.h"
 #include "comm.h"
+#include "log.h"
+#include "log/runlog.h"
 #include "optim.h"
 #include "pipeline.h"
-#include "runlog.h"
 #include "stage.h"
-#include "train_args.h"
-#include "train_log.h"
 
 #include <stdio.h>
 

@@ -29,8 +29,7 @@ static bool layer_is_moe(const struct model *m, int layer)
     return m->layer_moe[layer] != 0;
 }
 
-/* ---- what is here ---------------------------------------------------------
- */
+/* ---- what is here ---- */
 
 static enum err check_ends(const struct layout *l, struct err_msg *msg)
 {
@@ -72,8 +71,7 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->use_stage[USE_HEAD] = s->dims.tied ? l->n_stages - 1 : -1;
 }
 
-/* ---- memory ---------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 static bool holds_use(const struct stage *s, int use)
 {
@@ -221,8 +219,7 @@ static void bind_units(struct stage *s)
     }
 }
 
-/* ---- making a stage -------------------------------------------------------
- */
+/* ---- making a stage ---- */
 
 static bool alloc_units(struct arena *a, struct stage *s)
 {
@@ -309,8 +306,7 @@ void stage_free(struct stage *s)
     tensors_clear(&s->acts);
 }
 
-/* ---- work -----------------------------------------------------------------
- */
+/* ---- work ---- */
 
 static struct slot *slot_of(struct stage *s, int mb)
 {
@@ -414,8 +410,7 @@ void stage_backward(struct stage *s, int mb)
     backward_layers(s, slot);
 }
 
-/* ---- borders --------------------------------------------------------------
- */
+/* ---- borders ---- */
 
 real *stage_in(struct stage *s, int mb)
 {
