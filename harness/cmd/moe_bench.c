@@ -33,7 +33,7 @@ static const struct command commands[] = {
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
-static void usage(FILE *out)
+static void bench_moe_bench_usage(FILE *out)
 {
     fputs("moe-bench " MOE_VERSION
           ": runs pipeline-layout experiments and compares predicted with "
@@ -52,11 +52,11 @@ int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];
     if (argc < 2) {
-        usage(stderr);
+        bench_moe_bench_usage(stderr);
         return EXIT_BAD_INPUT;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        usage(stdout);
+        bench_moe_bench_usage(stdout);
         return 0;
     }
     if (strcmp(argv[1], "--version") == 0) {

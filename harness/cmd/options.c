@@ -6,8 +6,8 @@
 
 enum { MAX_ROWS = 32 };
 
-static const struct option_row *find(const struct options *o, const char *word,
-                                     size_t len)
+static const struct option_row *bench_options_find(const struct options *o,
+                                                   const char *word, size_t len)
 {
     for (int i = 0; i < o->n_rows; i++)
         if (strlen(o->rows[i].name) == len &&
@@ -16,8 +16,8 @@ static const struct option_row *find(const struct options *o, const char *word,
     return NULL;
 }
 
-static enum err unknown(const struct options *o, const char *word,
-                        struct err_msg *msg)
+static enum err bench_options_unknown(const struct options *o, const char *word,
+                                      struct err_msg *msg)
 {
     const char *names[MAX_ROWS];
     int n = o->n_rows < MAX_ROWS ? o->n_rows : MAX_ROWS;
@@ -29,14 +29,14 @@ static enum err unknown(const struct options *o, const char *word,
                    near ? "'" : "");
 }
 
-static enum err take(const struct options *o, int argc, char **argv, int *i,
-                     struct err_msg *msg)
+static enum err bench_options_take(const struct options *o, int argc,
+                                   char **argv, int *i, struct err_msg *msg)
 {
     const char *word = argv[*i], *equals = strchr(word, '=');
     size_t len = equals ? (size_t)(equals - word) : strlen(word);
-    const struct option_row *row = find(o, word, len);
+    const struct option_row *row = bench_options_find(o, word, len);
     if (!row)
-        return unknown(o, word, msg);
+        return bench_options_unknown(o, word, msg);
     if (row->flag && equals)
         return err_set(msg, ERR_PARSE, "option '%s' takes no value", row->name);
     if (row->flag) {
@@ -54,7 +54,7 @@ enum err options_read(struct options *o, int argc, char **argv,
 {
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            enum err e = take(o, argc, argv, &i, msg);
+            enum err e = bench_options_take(o, argc, argv, &i, msg);
             if (e != ERR_OK)
                 return e;
             continue;

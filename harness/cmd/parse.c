@@ -60,7 +60,7 @@ static bool print_hundredths(double v)
     return true;
 }
 
-static void print_number(double v)
+static void bench_parse_print_number(double v)
 {
     char buf[32];
     if (!isfinite(v)) {
@@ -115,26 +115,27 @@ static bool is_superseded(const struct printer *p, int section,
     return next < p->starts.n && iteration >= v[next];
 }
 
-static void print_iteration(void *data, const struct log_iteration *it)
+static void bench_parse_print_iteration(void *data,
+                                        const struct log_iteration *it)
 {
     struct printer *p = data;
     if (is_superseded(p, it->section, it->iteration))
         return;
     start_item(p);
     printf("{\"iteration\": %lld, \"step_ms\": ", (long long)it->iteration);
-    print_number(it->step_ms);
+    bench_parse_print_number(it->step_ms);
     fputs(", \"loss\": ", stdout);
-    print_number(it->loss);
+    bench_parse_print_number(it->loss);
     printf(", \"skipped\": %s, \"nan\": %s, \"usable\": %s}",
            bool_name(it->skipped), bool_name(it->nan), bool_name(it->usable));
 }
 
-static void print_rows(const struct log_timer_event *t)
+static void bench_parse_print_rows(const struct log_timer_event *t)
 {
     fputs("\"ranks\": {", stdout);
     for (size_t i = 0; i < t->n_rows; i++) {
         printf("%s\"%d\": ", i ? ", " : "", t->rows[i].rank);
-        print_number(t->rows[i].ms);
+        bench_parse_print_number(t->rows[i].ms);
     }
     fputs("}}", stdout);
 }
@@ -149,17 +150,17 @@ static void print_timer(void *data, const struct log_timer_event *t)
     printf("{\"iteration\": %lld, \"name\": \"%s\", ", (long long)t->iteration,
            t->name);
     if (t->per_rank) {
-        print_rows(t);
+        bench_parse_print_rows(t);
         return;
     }
     fputs("\"min_ms\": ", stdout);
-    print_number(isnan(t->min_ms) ? t->max_ms : t->min_ms);
+    bench_parse_print_number(isnan(t->min_ms) ? t->max_ms : t->min_ms);
     fputs(", \"max_ms\": ", stdout);
-    print_number(t->max_ms);
+    bench_parse_print_number(t->max_ms);
     fputs("}", stdout);
 }
 
-static void print_memory(const struct runlog *log)
+static void bench_parse_print_memory(const struct runlog *log)
 {
     fputs("  \"memory\": [", stdout);
     for (size_t i = 0; i < log->n_memory; i++) {
@@ -195,13 +196,14 @@ static enum err scan_again(FILE *f, const char *path,
     return logscan_file(f, path, sink, &sum, msg);
 }
 
-static enum err print_json(struct printer *p, FILE *f, const char *path,
-                           struct err_msg *msg)
+static enum err bench_parse_print_json(struct printer *p, FILE *f,
+                                       const char *path, struct err_msg *msg)
 {
     struct arena a;
     arena_init(&a);
     struct log_sink sections = {.data = p, .iteration = note_section};
-    struct log_sink iterations = {.data = p, .iteration = print_iteration};
+    struct log_sink iterations = {.data = p,
+                                  .iteration = bench_parse_print_iteration};
     struct log_sink timers = {.data = p, .timer = print_timer};
     struct logmeans m;
     enum err e = logmeans_read_file(&a, f, path, &sections, &m, msg);
@@ -218,7 +220,7 @@ static enum err print_json(struct printer *p, FILE *f, const char *path,
     if (e == ERR_OK)
         e = scan_again(f, path, &timers, msg);
     fputs("],\n", stdout);
-    print_memory(&m.log);
+    bench_parse_print_memory(&m.log);
     print_failure(&m.log);
     fputs("}\n", stdout);
 done:
@@ -288,15 +290,15 @@ static void add_step(void *data, const struct log_iteration *it)
         s->ms[s->n++] = it->step_ms;
 }
 
-static int by_value(const void *x, const void *y)
+static int bench_parse_by_value(const void *x, const void *y)
 {
     const double *a = x, *b = y;
     return (*a > *b) - (*a < *b);
 }
 
-static double median(double *v, size_t n)
+static double bench_parse_median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, bench_parse_by_value);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -314,7 +316,7 @@ static void show_steps(struct steps *s, const struct runlog *log)
         printf("step        no usable iteration\n");
     else
         printf("step        median %.1f ms of %zu (min %.1f, max %.1f)\n",
-               median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
+               bench_parse_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
 }
 
 static void show_rank_columns(const struct logmeans *m, int n_ranks)
@@ -404,7 +406,8 @@ static void summary_timer(void *data, const struct log_timer_event *t)
     s->has_timers = s->has_timers || t->iteration > 0;
 }
 
-static enum err print_summary(FILE *f, const char *path, struct err_msg *msg)
+static enum err bench_parse_print_summary(FILE *f, const char *path,
+                                          struct err_msg *msg)
 {
     struct arena a;
     arena_init(&a);
@@ -433,7 +436,7 @@ static enum err print_summary(FILE *f, const char *path, struct err_msg *msg)
  * -------------------------------------------------------------------- */
 
 /* A file that can be read again: a pipe is copied. */
-static FILE *seekable(FILE *f)
+static FILE *bench_parse_seekable(FILE *f)
 {
     if (fseek(f, 0, SEEK_CUR) == 0)
         return f;
@@ -457,12 +460,12 @@ static enum err parse_file(const char *path, bool json, struct err_msg *msg)
     FILE *f = fopen(path, "rb");
     if (!f)
         return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    if (json && !(f = seekable(f)))
+    if (json && !(f = bench_parse_seekable(f)))
         return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
                        strerror(errno));
     struct printer p = {.any = false};
-    enum err e =
-        json ? print_json(&p, f, path, msg) : print_summary(f, path, msg);
+    enum err e = json ? bench_parse_print_json(&p, f, path, msg)
+                      : bench_parse_print_summary(f, path, msg);
     free(p.starts.data);
     fclose(f);
     if (e == ERR_OK && fflush(stdout) != 0)

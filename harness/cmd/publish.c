@@ -18,8 +18,9 @@ static const char help[] =
     "example: moe-bench run experiments/local-exact.json &&\n"
     "         moe-bench publish experiments/local-exact.json\n";
 
-static enum err publish(struct arena *a, const struct experiment_options *opt,
-                        const char *to, struct err_msg *msg)
+static enum err bench_publish_publish(struct arena *a,
+                                      const struct experiment_options *opt,
+                                      const char *to, struct err_msg *msg)
 {
     struct experiment e;
     enum err err = experiment_open(a, opt, &e, msg);
@@ -62,7 +63,7 @@ int cmd_publish(int argc, char **argv)
     if (e == ERR_OK && !opt.manifest)
         e = err_set(&msg, ERR_PARSE, "manifest missing, try --help");
     if (e == ERR_OK)
-        e = publish(&a, &opt, to, &msg);
+        e = bench_publish_publish(&a, &opt, to, &msg);
     if (e != ERR_OK)
         fprintf(stderr, "moe-bench publish: %s\n", msg.text);
     arena_clear(&a);

@@ -183,7 +183,7 @@ static enum err dry_run(struct experiment *e, enum role only,
 
 /* ---- closing table ---- */
 
-static void print_row(const struct layout_row *r)
+static void bench_run_print_row(const struct layout_row *r)
 {
     const struct layout_figures *f = &r->figures;
     char pred[32] = "-", meas[64] = "-", error[32] = "-", replay[32] = "-",
@@ -247,8 +247,8 @@ static void print_warnings(const struct experiment *e,
 
 /* What the figures say together, and whether `accept` is met: bounds are on
  * all roles, so part of them is not judged. */
-static enum err conclude(const struct experiment *e, enum role only, bool *ok,
-                         struct err_msg *msg)
+static enum err bench_run_conclude(const struct experiment *e, enum role only,
+                                   bool *ok, struct err_msg *msg)
 {
     struct summary s;
     enum err err = summary_read(e->a, e->dir, &s, msg);
@@ -275,17 +275,18 @@ static enum err close_experiment(const struct experiment *e, enum role only,
     printf("%-16s %-26s %9s  %-25s %6s %7s %7s\n", "role", "layout", "pred ms",
            "meas ms [95%]", "err %", "replay%", "speedup");
     for (int i = 0; i < e->targets.n; i++)
-        print_row(&rows[i]);
+        bench_run_print_row(&rows[i]);
     print_method(e);
     fflush(stdout);
     print_warnings(e, rows, n_bad);
-    return conclude(e, only, ok, msg);
+    return bench_run_conclude(e, only, ok, msg);
 }
 
 /* ---- command ---- */
 
-static enum err read_limits(struct experiment_options *opt, const char *only,
-                            const char *usd, struct err_msg *msg)
+static enum err bench_run_read_limits(struct experiment_options *opt,
+                                      const char *only, const char *usd,
+                                      struct err_msg *msg)
 {
     opt->only = N_ROLES;
     if (usd && (!text_to_double(usd, &opt->max_usd) || opt->max_usd <= 0))
@@ -294,8 +295,9 @@ static enum err read_limits(struct experiment_options *opt, const char *only,
     return only ? role_from_name("--only", only, &opt->only, msg) : ERR_OK;
 }
 
-static enum err run(struct arena *a, const struct experiment_options *opt,
-                    bool dry, int *status, struct err_msg *msg)
+static enum err bench_run_run(struct arena *a,
+                              const struct experiment_options *opt, bool dry,
+                              int *status, struct err_msg *msg)
 {
     struct experiment e;
     int n_bad = 0;
@@ -342,9 +344,9 @@ int cmd_run(int argc, char **argv)
     if (e == ERR_OK && !opt.manifest)
         e = err_set(&msg, ERR_PARSE, "manifest missing, try --help");
     if (e == ERR_OK)
-        e = read_limits(&opt, only, usd, &msg);
+        e = bench_run_read_limits(&opt, only, usd, &msg);
     if (e == ERR_OK)
-        e = run(&a, &opt, dry, &status, &msg);
+        e = bench_run_run(&a, &opt, dry, &status, &msg);
     if (e != ERR_OK)
         fprintf(stderr, "moe-bench run: %s\n", msg.text);
     arena_clear(&a);

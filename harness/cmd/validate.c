@@ -60,7 +60,7 @@ static enum err find_datasets(struct arena *a, struct request *r,
                    ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
 }
 
-static void print_cell(int width, int digits, double x)
+static void bench_validate_print_cell(int width, int digits, double x)
 {
     if (isfinite(x))
         printf(" %*.*f", width, digits, x);
@@ -68,23 +68,23 @@ static void print_cell(int width, int digits, double x)
         printf(" %*s", width, "-");
 }
 
-static void print_rows(const struct validate_rows *v)
+static void bench_validate_print_rows(const struct validate_rows *v)
 {
     for (int i = 0; i < v->n; i++) {
         const struct validate_row *r = &v->row[i];
         printf("%-12s %-16s %-24s", r->experiment, r->role, r->layout);
-        print_cell(9, 1, r->pred_ms);
-        print_cell(9, 1, r->meas_ms);
-        print_cell(7, 2, r->step_error_pct);
-        print_cell(7, 2, r->base_step_error_pct);
-        print_cell(8, 3, r->replay_error_pct);
-        print_cell(7, 3, r->memory_error_pct);
+        bench_validate_print_cell(9, 1, r->pred_ms);
+        bench_validate_print_cell(9, 1, r->meas_ms);
+        bench_validate_print_cell(7, 2, r->step_error_pct);
+        bench_validate_print_cell(7, 2, r->base_step_error_pct);
+        bench_validate_print_cell(8, 3, r->replay_error_pct);
+        bench_validate_print_cell(7, 3, r->memory_error_pct);
         puts("");
     }
 }
 
-static void print_verdict(const char *experiment, int n,
-                          const struct validate_verdict *v)
+static void bench_validate_print_verdict(const char *experiment, int n,
+                                         const struct validate_verdict *v)
 {
     printf("%s: ", experiment);
     if (v->n_new < n)
@@ -98,8 +98,9 @@ static void print_verdict(const char *experiment, int n,
            v->worse ? "worse:" : "not worse", v->why);
 }
 
-static enum err append(struct arena *a, struct validate_rows *to,
-                       const struct validate_rows *more, struct err_msg *msg)
+static enum err bench_validate_append(struct arena *a, struct validate_rows *to,
+                                      const struct validate_rows *more,
+                                      struct err_msg *msg)
 {
     struct validate_row *all =
         arena_alloc(a, (size_t)(to->n + more->n) + 1, sizeof *all);
@@ -150,12 +151,12 @@ static enum err check_all(struct arena *a, const struct request *r,
         if (e == ERR_OK)
             e = validate_judge(a, &now, &o->baseline, &v, msg);
         if (e == ERR_OK)
-            e = append(a, &o->all, &now, msg);
+            e = bench_validate_append(a, &o->all, &now, msg);
         if (e != ERR_OK)
             return e;
-        print_rows(&now);
-        print_verdict(now.n > 0 ? now.row[0].experiment : r->dirs[i], now.n,
-                      &v);
+        bench_validate_print_rows(&now);
+        bench_validate_print_verdict(
+            now.n > 0 ? now.row[0].experiment : r->dirs[i], now.n, &v);
         o->worse |= v.worse;
     }
     if (r->all && !all_there(&o->all, &o->baseline))
@@ -163,8 +164,8 @@ static enum err check_all(struct arena *a, const struct request *r,
     return ERR_OK;
 }
 
-static enum err validate(struct arena *a, struct request *r, bool *worse,
-                         struct err_msg *msg)
+static enum err bench_validate_validate(struct arena *a, struct request *r,
+                                        bool *worse, struct err_msg *msg)
 {
     struct outcome o = {.worse = false};
     enum err e = r->n_dirs == 0 ? find_datasets(a, r, msg) : ERR_OK;
@@ -205,7 +206,7 @@ int cmd_validate(int argc, char **argv)
     }
     r.n_dirs = o.n_operands;
     if (e == ERR_OK)
-        e = validate(&a, &r, &worse, &msg);
+        e = bench_validate_validate(&a, &r, &worse, &msg);
     if (e != ERR_OK)
         fprintf(stderr, "moe-bench validate: %s\n", msg.text);
     arena_clear(&a);

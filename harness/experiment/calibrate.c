@@ -64,9 +64,10 @@ struct fit_runs {
  * step its corrected median step, the figure that measured runs are reported
  * by: so neither the machine's speed nor a few slow steps tell profile and
  * measured runs apart. */
-static enum err add_run(struct arena *a, const struct calibrate_input *in,
-                        const struct run_record *run, struct fit_runs *to,
-                        struct err_msg *msg)
+static enum err calibrate_add_run(struct arena *a,
+                                  const struct calibrate_input *in,
+                                  const struct run_record *run,
+                                  struct fit_runs *to, struct err_msg *msg)
 {
     const struct model *m = in->ctx->model;
     struct fit_run *out = &to->run[to->n++];
@@ -96,7 +97,7 @@ static enum err add_runs(struct arena *a, const struct calibrate_input *in,
             continue;
         *source =
             strcmp(r->source, "measured") == 0 ? COST_MEASURED : COST_EMULATED;
-        enum err err = add_run(a, in, r, to, msg);
+        enum err err = calibrate_add_run(a, in, r, to, msg);
         if (err != ERR_OK)
             return err;
     }

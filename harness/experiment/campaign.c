@@ -51,7 +51,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static struct words command(struct arena *a, const struct campaign *c)
+static struct words campaign_command(struct arena *a, const struct campaign *c)
 {
     bool remote = c->launch->by->remote;
     const char *name = c->manifest->name;
@@ -71,7 +71,8 @@ static struct words command(struct arena *a, const struct campaign *c)
     return w;
 }
 
-static struct words environment(struct arena *a, const struct campaign *c)
+static struct words campaign_environment(struct arena *a,
+                                         const struct campaign *c)
 {
     const char **word = arena_alloc(a, 1, sizeof *word);
     if (!word)
@@ -95,8 +96,8 @@ static enum err make_job(struct arena *a, const struct campaign *c,
         .log = arena_printf(a, "%s/job/log.txt", dir),
         .limit_s = limit_s,
         .manifest = c->manifest,
-        .argv = command(a, c),
-        .env = environment(a, c),
+        .argv = campaign_command(a, c),
+        .env = campaign_environment(a, c),
         .n_ranks = c->launch->n_ranks};
     return out->name && out->log && out->argv.n > 0 && out->env.n > 0
                ? ERR_OK
@@ -124,7 +125,7 @@ enum err campaign_prepare(struct arena *a, const struct campaign *c,
 
 /* ---- what a remote job carries ---- */
 
-static enum err make_folder(const char *path, struct err_msg *msg)
+static enum err campaign_make_folder(const char *path, struct err_msg *msg)
 {
     if (path && (mkdir(path, 0777) == 0 || errno == EEXIST))
         return ERR_OK;
@@ -133,15 +134,16 @@ static enum err make_folder(const char *path, struct err_msg *msg)
 }
 
 /* FROM to CARRY/NAME, whose folders are made. */
-static enum err carry(struct arena *a, const char *to, const char *name,
-                      const char *from, struct err_msg *msg)
+static enum err campaign_carry(struct arena *a, const char *to,
+                               const char *name, const char *from,
+                               struct err_msg *msg)
 {
     struct text_span text;
     enum err e = ERR_OK;
     for (const char *p = strchr(name, '/'); p && e == ERR_OK;
          p = strchr(p + 1, '/'))
-        e = make_folder(arena_printf(a, "%s/%.*s", to, (int)(p - name), name),
-                        msg);
+        e = campaign_make_folder(
+            arena_printf(a, "%s/%.*s", to, (int)(p - name), name), msg);
     const char *path = arena_printf(a, "%s/%s", to, name);
     if (e == ERR_OK)
         e = path ? text_read_file(a, from, MAX_PROGRAM_BYTES, &text, msg)
@@ -169,25 +171,25 @@ static const char *program_to_carry(struct arena *a)
     return self;
 }
 
-static enum err pack(struct arena *a, const struct campaign *c,
-                     const char *folder, struct err_msg *msg)
+static enum err campaign_pack(struct arena *a, const struct campaign *c,
+                              const char *folder, struct err_msg *msg)
 {
     const char *to = arena_printf(a, "%s/carry", folder);
     const char *self = program_to_carry(a);
     const struct manifest *mf = c->manifest;
     enum err e = to && self
-                     ? make_folder(to, msg)
+                     ? campaign_make_folder(to, msg)
                      : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
     if (e == ERR_OK)
-        e = carry(a, to, "moe-bench", self, msg);
+        e = campaign_carry(a, to, "moe-bench", self, msg);
     if (e == ERR_OK)
-        e = carry(a, to, base_name(mf->path), mf->path, msg);
+        e = campaign_carry(a, to, base_name(mf->path), mf->path, msg);
     if (e == ERR_OK && mf->model_path && mf->model_path[0] != '/')
-        e = carry(a, to, mf->model_path, c->workload->model_path, msg);
+        e = campaign_carry(a, to, mf->model_path, c->workload->model_path, msg);
     if (e == ERR_OK && c->costs)
-        e = carry(a, to,
-                  arena_printf(a, "results/%s/costs.json", mf->costs_from),
-                  c->costs, msg);
+        e = campaign_carry(
+            a, to, arena_printf(a, "results/%s/costs.json", mf->costs_from),
+            c->costs, msg);
     return e;
 }
 
@@ -231,7 +233,7 @@ static enum err check_money(const struct campaign *c, double spent,
 
 /* ---- the job ---- */
 
-static void say(void *data, const char *text)
+static void campaign_say(void *data, const char *text)
 {
     progress_say(data, text);
 }
@@ -256,8 +258,8 @@ static enum err see_through(struct arena *a, const struct campaign *c,
     const char *to = arena_printf(a, "%s/job-%s.json", r->job.folder, end.id);
     if (!from || !to || rename(from, to) != 0)
         return err_set(msg, ERR_IO, "%s: cannot rename", r->job.folder);
-    say(p, arena_printf(a, "%s job %s ended: %s", c->launch->launcher, end.id,
-                        end.word));
+    campaign_say(p, arena_printf(a, "%s job %s ended: %s", c->launch->launcher,
+                                 end.id, end.word));
     e = add_spent(
         a, r->job.folder,
         end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
@@ -276,7 +278,7 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
     struct job_request r = {.by = c->launch->by,
                             .poll_s = c->manifest->launcher.poll_s,
                             .on_line = pass_on,
-                            .say = say,
+                            .say = campaign_say,
                             .data = p};
     const char *folder = arena_printf(a, "%s/job", c->dir);
     enum err e = folder ? results_lock(a, folder, &lock, msg)
@@ -288,7 +290,7 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
     if (e == ERR_OK)
         e = make_job(a, c, campaign_limit_s(c, spent), &r.job, msg);
     if (e == ERR_OK && c->launch->by->remote)
-        e = pack(a, c, r.job.folder, msg);
+        e = campaign_pack(a, c, r.job.folder, msg);
     r.limit_s = r.job.limit_s;
     if (e == ERR_OK)
         e = see_through(a, c, &r, p, msg);

@@ -15,7 +15,7 @@
 
 enum { TEXT_BYTES = 256 };
 
-static double now_s(void)
+static double execute_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -30,7 +30,7 @@ void progress_init(struct progress *p, const char *name, int n_runs,
     *p = (struct progress){.name = name,
                            .n_runs = n_runs,
                            .n_iterations = n_iterations,
-                           .start_s = now_s(),
+                           .start_s = execute_now_s(),
                            .quiet = quiet,
                            .terminal = isatty(STDERR_FILENO) != 0};
 }
@@ -54,7 +54,7 @@ static double eta_s(const struct progress *p, int iteration, double now)
 /* Lines that are not rewritten would fill a log: one in ten seconds there. */
 static void show_step(struct progress *p, int iteration, double step_ms)
 {
-    double now = now_s(), eta = eta_s(p, iteration, now);
+    double now = execute_now_s(), eta = eta_s(p, iteration, now);
     if (p->quiet || now - p->last_s < (p->terminal ? 1 : 10))
         return;
     p->last_s = now;
@@ -68,7 +68,7 @@ static void show_step(struct progress *p, int iteration, double step_ms)
 /* Step times as this process sees them, whatever clock the trainer prints. */
 static void note_pace(struct progress *p)
 {
-    double now = now_s();
+    double now = execute_now_s();
     if (p->line_s > 0 && now - p->line_s > p->longest_s)
         p->longest_s = now - p->line_s;
     p->line_s = now;
@@ -91,7 +91,8 @@ static void on_line(void *data, const char *line)
 
 /* ---- judgement ---- */
 
-static void judge(struct run_record *run, enum run_status s, const char *reason)
+static void execute_do_judge(struct run_record *run, enum run_status s,
+                             const char *reason)
 {
     run->status = s;
     run->reason = reason ? reason : "out of memory";
@@ -129,16 +130,16 @@ static bool judge_failure(struct arena *a, struct run_record *run)
     case LOG_TRUNCATED: // seen better by counting iterations
         return false;
     case LOG_OOM:
-        judge(run, RUN_OOM, reason);
+        execute_do_judge(run, RUN_OOM, reason);
         return true;
     case LOG_NAN:
-        judge(run, RUN_NAN, reason);
+        execute_do_judge(run, RUN_NAN, reason);
         return true;
     case LOG_HANG:
     case LOG_ASSERT:
     case LOG_KILLED:
     default:
-        judge(run, RUN_FAILED, reason);
+        execute_do_judge(run, RUN_FAILED, reason);
         return true;
     }
 }
@@ -150,41 +151,46 @@ void execute_judge(struct arena *a, const struct run_ending *end,
     int64_t last = last_iteration(&run->log);
     run->exit_code = end->exit_code;
     if (end->silent_s > 0)
-        judge(run, RUN_TIMEOUT,
-              arena_printf(a,
-                           "hung: the log was silent for %.0f s after "
-                           "iteration %lld of %d",
-                           end->silent_s, (long long)last,
-                           end->wanted_iterations));
+        execute_do_judge(
+            run, RUN_TIMEOUT,
+            arena_printf(a,
+                         "hung: the log was silent for %.0f s after "
+                         "iteration %lld of %d",
+                         end->silent_s, (long long)last,
+                         end->wanted_iterations));
     else if (end->timed_out)
-        judge(run, RUN_TIMEOUT,
-              arena_printf(a,
-                           "killed after limits.run_s = %g s at iteration "
-                           "%lld of %d",
-                           end->limit_s, (long long)last,
-                           end->wanted_iterations));
+        execute_do_judge(
+            run, RUN_TIMEOUT,
+            arena_printf(a,
+                         "killed after limits.run_s = %g s at iteration "
+                         "%lld of %d",
+                         end->limit_s, (long long)last,
+                         end->wanted_iterations));
     else if (end->lost && run->log.failure != LOG_OOM &&
              run->log.failure != LOG_NAN)
-        judge(run, RUN_FAILED,
-              arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
-                           end->lost, (long long)last, end->wanted_iterations));
+        execute_do_judge(
+            run, RUN_FAILED,
+            arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
+                         end->lost, (long long)last, end->wanted_iterations));
     else if (judge_failure(a, run))
         return;
     else if (end->exit_code != 0)
-        judge(run, RUN_FAILED,
-              end->exit_code < 0
-                  ? "killed by a signal"
-                  : arena_printf(a, "exit status %lld at iteration %lld of %d",
-                                 (long long)end->exit_code, (long long)last,
-                                 end->wanted_iterations));
+        execute_do_judge(
+            run, RUN_FAILED,
+            end->exit_code < 0
+                ? "killed by a signal"
+                : arena_printf(a, "exit status %lld at iteration %lld of %d",
+                               (long long)end->exit_code, (long long)last,
+                               end->wanted_iterations));
     else if (last < end->wanted_iterations)
-        judge(run, RUN_FAILED,
-              arena_printf(a, "the log ends at iteration %lld of %d",
-                           (long long)last, end->wanted_iterations));
+        execute_do_judge(run, RUN_FAILED,
+                         arena_printf(a, "the log ends at iteration %lld of %d",
+                                      (long long)last, end->wanted_iterations));
     else if (count_used(&run->log, end->warmup) == 0)
-        judge(run, RUN_INVALID, "no usable iteration after the warm-up");
+        execute_do_judge(run, RUN_INVALID,
+                         "no usable iteration after the warm-up");
     else
-        judge(run, RUN_VALID, "");
+        execute_do_judge(run, RUN_VALID, "");
 }
 
 /* ---- one run ---- */
@@ -246,8 +252,8 @@ static struct run_record new_record(struct arena *a,
                                .reason = ""};
 }
 
-static enum err interrupted(const struct supervise_result *r,
-                            struct err_msg *msg)
+static enum err execute_interrupted(const struct supervise_result *r,
+                                    struct err_msg *msg)
 {
     return err_set(msg, ERR_CHILD,
                    "interrupted by signal %d; finished runs are kept, the same "
@@ -295,9 +301,10 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
     return ERR_OK;
 }
 
-static enum err build(struct arena *a, const struct execute_request *req,
-                      struct run_record *run, struct launch *l,
-                      struct err_msg *msg)
+static enum err execute_build(struct arena *a,
+                              const struct execute_request *req,
+                              struct run_record *run, struct launch *l,
+                              struct err_msg *msg)
 {
     struct launch_request lr = {.manifest = req->manifest,
                                 .workload = req->workload,
@@ -385,7 +392,7 @@ static enum err run_job(struct attempt *t, struct job_request *job,
 }
 
 /* A job that vanished before it wrote a line still has a log, an empty one. */
-static enum err touch(const char *path, struct err_msg *msg)
+static enum err execute_touch(const char *path, struct err_msg *msg)
 {
     FILE *f = fopen(path, "a");
     return f && fclose(f) == 0
@@ -417,7 +424,7 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
         if (e != ERR_OK)
             t->run->folder = NULL;
         else
-            e = touch(log, msg);
+            e = execute_touch(log, msg);
     }
     t->result.silent_s = p->silent_s;
     return e;
@@ -430,12 +437,13 @@ static void new_pace(struct progress *p, const struct manifest *mf)
     p->hang_s = mf->hang_s;
 }
 
-static enum err start(struct arena *a, const struct execute_request *req,
-                      struct progress *p, struct run_record *run,
-                      struct err_msg *msg)
+static enum err execute_start(struct arena *a,
+                              const struct execute_request *req,
+                              struct progress *p, struct run_record *run,
+                              struct err_msg *msg)
 {
     struct attempt t = {.a = a, .req = req, .progress = p, .run = run};
-    enum err e = build(a, req, run, &t.launch, msg);
+    enum err e = execute_build(a, req, run, &t.launch, msg);
     if (e != ERR_OK)
         return e;
     char **env = launch_environment(a, &t.launch.env);
@@ -446,7 +454,7 @@ static enum err start(struct arena *a, const struct execute_request *req,
     if (e == ERR_OK)
         e = run_it(&t, msg);
     if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
-        e = interrupted(&t.result.end, msg);
+        e = execute_interrupted(&t.result.end, msg);
     if (e == ERR_OK)
         e = read_ending(a, req, &t.result, run, msg);
     const struct provenance from = {req->manifest, &t.launch, run};
@@ -463,7 +471,7 @@ enum err execute_run(struct arena *a, const struct execute_request *req,
     struct run_record run = new_record(a, req);
     enum err e = results_begin(a, req->results, &run, msg);
     if (e == ERR_OK)
-        e = start(a, req, p, &run, msg);
+        e = execute_start(a, req, p, &run, msg);
     if (e == ERR_OK)
         e = results_finish(a, req->results, &run, msg);
     if (e != ERR_OK) {

@@ -22,7 +22,8 @@ enum { TOP_IN_PLAN = 10 };
 
 #define GIB 1073741824.0
 
-static enum err no_memory(const struct experiment *e, struct err_msg *msg)
+static enum err experiment_no_memory(const struct experiment *e,
+                                     struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "%s: out of memory", e->manifest.path);
 }
@@ -51,7 +52,7 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
                                    platform ? platform : "",
                                    elsewhere ? "" : e->machine.sha256);
     if (!all || !binary || !platform)
-        return no_memory(e, msg);
+        return experiment_no_memory(e, msg);
     text_sha256(all, strlen(all), e->key);
     return ERR_OK;
 }
@@ -82,7 +83,7 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     struct layout *l = arena_alloc(e->a, (size_t)n, sizeof *l);
     enum err err = ERR_OK;
     if (!l)
-        return no_memory(e, msg);
+        return experiment_no_memory(e, msg);
     if (mf->costs_from)
         return ERR_OK;
     if (mf->profile_layouts.n == 0)
@@ -138,7 +139,8 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
                                       .machine = &e->machine};
     e->dir =
         opt->out ? opt->out : arena_printf(a, "results/%s", e->manifest.name);
-    err = e->dir ? launch_build(a, &lr, &e->launch, msg) : no_memory(e, msg);
+    err = e->dir ? launch_build(a, &lr, &e->launch, msg)
+                 : experiment_no_memory(e, msg);
     if (err == ERR_OK)
         err = make_key(e, msg);
     if (err == ERR_OK)
@@ -163,7 +165,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     const struct calibrate_input in = calibrate_input(e);
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     if (!c)
-        return no_memory(e, msg);
+        return experiment_no_memory(e, msg);
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
@@ -172,7 +174,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-static cJSON *plans_json(const struct plan *plans, int n)
+static cJSON *experiment_plans_json(const struct plan *plans, int n)
 {
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < n && list; i++)
@@ -193,9 +195,10 @@ static enum err write_plan(struct experiment *e, struct err_msg *msg)
     if (err != ERR_OK)
         return err;
     cJSON_AddStringToObject(o, "format", "moe-layout/plan/1");
-    cJSON_AddItemToObject(o, "layouts", plans_json(r.plans, r.n_plans));
+    cJSON_AddItemToObject(o, "layouts",
+                          experiment_plans_json(r.plans, r.n_plans));
     cJSON_AddItemToObject(o, "baselines",
-                          plans_json(r.baselines, r.n_baselines));
+                          experiment_plans_json(r.baselines, r.n_baselines));
     cJSON_AddStringToObject(o, "searched", searched ? searched : "");
     cJSON_AddNumberToObject(o, "dropped_for_memory",
                             (double)r.n_dropped_for_memory);
@@ -204,7 +207,7 @@ static enum err write_plan(struct experiment *e, struct err_msg *msg)
     return results_write_json(e->a, e->dir, "plan.json", o, msg);
 }
 
-static void warn(void *data, const char *line)
+static void experiment_warn(void *data, const char *line)
 {
     const struct experiment *e = data;
     fprintf(stderr, "moe-bench: warning: %s: %s\n", e->manifest.name, line);
@@ -217,7 +220,7 @@ enum err experiment_resolve(struct experiment *e, enum role only,
                                       .ctx = &e->ctx,
                                       .only = only,
                                       .keep_unknown = keep_unknown,
-                                      .warn = warn,
+                                      .warn = experiment_warn,
                                       .data = e};
     return roles_resolve(e->a, &req, &e->targets, msg);
 }
@@ -311,13 +314,14 @@ struct pass {
     int n_bad, n_missing;
 };
 
-static enum err add_run(struct experiment *e, const struct run_record *run,
-                        struct err_msg *msg)
+static enum err experiment_add_run(struct experiment *e,
+                                   const struct run_record *run,
+                                   struct err_msg *msg)
 {
     struct run_record *all = arena_alloc(e->a, e->runs.n + 1, sizeof *all);
     size_t at = e->runs.n;
     if (!all)
-        return no_memory(e, msg);
+        return experiment_no_memory(e, msg);
     while (at > 0 && e->runs.run[at - 1].round > run->round)
         at--;
     if (e->runs.n > 0) {
@@ -376,7 +380,7 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     if (err == ERR_OK)
         err = execute_run(e->a, &req, &p->progress, &run, msg);
     if (err == ERR_OK)
-        err = add_run(e, &run, msg);
+        err = experiment_add_run(e, &run, msg);
     if (err != ERR_OK)
         return err;
     p->n_bad += run.status != RUN_VALID;
@@ -384,17 +388,18 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     return tables_write(e->a, &in, e->dir, msg);
 }
 
-static enum err profile(struct pass *p, struct err_msg *msg)
+static enum err experiment_profile(struct pass *p, struct err_msg *msg)
 {
     enum err err = ERR_OK;
     for (int i = 0; i < p->e->n_profile && err == ERR_OK; i++) {
         const struct planned_run which = experiment_profile_run(p->e, i);
-        err = which.layout ? do_run(p, &which, msg) : no_memory(p->e, msg);
+        err = which.layout ? do_run(p, &which, msg)
+                           : experiment_no_memory(p->e, msg);
     }
     return err;
 }
 
-static enum err rounds(struct pass *p, struct err_msg *msg)
+static enum err experiment_rounds(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
     int n = e->targets.n;
@@ -415,15 +420,16 @@ static enum err rounds(struct pass *p, struct err_msg *msg)
 
 /* Costs and plan, where the profile allows; else a warning, and only the
  * layouts that need no costs are measured. */
-static enum err plan(struct pass *p, struct err_msg *msg)
+static enum err experiment_plan(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
     enum err err = experiment_fit(e, msg);
     if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
-        warn(e, arena_printf(e->a,
-                             "no predictions: %s; raise profile.runs or list "
-                             "layouts there",
-                             msg->text));
+        experiment_warn(
+            e, arena_printf(e->a,
+                            "no predictions: %s; raise profile.runs or list "
+                            "layouts there",
+                            msg->text));
         return ERR_OK;
     }
     if (err == ERR_OK)
@@ -440,7 +446,7 @@ static enum err predict_at_median_speed(struct experiment *e,
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     struct plan_context ctx = e->ctx;
     if (!c)
-        return no_memory(e, msg);
+        return experiment_no_memory(e, msg);
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
@@ -462,15 +468,15 @@ struct tables_input experiment_tables(const struct experiment *e)
 static enum err whole_pass(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
-    enum err err = profile(p, msg);
+    enum err err = experiment_profile(p, msg);
     if (err == ERR_OK)
-        err = plan(p, msg);
+        err = experiment_plan(p, msg);
     if (err == ERR_OK)
         err = experiment_resolve(e, p->opt->only, false, msg);
     if (err != ERR_OK)
         return err;
     p->progress.n_runs = experiment_n_runs(e);
-    err = rounds(p, msg);
+    err = experiment_rounds(p, msg);
     if (err == ERR_OK)
         err = predict_at_median_speed(e, msg);
     const struct tables_input in = experiment_tables(e);
@@ -513,7 +519,7 @@ static enum err campaign_pass(struct pass *p, struct err_msg *msg)
     struct experiment *e = p->e;
     const struct campaign c = experiment_campaign(e, p->opt->max_usd);
     p->by_campaign = true;
-    enum err err = profile(p, msg);
+    enum err err = experiment_profile(p, msg);
     if (err == ERR_OK && p->n_bad == 0)
         err = whole_pass(p, msg);
     if (err != ERR_OK || p->n_bad == 0)
@@ -525,10 +531,11 @@ static enum err campaign_pass(struct pass *p, struct err_msg *msg)
     if (err == ERR_OK)
         err = whole_pass(p, msg);
     if (err == ERR_OK && p->n_missing > 0)
-        warn(e, arena_printf(e->a,
-                             "%d runs were not made before the job ended, see "
-                             "%s/job/log.txt; the same command goes on",
-                             p->n_missing, e->dir));
+        experiment_warn(
+            e, arena_printf(e->a,
+                            "%d runs were not made before the job ended, see "
+                            "%s/job/log.txt; the same command goes on",
+                            p->n_missing, e->dir));
     return err;
 }
 

@@ -155,8 +155,8 @@ static int by_step(const void *x, const void *y)
 }
 
 /* The valid neighbours with the pick's MTP mode; `out` holds two a cut. */
-static int neighbours(struct finder *f, const struct layout *pick,
-                      struct neighbour *out, struct err_msg *msg)
+static int roles_neighbours(struct finder *f, const struct layout *pick,
+                            struct neighbour *out, struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
     int n = 0;
@@ -185,7 +185,7 @@ static enum err find_neighbour(struct finder *f, struct layout *out,
         arena_alloc(f->a, 2 * (size_t)pick->n_stages, sizeof *all);
     if (!all)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
-    int n = neighbours(f, pick, all, msg);
+    int n = roles_neighbours(f, pick, all, msg);
     if (n <= f->nth)
         return err_set(msg, ERR_MODEL, "the pick has %d valid neighbour%s", n,
                        n == 1 ? "" : "s");
@@ -220,8 +220,9 @@ bool role_needs_costs(enum role role)
 
 /* The expectation lies above the step of mean times by the same amount at both
  * ends of the interval. */
-static enum err predict(struct arena *a, const struct plan_context *ctx,
-                        struct target *t, struct err_msg *msg)
+static enum err roles_do_predict(struct arena *a,
+                                 const struct plan_context *ctx,
+                                 struct target *t, struct err_msg *msg)
 {
     enum err e = plan_predict(a, ctx, &t->parsed, &t->pred, msg);
     if (e == ERR_OK)
@@ -272,7 +273,7 @@ static enum err resolve_one(struct finder *f, struct target *t,
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
     if (!f->ctx->cost)
         return ERR_OK;
-    return predict(f->a, f->ctx, t, msg);
+    return roles_do_predict(f->a, f->ctx, t, msg);
 }
 
 static int n_earlier(const struct manifest *mf, int at)
@@ -340,7 +341,7 @@ enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
             e = layout_read(a, texts->word[i], m, m->par.pp, &x->parsed, msg);
         x->layout = texts->word[i];
         if (e == ERR_OK && ctx->cost)
-            e = predict(a, ctx, x, msg);
+            e = roles_do_predict(a, ctx, x, msg);
         if (e != ERR_OK)
             return e;
         x->runs_of = whose_runs(&t, t.n);
@@ -354,7 +355,7 @@ enum err roles_predict(struct arena *a, const struct plan_context *ctx,
                        struct targets *t, struct err_msg *msg)
 {
     for (int i = 0; i < t->n; i++) {
-        enum err e = predict(a, ctx, &t->target[i], msg);
+        enum err e = roles_do_predict(a, ctx, &t->target[i], msg);
         if (e != ERR_OK)
             return e;
     }

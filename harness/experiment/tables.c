@@ -80,7 +80,7 @@ static const char *const timeline_columns[] = {
     "format", "experiment", "role", "layout",   "iteration",
     "stage",  "mb",         "kind", "start_ms", "end_ms"};
 
-static void put(struct row *r, const char *text)
+static void tables_put(struct row *r, const char *text)
 {
     r->field[r->n++] = text;
 }
@@ -89,12 +89,12 @@ static void put_number(struct row *r, double x)
 {
     char buf[CSV_NUMBER_BYTES];
     const char *text = csv_number(x, buf);
-    put(r, text ? arena_strdup(r->a, text) : NULL);
+    tables_put(r, text ? arena_strdup(r->a, text) : NULL);
 }
 
 static void put_int(struct row *r, int64_t x)
 {
-    put(r, arena_printf(r->a, "%lld", (long long)x));
+    tables_put(r, arena_printf(r->a, "%lld", (long long)x));
 }
 
 /* An empty field for what was not predicted or recorded. */
@@ -107,8 +107,8 @@ static struct row row_new(struct arena *a, const char *format,
                           const char *experiment)
 {
     struct row r = {.a = a};
-    put(&r, format);
-    put(&r, experiment);
+    tables_put(&r, format);
+    tables_put(&r, experiment);
     return r;
 }
 
@@ -124,8 +124,8 @@ static const char *source_of(const struct run_list *runs, const char *role,
     return "";
 }
 
-static struct figures_request request(const struct tables_input *in,
-                                      const struct target *t)
+static struct figures_request tables_request(const struct tables_input *in,
+                                             const struct target *t)
 {
     const struct target *owner = &in->targets->target[t->runs_of];
     return (struct figures_request){.runs = in->runs,
@@ -145,11 +145,11 @@ static double worst_predicted(const struct plan *p)
     return worst;
 }
 
-static enum err fill_row(struct arena *a, const struct tables_input *in,
-                         const struct target *t, struct layout_row *row,
-                         struct err_msg *msg)
+static enum err tables_fill_row(struct arena *a, const struct tables_input *in,
+                                const struct target *t, struct layout_row *row,
+                                struct err_msg *msg)
 {
-    struct figures_request req = request(in, t);
+    struct figures_request req = tables_request(in, t);
     *row = (struct layout_row){
         .target = t,
         .pred_ms = 1e3 * t->step_s,
@@ -169,7 +169,7 @@ enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
     double pred = NAN, meas = NAN; // of the default layout
     for (int i = 0; i < in->targets->n; i++) {
         const struct target *t = &in->targets->target[i];
-        enum err e = fill_row(a, in, t, &rows[i], msg);
+        enum err e = tables_fill_row(a, in, t, &rows[i], msg);
         if (e != ERR_OK)
             return e;
         if (t->role == ROLE_DEFAULT) {
@@ -192,10 +192,10 @@ static bool write_run(struct arena *a, const struct tables_input *in,
 {
     struct row r = row_new(a, "moe-bench/runs/1", run->experiment);
     const struct model *m = in->ctx->model;
-    put(&r, run->run_id);
+    tables_put(&r, run->run_id);
     put_int(&r, run->round);
-    put(&r, run->role);
-    put(&r, run->layout);
+    tables_put(&r, run->role);
+    tables_put(&r, run->layout);
     put_int(&r, m->par.pp);
     put_int(&r, m->par.vpp > 0 ? m->par.vpp : 1);
     put_int(&r, m->par.tp);
@@ -205,13 +205,13 @@ static bool write_run(struct arena *a, const struct tables_input *in,
     put_int(&r, m->batch.global_batch);
     put_int(&r, m->batch.n_microbatches);
     put_int(&r, m->batch.seq_tokens);
-    put(&r, run->hardware);
+    tables_put(&r, run->hardware);
     put_int(&r, run->n_ranks);
-    put(&r, run->launcher);
-    put(&r, run->clock);
+    tables_put(&r, run->launcher);
+    tables_put(&r, run->clock);
     put_int(&r, run->timers);
-    put(&r, run_status_name(run->status));
-    put(&r, run->reason);
+    tables_put(&r, run_status_name(run->status));
+    tables_put(&r, run->reason);
     put_int(&r, f->n_used);
     put_int(&r, f->n_warmup);
     put_number(&r, f->step_ms);
@@ -219,15 +219,16 @@ static bool write_run(struct arena *a, const struct tables_input *in,
     put_number(&r, f->mad_ms);
     put_number(&r, f->reference_ms);
     put_number(&r, run->cost_usd);
-    put(&r, run->source);
-    put(&r, run->log_sha256);
-    put(&r, run->commit);
-    put(&r, run->started_utc);
+    tables_put(&r, run->source);
+    tables_put(&r, run->log_sha256);
+    tables_put(&r, run->commit);
+    tables_put(&r, run->started_utc);
     return csv_write_row(out, r.field, r.n);
 }
 
-static enum err write_runs(struct arena *a, const struct tables_input *in,
-                           FILE *out, bool *ok, struct err_msg *msg)
+static enum err tables_write_runs(struct arena *a,
+                                  const struct tables_input *in, FILE *out,
+                                  bool *ok, struct err_msg *msg)
 {
     *ok = csv_write_row(out, runs_columns, COUNT(runs_columns));
     for (size_t i = 0; i < in->runs->n && *ok; i++) {
@@ -252,7 +253,7 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
             const struct log_iteration *it = &run->log.iterations[k];
             struct row r =
                 row_new(a, "moe-bench/iterations/1", run->experiment);
-            put(&r, run->run_id);
+            tables_put(&r, run->run_id);
             put_int(&r, run->round);
             put_int(&r, it->iteration);
             put_number(&r, it->step_ms);
@@ -269,8 +270,8 @@ static bool write_layout(struct arena *a, const struct manifest *mf,
                          const struct layout_row *l, FILE *out)
 {
     struct row r = row_new(a, "moe-bench/layouts/1", mf->name);
-    put(&r, role_name(l->target->role));
-    put(&r, l->target->layout);
+    tables_put(&r, role_name(l->target->role));
+    tables_put(&r, l->target->layout);
     put_int(&r, l->figures.n_rounds);
     put_number(&r, l->pred_ms);
     put_number(&r, l->lo_ms);
@@ -284,7 +285,7 @@ static bool write_layout(struct arena *a, const struct manifest *mf,
     put_number(&r, l->meas_speedup);
     put_positive(&r, l->worst_pred_mem_bytes);
     put_positive(&r, l->figures.worst_mem_bytes);
-    put(&r, l->source);
+    tables_put(&r, l->source);
     return csv_write_row(out, r.field, r.n);
 }
 
@@ -304,17 +305,17 @@ static enum err write_layouts(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
-static bool write_stage(struct row *r, const struct target *t, int stage,
-                        const struct stage_figures *f, FILE *out)
+static bool tables_write_stage(struct row *r, const struct target *t, int stage,
+                               const struct stage_figures *f, FILE *out)
 {
     static const struct plan_stage unknown = {NULL, NAN, NAN, 0, 0};
     const struct plan_stage *p =
         stage < t->pred.n_stages ? &t->pred.stages[stage] : &unknown;
     double pred_bytes = (double)p->mem_bytes;
-    put(r, role_name(t->role));
-    put(r, t->layout);
+    tables_put(r, role_name(t->role));
+    tables_put(r, t->layout);
     put_int(r, stage);
-    put(r, t->parsed.units[stage]);
+    tables_put(r, t->parsed.units[stage]);
     put_number(r, 1e3 * p->fwd_s);
     put_number(r, f->fwd_ms);
     put_number(r, 1e3 * p->bwd_s);
@@ -334,7 +335,7 @@ static enum err write_stages(struct arena *a, const struct tables_input *in,
     *ok = csv_write_row(out, stages_columns, COUNT(stages_columns));
     for (int i = 0; i < in->targets->n; i++) {
         const struct target *t = &in->targets->target[i];
-        struct figures_request req = request(in, t);
+        struct figures_request req = tables_request(in, t);
         struct stage_figures *f =
             arena_alloc(a, (size_t)t->parsed.n_stages, sizeof *f);
         if (!f)
@@ -344,7 +345,7 @@ static enum err write_stages(struct arena *a, const struct tables_input *in,
             return e;
         for (int s = 0; s < t->parsed.n_stages && *ok; s++) {
             struct row r = row_new(a, "moe-bench/stages/1", in->manifest->name);
-            *ok = write_stage(&r, t, s, &f[s], out);
+            *ok = tables_write_stage(&r, t, s, &f[s], out);
         }
     }
     return ERR_OK;
@@ -389,8 +390,8 @@ static enum err write_units(struct arena *a, const struct tables_input *in,
         if (!u->known || (k == KIND_M && c->joint_ml))
             continue;
         struct row r = row_new(a, "moe-bench/units/1", in->manifest->name);
-        put(&r, joint ? "mL" : letters[k]);
-        put(&r, joint ? "mL" : kind_name((enum unit_kind)k));
+        tables_put(&r, joint ? "mL" : letters[k]);
+        tables_put(&r, joint ? "mL" : kind_name((enum unit_kind)k));
         const double s[] = {u->fwd_s,  u->fwd_se, u->bwd_s,
                             u->bwd_se, f->fwd_s,  f->bwd_s};
         for (int i = 0; i < 6; i++)
@@ -410,8 +411,8 @@ static enum err write_jitter(struct arena *a, const struct tables_input *in,
     for (int i = 0; i < in->targets->n && in->ctx->cost && *ok; i++) {
         const struct target *t = &in->targets->target[i];
         struct row r = row_new(a, "moe-bench/jitter/1", in->manifest->name);
-        put(&r, role_name(t->role));
-        put(&r, t->layout);
+        tables_put(&r, role_name(t->role));
+        tables_put(&r, t->layout);
         put_number(&r, in->ctx->cost->jitter_cv);
         put_int(&r, t->pred.near_bottleneck);
         put_number(&r, 1e3 * t->pred.pred_step_s);
@@ -423,15 +424,15 @@ static enum err write_jitter(struct arena *a, const struct tables_input *in,
 
 /* ---- timeline of default and pick ---- */
 
-static bool write_op(struct row r, const struct timeline *t, int op,
-                     bool forward, FILE *out)
+static bool tables_write_op(struct row r, const struct timeline *t, int op,
+                            bool forward, FILE *out)
 {
     double start = (forward ? t->step.fwd_start_s : t->step.bwd_start_s)[op];
     double took = (forward ? t->step.fwd_s : t->step.bwd_s)[op];
     put_int(&r, t->step.iteration);
     put_int(&r, op / t->n_mb);
     put_int(&r, op % t->n_mb);
-    put(&r, forward ? "forward" : "backward");
+    tables_put(&r, forward ? "forward" : "backward");
     put_number(&r, 1e3 * start);
     put_number(&r, 1e3 * (start + took));
     return csv_write_row(out, r.field, r.n);
@@ -443,7 +444,7 @@ static enum err write_timeline(struct arena *a, const struct tables_input *in,
     *ok = csv_write_row(out, timeline_columns, COUNT(timeline_columns));
     for (int i = 0; i < in->targets->n; i++) {
         const struct target *t = &in->targets->target[i];
-        struct figures_request req = request(in, t);
+        struct figures_request req = tables_request(in, t);
         struct timeline line;
         if (t->role != ROLE_PICK && t->role != ROLE_DEFAULT)
             continue;
@@ -453,9 +454,9 @@ static enum err write_timeline(struct arena *a, const struct tables_input *in,
         for (int op = 0; op < 2 * line.n_stages * line.n_mb && *ok; op++) {
             struct row r =
                 row_new(a, "moe-bench/timeline/1", in->manifest->name);
-            put(&r, role_name(t->role));
-            put(&r, t->layout);
-            *ok = write_op(r, &line, op / 2, op % 2 == 0, out);
+            tables_put(&r, role_name(t->role));
+            tables_put(&r, t->layout);
+            *ok = tables_write_op(r, &line, op / 2, op % 2 == 0, out);
         }
     }
     return ERR_OK;
@@ -468,15 +469,16 @@ struct table {
 };
 
 static const struct table tables[] = {
-    {"runs.csv", write_runs},         {"iterations.csv", write_iterations},
+    {"runs.csv", tables_write_runs},  {"iterations.csv", write_iterations},
     {"layouts.csv", write_layouts},   {"stages.csv", write_stages},
     {"units.csv", write_units},       {"jitter.csv", write_jitter},
     {"timeline.csv", write_timeline},
 };
 
-static enum err write_table(struct arena *a, const struct tables_input *in,
-                            const struct table *t, const char *dir,
-                            struct err_msg *msg)
+static enum err tables_write_table(struct arena *a,
+                                   const struct tables_input *in,
+                                   const struct table *t, const char *dir,
+                                   struct err_msg *msg)
 {
     char *text = NULL;
     size_t len = 0;
@@ -498,7 +500,7 @@ enum err tables_write(struct arena *a, const struct tables_input *in,
                       const char *dir, struct err_msg *msg)
 {
     for (size_t i = 0; i < COUNT(tables); i++) {
-        enum err e = write_table(a, in, &tables[i], dir, msg);
+        enum err e = tables_write_table(a, in, &tables[i], dir, msg);
         if (e != ERR_OK)
             return e;
     }

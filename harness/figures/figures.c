@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum err no_memory(struct err_msg *msg)
+static enum err figures_no_memory(struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
 }
@@ -66,7 +66,7 @@ enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
     double *corr = arena_alloc(a, n + 1, sizeof *corr);
     double *bursts = arena_alloc(a, n + 1, sizeof *bursts);
     if (!raw || !corr || !bursts)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     struct run_figures f = {0};
     for (size_t i = 0; i < n; i++) {
         const struct log_iteration *it = &run->log.iterations[i];
@@ -87,8 +87,8 @@ enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
     return ERR_OK;
 }
 
-static bool belongs(const struct figures_request *req,
-                    const struct run_record *run)
+static bool figures_belongs(const struct figures_request *req,
+                            const struct run_record *run)
 {
     return run->status == RUN_VALID && strcmp(run->role, req->role) == 0 &&
            strcmp(run->layout, req->layout) == 0;
@@ -102,7 +102,7 @@ static enum err read_ops(struct arena *a, const struct figures_request *req,
 {
     const char *path = arena_printf(a, "%s/ops.csv", run->folder);
     if (!path)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     *found = access(path, R_OK) == 0;
     if (!*found)
         return ERR_OK;
@@ -172,13 +172,13 @@ static enum err replay_error(struct arena *a, const struct figures_request *req,
 {
     size_t n = 0, room = 1;
     for (size_t i = 0; i < req->runs->n; i++)
-        if (belongs(req, &req->runs->run[i]))
+        if (figures_belongs(req, &req->runs->run[i]))
             room += req->runs->run[i].log.n_iterations;
     double *x = arena_alloc(a, room, sizeof *x);
     if (!x)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     for (size_t i = 0; i < req->runs->n && req->ctx->cost; i++) {
-        if (!belongs(req, &req->runs->run[i]))
+        if (!figures_belongs(req, &req->runs->run[i]))
             continue;
         enum err e = replay_run(a, req, &req->runs->run[i], x, &n, msg);
         if (e != ERR_OK)
@@ -247,7 +247,7 @@ enum err figures_jitter(struct arena *a, const struct run_list *runs,
         const struct run_record *run = &runs->run[i];
         const char *path = arena_printf(a, "%s/ops.csv", run->folder);
         if (!path || !all.x)
-            return no_memory(msg);
+            return figures_no_memory(msg);
         if (run->round != 0 || run->status != RUN_VALID ||
             access(path, R_OK) != 0)
             continue;
@@ -255,7 +255,7 @@ enum err figures_jitter(struct arena *a, const struct run_list *runs,
         if (e != ERR_OK)
             return e;
         if (add_run_spread(a, run, &ops, warmup, &all) != ERR_OK)
-            return no_memory(msg);
+            return figures_no_memory(msg);
     }
     *cv = stats_median(all.x, all.n);
     return ERR_OK;
@@ -272,25 +272,26 @@ static double worst_memory(const struct run_record *run)
     return worst;
 }
 
-static enum err interval(struct arena *a, const struct figures_request *req,
-                         const double *rounds, struct layout_figures *f,
-                         struct err_msg *msg)
+static enum err figures_interval(struct arena *a,
+                                 const struct figures_request *req,
+                                 const double *rounds, struct layout_figures *f,
+                                 struct err_msg *msg)
 {
     const double *x = rounds;
     size_t n = (size_t)f->n_rounds;
     for (size_t i = 0; i < req->runs->n && f->n_rounds == 1; i++) {
         const struct run_record *run = &req->runs->run[i];
-        if (!belongs(req, run))
+        if (!figures_belongs(req, run))
             continue;
         double *steps = arena_alloc(a, run->log.n_iterations + 1, sizeof *x);
         if (!steps)
-            return no_memory(msg);
+            return figures_no_memory(msg);
         n = corrected_steps(run, req->warmup, req->reference_ms, steps);
         x = steps;
     }
     double *scratch = arena_alloc(a, n + STATS_RESAMPLES, sizeof *scratch);
     if (!scratch)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     struct stats_interval ci = stats_bootstrap(x, n, FIGURES_SEED, scratch);
     f->lo_ms = ci.lo;
     f->hi_ms = ci.hi;
@@ -304,10 +305,10 @@ enum err figures_layout(struct arena *a, const struct figures_request *req,
     double *rounds = arena_alloc(a, req->runs->n + 1, sizeof *rounds);
     double lo = INFINITY, hi = -INFINITY;
     if (!rounds)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     for (size_t i = 0; i < req->runs->n; i++) {
         struct run_figures r;
-        if (!belongs(req, &req->runs->run[i]))
+        if (!figures_belongs(req, &req->runs->run[i]))
             continue;
         enum err e = figures_run(a, &req->runs->run[i], req->warmup,
                                  req->reference_ms, &r, msg);
@@ -319,7 +320,7 @@ enum err figures_layout(struct arena *a, const struct figures_request *req,
         f.worst_mem_bytes =
             fmax(f.worst_mem_bytes, worst_memory(&req->runs->run[i]));
     }
-    enum err e = interval(a, req, rounds, &f, msg);
+    enum err e = figures_interval(a, req, rounds, &f, msg);
     f.meas_ms = stats_median(rounds, (size_t)f.n_rounds);
     f.spread_pct = f.n_rounds > 1 ? 100 * (hi - lo) / f.meas_ms : (double)NAN;
     if (e == ERR_OK)
@@ -384,7 +385,7 @@ static enum err stages_from_timers(struct arena *a,
     int n = par->world, per_stage = par->world / par->pp;
     double *ms = arena_alloc(a, (size_t)n * 3, sizeof *ms);
     if (!ms)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     if (req->parsed->n_stages != par->pp)
         return ERR_OK;
     double *bwd = ms + n, *se = bwd + n;
@@ -428,7 +429,7 @@ enum err figures_stages(struct arena *a, const struct figures_request *req,
     x.fwd_ms = arena_alloc(a, n_stages * x.room, sizeof *x.fwd_ms);
     x.bwd_ms = arena_alloc(a, n_stages * x.room, sizeof *x.bwd_ms);
     if (!x.fwd_ms || !x.bwd_ms)
-        return no_memory(msg);
+        return figures_no_memory(msg);
     for (size_t s = 0; s < n_stages; s++)
         out[s] = (struct stage_figures){NAN, NAN, NAN};
     enum err e = ERR_OK;
@@ -436,7 +437,7 @@ enum err figures_stages(struct arena *a, const struct figures_request *req,
         const struct run_record *run = &req->runs->run[i];
         if (is_profile_of(req, run))
             e = stages_from_timers(a, req, run, out, msg);
-        if (e == ERR_OK && belongs(req, run)) {
+        if (e == ERR_OK && figures_belongs(req, run)) {
             stage_memory(req, run, out);
             e = sample_run(a, req, run, &x, msg);
         }
@@ -477,7 +478,7 @@ enum err figures_timeline(struct arena *a, const struct figures_request *req,
         struct oplog ops;
         struct run_figures f;
         bool found = false;
-        if (!belongs(req, run))
+        if (!figures_belongs(req, run))
             continue;
         enum err e = figures_run(a, run, req->warmup, NAN, &f, msg);
         if (e == ERR_OK)

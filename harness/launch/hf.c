@@ -13,8 +13,8 @@ enum { MIN_ID_CHARS = 8 };
 
 #define BUCKET "MOE_BENCH_BUCKET"
 
-static void prefix(struct build *b, const struct launch_request *req,
-                   const struct launch *l)
+static void launch_hf_prefix(struct build *b, const struct launch_request *req,
+                             const struct launch *l)
 {
     launch_torchrun_words(b, req, l, NULL);
 }
@@ -33,7 +33,7 @@ static enum err call_quietly(struct arena *a, const struct words *w,
 }
 
 /* The bucket of results: the manifest's, else the user's own choice. */
-static const char *bucket(const struct manifest *mf)
+static const char *launch_hf_bucket(const struct manifest *mf)
 {
     const char *own = getenv(BUCKET);
     if (mf->launcher.results)
@@ -42,8 +42,8 @@ static const char *bucket(const struct manifest *mf)
 }
 
 /* Program, version, login, and where results go. */
-static enum err check(struct arena *a, const struct manifest *mf,
-                      struct err_msg *msg)
+static enum err launch_hf_check(struct arena *a, const struct manifest *mf,
+                                struct err_msg *msg)
 {
     static const char *const version[] = {"hf", "version"};
     static const char *const whoami[] = {"hf", "auth", "whoami"};
@@ -57,7 +57,7 @@ static enum err check(struct arena *a, const struct manifest *mf,
                        "%s: trainer: container: missing, want the image of "
                        "the job",
                        mf->path);
-    if (mf->launcher.per_experiment && !bucket(mf))
+    if (mf->launcher.per_experiment && !launch_hf_bucket(mf))
         return err_set(msg, ERR_PARSE,
                        "%s: launcher: results: missing, want the bucket that "
                        "brings results back, e.g. hf://buckets/NAME/BUCKET "
@@ -74,7 +74,8 @@ static enum err check(struct arena *a, const struct manifest *mf,
 /* ---- the job ---- */
 
 /* a100x4 */
-static const char *flavor(struct arena *a, const struct launch_job *job)
+static const char *launch_hf_flavor(struct arena *a,
+                                    const struct launch_job *job)
 {
     const struct manifest_hardware *h = &job->manifest->hardware;
     if (job->manifest->launcher.flavor || !h->gpu)
@@ -107,20 +108,21 @@ static void add_volumes(struct build *b, const struct launch_job *job)
     build_add(b, arena_printf(b->a, "%s/carry:/moe:ro", job->folder));
     build_add(b, "-v");
     build_add(b, arena_printf(b->a, "%s:/moe-results:rw",
-                              bucket(job->manifest) ? bucket(job->manifest)
-                                                    : "<" BUCKET ">"));
+                              launch_hf_bucket(job->manifest)
+                                  ? launch_hf_bucket(job->manifest)
+                                  : "<" BUCKET ">"));
 }
 
-static enum err prepare(struct arena *a, const struct launch_job *job,
-                        const char **text, struct words *submit,
-                        struct err_msg *msg)
+static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
+                                  const char **text, struct words *submit,
+                                  struct err_msg *msg)
 {
     static const char *const head[] = {"hf", "jobs", "run", "--detach",
                                        "--flavor"};
     struct build b = build_new(a);
     *text = launcher_script_body(a, job);
     build_add_words(&b, &(struct words){head, 5});
-    build_add(&b, flavor(a, job));
+    build_add(&b, launch_hf_flavor(a, job));
     build_add(&b, "--timeout");
     build_add(&b, arena_printf(a, "%.0fs", job->limit_s));
     build_add(&b, "--label");
@@ -162,8 +164,8 @@ const char *launch_hf_id(struct arena *a, const char *printed)
     return id;
 }
 
-static enum err start(struct arena *a, const char *printed, const char **id,
-                      struct err_msg *msg)
+static enum err launch_hf_start(struct arena *a, const char *printed,
+                                const char **id, struct err_msg *msg)
 {
     *id = launch_hf_id(a, printed);
     if (*id)
@@ -210,9 +212,9 @@ struct job_view launch_hf_view(struct arena *a, const char *text)
 
 /* ---- a job's life ---- */
 
-static enum err hf(struct arena *a, const struct launch_job *job,
-                   const struct words *verb, const char *to, const char **text,
-                   struct err_msg *msg)
+static enum err launch_hf_hf(struct arena *a, const struct launch_job *job,
+                             const struct words *verb, const char *to,
+                             const char **text, struct err_msg *msg)
 {
     struct words w;
     struct build b = build_new(a);
@@ -226,19 +228,20 @@ static enum err hf(struct arena *a, const struct launch_job *job,
     return e == ERR_OK ? launcher_call(a, &w, to, text, msg) : e;
 }
 
-static const char *answer_path(struct arena *a, const struct launch_job *job)
+static const char *launch_hf_answer_path(struct arena *a,
+                                         const struct launch_job *job)
 {
     return arena_printf(a, "%s/answer.txt", job->folder);
 }
 
-static enum err find(struct arena *a, const struct launch_job *job,
-                     const char **id, struct err_msg *msg)
+static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
+                               const char **id, struct err_msg *msg)
 {
     const char *verb[] = {"ps", "-a", "--label",
                           arena_printf(a, "moe-run=%s", job->name)};
     const char *text = NULL;
-    enum err e =
-        hf(a, job, &(struct words){verb, 4}, answer_path(a, job), &text, msg);
+    enum err e = launch_hf_hf(a, job, &(struct words){verb, 4},
+                              launch_hf_answer_path(a, job), &text, msg);
     *id = NULL;
     // a table with one row: the first word that can be an id
     for (const char *p = text; e == ERR_OK && p && *p && !*id;) {
@@ -250,48 +253,51 @@ static enum err find(struct arena *a, const struct launch_job *job,
     return e;
 }
 
-static enum err poll_job(struct arena *a, const struct launch_job *job,
-                         struct job_view *out, struct err_msg *msg)
+static enum err launch_hf_poll_job(struct arena *a,
+                                   const struct launch_job *job,
+                                   struct job_view *out, struct err_msg *msg)
 {
     const char *verb[] = {"inspect", job->id};
     const char *text = NULL;
-    enum err e =
-        hf(a, job, &(struct words){verb, 2}, answer_path(a, job), &text, msg);
+    enum err e = launch_hf_hf(a, job, &(struct words){verb, 2},
+                              launch_hf_answer_path(a, job), &text, msg);
     if (e == ERR_OK)
         *out = launch_hf_view(a, text);
     return e;
 }
 
-static enum err cancel(struct arena *a, const struct launch_job *job,
-                       struct err_msg *msg)
+static enum err launch_hf_cancel(struct arena *a, const struct launch_job *job,
+                                 struct err_msg *msg)
 {
     const char *verb[] = {"cancel", job->id};
-    return hf(a, job, &(struct words){verb, 2}, answer_path(a, job), NULL, msg);
+    return launch_hf_hf(a, job, &(struct words){verb, 2},
+                        launch_hf_answer_path(a, job), NULL, msg);
 }
 
 /* hf/results of an experiment's job lie in a bucket. */
 static enum err sync_results(struct arena *a, const struct launch_job *job,
                              struct err_msg *msg)
 {
-    const char *from = bucket(job->manifest);
+    const char *from = launch_hf_bucket(job->manifest);
     const char *words[] = {
         "hf", "buckets", "sync",
         arena_printf(a, "%s/%s", from ? from : "", job->manifest->name),
         arena_printf(a, "%s/..", job->folder)};
     if (!job->manifest->launcher.per_experiment || !from)
         return ERR_OK;
-    return launcher_call(a, &(struct words){words, 5}, answer_path(a, job),
-                         NULL, msg);
+    return launcher_call(a, &(struct words){words, 5},
+                         launch_hf_answer_path(a, job), NULL, msg);
 }
 
 /* Whole logs each time; the new one takes the place of the old when it is
  * here. */
-static enum err collect(struct arena *a, const struct launch_job *job,
-                        struct err_msg *msg)
+static enum err launch_hf_collect(struct arena *a, const struct launch_job *job,
+                                  struct err_msg *msg)
 {
     const char *verb[] = {"logs", job->id};
     const char *part = arena_printf(a, "%s.part", job->log);
-    enum err e = hf(a, job, &(struct words){verb, 2}, part, NULL, msg);
+    enum err e =
+        launch_hf_hf(a, job, &(struct words){verb, 2}, part, NULL, msg);
     if (e == ERR_OK && rename(part, job->log) != 0)
         e = err_set(msg, ERR_IO, "%s: cannot rename: %s", part,
                     strerror(errno));
@@ -305,11 +311,11 @@ const struct launcher launch_hf = {
     .deps = "hf",
     .next = "install it with 'pip install huggingface_hub'",
     .remote = true,
-    .prefix = prefix,
-    .check = check,
-    .prepare = prepare,
-    .start = start,
-    .find = find,
-    .poll = poll_job,
-    .cancel = cancel,
-    .collect = collect};
+    .prefix = launch_hf_prefix,
+    .check = launch_hf_check,
+    .prepare = launch_hf_prepare,
+    .start = launch_hf_start,
+    .find = launch_hf_find,
+    .poll = launch_hf_poll_job,
+    .cancel = launch_hf_cancel,
+    .collect = launch_hf_collect};

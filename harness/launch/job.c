@@ -37,7 +37,7 @@ struct watch {
     int n_unanswered;
 };
 
-static double now_s(void)
+static double job_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -55,7 +55,7 @@ bool job_is_recorded(struct arena *a, const char *folder)
     return path && access(path, R_OK) == 0;
 }
 
-static enum err record(struct watch *w, struct err_msg *msg)
+static enum err job_record(struct watch *w, struct err_msg *msg)
 {
     cJSON *o = cJSON_CreateObject();
     const char *path = record_path(w->a, w->job.folder);
@@ -75,7 +75,7 @@ static enum err record(struct watch *w, struct err_msg *msg)
     return e;
 }
 
-static enum err read_record(struct watch *w, struct err_msg *msg)
+static enum err job_read_record(struct watch *w, struct err_msg *msg)
 {
     cJSON *o = NULL;
     const char *path = record_path(w->a, w->job.folder);
@@ -92,7 +92,7 @@ static enum err read_record(struct watch *w, struct err_msg *msg)
     return e;
 }
 
-static void say(const struct watch *w, const char *what)
+static void job_say(const struct watch *w, const char *what)
 {
     const char *text = arena_printf(w->a, "%s job %s %s", w->req->by->name,
                                     w->job.id ? w->job.id : w->job.name, what);
@@ -102,7 +102,7 @@ static void say(const struct watch *w, const char *what)
 
 /* ---- starting ---- */
 
-static enum err submit(struct watch *w, struct err_msg *msg)
+static enum err job_submit(struct watch *w, struct err_msg *msg)
 {
     const struct launcher *by = w->req->by;
     const char *text = NULL, *printed = NULL;
@@ -114,39 +114,39 @@ static enum err submit(struct watch *w, struct err_msg *msg)
         e = script && text ? text_write_file(script, text, strlen(text), msg)
                            : err_set(msg, ERR_NOMEM, "job: out of memory");
     if (e == ERR_OK)
-        e = record(w, msg);
+        e = job_record(w, msg);
     if (e == ERR_OK)
         e = launcher_call(w->a, &words, answer, &printed, msg);
     if (e == ERR_OK)
         e = by->start(w->a, printed, &w->job.id, msg);
     if (e == ERR_OK)
-        e = record(w, msg);
+        e = job_record(w, msg);
     if (e == ERR_OK)
-        say(w, "started");
+        job_say(w, "started");
     return e;
 }
 
 /* A recorded job without an id was being handed over when the harness died:
  * the system is asked for its name. */
-static enum err take(struct watch *w, struct err_msg *msg)
+static enum err job_take(struct watch *w, struct err_msg *msg)
 {
     enum err e = ERR_OK;
     if (!job_is_recorded(w->a, w->job.folder))
-        return submit(w, msg);
-    e = read_record(w, msg);
+        return job_submit(w, msg);
+    e = job_read_record(w, msg);
     if (e == ERR_OK && !w->job.id)
         e = w->req->by->find(w->a, &w->job, &w->job.id, msg);
     if (e != ERR_OK)
         return e;
     if (!w->job.id)
-        return submit(w, msg);
-    say(w, "is taken over from an earlier call");
-    return record(w, msg);
+        return job_submit(w, msg);
+    job_say(w, "is taken over from an earlier call");
+    return job_record(w, msg);
 }
 
 /* ---- watching ---- */
 
-static void feed_lines(struct watch *w, const char *data, size_t n)
+static void job_feed_lines(struct watch *w, const char *data, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (data[i] != '\n') {
@@ -161,7 +161,7 @@ static void feed_lines(struct watch *w, const char *data, size_t n)
     }
 }
 
-static void read_log(struct watch *w)
+static void job_read_log(struct watch *w)
 {
     char data[READ_BYTES];
     size_t n = 0;
@@ -170,14 +170,14 @@ static void read_log(struct watch *w)
         return;
     if (fseek(f, w->offset, SEEK_SET) == 0)
         while ((n = fread(data, 1, sizeof data, f)) > 0) {
-            feed_lines(w, data, n);
+            job_feed_lines(w, data, n);
             w->offset += (long)n;
-            w->log_since_s = now_s();
+            w->log_since_s = job_now_s();
         }
     fclose(f);
 }
 
-static enum err ask(struct watch *w, struct err_msg *msg)
+static enum err job_ask(struct watch *w, struct err_msg *msg)
 {
     enum err e = w->req->by->poll(w->a, &w->job, &w->view, msg);
     if (e == ERR_OK && w->view.state != JOB_WAITING)
@@ -190,8 +190,8 @@ static enum err ask(struct watch *w, struct err_msg *msg)
                           "%s job %s: no answer %d times, the job may go on",
                           w->req->by->name, w->job.id, w->n_unanswered);
     if (w->view.state == JOB_RUNNING && w->running_since_s <= 0) {
-        w->running_since_s = w->log_since_s = now_s();
-        return record(w, msg);
+        w->running_since_s = w->log_since_s = job_now_s();
+        return job_record(w, msg);
     }
     return ERR_OK;
 }
@@ -206,7 +206,7 @@ static void pause_s(double s)
 static bool must_end(struct watch *w, struct supervise_result *r)
 {
     int sig = supervise_pending_signal();
-    double now = now_s();
+    double now = job_now_s();
     if (sig != 0)
         *r = (struct supervise_result){.end = SUPERVISE_INTERRUPTED,
                                        .code = sig};
@@ -232,13 +232,13 @@ static enum err end_job(struct watch *w, struct err_msg *msg)
          i < CANCEL_POLLS && e == ERR_OK && !job_state_is_over(w->view.state);
          i++) {
         pause_s(w->req->poll_s);
-        e = ask(w, msg);
+        e = job_ask(w, msg);
     }
     return e;
 }
 
 /* What supervise would say of a child that ended so. */
-static void judge(const struct watch *w, struct job_result *out)
+static void job_judge(const struct watch *w, struct job_result *out)
 {
     switch (w->view.state) {
     case JOB_ENDED:
@@ -263,20 +263,20 @@ static void judge(const struct watch *w, struct job_result *out)
     }
 }
 
-static enum err watch(struct watch *w, struct job_result *out,
-                      struct err_msg *msg)
+static enum err job_watch(struct watch *w, struct job_result *out,
+                          struct err_msg *msg)
 {
     bool by_us = false;
-    enum err e = ask(w, msg);
+    enum err e = job_ask(w, msg);
     while (e == ERR_OK && !by_us && !job_state_is_over(w->view.state)) {
         pause_s(w->req->poll_s);
-        read_log(w);
+        job_read_log(w);
         by_us = must_end(w, &out->end);
-        e = by_us ? end_job(w, msg) : ask(w, msg);
+        e = by_us ? end_job(w, msg) : job_ask(w, msg);
     }
-    read_log(w);
+    job_read_log(w);
     if (e == ERR_OK && !by_us)
-        judge(w, out);
+        job_judge(w, out);
     return e;
 }
 
@@ -285,16 +285,16 @@ enum err job_run(struct arena *a, const struct job_request *req,
 {
     struct watch w = {.a = a, .req = req, .job = req->job};
     struct job_result r = {0};
-    w.log_since_s = now_s();
-    enum err e = take(&w, msg);
+    w.log_since_s = job_now_s();
+    enum err e = job_take(&w, msg);
     if (e == ERR_OK)
-        e = watch(&w, &r, msg);
+        e = job_watch(&w, &r, msg);
     if (e != ERR_OK)
         return e;
     r.id = w.job.id;
     r.word = w.view.word;
     if (w.running_since_s > 0)
-        r.end.wall_s = now_s() - w.running_since_s;
+        r.end.wall_s = job_now_s() - w.running_since_s;
     *out = r;
     return ERR_OK;
 }

@@ -37,8 +37,8 @@ void launch_print_help(FILE *out)
         fprintf(out, "  %-16s %s\n", launchers[i]->name, launchers[i]->help);
 }
 
-static enum err choose(const struct launch_request *req,
-                       const struct launcher **out, struct err_msg *msg)
+static enum err launch_choose(const struct launch_request *req,
+                              const struct launcher **out, struct err_msg *msg)
 {
     const char *kind = req->manifest->launcher.kind;
     const char *names[N_LAUNCHERS];
@@ -195,7 +195,7 @@ enum err launch_build(struct arena *a, const struct launch_request *req,
     struct launch l = {.n_ranks = req->workload->model.par.world,
                        .timers =
                            req->profile ? req->manifest->profile_timers : 0};
-    enum err e = choose(req, &by, msg);
+    enum err e = launch_choose(req, &by, msg);
     if (e == ERR_OK)
         e = choose_clock(req, by, &l, msg);
     if (e != ERR_OK)

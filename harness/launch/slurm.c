@@ -12,13 +12,13 @@
 
 enum { OLDEST_MAJOR = 20 };
 
-static const char *rendezvous(struct arena *a, const struct launch *l)
+static const char *slurm_rendezvous(struct arena *a, const struct launch *l)
 {
     const char *first = getenv("MOE_FIRST_NODE");
     return arena_printf(a, "%s" PORT, l->inside && first ? first : FIRST_NODE);
 }
 
-static const char *joined(struct arena *a, const struct words *w)
+static const char *slurm_joined(struct arena *a, const struct words *w)
 {
     const char *text = w->n > 0 ? w->word[0] : NULL;
     for (int i = 1; i < w->n && text; i++)
@@ -26,15 +26,15 @@ static const char *joined(struct arena *a, const struct words *w)
     return text;
 }
 
-static void prefix(struct build *b, const struct launch_request *req,
-                   const struct launch *l)
+static void slurm_prefix(struct build *b, const struct launch_request *req,
+                         const struct launch *l)
 {
     const struct manifest *mf = req->manifest;
     build_add(b, "srun");
     build_add(b, "--kill-on-bad-exit=1");
     build_add_equals(b, "--container-image", mf->trainer.container);
     build_add_equals(b, "--container-mounts",
-                     joined(b->a, &mf->launcher.mounts));
+                     slurm_joined(b->a, &mf->launcher.mounts));
     build_add(
         b, arena_printf(b->a, "--nodes=%lld", (long long)launcher_nodes(mf)));
     if (mf->trainer.kind == TRAINER_MOE_TRAIN) {
@@ -43,12 +43,12 @@ static void prefix(struct build *b, const struct launch_request *req,
         return;
     }
     build_add(b, "--ntasks-per-node=1");
-    launch_torchrun_words(b, req, l, rendezvous(b->a, l));
+    launch_torchrun_words(b, req, l, slurm_rendezvous(b->a, l));
 }
 
 /* "slurm 22.05.8" */
-static enum err check(struct arena *a, const struct manifest *mf,
-                      struct err_msg *msg)
+static enum err slurm_check(struct arena *a, const struct manifest *mf,
+                            struct err_msg *msg)
 {
     static const char *const words[] = {"sbatch", "--version"};
     const char *text = NULL;
@@ -72,24 +72,25 @@ static enum err check(struct arena *a, const struct manifest *mf,
 
 /* ---- the script ---- */
 
-static void directive(FILE *f, struct arena *a, const char *option,
-                      const char *value)
+static void slurm_directive(FILE *f, struct arena *a, const char *option,
+                            const char *value)
 {
     if (value)
         fprintf(f, "#SBATCH --%s=%s\n", option,
                 launch_quote_words(a, &(struct words){&value, 1}));
 }
 
-static void print_head(FILE *f, struct arena *a, const struct launch_job *job)
+static void slurm_print_head(FILE *f, struct arena *a,
+                             const struct launch_job *job)
 {
     const struct manifest *mf = job->manifest;
     int64_t nodes = launcher_nodes(mf);
     bool megatron = mf->trainer.kind == TRAINER_MEGATRON;
     fprintf(f, "#!/bin/bash\n");
-    directive(f, a, "job-name", job->name);
-    directive(f, a, "output", job->log);
-    directive(f, a, "partition", mf->launcher.partition);
-    directive(f, a, "account", mf->launcher.account);
+    slurm_directive(f, a, "job-name", job->name);
+    slurm_directive(f, a, "output", job->log);
+    slurm_directive(f, a, "partition", mf->launcher.partition);
+    slurm_directive(f, a, "account", mf->launcher.account);
     fprintf(f, "#SBATCH --nodes=%lld\n", (long long)nodes);
     if (megatron)
         fprintf(f, "#SBATCH --ntasks-per-node=1\n");
@@ -118,7 +119,7 @@ static void print_with_first_node(FILE *f, const char *body)
     fputs(body, f);
 }
 
-static const char *script(struct arena *a, const struct launch_job *job)
+static const char *slurm_script(struct arena *a, const struct launch_job *job)
 {
     char *text = NULL;
     size_t len = 0;
@@ -126,7 +127,7 @@ static const char *script(struct arena *a, const struct launch_job *job)
     FILE *f = body ? open_memstream(&text, &len) : NULL;
     if (!f)
         return NULL;
-    print_head(f, a, job);
+    slurm_print_head(f, a, job);
     if (launcher_nodes(job->manifest) > 1)
         fputs("MOE_FIRST_NODE=$(scontrol show hostnames "
               "\"$SLURM_JOB_NODELIST\" | head -n 1)\n"
@@ -138,15 +139,15 @@ static const char *script(struct arena *a, const struct launch_job *job)
     return copy;
 }
 
-static enum err prepare(struct arena *a, const struct launch_job *job,
-                        const char **text, struct words *submit,
-                        struct err_msg *msg)
+static enum err slurm_prepare(struct arena *a, const struct launch_job *job,
+                              const char **text, struct words *submit,
+                              struct err_msg *msg)
 {
     struct build b = build_new(a);
     build_add(&b, "sbatch");
     build_add(&b, "--parsable");
     build_add(&b, arena_printf(a, "%s/job.sh", job->folder));
-    *text = script(a, job);
+    *text = slurm_script(a, job);
     if (!*text)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", job->name);
     return build_words(&b, job->name, submit, msg);
@@ -155,8 +156,8 @@ static enum err prepare(struct arena *a, const struct launch_job *job,
 /* ---- a job's life ---- */
 
 /* `sbatch --parsable` prints "ID" or "ID;cluster", after warnings if any. */
-static enum err start(struct arena *a, const char *printed, const char **id,
-                      struct err_msg *msg)
+static enum err slurm_start(struct arena *a, const char *printed,
+                            const char **id, struct err_msg *msg)
 {
     const char *line = launcher_last_line(a, printed);
     size_t n = strspn(line, "0123456789");
@@ -167,20 +168,21 @@ static enum err start(struct arena *a, const char *printed, const char **id,
     return *id ? ERR_OK : err_set(msg, ERR_NOMEM, "sbatch: out of memory");
 }
 
-static const char *answer_path(struct arena *a, const struct launch_job *job)
+static const char *slurm_answer_path(struct arena *a,
+                                     const struct launch_job *job)
 {
     return arena_printf(a, "%s/answer.txt", job->folder);
 }
 
-static enum err find(struct arena *a, const struct launch_job *job,
-                     const char **id, struct err_msg *msg)
+static enum err slurm_find(struct arena *a, const struct launch_job *job,
+                           const char **id, struct err_msg *msg)
 {
     const char *words[] = {
         "squeue",       "--me",        "--noheader",
         "--states=all", "--format=%i", arena_printf(a, "--name=%s", job->name)};
     const char *text = NULL;
     enum err e = launcher_call(a, &(struct words){words, 6},
-                               answer_path(a, job), &text, msg);
+                               slurm_answer_path(a, job), &text, msg);
     if (e != ERR_OK)
         return e;
     const char *line = launcher_last_line(a, text);
@@ -226,13 +228,13 @@ struct job_view launch_slurm_view(struct arena *a, const char *text)
     return v;
 }
 
-static enum err poll_job(struct arena *a, const struct launch_job *job,
-                         struct job_view *out, struct err_msg *msg)
+static enum err slurm_poll_job(struct arena *a, const struct launch_job *job,
+                               struct job_view *out, struct err_msg *msg)
 {
     const char *words[] = {"scontrol", "--oneliner", "show", "job", job->id};
     struct capture c;
     enum err e = launcher_capture(a, &(struct words){words, 5},
-                                  answer_path(a, job), &c, msg);
+                                  slurm_answer_path(a, job), &c, msg);
     if (e != ERR_OK)
         return e;
     if (c.code == 0) {
@@ -246,17 +248,17 @@ static enum err poll_job(struct arena *a, const struct launch_job *job,
     return ERR_OK;
 }
 
-static enum err cancel(struct arena *a, const struct launch_job *job,
-                       struct err_msg *msg)
+static enum err slurm_cancel(struct arena *a, const struct launch_job *job,
+                             struct err_msg *msg)
 {
     const char *words[] = {"scancel", job->id};
-    return launcher_call(a, &(struct words){words, 2}, answer_path(a, job),
-                         NULL, msg);
+    return launcher_call(a, &(struct words){words, 2},
+                         slurm_answer_path(a, job), NULL, msg);
 }
 
 /* Slurm writes the log where the harness reads it. */
-static enum err collect(struct arena *a, const struct launch_job *job,
-                        struct err_msg *msg)
+static enum err slurm_collect(struct arena *a, const struct launch_job *job,
+                              struct err_msg *msg)
 {
     (void)a;
     (void)job;
@@ -270,11 +272,11 @@ const struct launcher launch_slurm = {
     .clock = "wall",
     .deps = "sbatch srun scontrol squeue scancel",
     .next = "run on a login node of the cluster, or install slurm-client",
-    .prefix = prefix,
-    .check = check,
-    .prepare = prepare,
-    .start = start,
-    .find = find,
-    .poll = poll_job,
-    .cancel = cancel,
-    .collect = collect};
+    .prefix = slurm_prefix,
+    .check = slurm_check,
+    .prepare = slurm_prepare,
+    .start = slurm_start,
+    .find = slurm_find,
+    .poll = slurm_poll_job,
+    .cancel = slurm_cancel,
+    .collect = slurm_collect};

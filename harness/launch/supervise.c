@@ -54,7 +54,7 @@ struct watch { // the harness' side of a running job
     enum err err;
 };
 
-static double now_s(void)
+static double supervise_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -126,7 +126,7 @@ static void kill_children(int sig)
 
 /* Reaps what has ended; notes the program's own status. True while children
  * are left. */
-static bool reap(pid_t program, struct ending *e, bool *program_ended)
+static bool supervise_reap(pid_t program, struct ending *e, bool *program_ended)
 {
     int status;
     pid_t pid;
@@ -144,7 +144,7 @@ static void kill_all(pid_t program, struct ending *e, bool *program_ended)
 {
     if (!*program_ended)
         kill(-program, SIGTERM);
-    for (int tick = 0; reap(program, e, program_ended); tick++) {
+    for (int tick = 0; supervise_reap(program, e, program_ended); tick++) {
         if (tick >= GRACE_TICKS || *program_ended) {
             kill(-program, SIGKILL);
             kill_children(SIGKILL);
@@ -184,8 +184,8 @@ static pid_t spawn_program(const struct supervise_job *job, int output,
     return pid;
 }
 
-static _Noreturn void guard(const struct supervise_job *job, int alive,
-                            int ended, int output)
+static _Noreturn void supervise_guard(const struct supervise_job *job,
+                                      int alive, int ended, int output)
 {
     struct ending e = {0, 0};
     bool program_ended = false;
@@ -198,7 +198,7 @@ static _Noreturn void guard(const struct supervise_job *job, int alive,
         struct pollfd p = {alive, POLLIN, 0};
         if (poll(&p, 1, POLL_MS) > 0)
             break;
-        reap(program, &e, &program_ended);
+        supervise_reap(program, &e, &program_ended);
     }
     if (e.spawn_error == 0)
         kill_all(program, &e, &program_ended);
@@ -226,7 +226,7 @@ static bool make_pipe(int fd[2])
     return true;
 }
 
-static enum err start(struct watch *w, struct err_msg *msg)
+static enum err supervise_start(struct watch *w, struct err_msg *msg)
 {
     int alive[2] = {-1, -1}, ended[2] = {-1, -1}, output[2] = {-1, -1};
     enum err e = ERR_OK;
@@ -241,7 +241,7 @@ static enum err start(struct watch *w, struct err_msg *msg)
         close(ended[0]);
         close(output[0]);
         close(w->log);
-        guard(w->job, alive[0], ended[1], output[1]);
+        supervise_guard(w->job, alive[0], ended[1], output[1]);
     }
     if (w->guard < 0) {
         e = err_set(msg, ERR_CHILD, "cannot fork: %s", strerror(errno));
@@ -261,7 +261,7 @@ done:
     return e;
 }
 
-static void feed_lines(struct watch *w, const char *data, size_t n)
+static void supervise_feed_lines(struct watch *w, const char *data, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (data[i] != '\n') {
@@ -276,7 +276,7 @@ static void feed_lines(struct watch *w, const char *data, size_t n)
     }
 }
 
-static bool write_all(int fd, const char *data, size_t n)
+static bool supervise_write_all(int fd, const char *data, size_t n)
 {
     while (n > 0) {
         ssize_t k = write(fd, data, n);
@@ -292,7 +292,7 @@ static bool write_all(int fd, const char *data, size_t n)
 
 /* Moves what the program has printed into the log; closes `output` at its
  * end. A log that cannot be written ends the job. */
-static void drain(struct watch *w, struct err_msg *msg)
+static void supervise_drain(struct watch *w, struct err_msg *msg)
 {
     char data[READ_BYTES];
     ssize_t n = 1;
@@ -300,13 +300,13 @@ static void drain(struct watch *w, struct err_msg *msg)
         n = read(w->output, data, sizeof data);
         if (n <= 0)
             break;
-        if (w->err == ERR_OK && !write_all(w->log, data, (size_t)n)) {
+        if (w->err == ERR_OK && !supervise_write_all(w->log, data, (size_t)n)) {
             w->err = err_set(msg, ERR_IO, "%s: cannot write: %s",
                              w->job->log_path, strerror(errno));
             close_fd(&w->alive);
         }
-        w->output_s = now_s();
-        feed_lines(w, data, (size_t)n);
+        w->output_s = supervise_now_s();
+        supervise_feed_lines(w, data, (size_t)n);
     }
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         close_fd(&w->output);
@@ -319,7 +319,7 @@ static void take_ending(struct watch *w)
     close_fd(&w->ended);
 }
 
-static void stop(struct watch *w, enum supervise_end end, int code)
+static void supervise_stop(struct watch *w, enum supervise_end end, int code)
 {
     if (w->alive < 0)
         return;
@@ -332,17 +332,17 @@ static void check_signals(struct watch *w)
 {
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        stop(w, SUPERVISE_INTERRUPTED, (int)info.ssi_signo);
+        supervise_stop(w, SUPERVISE_INTERRUPTED, (int)info.ssi_signo);
 }
 
 static void check_limits(struct watch *w)
 {
-    double now = now_s();
+    double now = supervise_now_s();
     const double *silent_s = w->job->silent_s;
     if (w->job->limit_s > 0 && now - w->start_s > w->job->limit_s)
-        stop(w, SUPERVISE_TIMEOUT, 0);
+        supervise_stop(w, SUPERVISE_TIMEOUT, 0);
     else if (silent_s && *silent_s > 0 && now - w->output_s > *silent_s)
-        stop(w, SUPERVISE_SILENT, 0);
+        supervise_stop(w, SUPERVISE_SILENT, 0);
 }
 
 /* Until the guard has told the ending and the output is read to its end. */
@@ -354,7 +354,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
                               {w->signals, POLLIN, 0}};
         if (poll(p, w->job->keep_signals ? 2 : 3, POLL_MS) > 0) {
             if (p[0].revents)
-                drain(w, msg);
+                supervise_drain(w, msg);
             if (p[1].revents)
                 take_ending(w);
             if (p[2].revents)
@@ -362,10 +362,10 @@ static void watch_job(struct watch *w, struct err_msg *msg)
         }
         check_limits(w);
     }
-    w->result.wall_s = now_s() - w->start_s;
+    w->result.wall_s = supervise_now_s() - w->start_s;
 }
 
-static enum err judge(struct watch *w, struct err_msg *msg)
+static enum err supervise_judge(struct watch *w, struct err_msg *msg)
 {
     bool stopped = w->alive < 0;
     if (w->err != ERR_OK)
@@ -388,8 +388,11 @@ static enum err judge(struct watch *w, struct err_msg *msg)
 enum err supervise_run(const struct supervise_job *job,
                        struct supervise_result *out, struct err_msg *msg)
 {
-    struct watch w = {
-        .job = job, .alive = -1, .ended = -1, .output = -1, .start_s = now_s()};
+    struct watch w = {.job = job,
+                      .alive = -1,
+                      .ended = -1,
+                      .output = -1,
+                      .start_s = supervise_now_s()};
     w.output_s = w.start_s;
     sigset_t held = held_signals(), before;
     sigprocmask(SIG_BLOCK, &held, &before);
@@ -400,10 +403,10 @@ enum err supervise_run(const struct supervise_job *job,
         e = err_set(msg, ERR_IO, "%s: cannot create: %s", job->log_path,
                     strerror(errno));
     if (e == ERR_OK)
-        e = start(&w, msg);
+        e = supervise_start(&w, msg);
     if (e == ERR_OK) {
         watch_job(&w, msg);
-        e = judge(&w, msg);
+        e = supervise_judge(&w, msg);
         close_fd(&w.alive);
         waitpid(w.guard, NULL, 0);
     }

@@ -19,14 +19,14 @@ void launch_torchrun_words(struct build *b, const struct launch_request *req,
     build_add_int(b, "--nproc-per-node", l->n_ranks / nodes);
 }
 
-static void prefix(struct build *b, const struct launch_request *req,
-                   const struct launch *l)
+static void torchrun_prefix(struct build *b, const struct launch_request *req,
+                            const struct launch *l)
 {
     launch_torchrun_words(b, req, l, req->manifest->launcher.rendezvous);
 }
 
-static enum err check(struct arena *a, const struct manifest *mf,
-                      struct err_msg *msg)
+static enum err torchrun_check(struct arena *a, const struct manifest *mf,
+                               struct err_msg *msg)
 {
     (void)a;
     if (launcher_nodes(mf) > 1 && !mf->launcher.rendezvous)
@@ -43,5 +43,5 @@ const struct launcher launch_torchrun = {
     .clock = "wall",
     .deps = "torchrun",
     .next = "activate the environment or container that has PyTorch",
-    .prefix = prefix,
-    .check = check};
+    .prefix = torchrun_prefix,
+    .check = torchrun_check};

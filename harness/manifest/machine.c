@@ -12,8 +12,8 @@ enum { MAX_PROC_BYTES = 8 << 20, COMMIT_HEX = 40 };
 extern char *openblas_get_config(void);
 
 /* Text after "key<blanks>: " or "key=" on the first such line, or NULL. */
-static const char *field(struct arena *a, const char *text, const char *key,
-                         char separator)
+static const char *manifest_machine_field(struct arena *a, const char *text,
+                                          const char *key, char separator)
 {
     size_t n = strlen(key);
     for (const char *line = text; line && *line;) {
@@ -33,7 +33,7 @@ static const char *field(struct arena *a, const char *text, const char *key,
     return NULL;
 }
 
-static const char *read_text(struct arena *a, const char *path)
+static const char *manifest_machine_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
@@ -42,7 +42,7 @@ static const char *read_text(struct arena *a, const char *path)
     return text.data;
 }
 
-static bool has_word(const char *words, const char *word)
+static bool manifest_machine_has_word(const char *words, const char *word)
 {
     size_t n = strlen(word);
     for (const char *p = words; (p = strstr(p, word)); p += n)
@@ -53,9 +53,9 @@ static bool has_word(const char *words, const char *word)
 
 const char *machine_blas_core(const char *cpu_flags)
 {
-    if (has_word(cpu_flags, "avx512f"))
+    if (manifest_machine_has_word(cpu_flags, "avx512f"))
         return "SkylakeX";
-    return has_word(cpu_flags, "avx2") ? "Haswell" : "";
+    return manifest_machine_has_word(cpu_flags, "avx2") ? "Haswell" : "";
 }
 
 /* The folder that holds .git, here or above; NULL when there is none. */
@@ -80,13 +80,17 @@ static const char *read_commit(struct arena *a)
     const char *git = git_folder(a);
     if (!git)
         return "unknown";
-    const char *head = read_text(a, arena_printf(a, "%s/HEAD", git));
-    const char *ref = field(a, head, "ref", ':');
+    const char *head =
+        manifest_machine_read_text(a, arena_printf(a, "%s/HEAD", git));
+    const char *ref = manifest_machine_field(a, head, "ref", ':');
     const char *commit = head;
     if (ref) {
-        commit = read_text(a, arena_printf(a, "%s/%s", git, ref));
+        commit =
+            manifest_machine_read_text(a, arena_printf(a, "%s/%s", git, ref));
         const char *packed =
-            *commit ? "" : read_text(a, arena_printf(a, "%s/packed-refs", git));
+            *commit ? ""
+                    : manifest_machine_read_text(
+                          a, arena_printf(a, "%s/packed-refs", git));
         const char *at = *packed ? strstr(packed, ref) : NULL;
         if (at && at - packed > COMMIT_HEX)
             commit = at - COMMIT_HEX - 1;
@@ -101,13 +105,14 @@ static const char *read_os(struct arena *a)
     struct utsname u;
     if (uname(&u) != 0)
         return "unknown";
-    const char *name =
-        field(a, read_text(a, "/etc/os-release"), "PRETTY_NAME", '=');
+    const char *name = manifest_machine_field(
+        a, manifest_machine_read_text(a, "/etc/os-release"), "PRETTY_NAME",
+        '=');
     return arena_printf(a, "%s, %s %s %s", name ? name : "unknown", u.sysname,
                         u.release, u.machine);
 }
 
-static void hash(struct machine *m, struct arena *a)
+static void manifest_machine_hash(struct machine *m, struct arena *a)
 {
     const char *all = arena_printf(
         a, "%s\n%d\n%lld\n%s\n%s\n%s\n%s", m->cpu_model, m->n_cores,
@@ -118,9 +123,9 @@ static void hash(struct machine *m, struct arena *a)
 
 enum err machine_read(struct arena *a, struct machine *out, struct err_msg *msg)
 {
-    const char *cpuinfo = read_text(a, "/proc/cpuinfo");
-    const char *model = field(a, cpuinfo, "model name", ':');
-    const char *flags = field(a, cpuinfo, "flags", ':');
+    const char *cpuinfo = manifest_machine_read_text(a, "/proc/cpuinfo");
+    const char *model = manifest_machine_field(a, cpuinfo, "model name", ':');
+    const char *flags = manifest_machine_field(a, cpuinfo, "flags", ':');
     const char *forced = getenv("OPENBLAS_CORETYPE");
     long pages = sysconf(_SC_PHYS_PAGES);
     struct machine m = {
@@ -134,7 +139,7 @@ enum err machine_read(struct arena *a, struct machine *out, struct err_msg *msg)
             a, forced ? forced : machine_blas_core(flags ? flags : "")),
         .commit = read_commit(a)};
     if (m.os && m.blas && m.blas_core && m.commit)
-        hash(&m, a);
+        manifest_machine_hash(&m, a);
     if (m.sha256[0] == '\0')
         return err_set(msg, ERR_NOMEM, "machine: out of memory");
     *out = m;

@@ -43,7 +43,7 @@ bool manifest_has_role(const struct manifest *mf, enum role role)
     return false;
 }
 
-static const char *place(struct reader *r, const char *key)
+static const char *manifest_place(struct reader *r, const char *key)
 {
     const char *text = arena_printf(r->a, "%s: %s", r->path, key);
     if (!text)
@@ -63,7 +63,7 @@ static struct section open_section(struct reader *r, const cJSON *top,
                                    const char *key, const char *const *keys,
                                    size_t n_keys)
 {
-    struct section s = {NULL, place(r, key)};
+    struct section s = {NULL, manifest_place(r, key)};
     const cJSON *item = json_get(top, key);
     if (r->err != ERR_OK || !item)
         return s;
@@ -98,8 +98,8 @@ static void get_string(struct reader *r, const struct section *s,
         r->err = json_opt_string(r->a, s->object, s->where, key, out, r->msg);
 }
 
-static void require(struct reader *r, const struct section *s, const char *key,
-                    const char *wanted)
+static void manifest_require(struct reader *r, const struct section *s,
+                             const char *key, const char *wanted)
 {
     if (r->err == ERR_OK && s->object && !json_get(s->object, key))
         r->err = err_set(r->msg, ERR_PARSE, "%s: %s: missing, want %s",
@@ -151,8 +151,8 @@ static void read_parallel(struct reader *r, const cJSON *top,
         get_int(r, &s, keys[i], (struct json_range){1, 65536}, to[i]);
 }
 
-static void read_batch(struct reader *r, const cJSON *top,
-                       struct manifest_batch *b)
+static void manifest_read_batch(struct reader *r, const cJSON *top,
+                                struct manifest_batch *b)
 {
     static const char *const keys[] = {"micro_batch", "global_batch",
                                        "seq_tokens"};
@@ -233,7 +233,7 @@ static void read_launcher(struct reader *r, const cJSON *top,
         "mounts",     "lines",     "env",      "flavor",
         "namespace",  "results",   "per",      "poll_s"};
     struct section s = open_section(r, top, "launcher", keys, COUNT(keys));
-    require(r, &s, "kind", "auto, mpirun, smpirun, command, ...");
+    manifest_require(r, &s, "kind", "auto, mpirun, smpirun, command, ...");
     get_string(r, &s, "kind", &l->kind);
     get_string(r, &s, "clock", &l->clock);
     get_string(r, &s, "platform", &l->platform);
@@ -242,8 +242,8 @@ static void read_launcher(struct reader *r, const cJSON *top,
     read_job_keys(r, &s, l);
 }
 
-static void read_trainer(struct reader *r, const cJSON *top,
-                         struct manifest_trainer *t)
+static void manifest_read_trainer(struct reader *r, const cJSON *top,
+                                  struct manifest_trainer *t)
 {
     static const char *const keys[] = {"kind",      "commit", "core",
                                        "container", "entry",  "args"};
@@ -273,7 +273,7 @@ static void read_iterations(struct reader *r, const cJSON *top,
     static const char *const keys[] = {"warmup", "count"};
     struct section s = open_section(r, top, "iterations", keys, COUNT(keys));
     int64_t warmup = 2, count = 0;
-    require(r, &s, "count", "the iterations measured, e.g. 20");
+    manifest_require(r, &s, "count", "the iterations measured, e.g. 20");
     get_int(r, &s, "warmup", (struct json_range){0, 1e6}, &warmup);
     get_int(r, &s, "count", (struct json_range){1, 1e6}, &count);
     mf->warmup = (int)warmup;
@@ -322,7 +322,7 @@ static void read_measure_item(struct reader *r, const cJSON *item, int i,
     struct section s = {item, where};
     const char *role = NULL;
     check_keys(r, &s, keys, COUNT(keys));
-    require(r, &s, "role", "pick, default, ...");
+    manifest_require(r, &s, "role", "pick, default, ...");
     get_string(r, &s, "role", &role);
     get_string(r, &s, "layout", &out->layout);
     if (r->err == ERR_OK)
@@ -385,7 +385,8 @@ static void read_measure(struct reader *r, const cJSON *top,
     check_unique_roles(r, mf);
 }
 
-static void read_limits(struct reader *r, const cJSON *top, struct manifest *mf)
+static void manifest_read_limits(struct reader *r, const cJSON *top,
+                                 struct manifest *mf)
 {
     static const char *const keys[] = {"run_s", "experiment_s", "hang_steps",
                                        "hang_s", "budget_usd"};
@@ -420,7 +421,7 @@ static void read_accept(struct reader *r, const cJSON *top,
     }
 }
 
-static const char *value_text(struct arena *a, const cJSON *item)
+static const char *manifest_value_text(struct arena *a, const cJSON *item)
 {
     if (cJSON_IsString(item))
         return arena_strdup(a, item->valuestring);
@@ -444,7 +445,7 @@ static int read_pairs(struct reader *r, const struct section *s,
             return 0;
         }
         pairs[i].key = arena_strdup(r->a, c->string);
-        pairs[i].value = value_text(r->a, c);
+        pairs[i].value = manifest_value_text(r->a, c);
         if (!pairs[i].key || !pairs[i].value)
             pairs = NULL;
     }
@@ -475,7 +476,8 @@ static void read_sources(struct reader *r, const cJSON *top,
     struct section published =
         open_section(r, top, "published", figures, COUNT(figures));
     mf->n_published = read_pairs(r, &published, &mf->published);
-    struct section assumed = {json_get(top, "assumed"), place(r, "assumed")};
+    struct section assumed = {json_get(top, "assumed"),
+                              manifest_place(r, "assumed")};
     if (r->err == ERR_OK && assumed.object && !cJSON_IsObject(assumed.object))
         r->err =
             err_set(r->msg, ERR_PARSE, "%s: want an object {\"key\": \"why\"}",
@@ -519,14 +521,14 @@ static void read_names(struct reader *r, const cJSON *top, struct manifest *mf)
 {
     struct section s = {top, r->path};
     int64_t rounds = 1;
-    require(r, &s, "name", "a short name, e.g. \"local\"");
+    manifest_require(r, &s, "name", "a short name, e.g. \"local\"");
     get_string(r, &s, "name", &mf->name);
     get_string(r, &s, "question", &mf->question);
     get_string(r, &s, "costs_from", &mf->costs_from);
     get_int(r, &s, "rounds", (struct json_range){1, 1000}, &rounds);
     mf->rounds = (int)rounds;
-    require(r, &s, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
-    require(r, &s, "iterations", "{\"warmup\": W, \"count\": N}");
+    manifest_require(r, &s, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
+    manifest_require(r, &s, "iterations", "{\"warmup\": W, \"count\": N}");
     const char *const names[] = {mf->name, mf->costs_from};
     for (int i = 0; i < 2 && r->err == ERR_OK; i++)
         if (names[i] && !is_name(names[i]))
@@ -548,19 +550,19 @@ static void read_top(struct reader *r, const cJSON *top, struct manifest *mf)
     read_names(r, top, mf);
     read_model(r, top, mf);
     read_parallel(r, top, &mf->parallel);
-    read_batch(r, top, &mf->batch);
+    manifest_read_batch(r, top, &mf->batch);
     read_hardware(r, top, &mf->hardware);
     read_launcher(r, top, &mf->launcher);
-    read_trainer(r, top, &mf->trainer);
+    manifest_read_trainer(r, top, &mf->trainer);
     read_iterations(r, top, mf);
     read_profile(r, top, mf);
     read_measure(r, top, mf);
-    read_limits(r, top, mf);
+    manifest_read_limits(r, top, mf);
     read_accept(r, top, &mf->accept);
     read_sources(r, top, mf);
 }
 
-static const char *folder_of(struct arena *a, const char *path)
+static const char *manifest_folder_of(struct arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -572,7 +574,7 @@ enum err manifest_read(struct arena *a, const char *path, struct manifest *out,
                        struct err_msg *msg)
 {
     struct manifest mf = {.path = arena_strdup(a, path),
-                          .dir = folder_of(a, path)};
+                          .dir = manifest_folder_of(a, path)};
     if (!mf.path || !mf.dir)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     enum err e = text_read_file(a, path, MAX_MANIFEST_BYTES, &mf.text, msg);

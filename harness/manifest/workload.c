@@ -24,7 +24,7 @@ struct flag_list {
     int n;
 };
 
-static void add(struct flag_list *f, const char *text)
+static void workload_add(struct flag_list *f, const char *text)
 {
     if (!text || f->n == MAX_FLAGS)
         f->word = NULL;
@@ -42,7 +42,7 @@ static const char *list_text(struct arena *a, const cJSON *list)
     return text ? arena_printf(a, "%s]", text) : NULL;
 }
 
-static const char *value_text(struct arena *a, const cJSON *item)
+static const char *workload_value_text(struct arena *a, const cJSON *item)
 {
     if (cJSON_IsString(item))
         return arena_strdup(a, item->valuestring);
@@ -86,9 +86,9 @@ static void add_model_flags(struct flag_list *f, const cJSON *object,
             strcmp(c->string, "comment") == 0 || cJSON_IsFalse(c) ||
             cJSON_IsNull(c) || is_ours(flag, f->mf) || is_overridden(flag, o))
             continue;
-        add(f, flag);
+        workload_add(f, flag);
         if (!cJSON_IsTrue(c))
-            add(f, value_text(f->a, c));
+            workload_add(f, workload_value_text(f->a, c));
     }
 }
 
@@ -113,8 +113,8 @@ static enum err make_flags(struct arena *a, const struct manifest *mf,
     for (int i = 0; i < N_OVERRIDES; i++) {
         if (!o[i].value)
             continue;
-        add(&f, o[i].flag);
-        add(&f, arena_printf(a, "%lld", (long long)o[i].value));
+        workload_add(&f, o[i].flag);
+        workload_add(&f, arena_printf(a, "%lld", (long long)o[i].value));
     }
     if (!f.word)
         return err_set(msg, ERR_NOMEM, "model: more than %d flags or no memory",

@@ -23,14 +23,14 @@
 
 enum { MAX_FILE_BYTES = 256 << 20, GZIP_LIMIT_S = 60 };
 
-static enum err no_memory(const char *where, struct err_msg *msg)
+static enum err reference_no_memory(const char *where, struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
 }
 
 /* ---- files ---- */
 
-static enum err make_folder(const char *path, struct err_msg *msg)
+static enum err reference_make_folder(const char *path, struct err_msg *msg)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return ERR_OK;
@@ -61,19 +61,20 @@ static void remove_tree(struct arena *a, const char *path)
     rmdir(path);
 }
 
-static enum err copy(struct arena *a, const char *from, const char *to,
-                     struct err_msg *msg)
+static enum err reference_copy(struct arena *a, const char *from,
+                               const char *to, struct err_msg *msg)
 {
     struct text_span text;
     if (!from || !to)
-        return no_memory("dataset", msg);
+        return reference_no_memory("dataset", msg);
     enum err e = text_read_file(a, from, MAX_FILE_BYTES, &text, msg);
     return e == ERR_OK ? text_write_file(to, text.data, text.len, msg) : e;
 }
 
 /* `flags`: -9nc packs, -dc unpacks; `to` is written. */
-static enum err gzip(struct arena *a, const char *flags, const char *from,
-                     const char *to, struct err_msg *msg)
+static enum err reference_gzip(struct arena *a, const char *flags,
+                               const char *from, const char *to,
+                               struct err_msg *msg)
 {
     char *argv[] = {arena_strdup(a, "gzip"), arena_strdup(a, flags),
                     from ? arena_strdup(a, from) : NULL, NULL};
@@ -81,7 +82,7 @@ static enum err gzip(struct arena *a, const char *flags, const char *from,
         .argv = argv, .log_path = to, .limit_s = GZIP_LIMIT_S};
     struct supervise_result r;
     if (!argv[0] || !argv[1] || !argv[2] || !to)
-        return no_memory("dataset", msg);
+        return reference_no_memory("dataset", msg);
     if (!launch_find_program(a, "gzip"))
         return err_set(msg, ERR_CHILD,
                        "gzip not found in PATH, install package gzip");
@@ -162,7 +163,9 @@ static bool is_kept(const struct run_list *runs, size_t at)
 static enum err copy_if_there(const struct publishing *p, const char *from,
                               const char *to, struct err_msg *msg)
 {
-    return from && access(from, R_OK) != 0 ? ERR_OK : copy(p->a, from, to, msg);
+    return from && access(from, R_OK) != 0
+               ? ERR_OK
+               : reference_copy(p->a, from, to, msg);
 }
 
 static enum err put_run(const struct publishing *p, const struct run_record *r,
@@ -171,11 +174,12 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
     static const char *const packed[] = {"log.txt", "ops.csv"};
     const char *to = arena_printf(p->a, "%s/runs/%s", p->dir, r->run_id);
     if (!to)
-        return no_memory(p->dir, msg);
-    enum err e = make_folder(to, msg);
+        return reference_no_memory(p->dir, msg);
+    enum err e = reference_make_folder(to, msg);
     if (e == ERR_OK)
-        e = copy(p->a, arena_printf(p->a, "%s/status.json", r->folder),
-                 arena_printf(p->a, "%s/status.json", to), msg);
+        e = reference_copy(p->a,
+                           arena_printf(p->a, "%s/status.json", r->folder),
+                           arena_printf(p->a, "%s/status.json", to), msg);
     if (e == ERR_OK)
         e = copy_if_there(p,
                           arena_printf(p->a, "%s/provenance.json", r->folder),
@@ -183,8 +187,9 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", r->folder, packed[i]);
         if (from && access(from, R_OK) == 0)
-            e = gzip(p->a, "-9nc", from,
-                     arena_printf(p->a, "%s/%s.gz", to, packed[i]), msg);
+            e = reference_gzip(p->a, "-9nc", from,
+                               arena_printf(p->a, "%s/%s.gz", to, packed[i]),
+                               msg);
     }
     return e;
 }
@@ -193,7 +198,8 @@ static enum err put_runs(const struct publishing *p, struct err_msg *msg)
 {
     const struct run_list *runs = &p->e->runs;
     const char *dir = in_dataset(p, "runs");
-    enum err e = dir ? make_folder(dir, msg) : no_memory(p->dir, msg);
+    enum err e = dir ? reference_make_folder(dir, msg)
+                     : reference_no_memory(p->dir, msg);
     for (size_t i = 0; i < runs->n && e == ERR_OK; i++)
         if (is_kept(runs, i))
             e = put_run(p, &runs->run[i], msg);
@@ -215,11 +221,13 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/')) {
         const char *part = arena_strndup(p->a, path, (size_t)(s - path));
         const char *dir = part ? in_dataset(p, part) : NULL;
-        enum err e = dir ? make_folder(dir, msg) : no_memory(p->dir, msg);
+        enum err e = dir ? reference_make_folder(dir, msg)
+                         : reference_no_memory(p->dir, msg);
         if (e != ERR_OK)
             return e;
     }
-    return copy(p->a, p->e->workload.model_path, in_dataset(p, path), msg);
+    return reference_copy(p->a, p->e->workload.model_path, in_dataset(p, path),
+                          msg);
 }
 
 static enum err put_files(const struct publishing *p, struct err_msg *msg)
@@ -237,7 +245,7 @@ static enum err put_files(const struct publishing *p, struct err_msg *msg)
     const char *manifest = in_dataset(p, "manifest.json");
     if (e == ERR_OK)
         e = manifest ? text_write_file(manifest, text->data, text->len, msg)
-                     : no_memory(p->dir, msg);
+                     : reference_no_memory(p->dir, msg);
     if (e == ERR_OK)
         e = results_write_json(p->a, p->dir, "machine.json",
                                machine_to_json(&p->e->machine), msg);
@@ -274,7 +282,7 @@ static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
 
 static enum err put_all(const struct publishing *p, struct err_msg *msg)
 {
-    enum err e = make_folder(p->dir, msg);
+    enum err e = reference_make_folder(p->dir, msg);
     if (e == ERR_OK)
         e = put_files(p, msg);
     if (e == ERR_OK)
@@ -288,7 +296,8 @@ enum err reference_publish(const struct experiment *e, const char *dir,
                            struct err_msg *msg)
 {
     struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
-    enum err err = p.dir ? check_finished(e, msg) : no_memory(dir, msg);
+    enum err err =
+        p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
     if (err != ERR_OK)
         return err;
     remove_tree(e->a, p.dir);
@@ -316,15 +325,15 @@ static enum err unpack_run(struct arena *a, const char *from, const char *to,
                            struct err_msg *msg)
 {
     static const char *const packed[] = {"log.txt", "ops.csv"};
-    enum err e = make_folder(to, msg);
+    enum err e = reference_make_folder(to, msg);
     if (e == ERR_OK)
-        e = copy(a, arena_printf(a, "%s/status.json", from),
-                 arena_printf(a, "%s/status.json", to), msg);
+        e = reference_copy(a, arena_printf(a, "%s/status.json", from),
+                           arena_printf(a, "%s/status.json", to), msg);
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         const char *gz = arena_printf(a, "%s/%s.gz", from, packed[i]);
         if (gz && access(gz, R_OK) == 0)
-            e = gzip(a, "-dc", gz, arena_printf(a, "%s/%s", to, packed[i]),
-                     msg);
+            e = reference_gzip(a, "-dc", gz,
+                               arena_printf(a, "%s/%s", to, packed[i]), msg);
     }
     return e;
 }
@@ -345,7 +354,7 @@ static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
         const char *folder = arena_printf(a, "%s/%s", to, name);
         if (e == ERR_OK && name[0] != '.')
             e = from && folder ? unpack_run(a, from, folder, msg)
-                               : no_memory(runs, msg);
+                               : reference_no_memory(runs, msg);
         free(entry[i]);
     }
     free(entry);
@@ -360,12 +369,13 @@ enum err reference_unpack(struct arena *a, const char *dir, const char **out,
                             tmp && tmp[0] == '/' ? tmp : "/tmp");
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!to || !runs)
-        return no_memory(dir, msg);
+        return reference_no_memory(dir, msg);
     if (!mkdtemp(to))
         return err_set(msg, ERR_IO, "%s: cannot make folder: %s", to,
                        strerror(errno));
     const char *inner = arena_printf(a, "%s/runs", to);
-    enum err e = inner ? make_folder(inner, msg) : no_memory(dir, msg);
+    enum err e = inner ? reference_make_folder(inner, msg)
+                       : reference_no_memory(dir, msg);
     if (e == ERR_OK)
         e = unpack_runs(a, runs, inner, msg);
     if (e == ERR_OK)

@@ -47,7 +47,8 @@ static void add_source(struct arena *a, struct source_list *l,
         l->source[l->n++] = (struct report_source){experiment, dir};
 }
 
-static void scan(struct arena *a, struct source_list *l, const char *parent)
+static void report_scan(struct arena *a, struct source_list *l,
+                        const char *parent)
 {
     struct dirent **entry = NULL;
     int n = scandir(parent, &entry, NULL, alphasort);
@@ -67,8 +68,8 @@ enum err report_find_sources(struct arena *a, const char *results,
     l.source = arena_alloc(a, (size_t)l.room, sizeof *l.source);
     if (!l.source || !reference)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", results);
-    scan(a, &l, results);
-    scan(a, &l, reference);
+    report_scan(a, &l, results);
+    report_scan(a, &l, reference);
     if (l.n == 0)
         return err_set(msg, ERR_PARSE,
                        "%s: no experiment with a layouts.csv; run 'moe-bench "
@@ -81,8 +82,8 @@ enum err report_find_sources(struct arena *a, const char *results,
 /* ---- tables ---- */
 
 /* A number of a field and what follows it, or "-". */
-static void print_number(FILE *out, const struct csv *t, size_t row,
-                         const char *column, int digits)
+static void report_print_number(FILE *out, const struct csv *t, size_t row,
+                                const char *column, int digits)
 {
     double x = NAN;
     if (csv_get_double(t, row, column, &x))
@@ -92,7 +93,7 @@ static void print_number(FILE *out, const struct csv *t, size_t row,
 }
 
 /* Text in a cell: a layout's bars would end the cell. */
-static void print_cell(FILE *out, const char *text)
+static void report_print_cell(FILE *out, const char *text)
 {
     for (; text && *text; text++) {
         if (*text == '|' || *text == '*' || *text == '_')
@@ -117,23 +118,23 @@ static void layouts_table(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        print_cell(out, csv_get(t, i, "role"));
+        report_print_cell(out, csv_get(t, i, "role"));
         fputs(" | ", out);
-        print_cell(out, csv_get(t, i, "layout"));
+        report_print_cell(out, csv_get(t, i, "layout"));
         fputs(" | ", out);
-        print_number(out, t, i, "pred_step_ms", 1);
+        report_print_number(out, t, i, "pred_step_ms", 1);
         print_interval(out, t, i, "pred_lo_ms", "pred_hi_ms");
         fputs(" | ", out);
-        print_number(out, t, i, "meas_step_ms", 1);
+        report_print_number(out, t, i, "meas_step_ms", 1);
         print_interval(out, t, i, "meas_lo_ms", "meas_hi_ms");
         fputs(" | ", out);
-        print_number(out, t, i, "step_error_pct", 2);
+        report_print_number(out, t, i, "step_error_pct", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "replay_error_pct", 3);
+        report_print_number(out, t, i, "replay_error_pct", 3);
         fputs(" | ", out);
-        print_number(out, t, i, "pred_speedup", 2);
+        report_print_number(out, t, i, "pred_speedup", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "meas_speedup", 2);
+        report_print_number(out, t, i, "meas_speedup", 2);
         fprintf(out, " | %s | %s |\n", csv_get(t, i, "n_rounds"),
                 csv_get(t, i, "source"));
     }
@@ -147,20 +148,20 @@ static void stages_table(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        print_cell(out, csv_get(t, i, "role"));
+        report_print_cell(out, csv_get(t, i, "role"));
         fprintf(out, " | %s | %s | ", csv_get(t, i, "stage"),
                 csv_get(t, i, "units"));
-        print_number(out, t, i, "pred_fwd_ms", 2);
+        report_print_number(out, t, i, "pred_fwd_ms", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "meas_fwd_ms", 2);
+        report_print_number(out, t, i, "meas_fwd_ms", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "pred_bwd_ms", 2);
+        report_print_number(out, t, i, "pred_bwd_ms", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "meas_bwd_ms", 2);
+        report_print_number(out, t, i, "meas_bwd_ms", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "mem_error_pct", 1);
+        report_print_number(out, t, i, "mem_error_pct", 1);
         fputs(" | ", out);
-        print_number(out, t, i, "in_flight", 0);
+        report_print_number(out, t, i, "in_flight", 0);
         fputs(" |\n", out);
     }
 }
@@ -176,13 +177,13 @@ static void jitter_table(FILE *out, const struct csv *t)
         csv_get_double(t, i, "mean_step_ms", &mean);
         csv_get_double(t, i, "expected_step_ms", &expected);
         fputs("| ", out);
-        print_cell(out, csv_get(t, i, "role"));
+        report_print_cell(out, csv_get(t, i, "role"));
         fputs(" | ", out);
-        print_cell(out, csv_get(t, i, "layout"));
+        report_print_cell(out, csv_get(t, i, "layout"));
         fprintf(out, " | %s | ", csv_get(t, i, "near_bottleneck"));
-        print_number(out, t, i, "mean_step_ms", 1);
+        report_print_number(out, t, i, "mean_step_ms", 1);
         fputs(" | ", out);
-        print_number(out, t, i, "expected_step_ms", 1);
+        report_print_number(out, t, i, "expected_step_ms", 1);
         if (isfinite(expected / mean))
             fprintf(out, " | %.2f |\n", 100 * (expected / mean - 1));
         else
@@ -286,8 +287,8 @@ static enum err list_figures(struct arena *a, const char *dir, FILE *out,
     return e;
 }
 
-static enum err print_summary(struct arena *a, const char *dir, FILE *out,
-                              struct err_msg *msg)
+static enum err report_print_summary(struct arena *a, const char *dir,
+                                     FILE *out, struct err_msg *msg)
 {
     struct summary s;
     enum err e = summary_read(a, dir, &s, msg);
@@ -308,7 +309,7 @@ struct table {
 };
 
 static const struct table tables[] = {
-    {"summary", NULL, NULL, NULL, print_summary},
+    {"summary", NULL, NULL, NULL, report_print_summary},
     {"figures", NULL, NULL, NULL, list_figures},
     {"layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
     {"stages", "stages.csv", stages_table, "units", NULL},
@@ -335,8 +336,9 @@ static enum err find_table(const char *name, const struct table **out,
                    near ? "'?" : "");
 }
 
-static enum err print_table(struct arena *a, const struct table *t,
-                            const char *dir, FILE *out, struct err_msg *msg)
+static enum err report_print_table(struct arena *a, const struct table *t,
+                                   const char *dir, FILE *out,
+                                   struct err_msg *msg)
 {
     struct csv csv;
     if (t->print_all)
@@ -362,7 +364,7 @@ enum err report_table(struct arena *a, const char *table, const char *dir,
         return e;
     FILE *f = open_memstream(&text, &len);
     if (f)
-        e = print_table(a, t, dir, f, msg);
+        e = report_print_table(a, t, dir, f, msg);
     bool ok = f && fclose(f) == 0;
     *out = ok && e == ERR_OK ? arena_strdup(a, text) : NULL;
     free(text);
@@ -400,8 +402,8 @@ static enum err next_marked(const char *from, struct marked *out, bool *found,
     return ERR_OK;
 }
 
-static const char *folder_of(const struct report_sources *from,
-                             const char *experiment)
+static const char *report_folder_of(const struct report_sources *from,
+                                    const char *experiment)
 {
     for (int i = 0; i < from->n; i++)
         if (strcmp(from->source[i].experiment, experiment) == 0)
@@ -423,7 +425,7 @@ static enum err new_body(struct arena *a, const char *name,
                        name);
     snprintf(table, sizeof table, "%.*s", (int)(colon - name), name);
     const struct table *t = NULL;
-    const char *dir = folder_of(from, colon + 1), *body = NULL;
+    const char *dir = report_folder_of(from, colon + 1), *body = NULL;
     enum err e = find_table(table, &t, msg);
     if (e != ERR_OK || !dir)
         return e;
@@ -434,9 +436,9 @@ static enum err new_body(struct arena *a, const char *name,
     return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "report: out of memory");
 }
 
-static enum err fill(struct arena *a, const char *text,
-                     const struct report_sources *from, FILE *out,
-                     struct err_msg *msg)
+static enum err report_do_fill(struct arena *a, const char *text,
+                               const struct report_sources *from, FILE *out,
+                               struct err_msg *msg)
 {
     for (const char *at = text;;) {
         struct marked m;
@@ -467,7 +469,7 @@ enum err report_fill(struct arena *a, const char *text,
     FILE *f = open_memstream(&filled, &len);
     if (!f)
         return err_set(msg, ERR_NOMEM, "report: out of memory");
-    enum err e = fill(a, text, from, f, msg);
+    enum err e = report_do_fill(a, text, from, f, msg);
     bool ok = fclose(f) == 0;
     const char *copy = ok ? arena_strdup(a, filled) : NULL;
     free(filled);
@@ -492,8 +494,8 @@ static char *figure_title(struct arena *a, const struct report_source *source)
                          : arena_strdup(a, source->experiment);
 }
 
-static enum err draw(struct arena *a, const struct report_figures *f,
-                     const struct figure *g, struct err_msg *msg)
+static enum err report_do_draw(struct arena *a, const struct report_figures *f,
+                               const struct figure *g, struct err_msg *msg)
 {
     char *argv[8] = {arena_strdup(a, "gnuplot"), arena_strdup(a, "-c")};
     argv[2] = arena_printf(a, "%s/%s", f->plots, g->script);
@@ -540,7 +542,7 @@ enum err report_draw(struct arena *a, const struct report_figures *f,
         return err_set(msg, ERR_IO, "%s: cannot make folder: %s", f->out,
                        strerror(errno));
     for (size_t i = 0; i < COUNT(figures); i++) {
-        enum err e = draw(a, f, &figures[i], msg);
+        enum err e = report_do_draw(a, f, &figures[i], msg);
         if (e != ERR_OK)
             return e;
     }

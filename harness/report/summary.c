@@ -14,20 +14,22 @@
  * clock has no noise. */
 #define MIN_WIDTH 5e-4
 
-static double number(const struct csv *t, size_t row, const char *column)
+static double summary_number(const struct csv *t, size_t row,
+                             const char *column)
 {
     double x = NAN;
     return csv_get_double(t, row, column, &x) ? x : (double)NAN;
 }
 
-static bool equal(const struct csv *t, size_t x, size_t y, const char *column)
+static bool summary_equal(const struct csv *t, size_t x, size_t y,
+                          const char *column)
 {
     const char *a = csv_get(t, x, column), *b = csv_get(t, y, column);
     return a && b && strcmp(a, b) == 0;
 }
 
-static bool is(const struct csv *t, size_t row, const char *column,
-               const char *value)
+static bool summary_is(const struct csv *t, size_t row, const char *column,
+                       const char *value)
 {
     const char *x = csv_get(t, row, column);
     return x && strcmp(x, value) == 0;
@@ -37,7 +39,8 @@ static bool is(const struct csv *t, size_t row, const char *column,
 static bool is_shared(const struct csv *t, size_t row)
 {
     for (size_t i = 0; i < row; i++)
-        if (equal(t, i, row, "layout") && equal(t, i, row, "meas_step_ms"))
+        if (summary_equal(t, i, row, "layout") &&
+            summary_equal(t, i, row, "meas_step_ms"))
             return true;
     return false;
 }
@@ -57,35 +60,37 @@ static void mean_add(struct mean *m, double x)
     }
 }
 
-static double mean_of(const struct mean *m)
+static double summary_mean_of(const struct mean *m)
 {
     return m->n > 0 ? m->sum / m->n : (double)NAN;
 }
 
-static bool overlap(double lo, double hi, double other_lo, double other_hi)
+static bool summary_overlap(double lo, double hi, double other_lo,
+                            double other_hi)
 {
     return lo <= other_hi && other_lo <= hi;
 }
 
 static void add_interval(const struct csv *t, size_t row, struct summary *s)
 {
-    double plo = number(t, row, "pred_lo_ms"),
-           phi = number(t, row, "pred_hi_ms");
-    double mlo = number(t, row, "meas_lo_ms"),
-           mhi = number(t, row, "meas_hi_ms");
-    double width = (phi - plo + mhi - mlo) / number(t, row, "meas_step_ms");
+    double plo = summary_number(t, row, "pred_lo_ms"),
+           phi = summary_number(t, row, "pred_hi_ms");
+    double mlo = summary_number(t, row, "meas_lo_ms"),
+           mhi = summary_number(t, row, "meas_hi_ms");
+    double width =
+        (phi - plo + mhi - mlo) / summary_number(t, row, "meas_step_ms");
     if (!(width > MIN_WIDTH))
         return;
     s->n_intervals++;
-    s->n_meeting += overlap(plo, phi, mlo, mhi);
+    s->n_meeting += summary_overlap(plo, phi, mlo, mhi);
 }
 
 static void add_errors(const struct csv *t, struct summary *s)
 {
     struct mean step = {0, 0}, replay = {0, 0};
     for (size_t i = 0; i < t->n_rows; i++) {
-        double error = fabs(number(t, i, "step_error_pct"));
-        double sim = fabs(number(t, i, "replay_error_pct"));
+        double error = fabs(summary_number(t, i, "step_error_pct"));
+        double sim = fabs(summary_number(t, i, "replay_error_pct"));
         if (is_shared(t, i))
             continue;
         mean_add(&step, error);
@@ -98,17 +103,17 @@ static void add_errors(const struct csv *t, struct summary *s)
         add_interval(t, i, s);
     }
     s->n_layouts = step.n;
-    s->mean_step_error_pct = mean_of(&step);
-    s->mean_replay_error_pct = mean_of(&replay);
+    s->mean_step_error_pct = summary_mean_of(&step);
+    s->mean_replay_error_pct = summary_mean_of(&replay);
 }
 
 static size_t find_best(const struct csv *t)
 {
     size_t best = t->n_rows;
     for (size_t i = 0; i < t->n_rows; i++) {
-        double x = number(t, i, "meas_step_ms");
+        double x = summary_number(t, i, "meas_step_ms");
         if (isfinite(x) &&
-            (best == t->n_rows || x < number(t, best, "meas_step_ms")))
+            (best == t->n_rows || x < summary_number(t, best, "meas_step_ms")))
             best = i;
     }
     return best;
@@ -118,46 +123,52 @@ static void place_pick(const struct csv *t, struct summary *s)
 {
     size_t best = find_best(t);
     for (size_t i = 0; i < t->n_rows && best < t->n_rows; i++) {
-        if (!is(t, i, "role", "pick"))
+        if (!summary_is(t, i, "role", "pick"))
             continue;
-        double meas = number(t, i, "meas_step_ms");
-        s->pick_step_error_pct = fabs(number(t, i, "step_error_pct"));
-        s->pick_replay_error_pct = fabs(number(t, i, "replay_error_pct"));
-        s->pick_speedup = number(t, i, "meas_speedup");
+        double meas = summary_number(t, i, "meas_step_ms");
+        s->pick_step_error_pct = fabs(summary_number(t, i, "step_error_pct"));
+        s->pick_replay_error_pct =
+            fabs(summary_number(t, i, "replay_error_pct"));
+        s->pick_speedup = summary_number(t, i, "meas_speedup");
         s->best_role = csv_get(t, best, "role");
         s->pick_over_best_pct =
-            100 * (meas / number(t, best, "meas_step_ms") - 1);
-        s->pick_meets_best = overlap(
-            number(t, i, "meas_lo_ms"), number(t, i, "meas_hi_ms"),
-            number(t, best, "meas_lo_ms"), number(t, best, "meas_hi_ms"));
+            100 * (meas / summary_number(t, best, "meas_step_ms") - 1);
+        s->pick_meets_best =
+            summary_overlap(summary_number(t, i, "meas_lo_ms"),
+                            summary_number(t, i, "meas_hi_ms"),
+                            summary_number(t, best, "meas_lo_ms"),
+                            summary_number(t, best, "meas_hi_ms"));
         return;
     }
 }
 
 /* ---- runs.csv, stages.csv ---- */
 
-static bool counts(const struct csv *t, size_t row)
+static bool summary_counts(const struct csv *t, size_t row)
 {
-    return is(t, row, "status", "valid") && number(t, row, "round") > 0 &&
-           isfinite(number(t, row, "meas_step_corr_ms"));
+    return summary_is(t, row, "status", "valid") &&
+           summary_number(t, row, "round") > 0 &&
+           isfinite(summary_number(t, row, "meas_step_corr_ms"));
 }
 
 /* Sum of squared deviations from the mean of the runs of row's layout,
  * relative to it; *n is their number, 0 when an earlier row has the layout. */
-static double scatter(const struct csv *t, size_t row, int *n)
+static double summary_scatter(const struct csv *t, size_t row, int *n)
 {
     struct mean m = {0, 0};
     double sum = 0;
     *n = 0;
     for (size_t i = 0; i < row; i++)
-        if (counts(t, i) && equal(t, i, row, "layout"))
+        if (summary_counts(t, i) && summary_equal(t, i, row, "layout"))
             return 0;
     for (size_t i = row; i < t->n_rows; i++)
-        if (counts(t, i) && equal(t, i, row, "layout"))
-            mean_add(&m, number(t, i, "meas_step_corr_ms"));
+        if (summary_counts(t, i) && summary_equal(t, i, row, "layout"))
+            mean_add(&m, summary_number(t, i, "meas_step_corr_ms"));
     for (size_t i = row; i < t->n_rows; i++)
-        if (counts(t, i) && equal(t, i, row, "layout")) {
-            double d = number(t, i, "meas_step_corr_ms") / mean_of(&m) - 1;
+        if (summary_counts(t, i) && summary_equal(t, i, row, "layout")) {
+            double d = summary_number(t, i, "meas_step_corr_ms") /
+                           summary_mean_of(&m) -
+                       1;
             sum += d * d;
         }
     *n = m.n;
@@ -169,7 +180,7 @@ static void add_noise(const struct csv *t, struct summary *s)
     double sum = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
         int n = 0;
-        double x = counts(t, i) ? scatter(t, i, &n) : 0;
+        double x = summary_counts(t, i) ? summary_scatter(t, i, &n) : 0;
         if (n < 2)
             continue;
         sum += x;
@@ -181,11 +192,12 @@ static void add_noise(const struct csv *t, struct summary *s)
         s->noise_pct = 100 * sqrt(sum / free);
 }
 
-static void add_memory(const struct csv *t, struct summary *s)
+static void summary_add_memory(const struct csv *t, struct summary *s)
 {
     for (size_t i = 0; i < t->n_rows; i++)
         s->max_memory_error_pct =
-            fmax(s->max_memory_error_pct, fabs(number(t, i, "mem_error_pct")));
+            fmax(s->max_memory_error_pct,
+                 fabs(summary_number(t, i, "mem_error_pct")));
 }
 
 /* ---- reading ---- */
@@ -246,7 +258,7 @@ enum err summary_read(struct arena *a, const char *dir, struct summary *out,
     add_errors(layouts, &s);
     place_pick(layouts, &s);
     add_noise(runs, &s);
-    add_memory(stages, &s);
+    summary_add_memory(stages, &s);
     s.cause = find_cause(&s);
     *out = s;
     return ERR_OK;
@@ -311,7 +323,7 @@ static const char *const accept_texts[] = {
 #undef ACCEPT_TEXT
 };
 
-static double figure(const struct summary *s, int i)
+static double summary_figure(const struct summary *s, int i)
 {
     const double figures[N_ACCEPT] = {
         [ACCEPT_STEP] = s->pick_step_error_pct,
@@ -327,7 +339,7 @@ static double figure(const struct summary *s, int i)
 
 static bool check_bound(const struct summary *s, int i, double bound)
 {
-    double found = figure(s, i);
+    double found = summary_figure(s, i);
     if (i == ACCEPT_SPEEDUP)
         return found >= bound;
     if (i == ACCEPT_MEAN_STEP && isfinite(s->noise_pct))
@@ -342,7 +354,7 @@ bool summary_accept(const struct summary *s, const struct manifest_accept *x,
 {
     bool all = true;
     for (int i = 0; i < N_ACCEPT; i++) {
-        double found = figure(s, i);
+        double found = summary_figure(s, i);
         if (isnan(x->bound[i]))
             continue;
         bool ok = check_bound(s, i, x->bound[i]);

@@ -21,7 +21,7 @@
 
 #define FORMAT "moe-bench/baseline/1"
 
-static enum err no_memory(struct err_msg *msg)
+static enum err report_validate_no_memory(struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "validate: out of memory");
 }
@@ -46,10 +46,11 @@ static enum err read_csv(struct arena *a, const char *dir, const char *name,
                          struct csv *out, struct err_msg *msg)
 {
     const char *path = arena_printf(a, "%s/%s", dir, name);
-    return path ? csv_read_file(a, path, out, msg) : no_memory(msg);
+    return path ? csv_read_file(a, path, out, msg)
+                : report_validate_no_memory(msg);
 }
 
-static bool is_valid(const struct csv *runs, const char *run_id)
+static bool report_validate_is_valid(const struct csv *runs, const char *run_id)
 {
     for (size_t i = 0; i < runs->n_rows; i++) {
         const char *id = csv_get(runs, i, "run_id");
@@ -76,10 +77,10 @@ static enum err read_reference(struct arena *a, struct dataset *d,
     for (size_t i = 0; i < t.n_rows && x; i++)
         if (csv_get_double(&t, i, "usable", &used) && used > 0 &&
             csv_get_double(&t, i, "reference_ms", &ms) &&
-            is_valid(&runs, csv_get(&t, i, "run_id")))
+            report_validate_is_valid(&runs, csv_get(&t, i, "run_id")))
             x[n++] = ms;
     if (!x)
-        return no_memory(msg);
+        return report_validate_no_memory(msg);
     d->reference_ms = stats_median(x, n);
     return ERR_OK;
 }
@@ -88,8 +89,8 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
                               struct err_msg *msg)
 {
     const char *path = arena_printf(a, "%s/manifest.json", d->dir);
-    enum err e =
-        path ? manifest_read(a, path, &d->manifest, msg) : no_memory(msg);
+    enum err e = path ? manifest_read(a, path, &d->manifest, msg)
+                      : report_validate_no_memory(msg);
     if (e == ERR_OK)
         e = workload_read(a, &d->manifest, &d->workload, msg);
     if (e != ERR_OK)
@@ -109,7 +110,7 @@ static enum err read_targets(struct arena *a, struct dataset *d,
     const char **roles = arena_alloc(a, n + 1, sizeof *roles);
     const char **texts = arena_alloc(a, n + 1, sizeof *texts);
     if (!roles || !texts)
-        return no_memory(msg);
+        return report_validate_no_memory(msg);
     for (size_t i = 0; i < n; i++) {
         roles[i] = csv_get(&d->layouts, i, "role");
         texts[i] = csv_get(&d->layouts, i, "layout");
@@ -150,7 +151,8 @@ static enum err memory_error(struct arena *a, const struct dataset *d,
                                         .reference_ms = d->reference_ms};
     struct stage_figures *f =
         arena_alloc(a, (size_t)t->parsed.n_stages, sizeof *f);
-    enum err e = f ? figures_stages(a, &req, f, msg) : no_memory(msg);
+    enum err e =
+        f ? figures_stages(a, &req, f, msg) : report_validate_no_memory(msg);
     *out = NAN;
     for (int s = 0; s < t->parsed.n_stages && e == ERR_OK; s++) {
         double pred = (double)t->pred.stages[s].mem_bytes;
@@ -160,8 +162,10 @@ static enum err memory_error(struct arena *a, const struct dataset *d,
     return e;
 }
 
-static enum err make_rows(struct arena *a, const struct dataset *d,
-                          struct validate_rows *out, struct err_msg *msg)
+static enum err report_validate_make_rows(struct arena *a,
+                                          const struct dataset *d,
+                                          struct validate_rows *out,
+                                          struct err_msg *msg)
 {
     const struct tables_input in = {.manifest = &d->manifest,
                                     .ctx = &d->ctx,
@@ -171,8 +175,8 @@ static enum err make_rows(struct arena *a, const struct dataset *d,
     int n = d->targets.n;
     struct layout_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
     struct validate_rows v = {arena_alloc(a, (size_t)n + 1, sizeof *v.row), n};
-    enum err e =
-        rows && v.row ? tables_layout_rows(a, &in, rows, msg) : no_memory(msg);
+    enum err e = rows && v.row ? tables_layout_rows(a, &in, rows, msg)
+                               : report_validate_no_memory(msg);
     for (int i = 0; i < n && e == ERR_OK; i++) {
         struct validate_row *r = &v.row[i];
         double meas = NAN;
@@ -200,7 +204,8 @@ static enum err check_logs(struct arena *a, const struct run_list *runs,
         const struct run_record *r = &runs->run[i];
         char hex[TEXT_SHA256_HEX];
         const char *path = arena_printf(a, "%s/log.txt", r->folder);
-        enum err e = path ? text_sha256_file(path, hex, msg) : no_memory(msg);
+        enum err e = path ? text_sha256_file(path, hex, msg)
+                          : report_validate_no_memory(msg);
         if (e == ERR_OK && strcmp(hex, r->log_sha256) != 0)
             e = err_set(msg, ERR_PARSE,
                         "runs/%s/log.txt.gz: SHA-256 %.12s, want %.12s as in "
@@ -213,9 +218,10 @@ static enum err check_logs(struct arena *a, const struct run_list *runs,
 }
 
 /* Everything that needs the unpacked runs. */
-static enum err compute(struct arena *a, struct dataset *d,
-                        const char *unpacked, struct validate_rows *out,
-                        struct err_msg *msg)
+static enum err report_validate_compute(struct arena *a, struct dataset *d,
+                                        const char *unpacked,
+                                        struct validate_rows *out,
+                                        struct err_msg *msg)
 {
     enum err e = results_load(a, unpacked, NULL, &d->runs, msg);
     if (e == ERR_OK)
@@ -224,7 +230,7 @@ static enum err compute(struct arena *a, struct dataset *d,
         e = calibrate_dataset(a, d, msg);
     if (e == ERR_OK)
         e = read_targets(a, d, msg);
-    return e == ERR_OK ? make_rows(a, d, out, msg) : e;
+    return e == ERR_OK ? report_validate_make_rows(a, d, out, msg) : e;
 }
 
 enum err validate_dataset(struct arena *a, const char *dir,
@@ -233,7 +239,7 @@ enum err validate_dataset(struct arena *a, const char *dir,
     struct dataset *d = arena_alloc(a, 1, sizeof *d);
     const char *unpacked = NULL;
     if (!d)
-        return no_memory(msg);
+        return report_validate_no_memory(msg);
     *d = (struct dataset){.dir = dir};
     enum err e = read_manifest(a, d, msg);
     if (e == ERR_OK)
@@ -244,7 +250,7 @@ enum err validate_dataset(struct arena *a, const char *dir,
         e = reference_unpack(a, dir, &unpacked, msg);
     if (e != ERR_OK)
         return e;
-    e = compute(a, d, unpacked, out, msg);
+    e = report_validate_compute(a, d, unpacked, out, msg);
     reference_close(a, unpacked);
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", dir);
 }
@@ -258,8 +264,8 @@ static const char *const columns[] = {
 
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
-static void get(const struct csv *t, size_t row, const char *column,
-                double *out)
+static void report_validate_get(const struct csv *t, size_t row,
+                                const char *column, double *out)
 {
     *out = NAN;
     csv_get_double(t, row, column, out);
@@ -279,7 +285,7 @@ enum err validate_read_baseline(struct arena *a, const char *path,
         return e;
     struct validate_row *rows = arena_alloc(a, t.n_rows + 1, sizeof *rows);
     if (!rows)
-        return no_memory(msg);
+        return report_validate_no_memory(msg);
     for (size_t i = 0; i < t.n_rows; i++) {
         const char *format = csv_get(&t, i, "format");
         struct validate_row *r = &rows[i];
@@ -294,11 +300,12 @@ enum err validate_read_baseline(struct arena *a, const char *path,
             return err_set(msg, ERR_PARSE,
                            "%s: want columns experiment, role and layout",
                            path);
-        get(&t, i, "pred_step_ms", &r->pred_ms);
-        get(&t, i, "meas_step_ms", &r->meas_ms);
-        get(&t, i, "step_error_pct", &r->step_error_pct);
-        get(&t, i, "replay_error_pct", &r->replay_error_pct);
-        get(&t, i, "max_memory_error_pct", &r->memory_error_pct);
+        report_validate_get(&t, i, "pred_step_ms", &r->pred_ms);
+        report_validate_get(&t, i, "meas_step_ms", &r->meas_ms);
+        report_validate_get(&t, i, "step_error_pct", &r->step_error_pct);
+        report_validate_get(&t, i, "replay_error_pct", &r->replay_error_pct);
+        report_validate_get(&t, i, "max_memory_error_pct",
+                            &r->memory_error_pct);
     }
     *out = (struct validate_rows){rows, (int)t.n_rows};
     return ERR_OK;
@@ -310,8 +317,9 @@ static bool is_same(const struct validate_row *x, const struct validate_row *y)
            strcmp(x->role, y->role) == 0 && strcmp(x->layout, y->layout) == 0;
 }
 
-static const struct validate_row *find(const struct validate_rows *in,
-                                       const struct validate_row *like)
+static const struct validate_row *
+report_validate_find(const struct validate_rows *in,
+                     const struct validate_row *like)
 {
     for (int i = 0; i < in->n; i++)
         if (is_same(&in->row[i], like))
@@ -330,12 +338,12 @@ static bool has_experiment(const struct validate_rows *in, const char *name)
 /* Measured figures are written with all digits, so the same are equal. */
 #define SAME_MS 1e-9
 
-static void join(struct validate_rows *now,
-                 const struct validate_rows *baseline)
+static void report_validate_join(struct validate_rows *now,
+                                 const struct validate_rows *baseline)
 {
     for (int i = 0; i < now->n; i++) {
         struct validate_row *r = &now->row[i];
-        const struct validate_row *b = find(baseline, r);
+        const struct validate_row *b = report_validate_find(baseline, r);
         if (!b || !(fabs(b->meas_ms - r->meas_ms) <= SAME_MS * r->meas_ms))
             continue;
         r->in_baseline = true;
@@ -351,7 +359,7 @@ static int count_lost(const struct validate_rows *now,
     int n = 0;
     for (int i = 0; i < baseline->n; i++)
         n += has_experiment(now, baseline->row[i].experiment) &&
-             !find(now, &baseline->row[i]);
+             !report_validate_find(now, &baseline->row[i]);
     return n;
 }
 
@@ -384,7 +392,7 @@ enum err validate_judge(struct arena *a, struct validate_rows *now,
                         const struct validate_rows *baseline,
                         struct validate_verdict *out, struct err_msg *msg)
 {
-    join(now, baseline);
+    report_validate_join(now, baseline);
     struct validate_verdict v = add_up(now);
     v.n_lost = count_lost(now, baseline);
     bool is_new = v.n_new == now->n;
@@ -399,10 +407,11 @@ enum err validate_judge(struct arena *a, struct validate_rows *now,
         a, "%s%s%s%s", step ? " step error" : "", replay ? " replay error" : "",
         memory ? " memory error" : "", lost ? " lost layouts" : "");
     *out = v;
-    return v.why ? ERR_OK : no_memory(msg);
+    return v.why ? ERR_OK : report_validate_no_memory(msg);
 }
 
-static bool write_row(struct arena *a, FILE *out, const struct validate_row *r)
+static bool report_validate_write_row(struct arena *a, FILE *out,
+                                      const struct validate_row *r)
 {
     const double numbers[] = {r->pred_ms, r->meas_ms, r->step_error_pct,
                               r->replay_error_pct, r->memory_error_pct};
@@ -424,15 +433,16 @@ enum err validate_write_baseline(struct arena *a, const char *path,
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     if (!out)
-        return no_memory(msg);
+        return report_validate_no_memory(msg);
     bool ok = csv_write_row(out, columns, N_COLUMNS);
     for (int i = 0; i < baseline->n && ok; i++)
         if (!has_experiment(now, baseline->row[i].experiment))
-            ok = write_row(a, out, &baseline->row[i]);
+            ok = report_validate_write_row(a, out, &baseline->row[i]);
     for (int i = 0; i < now->n && ok; i++)
-        ok = write_row(a, out, &now->row[i]);
+        ok = report_validate_write_row(a, out, &now->row[i]);
     ok = fclose(out) == 0 && ok;
-    enum err e = ok ? text_write_file(path, text, len, msg) : no_memory(msg);
+    enum err e = ok ? text_write_file(path, text, len, msg)
+                    : report_validate_no_memory(msg);
     free(text);
     return e;
 }

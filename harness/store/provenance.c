@@ -13,7 +13,7 @@ enum { MAX_LOG_BYTES = 256 << 20, HOST_BYTES = 256, COMMIT_HEX = 40 };
 #define COMMIT_LINE LAUNCHER_MARK "megatron commit: "
 #define CORE_LINE LAUNCHER_MARK "megatron core: "
 
-static const char *read_text(struct arena *a, const char *path)
+static const char *provenance_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
@@ -82,7 +82,7 @@ static const char *line_of(struct arena *a, const char *text, const char *start)
     return arena_strndup(a, at, strcspn(at, "\n"));
 }
 
-static const char *folder_of(struct arena *a, const char *path)
+static const char *provenance_folder_of(struct arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
@@ -91,11 +91,12 @@ static const char *folder_of(struct arena *a, const char *path)
 /* Of the checkout around the script; NULL when there is none. */
 static const char *checkout_commit(struct arena *a, const char *folder)
 {
-    const char *head = read_text(a, arena_printf(a, "%s/.git/HEAD", folder));
+    const char *head =
+        provenance_read_text(a, arena_printf(a, "%s/.git/HEAD", folder));
     if (text_starts(head, "ref: ")) {
         const char *ref = arena_strndup(a, head + 5, strcspn(head + 5, "\n"));
-        head =
-            read_text(a, arena_printf(a, "%s/.git/%s", folder, ref ? ref : ""));
+        head = provenance_read_text(
+            a, arena_printf(a, "%s/.git/%s", folder, ref ? ref : ""));
     }
     if (strspn(head, "0123456789abcdef") < COMMIT_HEX)
         return NULL;
@@ -106,7 +107,7 @@ static const char *checkout_core(struct arena *a, const char *folder)
 {
     static const char *const parts[] = {"MAJOR = ", "MINOR = ", "PATCH = "};
     long number[3];
-    const char *text = read_text(
+    const char *text = provenance_read_text(
         a, arena_printf(a, "%s/megatron/core/package_info.py", folder));
     for (int i = 0; i < 3; i++) {
         const char *value = line_of(a, text, parts[i]);
@@ -129,7 +130,7 @@ static void add_megatron(cJSON *o, struct arena *a, const struct provenance *p,
 {
     if (p->manifest->trainer.kind != TRAINER_MEGATRON)
         return;
-    const char *folder = folder_of(a, p->launch->binary);
+    const char *folder = provenance_folder_of(a, p->launch->binary);
     const char *commit = line_of(a, log, COMMIT_LINE);
     const char *core = line_of(a, log, CORE_LINE);
     if (!commit && folder)
@@ -182,7 +183,7 @@ cJSON *provenance_json(struct arena *a, const struct provenance *p)
     const char *container = p->manifest->trainer.container;
     const char *digest = container ? strchr(container, '@') : NULL;
     const char *log =
-        read_text(a, arena_printf(a, "%s/log.txt", p->run->folder));
+        provenance_read_text(a, arena_printf(a, "%s/log.txt", p->run->folder));
     if (!o)
         return NULL;
     cJSON_AddStringToObject(o, "format", "moe-bench/provenance/1");

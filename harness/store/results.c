@@ -39,7 +39,7 @@ bool run_status_try_again(enum run_status s)
     return status_again[s];
 }
 
-static enum err no_memory(const char *where, struct err_msg *msg)
+static enum err results_no_memory(const char *where, struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
 }
@@ -157,7 +157,7 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     const char *path = arena_printf(a, "%s/.lock", dir);
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!path || !runs)
-        return no_memory(dir, msg);
+        return results_no_memory(dir, msg);
     enum err e = make_folders(runs, msg);
     if (e != ERR_OK)
         return e;
@@ -237,8 +237,8 @@ static cJSON *record_to_json(struct run_record *r)
     return NULL;
 }
 
-static enum err read_numbers(const cJSON *o, const char *path,
-                             struct run_record *r, struct err_msg *msg)
+static enum err results_read_numbers(const cJSON *o, const char *path,
+                                     struct run_record *r, struct err_msg *msg)
 {
     int64_t round = 0, ranks = 0, timers = 0;
     const struct json_range any = {-1, 1e9};
@@ -263,8 +263,9 @@ static enum err read_numbers(const cJSON *o, const char *path,
     return e;
 }
 
-static enum err read_record(struct arena *a, const cJSON *o, const char *path,
-                            struct run_record *r, struct err_msg *msg)
+static enum err results_read_record(struct arena *a, const cJSON *o,
+                                    const char *path, struct run_record *r,
+                                    struct err_msg *msg)
 {
     struct text_field texts[N_TEXT_FIELDS];
     const char *status = "";
@@ -275,7 +276,7 @@ static enum err read_record(struct arena *a, const cJSON *o, const char *path,
         e = json_opt_string(a, o, path, texts[i].key, texts[i].value, msg);
     }
     if (e == ERR_OK)
-        e = read_numbers(o, path, r, msg);
+        e = results_read_numbers(o, path, r, msg);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < N_RUN_STATUS; i++)
@@ -288,7 +289,7 @@ static enum err read_record(struct arena *a, const cJSON *o, const char *path,
                    status);
 }
 
-static void read_log(struct arena *a, struct run_record *r)
+static void results_read_log(struct arena *a, struct run_record *r)
 {
     struct err_msg ignored; // an empty log is a fact about the run
     const char *path = arena_printf(a, "%s/log.txt", r->folder);
@@ -305,17 +306,17 @@ static enum err load_run(struct arena *a, const char *folder, const char *key,
     struct run_record r = {.folder = folder};
     cJSON *o = NULL;
     if (!path)
-        return no_memory(folder, msg);
+        return results_no_memory(folder, msg);
     *found = false;
     enum err e = json_read_file(a, path, FORMAT, &o, msg);
     if (e == ERR_OK)
-        e = read_record(a, o, path, &r, msg);
+        e = results_read_record(a, o, path, &r, msg);
     cJSON_Delete(o);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
     if (key && strcmp(key, r.key) != 0)
         return ERR_OK;
-    read_log(a, &r);
+    results_read_log(a, &r);
     *found = true;
     *out = r;
     return ERR_OK;
@@ -346,7 +347,7 @@ static enum err load_all(struct arena *a, const char *runs, const char *key,
         bool found = false;
         const char *folder = arena_printf(a, "%s/%s", runs, entry[i]->d_name);
         if (!folder)
-            return no_memory(runs, msg);
+            return results_no_memory(runs, msg);
         enum err e = load_run(a, folder, key, &list->run[list->n], &found, msg);
         if (e != ERR_OK)
             return e;
@@ -361,12 +362,12 @@ enum err results_load(struct arena *a, const char *dir, const char *key,
     struct dirent **entry = NULL;
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!runs)
-        return no_memory(dir, msg);
+        return results_no_memory(dir, msg);
     int n = scandir(runs, &entry, is_run_folder, alphasort);
     struct run_list list = {NULL, n > 0 ? (size_t)n : 0};
     list.run = arena_alloc(a, list.n + 1, sizeof *list.run);
     enum err e = list.run ? load_all(a, runs, key, entry, &list, msg)
-                          : no_memory(dir, msg);
+                          : results_no_memory(dir, msg);
     for (int i = 0; i < n; i++)
         free(entry[i]);
     free(entry);
@@ -408,7 +409,7 @@ enum err results_begin(struct arena *a, const struct results *r,
     run->folder = arena_printf(a, "%s/runs/" TEMPORARY "%s", r->dir,
                                run->run_id ? run->run_id : "");
     if (!run->started_utc || !run->run_id || !run->folder)
-        return no_memory(r->dir, msg);
+        return results_no_memory(r->dir, msg);
     if (!holds_job(a, run->folder))
         remove_folder(run->folder);
     return make_folders(run->folder, msg);
@@ -420,7 +421,7 @@ enum err results_put(struct arena *a, const struct run_record *run,
 {
     const char *path = arena_printf(a, "%s/%s", run->folder, name);
     if (!path)
-        return no_memory(name, msg);
+        return results_no_memory(name, msg);
     return text_write_file(path, text.data, text.len, msg);
 }
 
@@ -433,7 +434,7 @@ enum err results_write_json(struct arena *a, const char *dir, const char *name,
     const char *line = text ? arena_printf(a, "%s\n", text) : NULL;
     cJSON_free(text);
     if (!path || !line)
-        return no_memory(name, msg);
+        return results_no_memory(name, msg);
     return text_write_file(path, line, strlen(line), msg);
 }
 
@@ -461,7 +462,7 @@ enum err results_finish(struct arena *a, const struct results *r,
     const char *log = arena_printf(a, "%s/log.txt", run->folder);
     const char *whole = arena_printf(a, "%s/runs/%s", r->dir, run->run_id);
     if (!log || !whole)
-        return no_memory(r->dir, msg);
+        return results_no_memory(r->dir, msg);
     enum err e = text_sha256_file(log, hex, msg);
     if (e != ERR_OK)
         return e;

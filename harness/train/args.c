@@ -100,7 +100,7 @@ static int find_row(const char *name, size_t len)
 
 /* ---- reading ---- */
 
-static enum err refuse(const char *word, struct err_msg *msg)
+static enum err train_args_refuse(const char *word, struct err_msg *msg)
 {
     const char *names[N_ROWS];
     for (int i = 0; i < N_ROWS; i++)
@@ -164,8 +164,8 @@ static enum err take_own(struct train_args *t, int row, char *const *argv,
     return check_value(f, text, msg);
 }
 
-static enum err take_all(struct train_args *t, int argc, char *const *argv,
-                         struct err_msg *msg)
+static enum err train_args_take_all(struct train_args *t, int argc,
+                                    char *const *argv, struct err_msg *msg)
 {
     enum err e = ERR_OK;
     for (int i = 1; e == ERR_OK && i < argc;) {
@@ -173,7 +173,7 @@ static enum err take_all(struct train_args *t, int argc, char *const *argv,
         bool known = text_starts(word, "--");
         int row = known ? find_row(word + 2, strcspn(word + 2, "=")) : -1;
         if (row < 0)
-            return refuse(word, msg);
+            return train_args_refuse(word, msg);
         if (table[row].kind == MODEL_FLAG)
             e = megatron_args_take(t->megatron, argv, argc, &i, &known, msg);
         else
@@ -215,8 +215,9 @@ static enum err check_parallel(const struct model *m, struct err_msg *msg)
     return ERR_OK;
 }
 
-static enum err check_model(const struct train_args *t, const struct model *m,
-                            struct err_msg *msg)
+static enum err train_args_check_model(const struct train_args *t,
+                                       const struct model *m,
+                                       struct err_msg *msg)
 {
     const struct {
         bool bad;
@@ -259,8 +260,8 @@ static enum err default_layout(struct arena *a, const struct model *m,
     return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "layout: out of memory");
 }
 
-static enum err read_layout(struct arena *a, struct train_args *t,
-                            struct err_msg *msg)
+static enum err train_args_read_layout(struct arena *a, struct train_args *t,
+                                       struct err_msg *msg)
 {
     enum err e = ERR_OK;
     t->layout_text =
@@ -285,7 +286,7 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
                            .text = arena_alloc(a, N_ROWS, sizeof *t.text)};
     if (!t.megatron || !t.text)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    enum err e = take_all(&t, argc, argv, msg);
+    enum err e = train_args_take_all(&t, argc, argv, msg);
     t.help = train_args_text(&t, "help") != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);
@@ -294,9 +295,9 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
                                &(struct model_overrides){.world = world});
         e = megatron_args_model(a, t.megatron, &t.model, msg);
         if (e == ERR_OK)
-            e = check_model(&t, &t.model, msg);
+            e = train_args_check_model(&t, &t.model, msg);
         if (e == ERR_OK)
-            e = read_layout(a, &t, msg);
+            e = train_args_read_layout(a, &t, msg);
     }
     if (e == ERR_OK)
         *out = t;
@@ -367,17 +368,17 @@ struct dump_row {
     const char *name, *text;
 };
 
-static const char *number(struct arena *a, int64_t value)
+static const char *train_args_number(struct arena *a, int64_t value)
 {
     return arena_printf(a, "%lld", (long long)value);
 }
 
 static const char *count_or_none(struct arena *a, int64_t value)
 {
-    return value ? number(a, value) : "None";
+    return value ? train_args_number(a, value) : "None";
 }
 
-static const char *yes(bool value)
+static const char *train_args_yes(bool value)
 {
     return value ? "True" : "False";
 }
@@ -409,30 +410,30 @@ static enum err dump_rows(const struct dump_row *row, size_t n, FILE *out)
 static enum err dump_model(struct arena *a, const struct model *m, FILE *out)
 {
     const struct dump_row row[] = {
-        {"add_bias_linear", yes(m->linear_bias)},
-        {"add_qkv_bias", yes(m->qkv_bias)},
-        {"ffn_hidden_size", number(a, m->ffn)},
-        {"group_query_attention", yes(m->n_kv_heads != m->n_heads)},
-        {"hidden_size", number(a, m->hidden)},
-        {"kv_channels", number(a, m->head_dim)},
+        {"add_bias_linear", train_args_yes(m->linear_bias)},
+        {"add_qkv_bias", train_args_yes(m->qkv_bias)},
+        {"ffn_hidden_size", train_args_number(a, m->ffn)},
+        {"group_query_attention", train_args_yes(m->n_kv_heads != m->n_heads)},
+        {"hidden_size", train_args_number(a, m->hidden)},
+        {"kv_channels", train_args_number(a, m->head_dim)},
         {"moe_ffn_hidden_size",
          count_or_none(a, m->n_experts ? m->moe_ffn : 0)},
         {"moe_layer_freq", layer_freq(a, m)},
-        {"moe_router_topk", number(a, m->n_experts ? m->topk : 2)},
+        {"moe_router_topk", train_args_number(a, m->n_experts ? m->topk : 2)},
         {"moe_shared_expert_intermediate_size",
          count_or_none(a, m->shared_ffn)},
         {"mtp_num_layers", count_or_none(a, m->n_mtp)},
         {"normalization", "RMSNorm"},
-        {"num_attention_heads", number(a, m->n_heads)},
+        {"num_attention_heads", train_args_number(a, m->n_heads)},
         {"num_experts", count_or_none(a, m->n_experts)},
-        {"num_layers", number(a, m->n_layers)},
-        {"num_query_groups", number(a, m->n_kv_heads)},
-        {"padded_vocab_size", number(a, m->padded_vocab)},
+        {"num_layers", train_args_number(a, m->n_layers)},
+        {"num_query_groups", train_args_number(a, m->n_kv_heads)},
+        {"padded_vocab_size", train_args_number(a, m->padded_vocab)},
         {"position_embedding_type", "rope"},
-        {"qk_layernorm", yes(m->qk_norm)},
-        {"swiglu", yes(m->gated)},
-        {"untie_embeddings_and_output_weights", yes(!m->tied)},
-        {"vocab_size", number(a, m->vocab)},
+        {"qk_layernorm", train_args_yes(m->qk_norm)},
+        {"swiglu", train_args_yes(m->gated)},
+        {"untie_embeddings_and_output_weights", train_args_yes(!m->tied)},
+        {"vocab_size", train_args_number(a, m->vocab)},
     };
     return dump_rows(row, sizeof row / sizeof row[0], out);
 }
@@ -442,17 +443,17 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
 {
     const struct model *m = &t->model;
     const struct dump_row row[] = {
-        {"context_parallel_size", number(a, m->par.cp)},
-        {"data_parallel_size", number(a, m->par.dp)},
-        {"expert_model_parallel_size", number(a, m->par.ep)},
-        {"expert_tensor_parallel_size", number(a, m->par.etp)},
-        {"global_batch_size", number(a, m->batch.global_batch)},
-        {"micro_batch_size", number(a, m->batch.micro_batch)},
+        {"context_parallel_size", train_args_number(a, m->par.cp)},
+        {"data_parallel_size", train_args_number(a, m->par.dp)},
+        {"expert_model_parallel_size", train_args_number(a, m->par.ep)},
+        {"expert_tensor_parallel_size", train_args_number(a, m->par.etp)},
+        {"global_batch_size", train_args_number(a, m->batch.global_batch)},
+        {"micro_batch_size", train_args_number(a, m->batch.micro_batch)},
         {"pipeline_model_parallel_layout", t->layout_text},
-        {"pipeline_model_parallel_size", number(a, m->par.pp)},
-        {"seq_length", number(a, m->batch.seq_tokens)},
-        {"tensor_model_parallel_size", number(a, m->par.tp)},
-        {"world_size", number(a, m->par.world)},
+        {"pipeline_model_parallel_size", train_args_number(a, m->par.pp)},
+        {"seq_length", train_args_number(a, m->batch.seq_tokens)},
+        {"tensor_model_parallel_size", train_args_number(a, m->par.tp)},
+        {"world_size", train_args_number(a, m->par.world)},
     };
     return dump_rows(row, sizeof row / sizeof row[0], out);
 }

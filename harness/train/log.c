@@ -35,7 +35,7 @@ static const struct {
     [T_OPTIMIZER] = {RUNLOG_OPTIMIZER, 1},
 };
 
-static bool prints(const struct train_log *log)
+static bool train_log_prints(const struct train_log *log)
 {
     return log->comm->rank == log->comm->world - 1;
 }
@@ -58,7 +58,7 @@ enum err train_log_new(struct arena *a, struct train_log *log,
         return err_set(msg, ERR_NOMEM, "log: out of memory");
     log->record = record_path != NULL;
     double failed = 0;
-    if (prints(log) && record_path) {
+    if (train_log_prints(log) && record_path) {
         log->ops = fopen(record_path, "w");
         failed = !log->ops || !write_header(log->ops);
     }
@@ -92,8 +92,9 @@ static void step_losses(struct train_log *log, double *loss)
     comm_sum_doubles(log->comm, loss, s->dims.n_mtp + 1);
 }
 
-static void print_iteration(const struct train_log *log,
-                            const struct train_step *step, const double *loss)
+static void train_log_print_iteration(const struct train_log *log,
+                                      const struct train_step *step,
+                                      const double *loss)
 {
     struct runlog_iteration it = {
         .iteration = step->iteration,
@@ -126,7 +127,7 @@ static void log_timers(struct train_log *log, const struct train_step *step)
         [T_OPTIMIZER] = step->optim.optimizer_s,
     };
     comm_gather(log->comm, mine, N_TIMERS, log->all);
-    if (!prints(log))
+    if (!train_log_prints(log))
         return;
     runlog_print_times_header(log->out);
     for (int t = 0; t < N_TIMERS; t++) {
@@ -148,7 +149,7 @@ static void log_memory(struct train_log *log, int64_t iteration)
     const double mine[] = {(double)s->weights.bytes, (double)s->grads.bytes,
                            (double)s->adam.bytes, (double)s->acts.bytes};
     comm_gather(log->comm, mine, n, log->all);
-    if (!prints(log))
+    if (!train_log_prints(log))
         return;
     for (int r = 0; r < log->comm->world; r += log->comm->dp) {
         int64_t bytes[RUNLOG_N_MEMORY_KINDS], sum = 0;
@@ -162,8 +163,8 @@ static void log_memory(struct train_log *log, int64_t iteration)
     }
 }
 
-static void write_op(struct train_log *log, int64_t iteration, int rank,
-                     const double *v)
+static void train_log_write_op(struct train_log *log, int64_t iteration,
+                               int rank, const double *v)
 {
     enum { N_FIELDS = 8, TEXT_BYTES = 32 };
     char text[N_FIELDS][CSV_NUMBER_BYTES];
@@ -197,15 +198,16 @@ static void record_ops(struct train_log *log, int64_t iteration)
     comm_gather(log->comm, log->mine, n, log->all);
     for (int r = 0; log->ops && r < log->comm->world; r++)
         for (int i = 0; i < p->n_ops; i++)
-            write_op(log, iteration, r, log->all + r * n + i * OP_VALUES);
+            train_log_write_op(log, iteration, r,
+                               log->all + r * n + i * OP_VALUES);
 }
 
 void train_log_step(struct train_log *log, const struct train_step *step)
 {
     double loss[1 + RUNLOG_MAX_MTP];
     step_losses(log, loss);
-    if (prints(log))
-        print_iteration(log, step, loss);
+    if (train_log_prints(log))
+        train_log_print_iteration(log, step, loss);
     if (step->iteration <= MEMORY_LINES)
         log_memory(log, step->iteration);
     if (log->timing_level > 0)

@@ -318,7 +318,7 @@ static struct pass pass_of(struct stage *s)
     return (struct pass){.dims = &s->dims, .ops = &s->ops, .work = &s->work};
 }
 
-static real *behind(struct stage *s, real *z, int k)
+static real *stage_behind(struct stage *s, real *z, int k)
 {
     return z + k * hidden_count(s);
 }
@@ -367,8 +367,9 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     for (int k = 1; k <= s->n_mtp; k++) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_forward(m, &p, tokens_ahead(s, slot, k), behind(s, slot->z, k - 1),
-                    behind(s, slot->z, k));
+        mtp_forward(m, &p, tokens_ahead(s, slot, k),
+                    stage_behind(s, slot->z, k - 1),
+                    stage_behind(s, slot->z, k));
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->dims.n_mtp; k++)
@@ -401,11 +402,12 @@ void stage_backward(struct stage *s, int mb)
     for (int k = s->n_mtp; k >= 1; k--) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_backward(m, &p,
-                     &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
-                                        .hidden = behind(s, slot->z, k - 1),
-                                        .dout = behind(s, s->dz, k),
-                                        .dhidden = behind(s, s->dz, k - 1)});
+        mtp_backward(
+            m, &p,
+            &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
+                               .hidden = stage_behind(s, slot->z, k - 1),
+                               .dout = stage_behind(s, s->dz, k),
+                               .dhidden = stage_behind(s, s->dz, k - 1)});
     }
     backward_layers(s, slot);
 }

@@ -39,8 +39,8 @@ static const char *option_of(const char *key)
     return NULL;
 }
 
-static enum err differs(const struct checker *c, const char *key, int64_t log,
-                        int64_t model)
+static enum err fit_check_differs(const struct checker *c, const char *key,
+                                  int64_t log, int64_t model)
 {
     const char *option = option_of(key);
     return err_set(
@@ -58,9 +58,11 @@ static enum err compare_models(const struct checker *c, const struct model *run)
     int n = model_facts(c->model, ours), n_run = model_facts(run, theirs);
     for (int i = 0; i < n && i < n_run; i++)
         if (ours[i].value != theirs[i].value)
-            return differs(c, ours[i].key, theirs[i].value, ours[i].value);
+            return fit_check_differs(c, ours[i].key, theirs[i].value,
+                                     ours[i].value);
     if (n != n_run)
-        return differs(c, "multi_latent_attention", run->mla, c->model->mla);
+        return fit_check_differs(c, "multi_latent_attention", run->mla,
+                                 c->model->mla);
     for (int i = 0; i < run->n_layers; i++)
         if (model_layer_kind(run, i) != model_layer_kind(c->model, i))
             return err_set(c->msg, ERR_PARSE,
@@ -81,12 +83,12 @@ static enum err compare_arguments(const struct checker *c)
         // a fact of 0 has no effect, whatever its argument says
         if (text && facts[i].value && text_to_int64(text, &v) &&
             v != facts[i].value)
-            return differs(c, facts[i].key, v, facts[i].value);
+            return fit_check_differs(c, facts[i].key, v, facts[i].value);
     }
     return ERR_OK;
 }
 
-static enum err check_model(const struct checker *c)
+static enum err fit_check_check_model(const struct checker *c)
 {
     struct model run;
     struct megatron_args *args = megatron_args_new(c->arena);
@@ -197,7 +199,7 @@ static struct timer_kinds find_timer(const struct runlog *log, const char *name)
     return found;
 }
 
-static bool overlaps(const struct checker *c)
+static bool fit_check_overlaps(const struct checker *c)
 {
     const char *text =
         runlog_argument(c->run->log, "overlap_moe_expert_parallel_comm");
@@ -223,7 +225,7 @@ static enum err check_timer(const struct checker *c, const char *name)
                        "core 0.16 they go through the logger: also add "
                        "--logging-level 20",
                        layout, name);
-    if (strcmp(name, RUNLOG_BACKWARD) == 0 && overlaps(c))
+    if (strcmp(name, RUNLOG_BACKWARD) == 0 && fit_check_overlaps(c))
         return err_set(c->msg, ERR_PARSE,
                        "log of '%s': no 'backward-compute' timer, because "
                        "--overlap-moe-expert-parallel-comm leaves it out: "
@@ -237,7 +239,7 @@ static enum err check_timer(const struct checker *c, const char *name)
 
 static enum err check_run(const struct checker *c)
 {
-    enum err e = check_model(c);
+    enum err e = fit_check_check_model(c);
     if (e == ERR_OK)
         e = check_layout(c);
     if (e == ERR_OK)

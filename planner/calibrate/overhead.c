@@ -17,7 +17,7 @@ struct point {
     double outside_s, se_s, bytes;
 };
 
-static bool is_usable(const struct log_iteration *it)
+static bool overhead_is_usable(const struct log_iteration *it)
 {
     return it->usable && isfinite(it->step_ms);
 }
@@ -40,13 +40,13 @@ static void step_mean(const struct fit_run *run, double *mean_s, double *se_s)
     double sum = 0, squares = 0;
     int n = 0;
     for (size_t i = 0; i < run->log->n_iterations; i++)
-        if (is_usable(&it[i])) {
+        if (overhead_is_usable(&it[i])) {
             sum += it[i].step_ms * 1e-3 / run->speed;
             n++;
         }
     *mean_s = n ? sum / n : (double)NAN;
     for (size_t i = 0; i < run->log->n_iterations; i++)
-        if (is_usable(&it[i])) {
+        if (overhead_is_usable(&it[i])) {
             double d = it[i].step_ms * 1e-3 / run->speed - *mean_s;
             squares += d * d;
         }
@@ -61,8 +61,9 @@ static double stage_bytes(const struct plan_context *ctx,
 }
 
 /* Expected makespan of the run's own mean times under the costs' jitter. */
-static enum err makespan(const struct work *w, const struct fit_run *run,
-                         double *out, struct err_msg *msg)
+static enum err overhead_makespan(const struct work *w,
+                                  const struct fit_run *run, double *out,
+                                  struct err_msg *msg)
 {
     struct arena *a = w->arena;
     const struct plan_context *ctx = w->ctx;
@@ -102,7 +103,7 @@ static enum err read_points(struct work *w, struct err_msg *msg)
                            "log of '%s': no usable iteration: run more than "
                            "the warm-up",
                            run->layout_text);
-        enum err e = makespan(w, run, &pipeline, msg);
+        enum err e = overhead_makespan(w, run, &pipeline, msg);
         if (e != ERR_OK)
             return e;
         for (int s = 0; s < run->layout.n_stages; s++)
@@ -145,8 +146,8 @@ static void read_slope(struct work *w)
 
 /* Rows: a run each (constant + slope x bytes), and the prior of the slope.
  * The slope's unknown is scaled by the largest bytes to be in seconds. */
-static enum err solve(const struct work *w, struct cost *cost,
-                      struct err_msg *msg)
+static enum err overhead_solve(const struct work *w, struct cost *cost,
+                               struct err_msg *msg)
 {
     const int n = w->n_runs;
     const bool with_slope = w->slope > 0;
@@ -215,5 +216,5 @@ enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
     if (e != ERR_OK)
         return e;
     read_slope(&w);
-    return solve(&w, cost, msg);
+    return overhead_solve(&w, cost, msg);
 }

@@ -70,7 +70,7 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
     return true;
 }
 
-static enum err collect(void *data, const struct layout *l)
+static enum err profile_collect(void *data, const struct layout *l)
 {
     struct candidates *c = data;
     if (c->seen++ % c->skip || c->n == MAX_CANDIDATES)
@@ -103,7 +103,7 @@ static double log_det(const double *gram)
     return sum;
 }
 
-static double gain(const double *have, const double *more)
+static double profile_gain(const double *have, const double *more)
 {
     double sum[N_CELLS];
     for (int i = 0; i < N_CELLS; i++)
@@ -118,7 +118,7 @@ static int best_addition(const struct candidates *c, const double *have,
     for (int i = first; i < c->n; i++) {
         if (c->taken[i])
             continue;
-        double g = gain(have, c->gram[i]);
+        double g = profile_gain(have, c->gram[i]);
         if (g > *best + 1e-9) {
             *best = g;
             found = i;
@@ -128,7 +128,7 @@ static int best_addition(const struct candidates *c, const double *have,
 }
 
 /* The best pair, then the best addition, all different. */
-static void choose(struct candidates *c, int n, int *chosen)
+static void profile_choose(struct candidates *c, int n, int *chosen)
 {
     double best = -INFINITY, sum[N_CELLS] = {0};
     for (int i = 0; i < c->n; i++) {
@@ -151,8 +151,8 @@ static void choose(struct candidates *c, int n, int *chosen)
 
 /* Do the chosen layouts determine every kind? Without standalone MTP m and L
  * count as one. The pivots of the scaled sum tell: none may vanish. */
-static bool determines(const struct candidates *c, const int *chosen, int n,
-                       bool standalone)
+static bool profile_determines(const struct candidates *c, const int *chosen,
+                               int n, bool standalone)
 {
     double g[N_KINDS][N_KINDS] = {{0}};
     for (int k = 0; k < n; k++)
@@ -179,7 +179,7 @@ static bool determines(const struct candidates *c, const int *chosen, int n,
 }
 
 /* FLOPs, with a floor for units that have none (the embedding). */
-static void guess(struct candidates *c, int pp)
+static void profile_guess(struct candidates *c, int pp)
 {
     const struct model *m = c->model;
     cost_analytic(m, 1, &c->guess);
@@ -206,7 +206,7 @@ static void guess(struct candidates *c, int pp)
 
 /* ---- spaces too large to walk ---- */
 
-static uint32_t next_random(uint32_t *state)
+static uint32_t profile_next_random(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
@@ -228,8 +228,8 @@ static const char *counts_text(struct candidates *c, const int *n, int pp,
 
 /* Random layouts: an even split with up to 2 PP layers moved from one stage to
  * another. */
-static enum err sample(struct candidates *c, int pp, bool standalone,
-                       struct err_msg *msg)
+static enum err profile_sample(struct candidates *c, int pp, bool standalone,
+                               struct err_msg *msg)
 {
     uint32_t state = 1;
     int *n = arena_alloc(c->arena, (size_t)pp, sizeof *n);
@@ -242,10 +242,10 @@ static enum err sample(struct candidates *c, int pp, bool standalone,
         for (int s = 0; s < stages; s++)
             n[s] =
                 c->model->n_layers / stages + (s < c->model->n_layers % stages);
-        for (uint32_t k = next_random(&state) % (2 * (uint32_t)pp); k > 0;
-             k--) {
-            int from = (int)(next_random(&state) % (uint32_t)stages);
-            int to = (int)(next_random(&state) % (uint32_t)stages);
+        for (uint32_t k = profile_next_random(&state) % (2 * (uint32_t)pp);
+             k > 0; k--) {
+            int from = (int)(profile_next_random(&state) % (uint32_t)stages);
+            int to = (int)(profile_next_random(&state) % (uint32_t)stages);
             int least = from > 0 && from < stages - 1;
             n[to] += n[from] > least;
             n[from] -= n[from] > least;
@@ -256,15 +256,15 @@ static enum err sample(struct candidates *c, int pp, bool standalone,
             return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
         if (layout_read(c->arena, text, c->model, pp, &l, NULL) != ERR_OK)
             continue;
-        enum err e = collect(c, &l);
+        enum err e = profile_collect(c, &l);
         if (e != ERR_OK)
             return err_set(msg, e, "profile-layouts: out of memory");
     }
     return ERR_OK;
 }
 
-static enum err gather(struct candidates *c, int pp, bool standalone,
-                       struct err_msg *msg)
+static enum err profile_gather(struct candidates *c, int pp, bool standalone,
+                               struct err_msg *msg)
 {
     const struct layout_space space = {.n_layers = c->model->n_layers,
                                        .n_mtp = c->model->n_mtp,
@@ -283,25 +283,26 @@ static enum err gather(struct candidates *c, int pp, bool standalone,
     c->seen = 0;
     memset(c->taken, 0, sizeof c->taken);
     if (n > MAX_WALK)
-        return sample(c, pp, standalone, msg);
+        return profile_sample(c, pp, standalone, msg);
     c->skip = 1 + (int64_t)(n / MAX_CANDIDATES);
-    return layout_space_each(c->arena, &space, collect, c, msg);
+    return layout_space_each(c->arena, &space, profile_collect, c, msg);
 }
 
 /* Narrow bounds first. */
-static enum err search(struct candidates *c, const struct profile_wish *w,
-                       int *chosen, struct err_msg *msg)
+static enum err profile_search(struct candidates *c,
+                               const struct profile_wish *w, int *chosen,
+                               struct err_msg *msg)
 {
     static const double relax[] = {1, 1.5, 2.5, 1e9};
     for (size_t i = 0; i < sizeof relax / sizeof relax[0]; i++) {
         c->relax = relax[i];
-        enum err e = gather(c, w->pp, w->standalone, msg);
+        enum err e = profile_gather(c, w->pp, w->standalone, msg);
         if (e != ERR_OK)
             return e;
         if (c->n < w->n)
             continue;
-        choose(c, w->n, chosen);
-        if (determines(c, chosen, w->n, w->standalone))
+        profile_choose(c, w->n, chosen);
+        if (profile_determines(c, chosen, w->n, w->standalone))
             return ERR_OK;
     }
     return err_set(msg, ERR_MODEL,
@@ -321,8 +322,8 @@ enum err profile_layouts(struct arena *a, const struct model *m,
         return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
     c->arena = a;
     c->model = m;
-    guess(c, w->pp);
-    enum err e = search(c, w, chosen, msg);
+    profile_guess(c, w->pp);
+    enum err e = profile_search(c, w, chosen, msg);
     for (int i = 0; i < w->n && e == ERR_OK; i++)
         e = layout_read(a, c->text[chosen[i]], m, w->pp, &out[i], msg);
     return e;

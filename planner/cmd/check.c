@@ -20,7 +20,7 @@ struct verdict {
     struct err_msg why;
 };
 
-static bool is_valid(const struct verdict *v)
+static bool cmd_check_is_valid(const struct verdict *v)
 {
     return v->error == LAYOUT_OK && !v->refused;
 }
@@ -43,7 +43,7 @@ static cJSON *verdict_json(const struct verdict *v)
 {
     static const struct layout none = {0};
     const struct layout *l = v->parsed ? &v->layout : &none;
-    bool valid = is_valid(v);
+    bool valid = cmd_check_is_valid(v);
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddBoolToObject(tree, "valid", valid);
     cJSON_AddStringToObject(tree, "error", layout_error_id(v->error));
@@ -59,7 +59,7 @@ static cJSON *verdict_json(const struct verdict *v)
     return tree;
 }
 
-static void judge(struct arena *a, struct verdict *v)
+static void cmd_check_judge(struct arena *a, struct verdict *v)
 {
     const struct layout_question *q = &v->asked;
     v->error = layout_parse(a, q->text, q->pp, &v->layout, &v->why);
@@ -85,7 +85,7 @@ static const char *plain_words(const struct verdict *v)
 static enum err add_details(struct cmd *c, const struct verdict *v, cJSON *tree)
 {
     size_t byte = 0;
-    if (!is_valid(v)) {
+    if (!cmd_check_is_valid(v)) {
         cJSON_AddStringToObject(tree, "reason", plain_words(v));
         cJSON_AddStringToObject(tree, "megatron", megatron_words(v));
         if (v->refused)
@@ -103,7 +103,7 @@ static enum err add_details(struct cmd *c, const struct verdict *v, cJSON *tree)
     return ERR_OK;
 }
 
-static enum err print_json(struct cmd *c, const struct verdict *v)
+static enum err cmd_check_print_json(struct cmd *c, const struct verdict *v)
 {
     cJSON *tree = verdict_json(v);
     enum err e = add_details(c, v, tree);
@@ -162,9 +162,9 @@ static enum err print_refusal(struct cmd *c, const struct verdict *v)
     return ERR_MODEL;
 }
 
-static enum err print_verdict(struct cmd *c, const struct verdict *v)
+static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
 {
-    if (!is_valid(v))
+    if (!cmd_check_is_valid(v))
         return print_refusal(c, v);
     const char *text = layout_shortest(&c->arena, &v->layout);
     const char *list = layout_list(&c->arena, &v->layout);
@@ -197,19 +197,21 @@ static enum err check_one(struct cmd *c)
         .model = &m.model};
     if (!m.batch_given) // nothing to say about micro-batches
         m.model.batch.n_microbatches = 0;
-    judge(&c->arena, &v);
+    cmd_check_judge(&c->arena, &v);
     if (v.error == LAYOUT_OK)
         v.refused = core_version_refuses(core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
-        return print_verdict(c, &v);
-    e = print_json(c, &v);
-    return e != ERR_OK ? e : is_valid(&v) ? ERR_OK : ERR_MODEL;
+        return cmd_check_print_verdict(c, &v);
+    e = cmd_check_print_json(c, &v);
+    return e != ERR_OK ? e : cmd_check_is_valid(&v) ? ERR_OK : ERR_MODEL;
 }
 
 /* ---- many ---- */
 
-static enum err read_line(struct arena *a, const cJSON *tree, const char *where,
-                          struct layout_question *w, struct err_msg *msg)
+static enum err cmd_check_read_line(struct arena *a, const cJSON *tree,
+                                    const char *where,
+                                    struct layout_question *w,
+                                    struct err_msg *msg)
 {
     static const char *const required[] = {"layout", "pp", "num_layers"};
     int64_t pp = 1, layers = 0, mtp = 0;
@@ -244,17 +246,17 @@ static enum err check_line(const char *line, const char *where,
     struct verdict v = {0};
     enum err e = json_parse(line, where, &tree, msg);
     if (e == ERR_OK)
-        e = read_line(&a, tree, where, &v.asked, msg);
+        e = cmd_check_read_line(&a, tree, where, &v.asked, msg);
     cJSON_Delete(tree);
     if (e == ERR_OK) {
-        judge(&a, &v);
+        cmd_check_judge(&a, &v);
         e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
     }
     arena_clear(&a);
     return e;
 }
 
-static enum err run(struct cmd *c)
+static enum err cmd_check_run(struct cmd *c)
 {
     if (!cmd_given(c, OPT_BATCH))
         return check_one(c);
@@ -268,7 +270,7 @@ static const enum cmd_option takes[] = {OPT_PP,    OPT_CORE, OPT_BATCH, OPT_TP,
 
 const struct command CMD_CHECK = {
     .name = "check",
-    .run = run,
+    .run = cmd_check_run,
     .synopsis = "check MODEL LAYOUT --pp N [--core 0.16] | check --batch FILE",
     .help = "Says whether Megatron accepts the layout, and what users get hurt "
             "by although it does.\nWith --batch: objects {layout, pp, "

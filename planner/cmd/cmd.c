@@ -41,7 +41,7 @@ bool cmd_given(const struct cmd *c, enum cmd_option o)
     return c->option[o] != NULL;
 }
 
-static bool takes(const struct command *command, enum cmd_option option)
+static bool cmd_takes(const struct command *command, enum cmd_option option)
 {
     for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
         if (*o == option)
@@ -70,7 +70,7 @@ static int find_option(const struct cmd *c, const char *word, size_t len)
     int o = 0;
     while (o < N_OPTIONS && (strlen(options[o].name) != len ||
                              memcmp(options[o].name, word, len) != 0 ||
-                             !takes(c->command, (enum cmd_option)o)))
+                             !cmd_takes(c->command, (enum cmd_option)o)))
         o++;
     return o;
 }
@@ -174,7 +174,7 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
 
 /* ---- the model ---- */
 
-static void warn(void *data, const char *line)
+static void cmd_warn(void *data, const char *line)
 {
     (void)data;
     struct err_msg one; // without control characters
@@ -210,12 +210,12 @@ static enum err read_overrides(struct cmd *c, struct model_overrides *o)
 }
 
 /* MODEL, the flags after "--", or both. */
-static enum err read_source(struct cmd *c, struct megatron_args *args,
-                            const char **name)
+static enum err cmd_read_source(struct cmd *c, struct megatron_args *args,
+                                const char **name)
 {
     const struct megatron_args_options opt = {.strict = false};
     bool file = !c->has_flags || c->n_args > c->command->takes_layout;
-    megatron_args_on_warning(args, warn, NULL);
+    megatron_args_on_warning(args, cmd_warn, NULL);
     *name = "flags";
     if (file && c->n_args == 0)
         return err_set(&c->msg, ERR_PARSE,
@@ -239,7 +239,7 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out)
     struct megatron_args *args = megatron_args_new(&c->arena);
     if (!args)
         return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
-    enum err e = read_source(c, args, &out->name);
+    enum err e = cmd_read_source(c, args, &out->name);
     if (e == ERR_OK)
         e = read_overrides(c, &o);
     if (e != ERR_OK)

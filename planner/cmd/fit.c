@@ -94,7 +94,7 @@ static void print_costs(const struct cost *c)
     }
 }
 
-static void print_fit(const struct fit *f, const struct fit_run *runs)
+static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
 {
     const struct cost *c = &f->cost;
     print_costs(c);
@@ -118,7 +118,8 @@ static void print_fit(const struct fit *f, const struct fit_run *runs)
     }
 }
 
-static void print_memory(const struct memory_fit *f, const struct fit_run *runs)
+static void cmd_fit_print_memory(const struct memory_fit *f,
+                                 const struct fit_run *runs)
 {
     if (!f->n_rows)
         return;
@@ -173,8 +174,8 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 
 /* ---- commands ---- */
 
-static enum err fit(struct cmd *c, const struct model *m,
-                    const struct fit_run *runs, struct fit *out)
+static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
+                            const struct fit_run *runs, struct fit *out)
 {
     struct schedule schedule;
     enum err e = fit_costs(&c->arena, m, runs, c->n_runs, out, &c->msg);
@@ -242,7 +243,7 @@ static enum err run_fit(struct cmd *c)
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
     e = read_runs(c, &m.model, runs);
     if (e == ERR_OK)
-        e = fit(c, &m.model, runs, &f);
+        e = cmd_fit_fit(c, &m.model, runs, &f);
     if (e == ERR_OK)
         e = fit_memory(c, &m.model, runs, &f.cost, &memory);
     if (e == ERR_OK)
@@ -255,8 +256,8 @@ static enum err run_fit(struct cmd *c)
         cJSON_AddItemToObject(tree, "memory_residuals", memory_json(&memory));
         return json_print_and_delete(tree, true, stdout, &c->msg);
     }
-    print_fit(&f, runs);
-    print_memory(&memory, runs);
+    cmd_fit_print_fit(&f, runs);
+    cmd_fit_print_memory(&memory, runs);
     return ERR_OK;
 }
 

@@ -83,7 +83,7 @@ static const struct part *largest_excess(const struct question *q,
 
 static const char *const verdicts[] = {"fits", "tight", "does not fit"};
 
-static enum memory_verdict judge(const struct question *q, int rank)
+static enum memory_verdict cmd_memory_judge(const struct question *q, int rank)
 {
     return memory_judge(&q->terms, q->ranks[rank].peak_bytes, q->limit_bytes,
                         q->margin);
@@ -93,11 +93,12 @@ static enum memory_verdict judge_all(const struct question *q)
 {
     enum memory_verdict worst = MEMORY_FITS;
     for (int r = 0; r < q->layout.pp; r++)
-        worst = judge(q, r) > worst ? judge(q, r) : worst;
+        worst = cmd_memory_judge(q, r) > worst ? cmd_memory_judge(q, r) : worst;
     return worst;
 }
 
-static double allowance(const struct question *q, const struct memory_rank *r)
+static double cmd_memory_allowance(const struct question *q,
+                                   const struct memory_rank *r)
 {
     return (double)memory_allowance_bytes(&q->terms, r->peak_bytes);
 }
@@ -117,7 +118,7 @@ static const char *rank_units(struct arena *a, const struct layout *l, int rank)
     return all ? all : "?";
 }
 
-static void print_table(struct cmd *c, const struct question *q)
+static void cmd_memory_print_table(struct cmd *c, const struct question *q)
 {
     printf("GiB  params   grads   optim  activs    head  wkspace   total   "
            "limit  margin  in flight  units\n");
@@ -154,13 +155,13 @@ static void print_reason(const struct question *q)
                k->moment.chunk);
 }
 
-static void print_verdict(const struct question *q)
+static void cmd_memory_print_verdict(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
     if (!q->moe_train)
         printf("allowance for reserved memory, CUDA context and NCCL (stated, "
                "not measured): %.3f GiB; margin %.1f%%\n",
-               allowance(q, k) / GIB, 100 * q->margin);
+               cmd_memory_allowance(q, k) / GIB, 100 * q->margin);
     if (q->limit_bytes <= 0)
         printf("no limit given (--hbm-gb)\n");
     else
@@ -183,10 +184,10 @@ static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
     cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
     cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
     cJSON_AddNumberToObject(o, "peak_bytes", (double)k->peak_bytes);
-    cJSON_AddNumberToObject(o, "allowance_bytes", allowance(q, k));
+    cJSON_AddNumberToObject(o, "allowance_bytes", cmd_memory_allowance(q, k));
     cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
     if (q->limit_bytes > 0)
-        cJSON_AddStringToObject(o, "verdict", verdicts[judge(q, r)]);
+        cJSON_AddStringToObject(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
     return o;
 }
 
@@ -219,7 +220,7 @@ static enum err read_platform(struct cmd *c, enum platform *out)
                    "--platform: got '%s', want h100, gb200 or a100", name);
 }
 
-static enum err read_trainer(struct cmd *c, struct question *q)
+static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 {
     const char *name = c->option[OPT_TRAINER];
     q->moe_train = name && strcmp(name, "moe-train") == 0;
@@ -246,7 +247,7 @@ static enum err read_question(struct cmd *c, struct question *q)
     if (e == ERR_OK)
         e = read_platform(c, &platform);
     if (e == ERR_OK)
-        e = read_trainer(c, q);
+        e = cmd_memory_read_trainer(c, q);
     if (e == ERR_OK && q->moe_train && q->layout.vpp > 1)
         e = err_set(&c->msg, ERR_RANGE,
                     "memory: %d virtual stages: moe-train runs one chunk a "
@@ -267,7 +268,7 @@ static enum err read_question(struct cmd *c, struct question *q)
     return ERR_OK;
 }
 
-static enum err predict(struct cmd *c, struct question *q)
+static enum err cmd_memory_predict(struct cmd *c, struct question *q)
 {
     struct memory_rank *ranks =
         arena_alloc(&c->arena, (size_t)q->layout.pp, sizeof *ranks);
@@ -282,24 +283,24 @@ static enum err predict(struct cmd *c, struct question *q)
     return ERR_OK;
 }
 
-static enum err answer(struct cmd *c, const struct question *q)
+static enum err cmd_memory_answer(struct cmd *c, const struct question *q)
 {
     enum err e = ERR_OK;
     if (cmd_given(c, OPT_JSON)) {
         e = json_print_and_delete(answer_json(c, q, NULL), true, stdout,
                                   &c->msg);
     } else {
-        print_table(c, q);
+        cmd_memory_print_table(c, q);
         print_reason(q);
-        print_verdict(q);
+        cmd_memory_print_verdict(q);
     }
     if (e == ERR_OK && q->limit_bytes > 0 && judge_all(q) == MEMORY_TOO_MUCH)
         return ERR_MODEL;
     return e;
 }
 
-static enum err refuse(struct cmd *c, const struct question *q,
-                       const char *refusal)
+static enum err cmd_memory_refuse(struct cmd *c, const struct question *q,
+                                  const char *refusal)
 {
     if (!cmd_given(c, OPT_JSON))
         return err_set(&c->msg, ERR_MODEL,
@@ -318,12 +319,12 @@ static enum err one_layout(struct cmd *c)
         return e;
     const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
     if (refusal)
-        return refuse(c, &q, refusal);
-    e = predict(c, &q);
-    return e == ERR_OK ? answer(c, &q) : e;
+        return cmd_memory_refuse(c, &q, refusal);
+    e = cmd_memory_predict(c, &q);
+    return e == ERR_OK ? cmd_memory_answer(c, &q) : e;
 }
 
-static enum err run(struct cmd *c)
+static enum err cmd_memory_run(struct cmd *c)
 {
     if (cmd_given(c, OPT_BATCH))
         return cmd_memory_batch(c);
@@ -340,7 +341,7 @@ static const enum cmd_option takes[] = {
 
 const struct command CMD_MEMORY = {
     .name = "memory",
-    .run = run,
+    .run = cmd_memory_run,
     .synopsis = "memory MODEL LAYOUT --pp N [--hbm-gb G] | memory --batch FILE",
     .help =
         "Bytes of every rank by what takes them, and why the fullest is the "

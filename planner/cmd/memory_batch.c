@@ -24,8 +24,10 @@ struct batch_line {
     struct memory_case_input in;
 };
 
-static enum err read_line(struct arena *a, const cJSON *tree, const char *where,
-                          struct batch_line *out, struct err_msg *msg)
+static enum err cmd_memory_batch_read_line(struct arena *a, const cJSON *tree,
+                                           const char *where,
+                                           struct batch_line *out,
+                                           struct err_msg *msg)
 {
     static const struct json_range sizes = {0, 1 << 30};
     struct memory_case_input *in = &out->in;
@@ -70,7 +72,7 @@ static enum err predict_line(const char *text, const char *where,
     struct memory_case c;
     enum err e = json_parse(text, where, &tree, msg);
     if (e == ERR_OK)
-        e = read_line(&a, tree, where, &line, msg);
+        e = cmd_memory_batch_read_line(&a, tree, where, &line, msg);
     if (e == ERR_OK) {
         e = memory_case_predict(&a, &line.in, &c, msg);
         e = e == ERR_OK ? e : err_prefix(msg, e, "%s", where);

@@ -50,7 +50,7 @@ static const char *percent_text(bool there, double error, char *buf,
     return buf;
 }
 
-static bool write_row(FILE *out, const struct corpus_row *r)
+static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
 {
     enum { BYTES = 32 };
     char text[6][BYTES];
@@ -73,7 +73,8 @@ static bool write_row(FILE *out, const struct corpus_row *r)
     return csv_write_row(out, fields, N_COLUMNS);
 }
 
-static enum err write_table(struct cmd *c, const struct corpus *all)
+static enum err cmd_memory_corpus_write_table(struct cmd *c,
+                                              const struct corpus *all)
 {
     const char *path = c->option[OPT_OUT];
     FILE *out = fopen(path, "w");
@@ -81,7 +82,7 @@ static enum err write_table(struct cmd *c, const struct corpus *all)
         return err_set(&c->msg, ERR_IO, "%s: %s", path, strerror(errno));
     bool ok = csv_write_row(out, columns, N_COLUMNS);
     for (size_t i = 0; ok && i < all->n_rows; i++)
-        ok = write_row(out, &all->rows[i]);
+        ok = cmd_memory_corpus_write_row(out, &all->rows[i]);
     ok = fclose(out) == 0 && ok;
     return ok ? ERR_OK
               : err_set(&c->msg, ERR_IO, "%s: %s", path, strerror(errno));
@@ -89,7 +90,7 @@ static enum err write_table(struct cmd *c, const struct corpus *all)
 
 /* ---- printing ---- */
 
-static void print_row(const struct corpus_row *r)
+static void cmd_memory_corpus_print_row(const struct corpus_row *r)
 {
     if (r->reason) {
         printf("%-60.60s %-14.14s not supported: %s\n", r->name, r->platform,
@@ -113,8 +114,9 @@ static const struct total {
     {"dense, all images", {.dense = true}},
 };
 
-static enum err print_total(struct cmd *c, const struct corpus *all,
-                            const struct total *t)
+static enum err cmd_memory_corpus_print_total(struct cmd *c,
+                                              const struct corpus *all,
+                                              const struct total *t)
 {
     struct corpus_filter peaks = t->filter;
     struct corpus_errors allocated, peak;
@@ -136,7 +138,7 @@ static enum err print_totals(struct cmd *c, const struct corpus *all)
            "absolute error", "rows", "allocated", "peak", "", "", "median",
            "90th", "median", "90th");
     for (size_t i = 0; e == ERR_OK && i < sizeof totals / sizeof totals[0]; i++)
-        e = print_total(c, all, &totals[i]);
+        e = cmd_memory_corpus_print_total(c, all, &totals[i]);
     printf("cases supported: %d of %d with experts, %d of %d dense\n",
            all->n_supported[1], all->n_cases[1], all->n_supported[0],
            all->n_cases[0]);
@@ -187,7 +189,8 @@ static enum err print_family(struct cmd *c, const struct corpus *all,
     return ERR_OK;
 }
 
-static enum err print_fit(struct cmd *c, const struct corpus *all)
+static enum err cmd_memory_corpus_print_fit(struct cmd *c,
+                                            const struct corpus *all)
 {
     struct corpus_fit fit;
     enum err e = corpus_fit(&c->arena, all, NULL, &fit, &c->msg);
@@ -236,14 +239,14 @@ enum err cmd_memory_corpus(struct cmd *c)
     struct corpus all;
     enum err e = corpus_read(&c->arena, c->option[OPT_CORPUS], &all, &c->msg);
     if (e == ERR_OK && cmd_given(c, OPT_OUT))
-        e = write_table(c, &all);
+        e = cmd_memory_corpus_write_table(c, &all);
     if (e != ERR_OK)
         return e;
     printf("%-60s %-14s %9s %9s\n", "case", "platform", "allocated", "peak");
     for (size_t i = 0; i < all.n_rows; i++)
-        print_row(&all.rows[i]);
+        cmd_memory_corpus_print_row(&all.rows[i]);
     e = print_totals(c, &all);
     if (e == ERR_OK)
-        e = print_fit(c, &all);
+        e = cmd_memory_corpus_print_fit(c, &all);
     return e == ERR_OK ? print_margin(c, &all) : e;
 }

@@ -43,7 +43,7 @@ static cJSON *size_json(const struct model *m)
 
 /* "6,858,278,912", in a buffer of the caller. */
 enum { GROUPED = 32 };
-static const char *grouped(int64_t v, char out[GROUPED])
+static const char *cmd_model_grouped(int64_t v, char out[GROUPED])
 {
     char digits[GROUPED];
     int n = snprintf(digits, sizeof digits, "%lld", (long long)v), at = 0;
@@ -56,23 +56,26 @@ static const char *grouped(int64_t v, char out[GROUPED])
     return out;
 }
 
-static void print_total(const char *what, int64_t v, const char *remark)
+static void cmd_model_print_total(const char *what, int64_t v,
+                                  const char *remark)
 {
     char text[GROUPED];
-    printf("%-22s %20s  %9.3f B%s\n", what, grouped(v, text), (double)v * 1e-9,
-           remark);
+    printf("%-22s %20s  %9.3f B%s\n", what, cmd_model_grouped(v, text),
+           (double)v * 1e-9, remark);
 }
 
 static void print_size(const struct model *m)
 {
     char params[GROUPED], active[GROUPED];
-    print_total("parameters", model_total_params(m), "");
-    print_total("active a token", model_active_params(m), "");
+    cmd_model_print_total("parameters", model_total_params(m), "");
+    cmd_model_print_total("active a token", model_active_params(m), "");
     if (!m->tied)
-        print_total("  without look-up", model_active_params_no_lookup(m),
-                    "  (input embedding left out)");
+        cmd_model_print_total("  without look-up",
+                              model_active_params_no_lookup(m),
+                              "  (input embedding left out)");
     if (m->n_mtp)
-        print_total("MTP block", model_mtp_params(m), "  (not in the above)");
+        cmd_model_print_total("MTP block", model_mtp_params(m),
+                              "  (not in the above)");
     printf("\n%-8s %5s %20s %20s %16s %7s\n", "kind", "count", "params each",
            "active each", "fwd GFLOP/mb", "of t");
     double t = model_unit_fwd_flops(m, KIND_T);
@@ -82,8 +85,8 @@ static void print_size(const struct model *m)
         if (model_unit_count(m, kind))
             printf("%-8s %5d %20s %20s %16.3f %7.2f\n", kind_name(kind),
                    model_unit_count(m, kind),
-                   grouped(model_unit_params(m, kind), params),
-                   grouped(model_unit_active_params(m, kind), active),
+                   cmd_model_grouped(model_unit_params(m, kind), params),
+                   cmd_model_grouped(model_unit_active_params(m, kind), active),
                    flops * 1e-9, t > 0 ? flops / t : 0);
     }
     printf("\nE embedding, t decoder layer, m MTP layer, L loss with %d output "

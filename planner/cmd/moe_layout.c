@@ -23,7 +23,7 @@ static void print_usage(FILE *out)
                  "--pp 4\n");
 }
 
-static const struct command *find(const char *name)
+static const struct command *cmd_moe_layout_find(const char *name)
 {
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(commands[i]->name, name) == 0)
@@ -40,7 +40,7 @@ static void print_error(const char *text)
     fputc('\n', stderr);
 }
 
-static int finish(const char *text, enum err e)
+static int cmd_moe_layout_finish(const char *text, enum err e)
 {
     struct err_msg msg;
     if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout))) {
@@ -52,7 +52,8 @@ static int finish(const char *text, enum err e)
     return err_exit_code(e);
 }
 
-static int run(const struct command *command, int argc, char *const *argv)
+static int cmd_moe_layout_run(const struct command *command, int argc,
+                              char *const *argv)
 {
     struct cmd c = {.command = command};
     arena_init(&c.arena);
@@ -61,7 +62,7 @@ static int run(const struct command *command, int argc, char *const *argv)
         cmd_print_help(command, stdout);
     else if (e == ERR_OK)
         e = command->run(&c);
-    int code = finish(c.msg.text, e);
+    int code = cmd_moe_layout_finish(c.msg.text, e);
     arena_clear(&c.arena);
     return code;
 }
@@ -79,23 +80,23 @@ int main(int argc, char **argv)
         print_usage(stderr);
         return EXIT_BAD_INPUT;
     }
-    if (is_help(argv[1]) && argc > 2 && find(argv[2])) {
-        cmd_print_help(find(argv[2]), stdout);
-        return finish("", ERR_OK);
+    if (is_help(argv[1]) && argc > 2 && cmd_moe_layout_find(argv[2])) {
+        cmd_print_help(cmd_moe_layout_find(argv[2]), stdout);
+        return cmd_moe_layout_finish("", ERR_OK);
     }
     if (is_help(argv[1])) {
         print_usage(stdout);
-        return finish("", ERR_OK);
+        return cmd_moe_layout_finish("", ERR_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("moe-layout " MOE_VERSION "\n");
-        return finish("", ERR_OK);
+        return cmd_moe_layout_finish("", ERR_OK);
     }
-    const struct command *command = find(argv[1]);
+    const struct command *command = cmd_moe_layout_find(argv[1]);
     if (!command) {
         err_set(&msg, ERR_PARSE, "unknown command '%s'; see moe-layout --help",
                 argv[1]);
-        return finish(msg.text, ERR_PARSE);
+        return cmd_moe_layout_finish(msg.text, ERR_PARSE);
     }
-    return run(command, argc - 2, argv + 2);
+    return cmd_moe_layout_run(command, argc - 2, argv + 2);
 }

@@ -8,7 +8,7 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static cJSON *plans_json(const struct plan *plans, int n)
+static cJSON *cmd_plan_plans_json(const struct plan *plans, int n)
 {
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < n; i++)
@@ -22,9 +22,10 @@ static cJSON *result_json(const struct search_result *r,
     char searched[32];
     snprintf(searched, sizeof searched, "%lld", (long long)r->n_searched);
     cJSON *tree = cJSON_CreateObject();
-    cJSON_AddItemToObject(tree, "layouts", plans_json(r->plans, r->n_plans));
+    cJSON_AddItemToObject(tree, "layouts",
+                          cmd_plan_plans_json(r->plans, r->n_plans));
     cJSON_AddItemToObject(tree, "baselines",
-                          plans_json(r->baselines, r->n_baselines));
+                          cmd_plan_plans_json(r->baselines, r->n_baselines));
     cJSON_AddStringToObject(tree, "searched", searched);
     cJSON_AddNumberToObject(tree, "dropped_for_memory",
                             (double)r->n_dropped_for_memory);
@@ -44,7 +45,7 @@ static void print_speedup(double x)
         printf(" %10s", "-");
 }
 
-static void print_row(const char *label, const struct plan *p)
+static void cmd_plan_print_row(const char *label, const struct plan *p)
 {
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
@@ -60,7 +61,7 @@ static void print_row(const char *label, const struct plan *p)
            p->tight_memory ? " tight-memory" : "");
 }
 
-static void print_table(const struct search_result *r)
+static void cmd_plan_print_table(const struct search_result *r)
 {
     printf("%-12s %-26s %10s %22s %11s %10s %10s %9s %5s  %s\n", "", "layout",
            "step ms", "95% interval", "expected ms", "vs default", "vs count",
@@ -68,10 +69,10 @@ static void print_table(const struct search_result *r)
     for (int i = 0; i < r->n_plans; i++) {
         char label[16];
         snprintf(label, sizeof label, "%d", i + 1);
-        print_row(label, &r->plans[i]);
+        cmd_plan_print_row(label, &r->plans[i]);
     }
     for (int i = 0; i < r->n_baselines; i++)
-        print_row(r->baseline_names[i], &r->baselines[i]);
+        cmd_plan_print_row(r->baseline_names[i], &r->baselines[i]);
 }
 
 /* A baseline may lie outside the searched space. */
@@ -88,7 +89,7 @@ static void print_hint(const struct search_result *r)
 static enum err print_result(struct cmd *c, const struct search_result *r,
                              const struct plan_context *ctx)
 {
-    print_table(r);
+    cmd_plan_print_table(r);
     printf("\nsearched %lld layouts, all simulated (%s transfers, %d "
            "micro-batches, %s costs): the first is within 0.5%% of the "
            "fastest, and has the fewest slow stages of those that are\n",
@@ -115,7 +116,7 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
     return ERR_OK;
 }
 
-static enum err run(struct cmd *c)
+static enum err cmd_plan_run(struct cmd *c)
 {
     struct cmd_model m;
     struct cost cost;
@@ -151,7 +152,7 @@ static const enum cmd_option takes[] = {
 
 const struct command CMD_PLAN = {
     .name = "plan",
-    .run = run,
+    .run = cmd_plan_run,
     .synopsis =
         "plan MODEL --pp N --gbs B --costs costs.json [--hbm-gb G] [--top K]",
     .help =

@@ -166,7 +166,7 @@ static enum err read_memory_fit(const cJSON *memory, const char *path,
     return e;
 }
 
-static void add_memory(cJSON *tree, const struct memory_rules *r)
+static void cost_add_memory(cJSON *tree, const struct memory_rules *r)
 {
     cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
     cJSON_AddNumberToObject(memory, "param_bytes", r->param_bytes);
@@ -234,8 +234,8 @@ static enum err read_facts(struct arena *a, const cJSON *tree, const char *path,
     return ERR_OK;
 }
 
-static enum err read_source(const cJSON *tree, const char *path, struct cost *c,
-                            struct err_msg *msg)
+static enum err cost_read_source(const cJSON *tree, const char *path,
+                                 struct cost *c, struct err_msg *msg)
 {
     const cJSON *item = json_get(tree, "source");
     for (int i = 0; i < N_SOURCES && cJSON_IsString(item); i++)
@@ -260,7 +260,7 @@ static enum err read_tree(struct arena *a, const cJSON *tree, const char *path,
     enum err e =
         json_check_keys(tree, path, keys, sizeof keys / sizeof keys[0], msg);
     if (e == ERR_OK)
-        e = read_source(tree, path, c, msg);
+        e = cost_read_source(tree, path, c, msg);
     if (e == ERR_OK)
         e = read_units(a, tree, path, c, msg);
     if (e == ERR_OK)
@@ -353,7 +353,7 @@ cJSON *cost_to_json(const struct cost *c)
     cJSON_AddNumberToObject(p2p, "bytes_per_s", c->bytes_per_s);
     cJSON_AddNumberToObject(p2p, "exchange_sync_s", c->exchange_sync_s);
     cJSON_AddNumberToObject(tree, "jitter_cv", c->jitter_cv);
-    add_memory(tree, &c->rules);
+    cost_add_memory(tree, &c->rules);
     add_origin(tree, c);
     return tree;
 }

@@ -144,9 +144,9 @@ enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
     return stage_stats(a, timer, &out, msg);
 }
 
-static enum err add_run(struct arena *a, const struct model *m,
-                        const struct fit_run *run, struct design *d,
-                        struct err_msg *msg)
+static enum err cost_fit_add_run(struct arena *a, const struct model *m,
+                                 const struct fit_run *run, struct design *d,
+                                 struct err_msg *msg)
 {
     const int pp = run->layout.pp;
     const double n_mb = (double)m->batch.n_microbatches;
@@ -182,7 +182,7 @@ static int row_count(const struct design *d, const struct row *row, int k)
     return row->counts[d->kinds[k]];
 }
 
-static void fill(struct design *d)
+static void cost_fit_fill(struct design *d)
 {
     const int n = n_columns(d);
     memset(d->a, 0, (size_t)d->n_rows * (size_t)n * sizeof *d->a);
@@ -198,14 +198,14 @@ static void fill(struct design *d)
     }
 }
 
-static struct lsq_problem problem(struct design *d)
+static struct lsq_problem cost_fit_problem(struct design *d)
 {
-    fill(d);
+    cost_fit_fill(d);
     return (struct lsq_problem){d->n_rows, n_columns(d), d->a, d->b};
 }
 
-static enum err build(struct design *d, const struct fit_run *runs, int n_runs,
-                      struct err_msg *msg)
+static enum err cost_fit_build(struct design *d, const struct fit_run *runs,
+                               int n_runs, struct err_msg *msg)
 {
     struct arena *a = d->arena;
     const struct model *m = d->model;
@@ -218,7 +218,7 @@ static enum err build(struct design *d, const struct fit_run *runs, int n_runs,
     if (!d->rows || !d->a || !d->b)
         return err_set(msg, ERR_NOMEM, "fit: out of memory");
     for (int i = 0; i < n_runs; i++) {
-        enum err e = add_run(a, m, &runs[i], d, msg);
+        enum err e = cost_fit_add_run(a, m, &runs[i], d, msg);
         if (e != ERR_OK)
             return e;
         d->timers_sync = d->timers_sync || !runs[i].log->clock;
@@ -260,8 +260,8 @@ static bool kinds_determined(const struct design *d, const struct lsq_rank *r)
 
 /* Would the design be complete with one more run of this layout? Times do not
  * matter for that, so the rows get time 1. */
-static bool completes(struct arena *a, const struct model *m,
-                      const struct design *d, const struct layout *l)
+static bool cost_fit_completes(struct arena *a, const struct model *m,
+                               const struct design *d, const struct layout *l)
 {
     struct design more = {.n_kinds = d->n_kinds, .joint_ml = d->joint_ml};
     memcpy(more.kinds, d->kinds, sizeof more.kinds);
@@ -278,7 +278,7 @@ static bool completes(struct arena *a, const struct model *m,
         *row = (struct row){.stage = s / 2, .forward = s % 2 == 0, .meas_s = 1};
         layout_stage_kinds(l, m, s / 2, row->counts);
     }
-    struct lsq_problem p = problem(&more);
+    struct lsq_problem p = cost_fit_problem(&more);
     struct lsq_rank r;
     return lsq_rank(a, &p, &r, NULL) == ERR_OK && kinds_determined(&more, &r);
 }
@@ -303,14 +303,15 @@ static const char *layout_to_add(struct arena *a, const struct model *m,
                         : NULL;
             struct layout l;
             if (text && layout_read(a, text, m, pp, &l, NULL) == ERR_OK &&
-                completes(a, m, d, &l))
+                cost_fit_completes(a, m, d, &l))
                 return layout_string(a, &l);
         }
     return NULL;
 }
 
-static enum err undetermined(const struct design *d, const struct lsq_rank *r,
-                             int pp, struct err_msg *msg)
+static enum err cost_fit_undetermined(const struct design *d,
+                                      const struct lsq_rank *r, int pp,
+                                      struct err_msg *msg)
 {
     char names[64] = "";
     for (int k = 0; k < d->n_kinds; k++)
@@ -334,14 +335,14 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
     struct arena *a = d->arena;
     for (int attempt = 0; attempt < 2; attempt++) {
         d->chunk = d->timers_sync;
-        struct lsq_problem p = problem(d);
+        struct lsq_problem p = cost_fit_problem(d);
         enum err e = lsq_rank(a, &p, r, msg);
         if (e != ERR_OK)
             return e;
         if (r->rank == n_columns(d))
             return ERR_OK;
         d->chunk = false;
-        p = problem(d);
+        p = cost_fit_problem(d);
         e = lsq_rank(a, &p, r, msg);
         if (e != ERR_OK)
             return e;
@@ -351,7 +352,7 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
             break;
         make_joint(d);
     }
-    return undetermined(d, r, pp, msg);
+    return cost_fit_undetermined(d, r, pp, msg);
 }
 
 /* ---- the fit ---- */
@@ -373,14 +374,14 @@ static void read_costs(const struct design *d, const struct lsq_solution *s,
     c->chunk_s = d->chunk ? s->x[2 * d->n_kinds] : 0;
 }
 
-static double misfit(double pred, double meas)
+static double cost_fit_misfit(double pred, double meas)
 {
     return meas > 0 ? fabs(pred / meas - 1) : 0;
 }
 
-static enum err residuals(struct arena *a, const struct design *d,
-                          const struct lsq_solution *s, struct fit *out,
-                          struct err_msg *msg)
+static enum err cost_fit_residuals(struct arena *a, const struct design *d,
+                                   const struct lsq_solution *s,
+                                   struct fit *out, struct err_msg *msg)
 {
     struct fit_residual *all = arena_alloc(a, (size_t)d->n_rows, sizeof *all);
     if (!all)
@@ -404,8 +405,8 @@ static enum err residuals(struct arena *a, const struct design *d,
             row->spread_s;
     }
     for (int j = 0; j < n; j++) {
-        double fwd = misfit(all[j].pred_fwd_s, all[j].meas_fwd_s);
-        double bwd = misfit(all[j].pred_bwd_s, all[j].meas_bwd_s);
+        double fwd = cost_fit_misfit(all[j].pred_fwd_s, all[j].meas_fwd_s);
+        double bwd = cost_fit_misfit(all[j].pred_bwd_s, all[j].meas_bwd_s);
         out->worst_misfit = fmax(out->worst_misfit, fmax(fwd, bwd));
     }
     out->residuals = all;
@@ -445,7 +446,7 @@ static enum err set_origin(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
-static const char *note(struct arena *a, const struct design *d)
+static const char *cost_fit_note(struct arena *a, const struct design *d)
 {
     const char *joint =
         d->joint_ml ? "no run has m and L on different stages: they are one "
@@ -471,12 +472,12 @@ enum err fit_costs(struct arena *a, const struct model *m,
     struct design d = {.arena = a, .model = m};
     struct lsq_rank rank;
     struct lsq_solution solution;
-    enum err e = build(&d, runs, n_runs, msg);
+    enum err e = cost_fit_build(&d, runs, n_runs, msg);
     if (e == ERR_OK)
         e = choose_unknowns(&d, runs[0].layout.pp, &rank, msg);
     if (e != ERR_OK)
         return e;
-    struct lsq_problem p = problem(&d);
+    struct lsq_problem p = cost_fit_problem(&d);
     e = lsq_nnls(a, &p, &solution, msg);
     if (e != ERR_OK)
         return e;
@@ -484,9 +485,9 @@ enum err fit_costs(struct arena *a, const struct model *m,
                     .condition = rank.condition,
                     .n_unknowns = n_columns(&d),
                     .degrees_of_freedom = solution.degrees_of_freedom,
-                    .note = note(a, &d)};
+                    .note = cost_fit_note(a, &d)};
     read_costs(&d, &solution, &f.cost);
-    e = residuals(a, &d, &solution, &f, msg);
+    e = cost_fit_residuals(a, &d, &solution, &f, msg);
     if (e == ERR_OK)
         e = set_origin(a, m, runs, n_runs, &f.cost);
     if (e == ERR_OK)

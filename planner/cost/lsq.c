@@ -74,7 +74,7 @@ static int passive_columns(const struct solver *s, int *columns)
     return n;
 }
 
-static void gather(const struct solver *s, const int *columns, int n)
+static void lsq_gather(const struct solver *s, const int *columns, int n)
 {
     const struct lsq_problem *p = s->p;
     for (int i = 0; i < p->n_rows; i++)
@@ -91,7 +91,7 @@ static bool solve_passive(const struct solver *s, double *z)
     memset(z, 0, LSQ_MAX_COLS * sizeof *z);
     if (n == 0)
         return true;
-    gather(s, columns, n);
+    lsq_gather(s, columns, n);
     if (LAPACKE_dgels(LAPACK_ROW_MAJOR, 'N', s->p->n_rows, n, 1, s->sub, n,
                       s->rhs, 1) != 0)
         return false;
@@ -100,7 +100,7 @@ static bool solve_passive(const struct solver *s, double *z)
     return true;
 }
 
-static double residual(const struct solver *s, int row)
+static double lsq_residual(const struct solver *s, int row)
 {
     double r = s->p->b[row];
     for (int j = 0; j < s->p->n_cols; j++)
@@ -122,7 +122,7 @@ static int entering_column(const struct solver *s)
     for (int j = 0; j < p->n_cols; j++) {
         double w = 0;
         for (int i = 0; i < p->n_rows && !s->passive[j]; i++)
-            w += p->a[i * p->n_cols + j] * residual(s, i);
+            w += p->a[i * p->n_cols + j] * lsq_residual(s, i);
         if (!s->passive[j] && w / (len[j] * scale) > best) {
             best = w / (len[j] * scale);
             column = j;
@@ -155,7 +155,7 @@ static bool step_back(struct solver *s, const double *z)
     return dropped;
 }
 
-static bool iterate(struct solver *s)
+static bool lsq_iterate(struct solver *s)
 {
     double z[LSQ_MAX_COLS];
     for (int round = 0; round < 10 * LSQ_MAX_COLS; round++) {
@@ -181,11 +181,11 @@ static bool standard_errors(const struct solver *s, struct lsq_solution *out)
     out->degrees_of_freedom = m - n;
     double rss = 0;
     for (int i = 0; i < m; i++)
-        rss += residual(s, i) * residual(s, i);
+        rss += lsq_residual(s, i) * lsq_residual(s, i);
     out->variance = m > n ? rss / (m - n) : 1;
     if (n == 0)
         return true;
-    gather(s, columns, n);
+    lsq_gather(s, columns, n);
     double ata[LSQ_MAX_COLS * LSQ_MAX_COLS];
     for (int j = 0; j < n; j++)
         for (int k = 0; k < n; k++) {
@@ -212,7 +212,7 @@ enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
     if (!s.sub || !s.rhs)
         return err_set(msg, ERR_NOMEM, "least squares: out of memory");
     *out = (struct lsq_solution){0};
-    if (!iterate(&s) || !standard_errors(&s, out))
+    if (!lsq_iterate(&s) || !standard_errors(&s, out))
         return err_set(msg, ERR_MODEL,
                        "least squares: the rows do not determine the unknowns");
     memcpy(out->x, s.x, sizeof out->x);

@@ -34,7 +34,7 @@ static int digit_value(uint32_t c)
 
 /* Decodes one code point; a byte that is not valid UTF-8 becomes a surrogate,
  * which no rule of the grammar takes. Returns its length in bytes. */
-static size_t decode(const unsigned char *p, uint32_t *out)
+static size_t expand_decode(const unsigned char *p, uint32_t *out)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     size_t more = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
@@ -104,8 +104,8 @@ static bool match_char(const struct layout_chars *s, size_t at, struct match *m)
     return match_count(s, at + 1, m);
 }
 
-static void put(struct layout_chars *out, const struct layout_chars *s,
-                size_t i)
+static void expand_put(struct layout_chars *out, const struct layout_chars *s,
+                       size_t i)
 {
     out->from[out->n] = s->from[i];
     out->c[out->n++] = s->c[i];
@@ -115,8 +115,8 @@ typedef bool (*matcher)(const struct layout_chars *, size_t, struct match *);
 
 /* Runs one substitution; `out` has room for LAYOUT_MAX_CHARS. False when the
  * result does not fit. */
-static bool substitute(const struct layout_chars *s, matcher match,
-                       struct layout_chars *out)
+static bool expand_substitute(const struct layout_chars *s, matcher match,
+                              struct layout_chars *out)
 {
     size_t i = 0;
     out->n = 0;
@@ -125,7 +125,7 @@ static bool substitute(const struct layout_chars *s, matcher match,
         if (!match(s, i, &m)) {
             if (out->n == LAYOUT_MAX_CHARS)
                 return false;
-            put(out, s, i++);
+            expand_put(out, s, i++);
             continue;
         }
         if (m.count && m.part_len > (LAYOUT_MAX_CHARS - out->n) / m.count) {
@@ -134,7 +134,7 @@ static bool substitute(const struct layout_chars *s, matcher match,
             return false;
         }
         for (size_t k = 0; k < m.count * m.part_len; k++)
-            put(out, s, m.part + k % m.part_len);
+            expand_put(out, s, m.part + k % m.part_len);
         i = m.end;
     }
     return true;
@@ -170,7 +170,7 @@ static bool take_text(const char *text, struct layout_chars *out)
     out->n = 0;
     while (*p) {
         uint32_t c;
-        size_t len = decode(p, &c);
+        size_t len = expand_decode(p, &c);
         if (out->n == LAYOUT_MAX_CHARS)
             return false;
         out->from[out->n] = (uint32_t)((const char *)p - text);
@@ -184,10 +184,10 @@ static bool take_text(const char *text, struct layout_chars *out)
 bool layout_expand(const char *text, struct layout_expansion *x)
 {
     if (!take_text(text, &x->out) ||
-        !substitute(&x->out, match_group, &x->other))
+        !expand_substitute(&x->out, match_group, &x->other))
         return false;
     struct layout_chars swap = x->out;
-    if (!substitute(&x->other, match_char, &swap)) {
+    if (!expand_substitute(&x->other, match_char, &swap)) {
         // where it ran out of room
         x->other = swap;
         return false;

@@ -50,7 +50,7 @@ static bool is_unit(uint32_t c)
 
 /* Index of the nth (0-based) character c, of the last one when there are
  * fewer, or n when there is none. */
-static size_t nth(const struct layout_chars *s, uint32_t c, int n)
+static size_t explain_nth(const struct layout_chars *s, uint32_t c, int n)
 {
     size_t found = s->n;
     for (size_t i = 0; i < s->n && n >= 0; i++)
@@ -88,7 +88,7 @@ static size_t first_stranger(const struct layout_chars *s)
 /* First m of a stage other than the first one's (from it on). */
 static size_t second_stage_m(const struct layout_chars *s)
 {
-    size_t i = nth(s, 'm', 0);
+    size_t i = explain_nth(s, 'm', 0);
     while (i < s->n && s->c[i] != '|')
         i++;
     while (i < s->n && s->c[i] != 'm')
@@ -112,14 +112,15 @@ static size_t early_chunk_m(const struct layout_chars *s, int pp)
 
 /* A count that is wrong: the first unit beyond it, or the last one there is, or
  * L where there is none. */
-static size_t miscounted(const struct layout_chars *s, uint32_t c, int wanted)
+static size_t explain_miscounted(const struct layout_chars *s, uint32_t c,
+                                 int wanted)
 {
-    size_t i = nth(s, c, wanted);
-    return i < s->n ? i : nth(s, 'L', 0);
+    size_t i = explain_nth(s, c, wanted);
+    return i < s->n ? i : explain_nth(s, 'L', 0);
 }
 
-static size_t place(const struct layout_question *q, enum layout_error e,
-                    const struct layout_chars *s)
+static size_t explain_place(const struct layout_question *q,
+                            enum layout_error e, const struct layout_chars *s)
 {
     switch (e) {
     case LAYOUT_BAD_CHAR:
@@ -129,15 +130,15 @@ static size_t place(const struct layout_question *q, enum layout_error e,
     case LAYOUT_LAST_NOT_L:
         return last_unit(s);
     case LAYOUT_E_COUNT:
-        return miscounted(s, 'E', 1);
+        return explain_miscounted(s, 'E', 1);
     case LAYOUT_L_COUNT:
-        return miscounted(s, 'L', 1);
+        return explain_miscounted(s, 'L', 1);
     case LAYOUT_T_COUNT:
-        return miscounted(s, 't', q->n_layers);
+        return explain_miscounted(s, 't', q->n_layers);
     case LAYOUT_M_COUNT:
-        return miscounted(s, 'm', q->n_mtp);
+        return explain_miscounted(s, 'm', q->n_mtp);
     case LAYOUT_T_AFTER_M:
-        for (size_t i = nth(s, 'm', 0); i < s->n; i++)
+        for (size_t i = explain_nth(s, 'm', 0); i < s->n; i++)
             if (s->c[i] == 't')
                 return i;
         return s->n;
@@ -146,7 +147,7 @@ static size_t place(const struct layout_question *q, enum layout_error e,
     case LAYOUT_M_SPLIT:
         return second_stage_m(s);
     case LAYOUT_OK:
-        return nth(s, 'm', 0);
+        return explain_nth(s, 'm', 0);
     default:
         return s->n ? s->n - 1 : 0;
     }
@@ -161,7 +162,7 @@ bool layout_error_place(const struct layout_question *q, enum layout_error e,
     const struct layout_chars *s = &x->out;
     size_t at = 0;
     if (layout_expand(q->text, x)) {
-        at = place(q, e, s);
+        at = explain_place(q, e, s);
     } else {
         s = &x->other;
         at = s->n < LAYOUT_MAX_CHARS ? s->n : LAYOUT_MAX_CHARS - 1;

@@ -56,8 +56,8 @@ static enum layout_error check_chars(const struct layout_chars *s,
 }
 
 /* Splits at bars into out->units; false when out of memory. */
-static bool split(struct arena *a, const struct layout_chars *s,
-                  struct layout *out)
+static bool layout_split(struct arena *a, const struct layout_chars *s,
+                         struct layout *out)
 {
     int n = 1;
     for (size_t i = 0; i < s->n; i++)
@@ -92,7 +92,7 @@ static enum layout_error parse_chars(struct arena *a, const char *text,
     enum layout_error e = check_chars(&x->out, text, msg);
     if (e != LAYOUT_OK)
         return e;
-    if (!split(a, &x->out, &l)) {
+    if (!layout_split(a, &x->out, &l)) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
         return LAYOUT_TOO_LARGE;
     }
@@ -156,8 +156,8 @@ static struct layout_counts total_counts(const struct layout *l)
     return sum;
 }
 
-static enum layout_error fail(enum layout_error e, struct err_msg *msg,
-                              int found, int wanted)
+static enum layout_error layout_fail(enum layout_error e, struct err_msg *msg,
+                                     int found, int wanted)
 {
     err_set(msg, ERR_RANGE, "%s: found %d, want %d", layout_error_text(e),
             found, wanted);
@@ -193,13 +193,13 @@ static enum layout_error check_ends_and_counts(const struct layout *l,
         return fail_letter(LAYOUT_LAST_NOT_L, msg, last);
     struct layout_counts c = total_counts(l);
     if (c.n_embedding != 1)
-        return fail(LAYOUT_E_COUNT, msg, c.n_embedding, 1);
+        return layout_fail(LAYOUT_E_COUNT, msg, c.n_embedding, 1);
     if (c.n_loss != 1)
-        return fail(LAYOUT_L_COUNT, msg, c.n_loss, 1);
+        return layout_fail(LAYOUT_L_COUNT, msg, c.n_loss, 1);
     if (c.n_layers != n_layers)
-        return fail(LAYOUT_T_COUNT, msg, c.n_layers, n_layers);
+        return layout_fail(LAYOUT_T_COUNT, msg, c.n_layers, n_layers);
     if (c.n_mtp != n_mtp)
-        return fail(LAYOUT_M_COUNT, msg, c.n_mtp, n_mtp);
+        return layout_fail(LAYOUT_M_COUNT, msg, c.n_mtp, n_mtp);
     return LAYOUT_OK;
 }
 
@@ -217,10 +217,11 @@ static enum layout_error check_mtp(const struct layout *l, struct err_msg *msg)
         return LAYOUT_OK;
     for (int s = first; s < l->n_stages; s++)
         if (layout_stage(l, s).n_mtp && s / l->pp != l->vpp - 1)
-            return fail(LAYOUT_M_NOT_LAST_VPP, msg, s / l->pp, l->vpp - 1);
+            return layout_fail(LAYOUT_M_NOT_LAST_VPP, msg, s / l->pp,
+                               l->vpp - 1);
     for (int s = first + 1; s < l->n_stages; s++)
         if (layout_stage(l, s).n_mtp)
-            return fail(LAYOUT_M_SPLIT, msg, s, first);
+            return layout_fail(LAYOUT_M_SPLIT, msg, s, first);
     return LAYOUT_OK;
 }
 

@@ -24,7 +24,7 @@ struct search {
     uint16_t *equal;     // equal[i*n+p]: how far text repeats after p, from i
 };
 
-static int digits(int v)
+static int shortest_digits(int v)
 {
     int n = 1;
     for (; v >= 10; v /= 10)
@@ -35,10 +35,10 @@ static int digits(int v)
 /* Characters for a run of k equal ones. */
 static int run_cost(int k)
 {
-    return k < 2 + digits(k) ? k : 2 + digits(k);
+    return k < 2 + shortest_digits(k) ? k : 2 + shortest_digits(k);
 }
 
-static void consider(struct search *s, int i, struct choice c)
+static void shortest_consider(struct search *s, int i, struct choice c)
 {
     c.cost += s->best[i + c.part * c.times].cost;
     if (c.cost < s->best[i].cost)
@@ -50,17 +50,19 @@ static void consider_groups(struct search *s, int i, int p, int inner)
 {
     int most = 1 + s->equal[i * s->n + p] / p;
     for (int times = 2; times <= most; times++)
-        consider(s, i, (struct choice){inner + 3 + digits(times), p, times});
+        shortest_consider(
+            s, i,
+            (struct choice){inner + 3 + shortest_digits(times), p, times});
 }
 
-static void choose(struct search *s, int i)
+static void shortest_choose(struct search *s, int i)
 {
     int run = 1, inner = 0, last = 0;
     s->best[i].cost = INT32_MAX;
     while (i + run < s->n && s->text[i + run] == s->text[i])
         run++;
     for (int k = 1; k <= run; k++)
-        consider(s, i, (struct choice){run_cost(k), k, 1});
+        shortest_consider(s, i, (struct choice){run_cost(k), k, 1});
     // `inner` is the length of all runs of the part but the last one
     for (int p = 1; 2 * p <= s->n - i; p++) {
         bool goes_on = p > 1 && s->text[i + p - 1] == s->text[i + p - 2];
@@ -81,13 +83,14 @@ static void find_repeats(struct search *s)
 }
 
 /* Writes runs of text[i..i+n) to the end of `out`. */
-static char *write_runs(struct arena *a, char *out, const char *text, int n)
+static char *shortest_write_runs(struct arena *a, char *out, const char *text,
+                                 int n)
 {
     while (n > 0 && out) {
         int run = 1;
         while (run < n && text[run] == text[0])
             run++;
-        out = run < 2 + digits(run)
+        out = run < 2 + shortest_digits(run)
                   ? arena_printf(a, "%s%.*s", out, run, text)
                   : arena_printf(a, "%s%c*%d", out, *text, run);
         text += run;
@@ -103,7 +106,7 @@ static char *write_choices(struct arena *a, const struct search *s)
         const struct choice *c = &s->best[i];
         if (c->times > 1)
             out = arena_printf(a, "%s(", out);
-        out = out ? write_runs(a, out, s->text + i, c->part) : NULL;
+        out = out ? shortest_write_runs(a, out, s->text + i, c->part) : NULL;
         if (c->times > 1 && out)
             out = arena_printf(a, "%s)*%d", out, c->times);
         i += c->part * c->times;
@@ -142,7 +145,7 @@ const char *layout_shortest(struct arena *a, const struct layout *l)
     if (s.best && s.equal) {
         find_repeats(&s);
         for (int i = s.n - 1; i >= 0; i--)
-            choose(&s, i);
+            shortest_choose(&s, i);
         out = write_choices(a, &s);
     }
     free(s.equal);

@@ -12,14 +12,14 @@ struct counter {
     bool overflow;
 };
 
-static wide multiply(wide x, wide y, bool *overflow)
+static wide space_multiply(wide x, wide y, bool *overflow)
 {
     if (y && x > ~(wide)0 / y)
         *overflow = true;
     return x * y;
 }
 
-static wide gcd(wide x, wide y)
+static wide space_gcd(wide x, wide y)
 {
     while (y) {
         wide rest = x % y;
@@ -31,7 +31,7 @@ static wide gcd(wide x, wide y)
 
 /* n over k. Before each product the common factor goes, so that the value
  * overflows only when the result does. */
-static wide choose(long n, long k, bool *overflow)
+static wide space_choose(long n, long k, bool *overflow)
 {
     if (k < 0 || n < k)
         return 0;
@@ -40,18 +40,19 @@ static wide choose(long n, long k, bool *overflow)
     wide c = 1;
     for (long i = 1; i <= k && !*overflow; i++) {
         wide up = (wide)(n - k + i), down = (wide)i;
-        wide g = gcd(up, down);
+        wide g = space_gcd(up, down);
         up /= g;
         down /= g;
-        c = multiply(c / down, up, overflow); // down divides c: it is coprime
-                                              // to up, and c*up/down is whole
+        c = space_multiply(c / down, up,
+                           overflow); // down divides c: it is coprime
+                                      // to up, and c*up/down is whole
     }
     return c;
 }
 
-static void add(struct counter *sum, wide x, wide times)
+static void space_add(struct counter *sum, wide x, wide times)
 {
-    wide product = multiply(x, times, &sum->overflow);
+    wide product = space_multiply(x, times, &sum->overflow);
     if (product > ~(wide)0 - sum->value)
         sum->overflow = true;
     sum->value += product;
@@ -65,13 +66,13 @@ static void count_plain(const struct layout_space *s, long stages,
     bool *over = &sum->overflow;
     switch (s->kind) {
     case SPACE_NO_EMPTY_STAGE:
-        add(sum, choose(n + 1, stages - 1, over), 1);
+        space_add(sum, space_choose(n + 1, stages - 1, over), 1);
         break;
     case SPACE_EMPTY_STAGES:
-        add(sum, choose(n + stages - 1, n, over), 1);
+        space_add(sum, space_choose(n + stages - 1, n, over), 1);
         break;
     case SPACE_ANY:
-        add(sum, choose(n + 2 + stages - 1, n + 2, over), 1);
+        space_add(sum, space_choose(n + 2 + stages - 1, n + 2, over), 1);
         break;
     }
 }
@@ -87,13 +88,14 @@ static void count_mtp(const struct layout_space *s, long stages,
         switch (s->kind) {
         case SPACE_NO_EMPTY_STAGE: // L with m in the last stage, or after it
             if (at >= stages - 2)
-                add(sum, choose(n + 1, at, over), 1);
+                space_add(sum, space_choose(n + 1, at, over), 1);
             break;
         case SPACE_EMPTY_STAGES:
-            add(sum, choose(n + at, n, over), 1);
+            space_add(sum, space_choose(n + at, n, over), 1);
             break;
         case SPACE_ANY:
-            add(sum, choose(n + 1 + at, n + 1, over), (wide)(stages - at));
+            space_add(sum, space_choose(n + 1 + at, n + 1, over),
+                      (wide)(stages - at));
             break;
         }
     }
@@ -144,8 +146,8 @@ struct walk {
 };
 
 /* Writes one stage: E?, `n` layers, then m and L as asked. */
-static void write_stage(struct walk *w, int stage, int n_layers, bool mtp,
-                        bool loss)
+static void space_write_stage(struct walk *w, int stage, int n_layers, bool mtp,
+                              bool loss)
 {
     char *p = w->buffers[stage];
     if (stage == 0)
@@ -162,10 +164,10 @@ static void write_stage(struct walk *w, int stage, int n_layers, bool mtp,
 }
 
 /* Stages after the one that holds m: empty, L alone in the last one. */
-static enum err finish(struct walk *w, int mtp_stage)
+static enum err space_finish(struct walk *w, int mtp_stage)
 {
     for (int s = mtp_stage + 1; s < w->space->pp; s++)
-        write_stage(w, s, 0, false, s == w->space->pp - 1);
+        space_write_stage(w, s, 0, false, s == w->space->pp - 1);
     return w->visit(w->data, &w->layout);
 }
 
@@ -186,14 +188,14 @@ static enum err walk_stage(struct walk *w, int stage, int left)
     const bool last = stage == s->pp - 1;
     enum err e = ERR_OK;
     if (may_end_here(w, stage)) {
-        write_stage(w, stage, left, s->n_mtp > 0, last);
-        e = finish(w, stage);
+        space_write_stage(w, stage, left, s->n_mtp > 0, last);
+        e = space_finish(w, stage);
     }
     if (last || e != ERR_OK)
         return e;
     int least = s->kind == SPACE_NO_EMPTY_STAGE && stage > 0;
     for (int n = least; n <= left && e == ERR_OK; n++) {
-        write_stage(w, stage, n, false, false);
+        space_write_stage(w, stage, n, false, false);
         e = walk_stage(w, stage + 1, left - n);
     }
     return e;

@@ -55,7 +55,8 @@ static void hand_over(struct logahead *a, struct slot *s, bool full)
 
 /* Appends to the `kept` bytes that are in the buffer and cuts the piece at its
  * last newline; returns how many bytes come after it. */
-static size_t append(const struct logahead *a, struct log_piece *p, size_t kept)
+static size_t ahead_append(const struct logahead *a, struct log_piece *p,
+                           size_t kept)
 {
     size_t room = a->sizes.max_line - kept;
     size_t want = room < a->sizes.read_bytes ? room : a->sizes.read_bytes;
@@ -70,20 +71,20 @@ static size_t append(const struct logahead *a, struct log_piece *p, size_t kept)
     return len - p->len;
 }
 
-static void fill(struct logahead *a, struct slot *s)
+static void ahead_fill(struct logahead *a, struct slot *s)
 {
     struct log_piece *p = &s->piece;
     memcpy(p->buf, a->carry, a->n_carry);
     size_t rest = a->n_carry;
     do
-        rest = append(a, p, rest);
+        rest = ahead_append(a, p, rest);
     while (p->len == 0 && !p->last);
     memcpy(a->carry, p->buf + p->len, rest);
     a->n_carry = rest;
     memset(p->buf + p->len, 0, LOGBLOCK_SLACK);
 }
 
-static void *run(void *data)
+static void *ahead_run(void *data)
 {
     struct logahead *a = data;
     bool last = false;
@@ -92,7 +93,7 @@ static void *run(void *data)
         if (!wait_for(a, s, false))
             break;
         struct log_piece *p = &s->piece;
-        fill(a, s);
+        ahead_fill(a, s);
         logblock_look_ahead(&s->rows, p->buf, p->buf + p->len, &p->runs);
         last = p->last;
         hand_over(a, s, true);
@@ -114,7 +115,7 @@ static void start_thread(struct logahead *a)
     a->has_mutex = pthread_mutex_init(&a->mutex, NULL) == 0;
     a->has_cond = a->has_mutex && pthread_cond_init(&a->changed, NULL) == 0;
     a->has_thread =
-        a->has_cond && pthread_create(&a->thread, NULL, run, a) == 0;
+        a->has_cond && pthread_create(&a->thread, NULL, ahead_run, a) == 0;
 }
 
 static bool alloc_slots(struct logahead *a)
@@ -147,7 +148,7 @@ struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
 struct log_piece *logahead_next(struct logahead *a)
 {
     if (!a->has_thread) {
-        fill(a, &a->slots[0]);
+        ahead_fill(a, &a->slots[0]);
         return &a->slots[0].piece;
     }
     if (a->held)

@@ -57,7 +57,7 @@ static struct log_block_timer *add_timer(struct log_block *b,
     return t;
 }
 
-static bool make_room(struct log_block *b)
+static bool block_make_room(struct log_block *b)
 {
     if (b->n_rows < b->cap_rows)
         return true;
@@ -74,10 +74,10 @@ static bool make_room(struct log_block *b)
     return true;
 }
 
-static inline void add_row(struct log_block *b, int rank, double ms)
+static inline void block_add_row(struct log_block *b, int rank, double ms)
 {
     b->n_lines++;
-    if (!b->has_timer || !make_room(b))
+    if (!b->has_timer || !block_make_room(b))
         return;
     b->rows[b->n_rows++] = (struct log_row){rank, ms};
     b->timers[b->n_timers - 1].n_rows++;
@@ -106,11 +106,11 @@ static bool take_rank_row(struct log_block *b, struct log_text t)
         return false;
     t = logline_from(t, t.p + 1);
     if (take_value(&t, &ms) && t.n == 0 && rank < LOG_MAX_RANKS)
-        add_row(b, (int)rank, ms);
+        block_add_row(b, (int)rank, ms);
     return true;
 }
 
-static bool take_all(struct log_block *b, struct log_text t)
+static bool block_take_all(struct log_block *b, struct log_text t)
 {
     if (logline_starts(t, "rank ") && take_rank_row(b, t))
         return true;
@@ -156,7 +156,7 @@ static bool take_extremes(struct log_block *b, struct log_text t)
 }
 
 /* The first byte becomes the lowest. */
-static uint64_t load8(const char *p)
+static uint64_t block_load8(const char *p)
 {
     uint64_t w;
     memcpy(&w, p, sizeof w);
@@ -177,12 +177,12 @@ static void keep_head(struct log_block *b, struct log_text line,
         return;
     b->n_head = n;
     memcpy(b->head, line.p, n);
-    b->head_first = load8(line.p);
-    b->head_last = load8(line.p + n - 8);
+    b->head_first = block_load8(line.p);
+    b->head_last = block_load8(line.p + n - 8);
 }
 
 /* Only what the file has, byte for byte, can be met again. */
-static void keep_line(struct log_block *b, struct log_text line)
+static void block_keep_line(struct log_block *b, struct log_text line)
 {
     struct log_block_timer *t = &b->timers[b->n_timers - 1];
     bool is_name = line.n && line.p[line.n - 1] == ':';
@@ -197,14 +197,15 @@ bool logblock_take(struct log_block *b, struct log_text line,
                    struct log_text body, const struct log_prefix *prefix)
 {
     struct log_text t = logline_trim(body);
-    bool taken = b->form == BLOCK_ALL ? take_all(b, t) : take_extremes(b, t);
+    bool taken =
+        b->form == BLOCK_ALL ? block_take_all(b, t) : take_extremes(b, t);
     if (!taken)
         return false;
     b->followed = false;
     if (b->form == BLOCK_ALL && !b->has_head)
         keep_head(b, line, prefix);
     if (b->form == BLOCK_ALL && b->has_timer && prefix->fixed)
-        keep_line(b, line);
+        block_keep_line(b, line);
     return true;
 }
 
@@ -259,7 +260,7 @@ static bool has_non_digit(uint64_t digits)
  * processor can foresee. Returns the text's length, 0 for any other. */
 static unsigned short_value(const char *p, double *out)
 {
-    uint64_t w = load8(p);
+    uint64_t w = block_load8(p);
     unsigned end = bits_before_end(w);
     if (end > 56 || end < 32 || p[end / 8] != '\n')
         return 0;
@@ -318,7 +319,7 @@ struct rank_text {
     int rank;
 };
 
-static void foresee(struct rank_text *r, const char *p)
+static void block_foresee(struct rank_text *r, const char *p)
 {
     if (r->len > 8)
         r->len = 0;
@@ -326,7 +327,7 @@ static void foresee(struct rank_text *r, const char *p)
         return;
     r->mask = ~(uint64_t)0 >> (64 - 8 * r->len);
     r->step = (uint64_t)1 << (8 * r->len - 24); // the digit before ": "
-    r->text = load8(p) & r->mask;
+    r->text = block_load8(p) & r->mask;
 }
 
 /* What follows "rank" in a row; its length, or 0 when it is anything else. */
@@ -335,14 +336,14 @@ static inline unsigned fast_row(const char *p, struct rank_text *r,
 {
     r->text += r->step;
     unsigned n = r->len;
-    if (n && (load8(p) & r->mask) == r->text && r->rank % 10 != 9) {
+    if (n && (block_load8(p) & r->mask) == r->text && r->rank % 10 != 9) {
         r->rank++;
     } else {
         n = take_rank(p, &r->rank);
         if (!n)
             return 0;
         r->len = n;
-        foresee(r, p);
+        block_foresee(r, p);
     }
     out->rank = r->rank;
     unsigned m = short_value(p + n, &out->ms);
@@ -354,8 +355,8 @@ static inline unsigned fast_row(const char *p, struct rank_text *r,
 /* True when `p` has the bytes that the last row started with. */
 static inline bool has_head(const struct log_block *b, const char *p)
 {
-    return load8(p) == b->head_first &&
-           load8(p + b->n_head - 8) == b->head_last &&
+    return block_load8(p) == b->head_first &&
+           block_load8(p + b->n_head - 8) == b->head_last &&
            (b->n_head <= 16 || memcmp(p, b->head, b->n_head) == 0);
 }
 
@@ -419,7 +420,7 @@ const char *logblock_take_rows(struct log_block *b, const char *p,
     if (b->form != BLOCK_ALL || !b->has_head || b->followed)
         return p;
     for (const char *next = p; next; p = next) {
-        if (b->has_timer && make_room(b)) {
+        if (b->has_timer && block_make_room(b)) {
             size_t n = fast_rows(b, &p, end);
             b->n_rows += n;
             b->n_lines += n;
@@ -440,7 +441,7 @@ void logblock_runs_clear(struct log_runs *r)
     *r = (struct log_runs){0};
 }
 
-static bool add_run(struct log_runs *r, struct log_run run)
+static bool block_add_run(struct log_runs *r, struct log_run run)
 {
     if (r->n == r->cap) {
         size_t cap = r->cap ? r->cap * 2 : 256;
@@ -471,10 +472,10 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
     while (p < end) {
         const char *start = p;
         size_t first = b->n_rows, n = 0;
-        if (b->has_head && make_room(b))
+        if (b->has_head && block_make_room(b))
             n = fast_rows(b, &p, end);
         b->n_rows += n;
-        if (n && !add_run(out, (struct log_run){start, p, first, n}))
+        if (n && !block_add_run(out, (struct log_run){start, p, first, n}))
             break;
         if (n)
             continue;

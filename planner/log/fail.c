@@ -132,8 +132,8 @@ static bool is_quoted(const struct mark *m, struct log_text body,
     return false;
 }
 
-static void found(struct logfail *f, const struct mark *m, struct log_text body,
-                  const struct log_prefix *prefix)
+static void fail_found(struct logfail *f, const struct mark *m,
+                       struct log_text body, const struct log_prefix *prefix)
 {
     if (m->strength < f->strength)
         return;
@@ -156,7 +156,7 @@ static void try_marks(struct logfail *f, struct log_text body, size_t i,
         const char *at = body.p + i - m->anchor;
         if (logline_starts(logline_from(body, at), m->text) &&
             !is_quoted(m, body, at))
-            found(f, m, body, prefix);
+            fail_found(f, m, body, prefix);
     }
 }
 

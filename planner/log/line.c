@@ -19,7 +19,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void drop(struct log_text *t, size_t n)
+static void line_drop(struct log_text *t, size_t n)
 {
     t->p += n;
     t->n -= n;
@@ -71,13 +71,13 @@ bool logline_equals(struct log_text t, const char *word)
 void logline_skip_blanks(struct log_text *t)
 {
     while (t->n && is_blank(*t->p))
-        drop(t, 1);
+        line_drop(t, 1);
 }
 
 struct log_text logline_trim(struct log_text t)
 {
     while (t.n && (is_blank(*t.p) || *t.p == '*'))
-        drop(&t, 1);
+        line_drop(&t, 1);
     while (t.n && (is_blank(t.p[t.n - 1]) || t.p[t.n - 1] == '*'))
         t.n--;
     return t;
@@ -91,7 +91,7 @@ bool logline_take_int(struct log_text *t, int64_t *out)
     int64_t v = 0;
     for (size_t i = 0; i < n; i++)
         v = v * 10 + (t->p[i] - '0');
-    drop(t, n);
+    line_drop(t, n);
     *out = v;
     return true;
 }
@@ -109,7 +109,7 @@ bool logline_take_number(struct log_text *t, double *out)
     double v = strtod(buf, &end);
     if (end == buf)
         return false;
-    drop(t, (size_t)(end - buf));
+    line_drop(t, (size_t)(end - buf));
     *out = v;
     return true;
 }
@@ -130,7 +130,7 @@ struct log_text logline_take_name(struct log_text *t)
                         t->p[n] == '/' || t->p[n] == '_' || t->p[n] == '-'))
         n++;
     struct log_text name = {t->p, n};
-    drop(t, n);
+    line_drop(t, n);
     return name;
 }
 
@@ -140,7 +140,7 @@ bool logline_next_field(struct log_text *rest, struct log_field *out)
         const char *bar = memchr(rest->p, '|', rest->n);
         size_t len = bar ? (size_t)(bar - rest->p) : rest->n;
         struct log_text part = {rest->p, len};
-        drop(rest, bar ? len + 1 : len);
+        line_drop(rest, bar ? len + 1 : len);
         const char *colon = memchr(part.p, ':', part.n);
         if (!colon)
             continue;
@@ -175,9 +175,9 @@ size_t logline_strip_ansi(struct log_text line, char *buf)
         size_t n = esc ? (size_t)(esc - line.p) : line.n;
         memcpy(buf + kept, line.p, n);
         kept += n;
-        drop(&line, n);
+        line_drop(&line, n);
         if (esc)
-            drop(&line, escape_length(line));
+            line_drop(&line, escape_length(line));
     }
     return kept;
 }
@@ -283,7 +283,7 @@ static size_t take_replica(struct log_text t)
     return n && is_at(t, at + 1 + n, ' ') ? at + n + 2 : 0;
 }
 
-static uint64_t mix(uint64_t h, const char *p, size_t n)
+static uint64_t line_mix(uint64_t h, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         h = (h ^ (unsigned char)p[i]) * 1099511628211u; // FNV-1a
@@ -307,8 +307,8 @@ struct log_text logline_body(struct log_text line, struct log_prefix *out)
             break;
         bool is_place = t.p[n - 1] == ':' && is_digit(t.p[0]); // grep -n
         if (!is_time && !is_place)
-            out->stream = mix(out->stream + 1, t.p, n);
-        drop(&t, n);
+            out->stream = line_mix(out->stream + 1, t.p, n);
+        line_drop(&t, n);
     }
     out->length = line.n - t.n;
     return t;

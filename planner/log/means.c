@@ -130,7 +130,8 @@ static void average_argument(void *data, const struct log_field *f)
         v->also->argument(v->also->data, f);
 }
 
-static bool mean_of(struct arena *a, const struct sums *s, struct log_mean *out)
+static bool means_mean_of(struct arena *a, const struct sums *s,
+                          struct log_mean *out)
 {
     int n = 0; // up to the last rank that was listed
     for (int r = 0; r < s->n_ranks; r++)
@@ -161,7 +162,7 @@ static enum err averager_finish(struct averager *v,
     struct log_mean *means = arena_alloc(a, l->n, sizeof *means);
     ok = ok && means;
     for (size_t i = 0; ok && i < l->n; i++)
-        ok = mean_of(a, &sums[i], &means[i]);
+        ok = means_mean_of(a, &sums[i], &means[i]);
     if (!ok)
         return err_set(msg, ERR_NOMEM, "out of memory for the log's means");
     m.means = means;

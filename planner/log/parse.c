@@ -200,8 +200,8 @@ const char *runlog_argument(const struct runlog *log, const char *name)
 }
 
 /* Timers follow the order of iterations: `at` only moves on. */
-static bool is_usable(const struct runlog *log, const struct log_timer *t,
-                      size_t *at)
+static bool log_parse_is_usable(const struct runlog *log,
+                                const struct log_timer *t, size_t *at)
 {
     const struct log_iteration *it = log->iterations;
     while (*at < log->n_iterations &&
@@ -226,7 +226,7 @@ size_t runlog_timer_mean(const struct runlog *log, const char *name, double *ms,
         const struct log_timer *t = &log->timers[i];
         if (!t->per_rank || t->iteration == 0 ||
             t->section != log->used_section || strcmp(t->name, name) != 0 ||
-            !is_usable(log, t, &at))
+            !log_parse_is_usable(log, t, &at))
             continue;
         used++;
         for (int r = 0; r < t->n_ranks && r < n_ranks; r++) {

@@ -151,7 +151,7 @@ static enum log_dialect refine_dialect(const struct logscan *s,
     return s->is_bridge && d == LOG_MEGATRON ? LOG_BRIDGE : d;
 }
 
-static void hold(struct logscan *s, const struct log_step *step, bool cut)
+static void scan_hold(struct logscan *s, const struct log_step *step, bool cut)
 {
     s->held = *step;
     s->held.dialect = refine_dialect(s, step->dialect);
@@ -185,7 +185,7 @@ static void on_iteration(struct logscan *s, const struct log_step *step,
     s->sum.n_iterations++;
     s->has_held = true;
     s->emitted = s->has_block = false;
-    hold(s, step, cut);
+    scan_hold(s, step, cut);
 }
 
 static bool look_for_iterations(struct logscan *s, struct log_text body,
@@ -232,7 +232,7 @@ static void look_for_wrapped(struct logscan *s, struct log_text body, bool cut)
     struct log_step step;
     if (logstep_next(&joined, cut, &step) &&
         step.it.iteration == s->held.it.iteration)
-        hold(s, &step, cut);
+        scan_hold(s, &step, cut);
     if (s->held.whole)
         s->n_wrap = 0;
 }
@@ -431,7 +431,7 @@ static void take_line(struct logscan *s, struct log_text line, bool cut)
 }
 
 /* Takes all whole lines of the buffer and returns how many bytes they are. */
-static size_t take_lines(struct logscan *s, const char *buf, size_t len)
+static size_t scan_take_lines(struct logscan *s, const char *buf, size_t len)
 {
     const char *p = buf;
     const char *end = buf + len;
@@ -467,7 +467,7 @@ static void scan_pieces(struct logscan *s, struct logahead *ahead)
     for (bool last = false; !last;) {
         struct log_piece *p = logahead_next(ahead);
         s->block.ahead = &p->runs;
-        size_t used = take_lines(s, p->buf, p->len);
+        size_t used = scan_take_lines(s, p->buf, p->len);
         s->block.ahead = NULL;
         last = p->last;
         take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
@@ -504,7 +504,7 @@ static bool is_last_of_moe_train(const struct logscan *s)
            s->block.n_lines == s->last_block_lines;
 }
 
-static void finish(struct logscan *s)
+static void scan_finish(struct logscan *s)
 {
     struct log_block *b = &s->block;
     if (b->form != BLOCK_NONE && is_last_of_moe_train(s))
@@ -558,7 +558,7 @@ enum err logscan_file(FILE *f, const char *where, const struct log_sink *sink,
     }
     logscan_init(s, sink);
     scan_pieces(s, ahead);
-    finish(s);
+    scan_finish(s);
     e = ferror(f) ? err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno))
                   : judge_scan(s, where, msg);
     if (e == ERR_OK)

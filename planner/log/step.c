@@ -221,8 +221,8 @@ static bool read_dict(struct log_text line, const struct place *at,
 
 /* ---- public ---- */
 
-static bool read_line(struct log_text line, const struct place *at, bool cut,
-                      struct log_step *out)
+static bool step_read_line(struct log_text line, const struct place *at,
+                           bool cut, struct log_step *out)
 {
     struct facts f = read_fields(at->after, cut);
     bool any = f.given[F_STEP] || f.given[F_LOSS] || f.given[F_SKIPPED];
@@ -248,7 +248,7 @@ bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
         *out = (struct log_step){.total = at.total};
         out->it.iteration = at.number;
         bool ok = at.is_dict ? read_dict(line, &at, out)
-                             : read_line(line, &at, cut, out);
+                             : step_read_line(line, &at, cut, out);
         if (ok)
             return true;
     }

@@ -76,7 +76,7 @@ static void warn_unmodelled(struct megatron_args *args, enum flag_id id)
 }
 
 /* Nearest name of either list, in `name`; "" when none is near. */
-static void nearest(const char *word, char *name, size_t size)
+static void megatron_args_nearest(const char *word, char *name, size_t size)
 {
     char known[80];
     megatron_known_nearest(word, known, sizeof known);
@@ -142,15 +142,16 @@ enum err megatron_args_take(struct megatron_args *args, char *const *argv,
 }
 
 /* A word that no list has: an error when strict, else told of once. */
-static enum err unknown(struct megatron_args *args, const char *word,
-                        bool strict, struct err_msg *msg)
+static enum err megatron_args_unknown(struct megatron_args *args,
+                                      const char *word, bool strict,
+                                      struct err_msg *msg)
 {
     char line[400], name[80], near[80] = "";
     if (!strict && !args->warn)
         return ERR_OK;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (is_flag(word))
-        nearest(name + 2, near, sizeof near);
+        megatron_args_nearest(name + 2, near, sizeof near);
     if (!is_flag(word))
         snprintf(line, sizeof line, "'%.200s' is not a flag, want --name",
                  word);
@@ -195,7 +196,7 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
             return e;
         if (known || pass_known(argv, argc, &i))
             continue;
-        e = unknown(args, argv[i], opt->strict, msg);
+        e = megatron_args_unknown(args, argv[i], opt->strict, msg);
         if (e != ERR_OK)
             return e;
         // its values, if any, go with it
@@ -243,7 +244,7 @@ static enum err unknown_key(const struct megatron_args *args, const char *key,
     char near[80];
     if (!strchr(key, '-') && megatron_known(name, strlen(name)) != KNOWN_NOT)
         return ERR_OK;
-    nearest(name, near, sizeof near);
+    megatron_args_nearest(name, near, sizeof near);
     for (char *p = near; *p; p++)
         *p = *p == '-' ? '_' : *p;
     return err_set(msg, ERR_PARSE, "%s: unknown key '%s'%s%s%s", args->f.where,

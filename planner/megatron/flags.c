@@ -59,7 +59,7 @@ static bool value_fits(enum flag_type type, const char *text)
 }
 
 /* Older names of the same thing. */
-static enum flag_id modern(enum flag_id id)
+static enum flag_id flags_modern(enum flag_id id)
 {
     return id == ENCODER_NUM_LAYERS   ? NUM_LAYERS
            : id == ENCODER_SEQ_LENGTH ? SEQ_LENGTH
@@ -77,7 +77,7 @@ enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
     const char *copy = arena_strdup(f->arena, text);
     if (!copy)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    f->text[modern(id)] = copy;
+    f->text[flags_modern(id)] = copy;
     return ERR_OK;
 }
 

@@ -57,37 +57,40 @@ struct hf {
 
 /* ---- keys and flags ---- */
 
-static enum err get(const struct hf *h, const char *key, int64_t *out)
+static enum err megatron_hf_get(const struct hf *h, const char *key,
+                                int64_t *out)
 {
     const struct json_range any = {0, 1e15};
     return json_opt_int(h->config, h->where, key, any, out, h->msg);
 }
 
-static enum err need(const struct hf *h, const char *key, int64_t *out)
+static enum err megatron_hf_need(const struct hf *h, const char *key,
+                                 int64_t *out)
 {
     enum err e = json_require(h->config, h->where, key, h->msg);
-    return e == ERR_OK ? get(h, key, out) : e;
+    return e == ERR_OK ? megatron_hf_get(h, key, out) : e;
 }
 
-static enum err set(const struct hf *h, const char *flag, int64_t value)
+static enum err megatron_hf_set(const struct hf *h, const char *flag,
+                                int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
     return megatron_args_set(h->args, flag, text, h->msg);
 }
 
-static enum err on(const struct hf *h, const char *flag)
+static enum err megatron_hf_on(const struct hf *h, const char *flag)
 {
     return megatron_args_set(h->args, flag, "true", h->msg);
 }
 
 /* Copies the key to the flag; absent: `other`, or nothing when that is 0. */
-static enum err copy(const struct hf *h, const char *key, const char *flag,
-                     int64_t other)
+static enum err megatron_hf_copy(const struct hf *h, const char *key,
+                                 const char *flag, int64_t other)
 {
     int64_t v = other;
-    enum err e = get(h, key, &v);
-    return e == ERR_OK && v ? set(h, flag, v) : e;
+    enum err e = megatron_hf_get(h, key, &v);
+    return e == ERR_OK && v ? megatron_hf_set(h, flag, v) : e;
 }
 
 static bool is_true(const struct hf *h, const char *key)
@@ -108,54 +111,54 @@ static enum err read_widths(const struct hf *h)
                 {"intermediate_size", "ffn-hidden-size"}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         int64_t v = 0;
-        enum err e = need(h, same[i].key, &v);
+        enum err e = megatron_hf_need(h, same[i].key, &v);
         if (e == ERR_OK)
-            e = set(h, same[i].flag, v);
+            e = megatron_hf_set(h, same[i].flag, v);
         if (e != ERR_OK)
             return e;
     }
     static const char *const always[] = {"swiglu", "disable-bias-linear",
                                          "use-rotary-position-embeddings"};
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        on(h, always[i]);
+        megatron_hf_on(h, always[i]);
     if (!is_true(h, "tie_word_embeddings"))
-        on(h, "untie-embeddings-and-output-weights");
+        megatron_hf_on(h, "untie-embeddings-and-output-weights");
     return megatron_args_set(h->args, "normalization", "RMSNorm", h->msg);
 }
 
 static enum err read_latents(const struct hf *h)
 {
     int64_t kv = 0;
-    enum err e = need(h, "kv_lora_rank", &kv);
+    enum err e = megatron_hf_need(h, "kv_lora_rank", &kv);
     if (e == ERR_OK)
-        e = copy(h, "q_lora_rank", "q-lora-rank", 0);
+        e = megatron_hf_copy(h, "q_lora_rank", "q-lora-rank", 0);
     if (e == ERR_OK)
-        e = copy(h, "qk_nope_head_dim", "qk-head-dim", 128);
+        e = megatron_hf_copy(h, "qk_nope_head_dim", "qk-head-dim", 128);
     if (e == ERR_OK)
-        e = copy(h, "qk_rope_head_dim", "qk-pos-emb-head-dim", 64);
+        e = megatron_hf_copy(h, "qk_rope_head_dim", "qk-pos-emb-head-dim", 64);
     if (e == ERR_OK)
-        e = copy(h, "v_head_dim", "v-head-dim", 128);
+        e = megatron_hf_copy(h, "v_head_dim", "v-head-dim", 128);
     if (e != ERR_OK)
         return e;
-    on(h, "multi-latent-attention");
-    on(h, "qk-layernorm");
-    return set(h, "kv-lora-rank", kv);
+    megatron_hf_on(h, "multi-latent-attention");
+    megatron_hf_on(h, "qk-layernorm");
+    return megatron_hf_set(h, "kv-lora-rank", kv);
 }
 
 static enum err read_heads(const struct hf *h)
 {
     int64_t heads = 0, groups = 0;
-    enum err e = need(h, "num_attention_heads", &heads);
+    enum err e = megatron_hf_need(h, "num_attention_heads", &heads);
     groups = heads;
     if (e == ERR_OK)
-        e = get(h, "num_key_value_heads", &groups);
+        e = megatron_hf_get(h, "num_key_value_heads", &groups);
     if (e == ERR_OK)
-        e = copy(h, "head_dim", "kv-channels", 0);
+        e = megatron_hf_copy(h, "head_dim", "kv-channels", 0);
     if (e != ERR_OK)
         return e;
     if (groups != heads)
-        on(h, "group-query-attention");
-    return set(h, "num-query-groups", groups);
+        megatron_hf_on(h, "group-query-attention");
+    return megatron_hf_set(h, "num-query-groups", groups);
 }
 
 static enum err read_biases(const struct hf *h)
@@ -168,11 +171,11 @@ static enum err read_biases(const struct hf *h)
                        "Megatron's flags, want false",
                        h->where, h->family->type);
     if ((has & QKV_BIAS) || ((has & BIAS_KEY) && key))
-        on(h, "add-qkv-bias");
+        megatron_hf_on(h, "add-qkv-bias");
     if ((has & QK_NORM) || is_true(h, "use_qk_norm"))
-        on(h, "qk-layernorm");
+        megatron_hf_on(h, "qk-layernorm");
     if (has & QK_NORM_WIDE)
-        on(h, "qk-norm-full-width");
+        megatron_hf_on(h, "qk-norm-full-width");
     if (!(has & ALL_BIASES))
         return ERR_OK;
     megatron_args_clear(h->args, "disable-bias-linear");
@@ -184,19 +187,19 @@ static enum err read_biases(const struct hf *h)
 static enum err read_window(const struct hf *h)
 {
     int64_t window = 0;
-    enum err e = get(h, "sliding_window", &window);
+    enum err e = megatron_hf_get(h, "sliding_window", &window);
     if (e != ERR_OK || !window || !(h->family->has & ALL_BIASES))
         return e;
     char text[40];
     snprintf(text, sizeof text, "%lld,0", (long long)window);
-    e = set(h, "window-attn-skip-freq", 2);
+    e = megatron_hf_set(h, "window-attn-skip-freq", 2);
     return e == ERR_OK ? megatron_args_set(h->args, "window-size", text, h->msg)
                        : e;
 }
 
 /* ---- experts ---- */
 
-static bool listed(const cJSON *list, int value)
+static bool megatron_hf_listed(const cJSON *list, int value)
 {
     const cJSON *item;
     cJSON_ArrayForEach(item, list)
@@ -211,11 +214,11 @@ static bool listed(const cJSON *list, int value)
 static enum err read_layers(const struct hf *h, int64_t layers)
 {
     int64_t first = 0, every = 1, step = 1;
-    enum err e = get(h, "first_k_dense_replace", &first);
+    enum err e = megatron_hf_get(h, "first_k_dense_replace", &first);
     if (e == ERR_OK && h->family->experts == ROUTED)
-        e = get(h, "moe_layer_freq", &every);
+        e = megatron_hf_get(h, "moe_layer_freq", &every);
     if (e == ERR_OK)
-        e = get(h, "decoder_sparse_step", &step);
+        e = megatron_hf_get(h, "decoder_sparse_step", &step);
     if (e != ERR_OK)
         return e;
     if (layers < 1 || layers > MODEL_MAX_LAYERS || every < 1 || step < 1)
@@ -231,7 +234,7 @@ static enum err read_layers(const struct hf *h, int64_t layers)
     for (int i = 0; i < (int)layers; i++) {
         bool moe = i >= first && i % every == 0;
         if (steps)
-            moe = !listed(dense, i) && (i + 1) % step == 0;
+            moe = !megatron_hf_listed(dense, i) && (i + 1) % step == 0;
         *p++ = i ? ',' : '[';
         *p++ = moe ? '1' : '0';
     }
@@ -242,17 +245,18 @@ static enum err read_layers(const struct hf *h, int64_t layers)
 static enum err read_shared(const struct hf *h, int64_t width)
 {
     int64_t n = 0, own = 0;
-    enum err e = get(h, "n_shared_experts", &n);
+    enum err e = megatron_hf_get(h, "n_shared_experts", &n);
     if (e == ERR_OK && (h->family->has & SHARED_GATE))
-        e = need(h, "shared_expert_intermediate_size", &own);
+        e = megatron_hf_need(h, "shared_expert_intermediate_size", &own);
     if (e != ERR_OK || (n == 0 && own == 0))
         return e;
     if (own)
-        on(h, "moe-shared-expert-gate");
+        megatron_hf_on(h, "moe-shared-expert-gate");
     if (n > 1 << 10)
         return err_set(h->msg, ERR_RANGE, "%s: n_shared_experts: got %lld",
                        h->where, (long long)n);
-    return set(h, "moe-shared-expert-intermediate-size", own ? own : n * width);
+    return megatron_hf_set(h, "moe-shared-expert-intermediate-size",
+                           own ? own : n * width);
 }
 
 static enum err read_router(const struct hf *h)
@@ -262,12 +266,12 @@ static enum err read_router(const struct hf *h)
                     (cJSON_IsString(method) &&
                      strcmp(method->valuestring, "noaux_tc") == 0);
     if (corrects) {
-        on(h, "moe-router-enable-expert-bias");
-        on(h, "count-expert-bias");
+        megatron_hf_on(h, "moe-router-enable-expert-bias");
+        megatron_hf_on(h, "count-expert-bias");
     }
     int64_t topk = 0;
-    enum err e = need(h, "num_experts_per_tok", &topk);
-    return e == ERR_OK ? set(h, "moe-router-topk", topk) : e;
+    enum err e = megatron_hf_need(h, "num_experts_per_tok", &topk);
+    return e == ERR_OK ? megatron_hf_set(h, "moe-router-topk", topk) : e;
 }
 
 static enum err read_experts(const struct hf *h)
@@ -280,15 +284,15 @@ static enum err read_experts(const struct hf *h)
                                                  : "intermediate_size";
     if (h->family->experts == NO_EXPERTS)
         return ERR_OK;
-    enum err e = need(h, keys[h->family->experts], &n);
+    enum err e = megatron_hf_need(h, keys[h->family->experts], &n);
     if (e == ERR_OK)
-        e = need(h, key, &width);
+        e = megatron_hf_need(h, key, &width);
     if (e == ERR_OK)
-        e = need(h, "num_hidden_layers", &layers);
+        e = megatron_hf_need(h, "num_hidden_layers", &layers);
     if (e == ERR_OK)
-        e = set(h, "num-experts", n);
+        e = megatron_hf_set(h, "num-experts", n);
     if (e == ERR_OK)
-        e = set(h, "moe-ffn-hidden-size", width);
+        e = megatron_hf_set(h, "moe-ffn-hidden-size", width);
     if (e == ERR_OK)
         e = read_layers(h, layers);
     if (e == ERR_OK)
@@ -336,6 +340,7 @@ enum err source_hf_read(struct arena *a, const cJSON *config, const char *where,
     if (e == ERR_OK)
         e = read_experts(&h);
     if (e == ERR_OK)
-        e = copy(&h, "num_nextn_predict_layers", "mtp-num-layers", 0);
+        e = megatron_hf_copy(&h, "num_nextn_predict_layers", "mtp-num-layers",
+                             0);
     return e;
 }

@@ -20,7 +20,7 @@ static const struct {
 
 /* Arguments that Megatron fills in from others, so that they say nothing of
  * their own: the virtual size is in the layout or the flag it came from. */
-static bool derived(const char *name)
+static bool megatron_log_derived(const char *name)
 {
     static const char *const names[] = {
         "encoder_num_layers", "encoder_seq_length", "decoder_num_layers",
@@ -31,23 +31,25 @@ static bool derived(const char *name)
     return false;
 }
 
-static bool is_word(const char *text, const char *word)
+static bool megatron_log_is_word(const char *text, const char *word)
 {
     return strcmp(text, word) == 0;
 }
 
-static enum err take(const struct log_argument *arg, struct megatron_args *args,
-                     struct err_msg *msg)
+static enum err megatron_log_take(const struct log_argument *arg,
+                                  struct megatron_args *args,
+                                  struct err_msg *msg)
 {
     char flag[128];
-    bool none = is_word(arg->value, "None") || is_word(arg->value, "[]");
-    if (none || derived(arg->name))
+    bool none = megatron_log_is_word(arg->value, "None") ||
+                megatron_log_is_word(arg->value, "[]");
+    if (none || megatron_log_derived(arg->name))
         return ERR_OK;
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
-        if (is_word(arg->name, renamed[i].argument)) {
+        if (megatron_log_is_word(arg->name, renamed[i].argument)) {
             const char *value = arg->value;
             if (renamed[i].inverse)
-                value = is_word(value, "False") ? "true" : "false";
+                value = megatron_log_is_word(value, "False") ? "true" : "false";
             return megatron_args_set(args, renamed[i].flag, value, msg);
         }
     snprintf(flag, sizeof flag, "%s", arg->name);
@@ -66,6 +68,6 @@ enum err source_log_read(const struct runlog *log, const char *where,
                        where);
     enum err e = megatron_args_where(args, where, msg);
     for (size_t i = 0; i < log->n_arguments && e == ERR_OK; i++)
-        e = take(&log->arguments[i], args, msg);
+        e = megatron_log_take(&log->arguments[i], args, msg);
     return e;
 }

@@ -26,7 +26,7 @@ static const struct {
      "experimental attention variants are not modelled"},
 };
 
-static bool has_word(const char *text, const char *word)
+static bool megatron_memory_has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *p = text; p && (p = strstr(p, word)); p += len) {
@@ -37,7 +37,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static bool has_graphs(const struct megatron_flags *f)
+static bool megatron_memory_has_graphs(const struct megatron_flags *f)
 {
     return flags_given(f, CUDA_GRAPH_IMPL) &&
            !flags_is(f, CUDA_GRAPH_IMPL, "none");
@@ -46,11 +46,12 @@ static bool has_graphs(const struct megatron_flags *f)
 static bool graphs_everything(const struct megatron_flags *f)
 {
     return flags_given(f, ENABLE_CUDA_GRAPH) ||
-           (has_graphs(f) && !flags_given(f, CUDA_GRAPH_MODULES));
+           (megatron_memory_has_graphs(f) &&
+            !flags_given(f, CUDA_GRAPH_MODULES));
 }
 
-static const char *refusal(const struct megatron_flags *f,
-                           const struct memory_options *o)
+static const char *megatron_memory_refusal(const struct megatron_flags *f,
+                                           const struct memory_options *o)
 {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (flags_given(f, refused[i].id))
@@ -132,7 +133,7 @@ static bool has_dropout(const struct megatron_flags *f, enum flag_id id)
 }
 
 /* Counts beyond any step's are as good as the largest. */
-static int64_t within(int64_t v, int64_t lo)
+static int64_t megatron_memory_within(int64_t v, int64_t lo)
 {
     const int64_t hi = 1 << 20;
     return v < lo ? lo : v > hi ? hi : v;
@@ -158,12 +159,13 @@ static void set_kernels(const struct megatron_flags *f,
     o->attention_mask = !flags_given(f, NO_ATTENTION_MASK);
     o->loss_fusion = flags_given(f, CE_FUSION);
     o->deterministic = flags_given(f, DETERMINISTIC);
-    o->graphs = has_graphs(f);
+    o->graphs = megatron_memory_has_graphs(f);
     o->overlap_experts = flags_given(f, OVERLAP_MOE_COMM);
-    o->mb_group = (int)within(flags_number(f, MB_GROUP, 0), 0);
+    o->mb_group = (int)megatron_memory_within(flags_number(f, MB_GROUP, 0), 0);
     // 0 defers all micro-batches of a step
     if (flags_given(f, DEFER_EMBEDDING_WGRAD))
-        o->loss_deferral = (int)within(flags_number(f, WGRAD_LIMIT, 0), 0);
+        o->loss_deferral =
+            (int)megatron_memory_within(flags_number(f, WGRAD_LIMIT, 0), 0);
     if (flags_given(f, DEFER_EMBEDDING_WGRAD) && o->loss_deferral == 0)
         o->loss_deferral = 1 << 20;
 }
@@ -185,7 +187,7 @@ static void set_modules(const struct megatron_flags *f,
         return;
     }
     for (int i = 0; i < N_RECOMPUTE; i++)
-        if (has_word(text, modules[i]))
+        if (megatron_memory_has_word(text, modules[i]))
             o->recompute |= 1U << i;
     if (!o->recompute)
         o->refusal = "none of the words of --recompute-modules is known";
@@ -198,8 +200,8 @@ static void set_recompute(const struct megatron_flags *f,
         o->full_recompute = flags_is(f, RECOMPUTE_METHOD, "block")
                                 ? RECOMPUTE_BLOCK
                                 : RECOMPUTE_UNIFORM;
-        o->recompute_layers =
-            (int)within(flags_number(f, RECOMPUTE_NUM_LAYERS, 1), 1);
+        o->recompute_layers = (int)megatron_memory_within(
+            flags_number(f, RECOMPUTE_NUM_LAYERS, 1), 1);
     } else if (flags_is(f, RECOMPUTE_GRANULARITY, "selective") ||
                flags_given(f, RECOMPUTE_ACTIVATIONS)) {
         set_modules(f, o);
@@ -213,6 +215,6 @@ void megatron_memory(const struct megatron_flags *f, struct memory_options *out)
     set_optimizer(f, &o);
     set_kernels(f, &o);
     set_recompute(f, &o);
-    o.refusal = refusal(f, &o);
+    o.refusal = megatron_memory_refusal(f, &o);
     *out = o;
 }

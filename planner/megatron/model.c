@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t round_up(int64_t v, int64_t multiple)
+static int64_t megatron_model_round_up(int64_t v, int64_t multiple)
 {
     return (v + multiple - 1) / multiple * multiple;
 }
@@ -39,8 +39,8 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
     int64_t tokens = vocab_tokens(f);
     int64_t multiple = flags_number(f, MAKE_VOCAB_DIVISIBLE, 128) * m->par.tp;
     m->vocab = flags_number(f, VOCAB_SIZE, tokens);
-    m->padded_vocab =
-        flags_number(f, PADDED_VOCAB_SIZE, round_up(tokens, multiple));
+    m->padded_vocab = flags_number(f, PADDED_VOCAB_SIZE,
+                                   megatron_model_round_up(tokens, multiple));
     if (!m->vocab)
         m->vocab = m->padded_vocab;
     if (m->padded_vocab)
@@ -153,18 +153,20 @@ static enum err set_experts(struct arena *a, const struct megatron_flags *f,
 
 /* ---- ranks ---- */
 
-static int64_t gcd(int64_t a, int64_t b)
+static int64_t megatron_model_gcd(int64_t a, int64_t b)
 {
-    return b ? gcd(b, a % b) : a;
+    return b ? megatron_model_gcd(b, a % b) : a;
 }
 
-static enum err set_world(const struct megatron_flags *f, struct parallel *p,
-                          struct err_msg *msg)
+static enum err megatron_model_set_world(const struct megatron_flags *f,
+                                         struct parallel *p,
+                                         struct err_msg *msg)
 {
     int64_t one = (int64_t)p->tp * p->cp * p->pp;
     int64_t expert_group = (int64_t)p->ep * p->etp * p->pp;
     int64_t world = flags_number(f, WORLD_SIZE,
-                                 one / gcd(one, expert_group) * expert_group);
+                                 one / megatron_model_gcd(one, expert_group) *
+                                     expert_group);
     if (world % one)
         return err_set(msg, ERR_RANGE,
                        "--world-size: got %lld, want a multiple of TP x CP x "
@@ -222,7 +224,7 @@ static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
         .last_layers = (int)flags_number(f, LAST_LAYERS, 0),
         .count_embedding = flags_given(f, ACCOUNT_EMBEDDING),
         .count_loss = flags_given(f, ACCOUNT_LOSS)};
-    return set_world(f, p, msg);
+    return megatron_model_set_world(f, p, msg);
 }
 
 static enum err set_batch(const struct megatron_flags *f, struct model *m,

@@ -414,7 +414,7 @@ static const struct {
 enum { N_LISTS = sizeof lists / sizeof lists[0] };
 
 /* Is the word in the line? */
-static int has_word(const char *line, const char *name, size_t len)
+static int names_has_word(const char *line, const char *name, size_t len)
 {
     while (*line) {
         size_t n = strcspn(line, " ");
@@ -429,14 +429,15 @@ enum known_values megatron_known(const char *name, size_t len)
 {
     for (int k = 0; k < N_LISTS; k++)
         for (size_t i = 0; i < lists[k].n; i++)
-            if (has_word(lists[k].lines[i], name, len))
+            if (names_has_word(lists[k].lines[i], name, len))
                 return lists[k].values;
     return KNOWN_NOT;
 }
 
 /* Keeps in `best` the nearer of `best` and the words of the line. Words whose
  * lengths alone differ by more than a third are too far (text_nearest). */
-static void nearer(const char *line, const char *word, char *best, size_t size)
+static void names_nearer(const char *line, const char *word, char *best,
+                         size_t size)
 {
     const size_t len = strlen(word);
     while (*line) {
@@ -461,5 +462,5 @@ void megatron_known_nearest(const char *word, char *name, size_t size)
     name[0] = '\0';
     for (int k = 0; k < N_LISTS; k++)
         for (size_t i = 0; i < lists[k].n; i++)
-            nearer(lists[k].lines[i], word, name, size);
+            names_nearer(lists[k].lines[i], word, name, size);
 }

@@ -36,7 +36,7 @@ struct script {
     int best_score, nested;
 };
 
-static bool acting(const struct script *s)
+static bool script_acting(const struct script *s)
 {
     int top = s->depth < MAX_NESTING ? s->depth : MAX_NESTING;
     return top == 0 || s->frame[top - 1].acting;
@@ -44,28 +44,28 @@ static bool acting(const struct script *s)
 
 /* ---- conditions ---- */
 
-static enum tri known(bool yes)
+static enum tri script_known(bool yes)
 {
     return yes ? YES : NO;
 }
 
-static enum tri compare(const char *a, const char *op, const char *b)
+static enum tri script_compare(const char *a, const char *op, const char *b)
 {
     int64_t x = 0, y = 0;
     bool numbers = text_to_int64(a, &x) && text_to_int64(b, &y);
     if (shell_unknown(a) || shell_unknown(b))
         return MAYBE;
     if (strcmp(op, "=") == 0 || strcmp(op, "==") == 0)
-        return known(fnmatch(b, a, 0) == 0);
+        return script_known(fnmatch(b, a, 0) == 0);
     if (strcmp(op, "!=") == 0)
-        return known(fnmatch(b, a, 0) != 0);
+        return script_known(fnmatch(b, a, 0) != 0);
     if (!numbers || op[0] != '-')
         return MAYBE;
     static const char *const ops[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
     const bool holds[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (strcmp(op, ops[i]) == 0)
-            return known(holds[i]);
+            return script_known(holds[i]);
     return MAYBE;
 }
 
@@ -87,27 +87,27 @@ static enum tri test_words(const char *const *w, size_t n)
         memcpy(inner + 1, w + 1, (n - 1) * sizeof *inner);
         inner[n] = "]";
         enum tri t = test_words(inner, n + 1);
-        return t == MAYBE ? MAYBE : known(t == NO);
+        return t == MAYBE ? MAYBE : script_known(t == NO);
     }
     // a variable that was never set is empty in a test
     if (n == 2 && (strcmp(w[0], "-z") == 0 || strcmp(w[0], "-n") == 0))
-        return known((*w[1] == '\0' || w[1][0] == SHELL_UNKNOWN) ==
-                     (w[0][1] == 'z'));
-    return n == 3 ? compare(w[0], w[1], w[2]) : MAYBE;
+        return script_known((*w[1] == '\0' || w[1][0] == SHELL_UNKNOWN) ==
+                            (w[0][1] == 'z'));
+    return n == 3 ? script_compare(w[0], w[1], w[2]) : MAYBE;
 }
 
 /* ---- branches ---- */
 
-static void push(struct script *s, bool taken, const char *subject)
+static void script_push(struct script *s, bool taken, const char *subject)
 {
-    bool outer = acting(s);
+    bool outer = script_acting(s);
     if (s->depth < MAX_NESTING)
         s->frame[s->depth] =
             (struct frame){outer, outer && taken, taken, subject};
     s->depth++;
 }
 
-static struct frame *top(struct script *s)
+static struct frame *script_top(struct script *s)
 {
     return s->depth > 0 && s->depth <= MAX_NESTING ? &s->frame[s->depth - 1]
                                                    : NULL;
@@ -115,32 +115,32 @@ static struct frame *top(struct script *s)
 
 static void next_branch(struct script *s, bool holds)
 {
-    struct frame *f = top(s);
+    struct frame *f = script_top(s);
     if (!f)
         return;
     f->acting = f->outer && !f->done && holds;
     f->done = f->done || holds;
 }
 
-static bool is(const struct shell_words *w, const char *word)
+static bool script_is(const struct shell_words *w, const char *word)
 {
     return w->n > 0 && strcmp(w->word[0], word) == 0;
 }
 
 /* Keywords that open, change and close branches; true when `w` was one. */
-static bool branch(struct script *s, const struct shell_words *w)
+static bool script_branch(struct script *s, const struct shell_words *w)
 {
     const char *const *rest = w->n ? w->word + 1 : NULL;
-    if (is(w, "if"))
-        push(s, test_words(rest, w->n - 1) != NO, NULL);
-    else if (is(w, "elif"))
+    if (script_is(w, "if"))
+        script_push(s, test_words(rest, w->n - 1) != NO, NULL);
+    else if (script_is(w, "elif"))
         next_branch(s, test_words(rest, w->n - 1) != NO);
-    else if (is(w, "else"))
+    else if (script_is(w, "else"))
         next_branch(s, true);
-    else if (is(w, "fi") || is(w, "esac"))
+    else if (script_is(w, "fi") || script_is(w, "esac"))
         s->depth -= s->depth > 0;
-    else if (is(w, "case") && w->n > 1)
-        push(s, false, w->word[1]);
+    else if (script_is(w, "case") && w->n > 1)
+        script_push(s, false, w->word[1]);
     else
         return false;
     return true;
@@ -150,7 +150,7 @@ static bool branch(struct script *s, const struct shell_words *w)
  * of their own before a bar. */
 static bool case_pattern(struct script *s, const struct shell_words *w)
 {
-    struct frame *f = top(s);
+    struct frame *f = script_top(s);
     if (!f || !f->subject || w->n == 0 || f->acting)
         return false;
     const char *pattern = w->word[w->n - 1];
@@ -174,7 +174,7 @@ static enum flag_id flag_of(const char *word)
     return name ? flag_by_name(name, strcspn(name, "=")) : NO_FLAG;
 }
 
-static int score(const struct shell_words *w)
+static int script_score(const struct shell_words *w)
 {
     int n = 0;
     for (size_t i = 0; i < w->n; i++)
@@ -182,7 +182,7 @@ static int score(const struct shell_words *w)
     return n;
 }
 
-static void read_text(struct script *s, const char *text);
+static void script_read_text(struct script *s, const char *text);
 
 /* A command in one word, as `bash -c "..."` and `eval` take it. */
 static void read_nested(struct script *s, const struct shell_words *w)
@@ -190,7 +190,7 @@ static void read_nested(struct script *s, const struct shell_words *w)
     for (size_t i = 0; i < w->n && s->nested < MAX_TEXTS; i++)
         if (strchr(w->word[i], ' ') && strstr(w->word[i], "--num-layers")) {
             s->nested++;
-            read_text(s, w->word[i]);
+            script_read_text(s, w->word[i]);
             s->nested--;
         }
 }
@@ -198,7 +198,7 @@ static void read_nested(struct script *s, const struct shell_words *w)
 static void run_command(struct script *s, const struct shell_words *w)
 {
     s->status = test_words(w->word, w->n);
-    int n = score(w);
+    int n = script_score(w);
     if (n > s->best_score) {
         s->best_score = n;
         s->best = *w;
@@ -207,21 +207,21 @@ static void run_command(struct script *s, const struct shell_words *w)
         read_nested(s, w);
 }
 
-static void read_text(struct script *s, const char *text)
+static void script_read_text(struct script *s, const char *text)
 {
     while (*text && !s->shell.failed) {
         struct shell_words w = {0};
-        bool act = acting(s) && !s->skip;
+        bool act = script_acting(s) && !s->skip;
         enum shell_end end = shell_command(&s->shell, &text, act, &w);
         if (end == SHELL_CLOSE && case_pattern(s, &w))
             continue;
-        if (end == SHELL_CASE_END && top(s) && top(s)->subject) {
+        if (end == SHELL_CASE_END && script_top(s) && script_top(s)->subject) {
             if (act && w.n)
                 run_command(s, &w);
-            top(s)->acting = false;
+            script_top(s)->acting = false;
             continue;
         }
-        if (!branch(s, &w) && act && w.n)
+        if (!script_branch(s, &w) && act && w.n)
             run_command(s, &w);
         s->skip = (end == SHELL_AND && s->status == NO) ||
                   (end == SHELL_OR && s->status == YES);
@@ -255,7 +255,7 @@ static void gather_variables(struct script *s)
     while (text && *text && !inner.failed)
         shell_command(&inner, &text, true, &all);
     s->best = all;
-    s->best_score = score(&all);
+    s->best_score = script_score(&all);
 }
 
 /* ---- what the command says ---- */
@@ -297,8 +297,8 @@ static int64_t launcher_value(const struct shell_words *w, size_t end,
     return other;
 }
 
-static int64_t number_of(const struct megatron_args *args, const char *name,
-                         int64_t other)
+static int64_t script_number_of(const struct megatron_args *args,
+                                const char *name, int64_t other)
 {
     int64_t v = other;
     const char *text = megatron_args_string(args, name);
@@ -307,19 +307,21 @@ static int64_t number_of(const struct megatron_args *args, const char *name,
 
 /* Takes the launcher's number of ranks where the parallel sizes divide it; in
  * published scripts it is often one node's, the user sets the others. */
-static enum err set_world(const struct shell_words *w, size_t end,
-                          struct megatron_args *args, struct err_msg *msg)
+static enum err script_set_world(const struct shell_words *w, size_t end,
+                                 struct megatron_args *args,
+                                 struct err_msg *msg)
 {
     char text[160];
     int64_t ranks = launcher_value(w, end, "nproc-per-node", 0);
     int64_t nodes = launcher_value(w, end, "nnodes", 1);
     if (!ranks || !nodes || ranks > 1 << 12 || nodes > 1 << 12)
         return ERR_OK;
-    int64_t tp = number_of(args, "tensor-model-parallel-size", 1);
-    int64_t pp = number_of(args, "pipeline-model-parallel-size", 1);
-    int64_t one = tp * pp * number_of(args, "context-parallel-size", 1);
-    int64_t experts = number_of(args, "expert-tensor-parallel-size", tp) * pp *
-                      number_of(args, "expert-model-parallel-size", 1);
+    int64_t tp = script_number_of(args, "tensor-model-parallel-size", 1);
+    int64_t pp = script_number_of(args, "pipeline-model-parallel-size", 1);
+    int64_t one = tp * pp * script_number_of(args, "context-parallel-size", 1);
+    int64_t experts =
+        script_number_of(args, "expert-tensor-parallel-size", tp) * pp *
+        script_number_of(args, "expert-model-parallel-size", 1);
     if (ranks * nodes % one == 0 && ranks * nodes % experts == 0) {
         snprintf(text, sizeof text, "%lld", (long long)(ranks * nodes));
         return megatron_args_set(args, "world-size", text, msg);
@@ -333,15 +335,15 @@ static enum err set_world(const struct shell_words *w, size_t end,
 }
 
 /* Does a wrong value of the flag give a wrong model? */
-static bool decides(enum flag_id id)
+static bool script_decides(enum flag_id id)
 {
     return id != NO_FLAG && flag_effect(id) <= FX_BATCH && id != TOKENIZER_TYPE;
 }
 
 /* Copies the flags to `argv`. A word that only running could tell is dropped,
  * unless it is the value of a flag that decides sizes. */
-static enum err clean(struct script *s, size_t from, char **argv, int *argc,
-                      struct err_msg *msg)
+static enum err script_clean(struct script *s, size_t from, char **argv,
+                             int *argc, struct err_msg *msg)
 {
     const struct shell_words *w = &s->best;
     for (size_t i = from; i < w->n; i++) {
@@ -351,7 +353,7 @@ static enum err clean(struct script *s, size_t from, char **argv, int *argc,
         bool own = id != NO_FLAG && equals && mark > equals;
         if (!own)
             id = i > from ? flag_of(w->word[i - 1]) : NO_FLAG;
-        if (mark && decides(id) && flag_type(id) != BOOL)
+        if (mark && script_decides(id) && flag_type(id) != BOOL)
             return err_set(msg, ERR_PARSE,
                            "--%s: its value '%.80s' is not known without "
                            "running the script: set the variable in it",
@@ -373,11 +375,11 @@ static enum err read_best(struct script *s, struct megatron_args *args,
     char **argv = arena_alloc(s->arena, w->n + 1, sizeof *argv);
     if (!argv)
         return err_set(msg, ERR_NOMEM, "out of memory");
-    enum err e = clean(s, from, argv, &argc, msg);
+    enum err e = script_clean(s, from, argv, &argc, msg);
     const struct megatron_args_options opt = {.strict = false};
     if (e == ERR_OK)
         e = megatron_args_read(args, argv, argc, &opt, msg);
-    return e == ERR_OK ? set_world(w, from, args, msg) : e;
+    return e == ERR_OK ? script_set_world(w, from, args, msg) : e;
 }
 
 enum err source_script_read(struct arena *a, const char *text,
@@ -395,7 +397,7 @@ enum err source_script_read(struct arena *a, const char *text,
     *to = '\0';
     s->arena = s->shell.arena = a;
     s->status = MAYBE;
-    read_text(s, unix_text);
+    script_read_text(s, unix_text);
     enum err e = shell_status(&s->shell, where, msg);
     if (e != ERR_OK)
         return e;

@@ -13,16 +13,16 @@ struct math {
     bool bad;
 };
 
-static char peek(struct math *m)
+static char shell_math_peek(struct math *m)
 {
     while (m->p < m->end && strchr(" \t\n", *m->p))
         m->p++;
     return m->p < m->end ? *m->p : '\0';
 }
 
-static int64_t sum(struct math *m);
+static int64_t shell_math_sum(struct math *m);
 
-static int64_t variable(struct math *m)
+static int64_t shell_math_variable(struct math *m)
 {
     const char *name = m->p;
     int64_t v = 0;
@@ -35,7 +35,7 @@ static int64_t variable(struct math *m)
             (n && name[n] >= '0' && name[n] <= '9')))
         n++;
     m->p = name + n;
-    if (braces && peek(m) != '}')
+    if (braces && shell_math_peek(m) != '}')
         m->bad = true;
     else
         m->p += braces;
@@ -45,7 +45,7 @@ static int64_t variable(struct math *m)
     return v;
 }
 
-static int64_t digits(struct math *m)
+static int64_t shell_math_digits(struct math *m)
 {
     int64_t v = 0;
     for (; m->p < m->end && *m->p >= '0' && *m->p <= '9'; m->p++)
@@ -55,9 +55,9 @@ static int64_t digits(struct math *m)
     return v;
 }
 
-static int64_t atom(struct math *m)
+static int64_t shell_math_atom(struct math *m)
 {
-    char c = peek(m);
+    char c = shell_math_peek(m);
     if (m->bad || ++m->depth > MAX_NESTING) {
         m->bad = true;
         return 0;
@@ -65,28 +65,28 @@ static int64_t atom(struct math *m)
     int64_t v = 0;
     if (c == '(') {
         m->p++;
-        v = sum(m);
-        m->bad = m->bad || peek(m) != ')';
+        v = shell_math_sum(m);
+        m->bad = m->bad || shell_math_peek(m) != ')';
         m->p += !m->bad;
     } else if (c == '-') {
         m->p++;
-        m->bad = __builtin_sub_overflow(0, atom(m), &v) || m->bad;
+        m->bad = __builtin_sub_overflow(0, shell_math_atom(m), &v) || m->bad;
     } else if (c >= '0' && c <= '9') {
-        v = digits(m);
+        v = shell_math_digits(m);
     } else {
         m->p += c == '$';
-        v = variable(m);
+        v = shell_math_variable(m);
     }
     m->depth--;
     return v;
 }
 
-static int64_t product(struct math *m)
+static int64_t shell_math_product(struct math *m)
 {
-    int64_t v = atom(m);
-    for (char c; !m->bad && (c = peek(m)) && strchr("*/%", c);) {
+    int64_t v = shell_math_atom(m);
+    for (char c; !m->bad && (c = shell_math_peek(m)) && strchr("*/%", c);) {
         m->p++;
-        int64_t w = atom(m);
+        int64_t w = shell_math_atom(m);
         if (c == '*')
             m->bad = __builtin_mul_overflow(v, w, &v) || m->bad;
         else if (w == 0 || (w == -1 && v == INT64_MIN))
@@ -97,12 +97,12 @@ static int64_t product(struct math *m)
     return v;
 }
 
-static int64_t sum(struct math *m)
+static int64_t shell_math_sum(struct math *m)
 {
-    int64_t v = product(m);
-    for (char c; !m->bad && ((c = peek(m)) == '+' || c == '-');) {
+    int64_t v = shell_math_product(m);
+    for (char c; !m->bad && ((c = shell_math_peek(m)) == '+' || c == '-');) {
         m->p++;
-        int64_t w = product(m);
+        int64_t w = shell_math_product(m);
         m->bad = (c == '+' ? __builtin_add_overflow(v, w, &v)
                            : __builtin_sub_overflow(v, w, &v)) ||
                  m->bad;
@@ -113,8 +113,8 @@ static int64_t sum(struct math *m)
 bool shell_math(const struct shell_math_text *text, int64_t *out)
 {
     struct math m = {.text = text, .p = text->from, .end = text->to};
-    int64_t v = sum(&m);
-    if (m.bad || peek(&m) != '\0')
+    int64_t v = shell_math_sum(&m);
+    if (m.bad || shell_math_peek(&m) != '\0')
         return false;
     *out = v;
     return true;

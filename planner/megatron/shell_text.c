@@ -22,28 +22,28 @@ struct buffer {
     bool open;
 };
 
-static bool fail(struct shell *s, bool nomem)
+static bool shell_text_fail(struct shell *s, bool nomem)
 {
     s->failed = true;
     s->nomem = s->nomem || nomem;
     return false;
 }
 
-static bool spend(struct shell *s, size_t bytes)
+static bool shell_text_spend(struct shell *s, size_t bytes)
 {
     s->used += bytes;
-    return s->used <= MAX_BYTES || fail(s, false);
+    return s->used <= MAX_BYTES || shell_text_fail(s, false);
 }
 
-static void put(struct shell *s, struct buffer *b, char c)
+static void shell_text_put(struct shell *s, struct buffer *b, char c)
 {
-    if (!spend(s, 1))
+    if (!shell_text_spend(s, 1))
         return;
     if (b->n + 2 > b->cap) {
         size_t cap = b->cap ? 2 * b->cap : 32;
         char *data = arena_alloc(s->arena, cap, 1);
         if (!data) {
-            fail(s, true);
+            shell_text_fail(s, true);
             return;
         }
         if (b->n)
@@ -57,13 +57,13 @@ static void put(struct shell *s, struct buffer *b, char c)
 
 static bool add_word(struct shell *s, struct shell_words *w, const char *text)
 {
-    if (!spend(s, sizeof *w->word))
+    if (!shell_text_spend(s, sizeof *w->word))
         return false;
     if (w->n == w->cap) {
         size_t cap = w->cap ? 2 * w->cap : 8;
         const char **word = arena_alloc(s->arena, cap, sizeof *word);
         if (!word)
-            return fail(s, true);
+            return shell_text_fail(s, true);
         if (w->n)
             memcpy(word, w->word, w->n * sizeof *word);
         w->word = word;
@@ -74,22 +74,24 @@ static bool add_word(struct shell *s, struct shell_words *w, const char *text)
 }
 
 /* Ends the word in the buffer, if there is one. */
-static void cut(struct shell *s, struct buffer *b, struct shell_words *out)
+static void shell_text_cut(struct shell *s, struct buffer *b,
+                           struct shell_words *out)
 {
     if (b->open)
         add_word(s, out, b->n ? b->data : "");
     *b = (struct buffer){0};
 }
 
-static void put_text(struct shell *s, struct buffer *b, const char *text,
-                     bool quoted, struct shell_words *out)
+static void shell_text_put_text(struct shell *s, struct buffer *b,
+                                const char *text, bool quoted,
+                                struct shell_words *out)
 {
     b->open = b->open || quoted;
     for (; *text && !s->failed; text++) {
         if (!quoted && strchr(" \t\n", *text))
-            cut(s, b, out);
+            shell_text_cut(s, b, out);
         else
-            put(s, b, *text);
+            shell_text_put(s, b, *text);
     }
 }
 
@@ -109,15 +111,16 @@ bool shell_unknown(const char *text)
     return strchr(text, SHELL_UNKNOWN) != NULL;
 }
 
-static struct shell_var *variable(struct shell *s, const char *name, size_t len)
+static struct shell_var *shell_text_variable(struct shell *s, const char *name,
+                                             size_t len)
 {
     for (struct shell_var *v = s->vars; v; v = v->next)
         if (strlen(v->name) == len && memcmp(v->name, name, len) == 0)
             return v;
     struct shell_var *v = arena_alloc(s->arena, 1, sizeof *v);
     char *copy = arena_strndup(s->arena, name, len);
-    if (!v || !copy || !spend(s, VAR_BYTES)) {
-        fail(s, !v || !copy);
+    if (!v || !copy || !shell_text_spend(s, VAR_BYTES)) {
+        shell_text_fail(s, !v || !copy);
         return NULL;
     }
     *v = (struct shell_var){.name = copy, .next = s->vars};
@@ -146,9 +149,9 @@ struct target {
 static void put_unknown(struct shell *s, const struct target *t,
                         const char *from, const char *to)
 {
-    put(s, t->b, SHELL_UNKNOWN);
+    shell_text_put(s, t->b, SHELL_UNKNOWN);
     for (; from < to && !s->failed; from++)
-        put(s, t->b, *from == ' ' || *from == '\n' ? '_' : *from);
+        shell_text_put(s, t->b, *from == ' ' || *from == '\n' ? '_' : *from);
 }
 
 /* How much of an array: the first word, each word apart, all as one text. */
@@ -160,15 +163,15 @@ static void put_var(struct shell *s, const struct shell_var *v,
     size_t n = extent != FIRST || v->value.n < 1 ? v->value.n : 1;
     for (size_t i = 0; i < n && !s->failed; i++) {
         if (i && t->quoted && extent == EACH)
-            cut(s, t->b, t->out);
+            shell_text_cut(s, t->b, t->out);
         else if (i)
-            put_text(s, t->b, " ", t->quoted, t->out);
-        put_text(s, t->b, v->value.word[i], t->quoted, t->out);
+            shell_text_put_text(s, t->b, " ", t->quoted, t->out);
+        shell_text_put_text(s, t->b, v->value.word[i], t->quoted, t->out);
     }
 }
 
 /* The bracket that closes the one before `p`, or the end of the text. */
-static const char *closing(const char *p, char open, char close)
+static const char *shell_text_closing(const char *p, char open, char close)
 {
     int depth = 1;
     for (; *p; p++) {
@@ -184,8 +187,8 @@ static const char *closing(const char *p, char open, char close)
     return p;
 }
 
-static const char *expand(struct shell *s, const char *p,
-                          const struct target *t);
+static const char *shell_text_expand(struct shell *s, const char *p,
+                                     const struct target *t);
 
 /* Raw text inside ${NAME:-...}: quotes drop, expansions happen. */
 static void put_raw(struct shell *s, const char *p, const char *end,
@@ -193,20 +196,20 @@ static void put_raw(struct shell *s, const char *p, const char *end,
 {
     while (p < end && !s->failed) {
         if (*p == '$') {
-            p = expand(s, p, t);
+            p = shell_text_expand(s, p, t);
         } else if (*p == '"' || *p == '\'') {
             t->b->open = true;
             p++;
         } else {
             char one[2] = {*p++, '\0'};
-            put_text(s, t->b, one, t->quoted, t->out);
+            shell_text_put_text(s, t->b, one, t->quoted, t->out);
         }
     }
 }
 
 /* ${...}; `p` behind the brace, `end` at the closing one. */
-static void brace(struct shell *s, const char *p, const char *end,
-                  const struct target *t)
+static void shell_text_brace(struct shell *s, const char *p, const char *end,
+                             const struct target *t)
 {
     size_t len = name_length(p);
     const struct shell_var *v = len ? shell_get(s, p, len) : NULL;
@@ -240,22 +243,23 @@ static void brace(struct shell *s, const char *p, const char *end,
         put_unknown(s, t, p - 2, *end ? end + 1 : end);
 }
 
-static const char *lookup(const void *data, const char *name, size_t len)
+static const char *shell_text_lookup(const void *data, const char *name,
+                                     size_t len)
 {
     const struct shell_var *v = shell_get(data, name, len);
     return v && v->value.n ? v->value.word[0] : NULL;
 }
 
-static const char *arithmetic(struct shell *s, const char *p,
-                              const struct target *t)
+static const char *shell_text_arithmetic(struct shell *s, const char *p,
+                                         const struct target *t)
 {
-    const char *end = closing(p, '(', ')');
-    const struct shell_math_text math = {p, end, lookup, s};
+    const char *end = shell_text_closing(p, '(', ')');
+    const struct shell_math_text math = {p, end, shell_text_lookup, s};
     int64_t value = 0;
     if (shell_math(&math, &value)) {
         char text[32];
         snprintf(text, sizeof text, "%lld", (long long)value);
-        put_text(s, t->b, text, t->quoted, t->out);
+        shell_text_put_text(s, t->b, text, t->quoted, t->out);
     } else {
         put_unknown(s, t, p - 3, end + strspn(end, ")"));
     }
@@ -282,29 +286,29 @@ static const char *plain_name(struct shell *s, const char *p,
         put_unknown(s, t, p - 1, p + 1);
         return p + 1;
     }
-    put_text(s, t->b, "$", true, t->out);
+    shell_text_put_text(s, t->b, "$", true, t->out);
     return p;
 }
 
 /* One expansion; `p` at the dollar. Returns what follows it. */
-static const char *expand(struct shell *s, const char *p,
-                          const struct target *t)
+static const char *shell_text_expand(struct shell *s, const char *p,
+                                     const struct target *t)
 {
     const char *end;
     if (s->depth >= MAX_DEPTH) {
-        fail(s, false);
+        shell_text_fail(s, false);
         return p + strlen(p);
     }
     s->depth++;
     p++;
     if (*p == '{') {
-        end = closing(p + 1, '{', '}');
-        brace(s, p + 1, end, t);
+        end = shell_text_closing(p + 1, '{', '}');
+        shell_text_brace(s, p + 1, end, t);
         p = end + (*end == '}');
     } else if (p[0] == '(' && p[1] == '(') {
-        p = arithmetic(s, p + 2, t);
+        p = shell_text_arithmetic(s, p + 2, t);
     } else if (*p == '(') {
-        end = closing(p + 1, '(', ')');
+        end = shell_text_closing(p + 1, '(', ')');
         put_unknown(s, t, p - 1, *end ? end + 1 : end);
         p = end + (*end == ')');
     } else {
@@ -323,12 +327,12 @@ static const char *double_quotes(struct shell *s, const char *p,
     b->open = true;
     while (*p && *p != '"' && !s->failed) {
         if (*p == '$') {
-            p = expand(s, p, &t);
+            p = shell_text_expand(s, p, &t);
         } else if (*p == '\\' && p[1] == '\n') {
             p += 2;
         } else {
             p += *p == '\\' && p[1] && strchr("$`\"\\", p[1]);
-            put(s, b, *p++);
+            shell_text_put(s, b, *p++);
         }
     }
     return p + (*p == '"');
@@ -339,12 +343,13 @@ static const char *single_quotes(struct shell *s, const char *p,
 {
     b->open = true;
     while (*p && *p != '\'')
-        put(s, b, *p++);
+        shell_text_put(s, b, *p++);
     return p + (*p == '\'');
 }
 
-static const char *backquotes(struct shell *s, const char *p, struct buffer *b,
-                              struct shell_words *out)
+static const char *shell_text_backquotes(struct shell *s, const char *p,
+                                         struct buffer *b,
+                                         struct shell_words *out)
 {
     const struct target t = {b, out, true};
     const char *end = strchr(p + 1, '`');
@@ -365,17 +370,17 @@ static const char *read_word(struct shell *s, const char *p,
         else if (*p == '\'')
             p = single_quotes(s, p + 1, &b);
         else if (*p == '`')
-            p = backquotes(s, p, &b, out);
+            p = shell_text_backquotes(s, p, &b, out);
         else if (*p == '$')
-            p = expand(s, p, &t);
+            p = shell_text_expand(s, p, &t);
         else if (*p == '\\' && p[1] == '\n')
             p += 2;
         else {
             p += *p == '\\' && p[1];
-            put(s, &b, *p++);
+            shell_text_put(s, &b, *p++);
         }
     }
-    cut(s, &b, out);
+    shell_text_cut(s, &b, out);
     return s->failed ? p + strlen(p) : p;
 }
 
@@ -419,20 +424,22 @@ static const char *read_array(struct shell *s, const char *p,
     return p + (*p == ')');
 }
 
-static void join(struct shell *s, struct shell_words *old, const char *more)
+static void shell_text_join(struct shell *s, struct shell_words *old,
+                            const char *more)
 {
     char *both =
         arena_printf(s->arena, "%s%s", old->n ? old->word[0] : "", more);
     if (!both) {
-        fail(s, true);
+        shell_text_fail(s, true);
         return;
     }
     *old = (struct shell_words){0};
-    if (spend(s, strlen(both)))
+    if (shell_text_spend(s, strlen(both)))
         add_word(s, old, both);
 }
 
-static const char *assign(struct shell *s, const char *p, size_t len, bool act)
+static const char *shell_text_assign(struct shell *s, const char *p, size_t len,
+                                     bool act)
 {
     bool append = p[len] == '+';
     const char *name = p;
@@ -440,7 +447,8 @@ static const char *assign(struct shell *s, const char *p, size_t len, bool act)
     p += len + 1 + append;
     bool array = *p == '(';
     p = array ? read_array(s, p + 1, &value) : read_word(s, p, &value);
-    struct shell_var *v = act && !s->failed ? variable(s, name, len) : NULL;
+    struct shell_var *v =
+        act && !s->failed ? shell_text_variable(s, name, len) : NULL;
     if (!v)
         return p;
     if (!append) {
@@ -453,7 +461,7 @@ static const char *assign(struct shell *s, const char *p, size_t len, bool act)
         for (size_t i = 1; i < value.n && text; i++)
             text = arena_printf(s->arena, "%s %s", text, value.word[i]);
         if (text)
-            join(s, &v->value, text);
+            shell_text_join(s, &v->value, text);
     }
     for (size_t i = 0; array && i < value.n; i++)
         add_word(s, &v->value, value.word[i]);
@@ -480,7 +488,7 @@ static const char *skip_here(struct shell *s, const char *p)
     return end.n && end.word[0][0] ? p + strlen(p) : p;
 }
 
-static const char *redirection(struct shell *s, const char *p)
+static const char *shell_text_redirection(struct shell *s, const char *p)
 {
     struct shell_words file = {0};
     if (p[0] == '<' && p[1] == '<' && p[2] != '<')
@@ -507,7 +515,7 @@ static enum shell_end operator_at(const char **p)
     return c == ')' ? SHELL_CLOSE : SHELL_SEPARATOR;
 }
 
-static bool declares(const struct shell_words *w)
+static bool shell_text_declares(const struct shell_words *w)
 {
     static const char *const words[] = {"export", "local", "declare",
                                         "readonly", "typeset"};
@@ -532,14 +540,15 @@ enum shell_end shell_command(struct shell *s, const char **p, bool act,
 {
     while (!s->failed) {
         const char *q = skip_blanks(*p, false);
-        size_t name = out->n == 0 || declares(out) ? assigned_name(q) : 0;
+        size_t name =
+            out->n == 0 || shell_text_declares(out) ? assigned_name(q) : 0;
         const char *was = q, *fd = q + strspn(q, "0123456789");
         if (fd > q && (*fd == '<' || *fd == '>'))
-            q = redirection(s, fd);
+            q = shell_text_redirection(s, fd);
         else if (name)
-            q = assign(s, q, name, act);
+            q = shell_text_assign(s, q, name, act);
         else if (*q == '<' || *q == '>' || (*q == '&' && q[1] == '>'))
-            q = redirection(s, q);
+            q = shell_text_redirection(s, q);
         else
             q = read_word(s, q, out);
         *p = q;

@@ -24,7 +24,7 @@ static bool has_line(const char *text, const char *word)
     return false;
 }
 
-static const char *content(const char *text)
+static const char *source_content(const char *text)
 {
     text += text_starts(text, "\xef\xbb\xbf") ? 3 : 0;
     return text + strspn(text, " \t\r\n");
@@ -32,7 +32,7 @@ static const char *content(const char *text)
 
 enum source_form model_source_form(const char *text)
 {
-    text = content(text);
+    text = source_content(text);
     if (*text == '{')
         return SOURCE_MODEL;
     if (has_line(text, "MODEL_ARGS:") && !has_line(text, "#!"))
@@ -81,9 +81,9 @@ static enum err read_padded_vocab(const char *text, struct megatron_args *args,
                    : ERR_OK;
 }
 
-static enum err read_log(struct arena *a, const struct text_span *text,
-                         const char *where, struct megatron_args *args,
-                         struct err_msg *msg)
+static enum err source_read_log(struct arena *a, const struct text_span *text,
+                                const char *where, struct megatron_args *args,
+                                struct err_msg *msg)
 {
     struct runlog log;
     enum err e = logparse_read_memory(a, text->data, text->len, &log, msg);
@@ -110,12 +110,12 @@ enum err model_source_read_text(struct arena *a, const struct text_span *text,
                                 const char *where, struct megatron_args *args,
                                 struct err_msg *msg)
 {
-    const char *begin = content(text->data);
+    const char *begin = source_content(text->data);
     switch (model_source_form(begin)) {
     case SOURCE_YAML:
         return source_yaml_read(a, begin, where, args, msg);
     case SOURCE_LOG:
-        return read_log(a, text, where, args, msg);
+        return source_read_log(a, text, where, args, msg);
     case SOURCE_SCRIPT:
         return read_script(a, begin, where, args, msg);
     default:

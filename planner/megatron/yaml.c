@@ -22,14 +22,14 @@ struct reader {
     struct err_msg *msg;
 };
 
-static enum err bad(struct reader *r, const char *what)
+static enum err yaml_bad(struct reader *r, const char *what)
 {
     return err_set(r->msg, ERR_PARSE, "%s:%zu:%zu: %s", r->where,
                    r->event.start_mark.line + 1, r->event.start_mark.column + 1,
                    what);
 }
 
-static enum err next(struct reader *r)
+static enum err yaml_next(struct reader *r)
 {
     if (r->live)
         yaml_event_delete(&r->event);
@@ -42,20 +42,20 @@ static enum err next(struct reader *r)
                    r->parser.problem ? r->parser.problem : "not YAML");
 }
 
-static const char *scalar(const struct reader *r)
+static const char *yaml_scalar(const struct reader *r)
 {
     return r->event.type == YAML_SCALAR_EVENT
                ? (const char *)r->event.data.scalar.value
                : NULL;
 }
 
-static bool opens(const struct reader *r)
+static bool yaml_opens(const struct reader *r)
 {
     return r->event.type == YAML_MAPPING_START_EVENT ||
            r->event.type == YAML_SEQUENCE_START_EVENT;
 }
 
-static bool closes(const struct reader *r)
+static bool yaml_closes(const struct reader *r)
 {
     return r->event.type == YAML_MAPPING_END_EVENT ||
            r->event.type == YAML_SEQUENCE_END_EVENT;
@@ -64,20 +64,20 @@ static bool closes(const struct reader *r)
 /* Passes over the node that the current event begins. */
 static enum err skip_node(struct reader *r)
 {
-    int depth = opens(r);
+    int depth = yaml_opens(r);
     enum err e = ERR_OK;
     while (depth > 0 && e == ERR_OK) {
-        e = next(r);
+        e = yaml_next(r);
         if (e == ERR_OK)
-            depth += opens(r) - closes(r);
+            depth += yaml_opens(r) - yaml_closes(r);
     }
     return e;
 }
 
-static enum err add(struct reader *r, const char *text)
+static enum err yaml_add(struct reader *r, const char *text)
 {
     if (r->argc == MAX_WORDS)
-        return bad(r, "MODEL_ARGS has too many words");
+        return yaml_bad(r, "MODEL_ARGS has too many words");
     char *copy = arena_strdup(r->arena, text);
     if (!copy)
         return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->where);
@@ -85,7 +85,7 @@ static enum err add(struct reader *r, const char *text)
     return ERR_OK;
 }
 
-static bool is_word(const char *text, const char *lower, const char *upper)
+static bool yaml_is_word(const char *text, const char *lower, const char *upper)
 {
     return strcmp(text, lower) == 0 || strcmp(text, upper) == 0;
 }
@@ -93,48 +93,48 @@ static bool is_word(const char *text, const char *lower, const char *upper)
 /* Value of one flag, whose name is the last word so far. */
 static enum err read_value(struct reader *r)
 {
-    const char *text = scalar(r);
+    const char *text = yaml_scalar(r);
     bool plain = text && r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (plain &&
-        (is_word(text, "false", "False") || is_word(text, "~", "null"))) {
+    if (plain && (yaml_is_word(text, "false", "False") ||
+                  yaml_is_word(text, "~", "null"))) {
         r->argc--;
         return ERR_OK;
     }
-    if (plain && (is_word(text, "true", "True") || !*text))
+    if (plain && (yaml_is_word(text, "true", "True") || !*text))
         return ERR_OK;
     if (text)
-        return add(r, text);
+        return yaml_add(r, text);
     if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return bad(r, "want a value or a list of values for the flag");
+        return yaml_bad(r, "want a value or a list of values for the flag");
     for (;;) {
-        enum err e = next(r);
+        enum err e = yaml_next(r);
         if (e != ERR_OK || r->event.type == YAML_SEQUENCE_END_EVENT)
             return e;
-        if (!scalar(r))
-            return bad(r, "want a list of plain values");
-        e = add(r, scalar(r));
+        if (!yaml_scalar(r))
+            return yaml_bad(r, "want a list of plain values");
+        e = yaml_add(r, yaml_scalar(r));
         if (e != ERR_OK)
             return e;
     }
 }
 
 /* The map of flags; keys are with or without the dashes. */
-static enum err read_args(struct reader *r)
+static enum err yaml_read_args(struct reader *r)
 {
     if (r->event.type != YAML_MAPPING_START_EVENT)
-        return bad(r, "MODEL_ARGS: want a map of flags");
+        return yaml_bad(r, "MODEL_ARGS: want a map of flags");
     for (;;) {
-        enum err e = next(r);
+        enum err e = yaml_next(r);
         if (e != ERR_OK || r->event.type == YAML_MAPPING_END_EVENT)
             return e;
-        const char *key = scalar(r);
+        const char *key = yaml_scalar(r);
         if (!key)
-            return bad(r, "MODEL_ARGS: want a flag's name");
+            return yaml_bad(r, "MODEL_ARGS: want a flag's name");
         const char *name = arena_printf(
             r->arena, "%s%s", strncmp(key, "--", 2) == 0 ? "" : "--", key);
-        e = name ? add(r, name) : ERR_NOMEM;
+        e = name ? yaml_add(r, name) : ERR_NOMEM;
         if (e == ERR_OK)
-            e = next(r);
+            e = yaml_next(r);
         if (e == ERR_OK)
             e = read_value(r);
         if (e != ERR_OK)
@@ -144,27 +144,27 @@ static enum err read_args(struct reader *r)
 
 static enum err read_document(struct reader *r, bool *found)
 {
-    enum err e = next(r);
+    enum err e = yaml_next(r);
     while (e == ERR_OK && r->event.type != YAML_MAPPING_START_EVENT) {
         if (r->event.type == YAML_STREAM_END_EVENT)
             return ERR_OK;
-        if (opens(r) || scalar(r))
-            return bad(r, "want a map at the top");
-        e = next(r);
+        if (yaml_opens(r) || yaml_scalar(r))
+            return yaml_bad(r, "want a map at the top");
+        e = yaml_next(r);
     }
-    while (e == ERR_OK && (e = next(r)) == ERR_OK &&
+    while (e == ERR_OK && (e = yaml_next(r)) == ERR_OK &&
            r->event.type != YAML_MAPPING_END_EVENT) {
-        const char *key = scalar(r);
+        const char *key = yaml_scalar(r);
         bool args = key && strcmp(key, "MODEL_ARGS") == 0;
         if (!args)
             e = skip_node(r);
         if (e == ERR_OK)
-            e = next(r);
+            e = yaml_next(r);
         if (e == ERR_OK && args && *found)
-            return bad(r, "MODEL_ARGS is there twice");
+            return yaml_bad(r, "MODEL_ARGS is there twice");
         *found = *found || args;
         if (e == ERR_OK)
-            e = args ? read_args(r) : skip_node(r);
+            e = args ? yaml_read_args(r) : skip_node(r);
     }
     return e;
 }

@@ -17,7 +17,8 @@ static struct tokens tokens_of(const struct model *m)
     return (struct tokens){n, divided ? n / m->par.tp : n};
 }
 
-static bool recomputes(const struct memory_options *o, enum recompute_module r)
+static bool activations_recomputes(const struct memory_options *o,
+                                   enum recompute_module r)
 {
     return o->recompute >> r & 1U;
 }
@@ -50,7 +51,7 @@ static int64_t core_bytes(const struct model *m, const struct memory_options *o,
     const struct batch *b = &m->batch;
     if (!o->unfused_attention)
         return VALUE * tokens_of(m).inside * out_width / m->par.tp;
-    if (recomputes(o, RECOMPUTE_CORE_ATTN))
+    if (activations_recomputes(o, RECOMPUTE_CORE_ATTN))
         return 0;
     int64_t scores = b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
                      b->seq_tokens / m->par.cp;
@@ -77,7 +78,8 @@ static int64_t latent_attention(const struct model *m,
     int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
     int64_t v = m->n_heads * m->v_dim;
     int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
-    int64_t wide = recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
+    int64_t wide =
+        activations_recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
     return VALUE * t.between * latents +
            t.inside * (VALUE * wide + input_value(o) * v) / m->par.tp +
            core_bytes(m, o, v);
@@ -121,15 +123,16 @@ static int64_t experts_bytes(const struct model *m,
     int64_t outer = m->latent ? m->latent : m->hidden;
     bool unfused = o->unfused_act && !m->gated;
     int64_t n = 0;
-    if (recomputes(o, RECOMPUTE_MOE))
+    if (activations_recomputes(o, RECOMPUTE_MOE))
         return 0;
     n += input_value(o) * rows * outer +
-         mlp_bytes(m, o,
-                   (struct mlp_rows){rows, width, unfused,
-                                     recomputes(o, RECOMPUTE_MOE_ACT)});
+         mlp_bytes(
+             m, o,
+             (struct mlp_rows){rows, width, unfused,
+                               activations_recomputes(o, RECOMPUTE_MOE_ACT)});
     if (m->latent)
         n += VALUE * tokens_of(m).between * 2 * m->latent;
-    if (m->shared_ffn && !recomputes(o, RECOMPUTE_SHARED_EXPERTS))
+    if (m->shared_ffn && !activations_recomputes(o, RECOMPUTE_SHARED_EXPERTS))
         n += mlp_bytes(m, o,
                        (struct mlp_rows){tokens_of(m).inside,
                                          m->shared_ffn / m->par.tp, unfused,
@@ -140,7 +143,7 @@ static int64_t experts_bytes(const struct model *m,
 static int64_t dense_bytes(const struct model *m,
                            const struct memory_options *o)
 {
-    if (recomputes(o, RECOMPUTE_MLP))
+    if (activations_recomputes(o, RECOMPUTE_MLP))
         return 0;
     return mlp_bytes(m, o,
                      (struct mlp_rows){tokens_of(m).inside, m->ffn / m->par.tp,
@@ -157,7 +160,7 @@ static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
     bool experts = m->n_experts && kind == KIND_T;
     int64_t hidden = memory_hidden_bytes(m), norms = 0;
     // the router reads what the MLP's norm made of it in bf16
-    if (!recomputes(o, RECOMPUTE_LAYERNORM))
+    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM))
         norms = hidden / VALUE * input_value(o) +
                 (experts ? hidden : hidden / VALUE * input_value(o));
     return 2 * hidden + norms + attention_bytes(m, o) + dropout_mask(m) +
@@ -208,7 +211,7 @@ int64_t memory_unit_activations_plain(const struct model *m,
 
 /* ---- loss ---- */
 
-static int64_t logits(const struct model *m)
+static int64_t activations_logits(const struct model *m)
 {
     return tokens_of(m).inside * (m->padded_vocab / m->par.tp);
 }
@@ -216,7 +219,7 @@ static int64_t logits(const struct model *m)
 int64_t memory_head_bytes(const struct model *m)
 {
     int64_t main_bytes = m->memory.loss_fusion ? LOGIT_FUSED : LOGIT;
-    return logits(m) * (main_bytes + (int64_t)LOGIT * m->n_mtp);
+    return activations_logits(m) * (main_bytes + (int64_t)LOGIT * m->n_mtp);
 }
 
 int64_t memory_deferred_bytes(const struct model *m)
@@ -224,5 +227,5 @@ int64_t memory_deferred_bytes(const struct model *m)
     int64_t n = m->memory.loss_deferral;
     if (n > m->batch.n_microbatches)
         n = m->batch.n_microbatches;
-    return n * VALUE * logits(m);
+    return n * VALUE * activations_logits(m);
 }

@@ -6,7 +6,7 @@
 /* ---- flags ---- */
 
 /* Text of a value as a command line would carry it. */
-static const char *value_text(struct arena *a, const cJSON *v)
+static const char *case_value_text(struct arena *a, const cJSON *v)
 {
     if (cJSON_IsTrue(v))
         return "true";
@@ -27,7 +27,7 @@ static enum err take_flags(struct arena *a, struct megatron_args *args,
     for (const cJSON *f = flags->child; f; f = f->next) {
         if (cJSON_IsFalse(f) || cJSON_IsNull(f))
             continue;
-        const char *text = value_text(a, f);
+        const char *text = case_value_text(a, f);
         if (strncmp(f->string, "--", 2) != 0 || !text)
             return err_set(msg, ERR_PARSE,
                            "flags: %s: want \"--name\" with true, a number or "
@@ -42,8 +42,8 @@ static enum err take_flags(struct arena *a, struct megatron_args *args,
 
 /* ---- the split ---- */
 
-static int64_t number(const struct megatron_args *args, const char *name,
-                      int64_t other)
+static int64_t case_number(const struct megatron_args *args, const char *name,
+                           int64_t other)
 {
     const char *text = megatron_args_string(args, name);
     long long v = other;
@@ -124,8 +124,8 @@ enum err memory_case_split(struct arena *a, const struct model *m,
                            const struct megatron_args *args, struct layout *out,
                            struct err_msg *msg)
 {
-    int64_t first = number(args, "decoder-first-pipeline-num-layers", 0);
-    int64_t last = number(args, "decoder-last-pipeline-num-layers", 0);
+    int64_t first = case_number(args, "decoder-first-pipeline-num-layers", 0);
+    int64_t last = case_number(args, "decoder-last-pipeline-num-layers", 0);
     bool fixed = first || last;
     struct split s = fixed ? fixed_ends(m, first, last) : even_split(m, args);
     struct layout l = {
@@ -147,8 +147,9 @@ enum err memory_case_split(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
-static enum err read_layout(struct arena *a, const struct megatron_args *args,
-                            struct memory_case *c, struct err_msg *msg)
+static enum err case_read_layout(struct arena *a,
+                                 const struct megatron_args *args,
+                                 struct memory_case *c, struct err_msg *msg)
 {
     const char *text =
         megatron_args_string(args, "pipeline-model-parallel-layout");
@@ -171,8 +172,8 @@ static enum err set_number(struct arena *a, struct megatron_args *args,
 }
 
 /* A model that cannot be built is a refusal with the message as reason. */
-static enum err refuse(struct arena *a, struct memory_case *c, enum err e,
-                       struct err_msg *msg)
+static enum err case_refuse(struct arena *a, struct memory_case *c, enum err e,
+                            struct err_msg *msg)
 {
     if (e == ERR_NOMEM)
         return e;
@@ -196,8 +197,9 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
     return ERR_OK;
 }
 
-static enum err read_args(struct arena *a, const struct memory_case_input *in,
-                          struct megatron_args **out, struct err_msg *msg)
+static enum err case_read_args(struct arena *a,
+                               const struct memory_case_input *in,
+                               struct megatron_args **out, struct err_msg *msg)
 {
     struct megatron_args *args = megatron_args_new(a);
     if (!args)
@@ -227,16 +229,16 @@ enum err memory_case_predict(struct arena *a,
 {
     struct memory_case c = {.refusal = NULL};
     struct megatron_args *args = NULL;
-    enum err e = read_args(a, in, &args, msg);
+    enum err e = case_read_args(a, in, &args, msg);
     if (e != ERR_OK)
         return e;
     if (!platform_from_name(in->platform, &c.platform))
         c.refusal = "the workspaces of this platform are not known";
     e = megatron_args_model(a, args, &c.model, msg);
     if (e == ERR_OK)
-        e = read_layout(a, args, &c, msg);
+        e = case_read_layout(a, args, &c, msg);
     if (e != ERR_OK) {
-        e = refuse(a, &c, e, msg);
+        e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
         apply_platform(args, in->platform, &c.model.memory);
         c.model.memory.deterministic |= in->workspace_configured;

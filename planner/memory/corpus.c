@@ -51,7 +51,7 @@ static bool is_primary(const char *platform)
            strcmp(platform, "dev_dgx_gb200") == 0;
 }
 
-static double number_of(const cJSON *object, const char *key)
+static double corpus_number_of(const cJSON *object, const char *key)
 {
     const cJSON *v = json_get(object, key);
     return cJSON_IsNumber(v) ? v->valuedouble : 0;
@@ -66,8 +66,9 @@ static enum err predict_row(struct arena *a, const cJSON *tree,
     struct memory_case_input in = {
         .flags = json_get(tree, "flags"),
         .platform = row->platform,
-        .world_size = (int64_t)number_of(measured, "world_size"),
-        .padded_vocab_size = (int64_t)number_of(derived, "padded_vocab_size"),
+        .world_size = (int64_t)corpus_number_of(measured, "world_size"),
+        .padded_vocab_size =
+            (int64_t)corpus_number_of(derived, "padded_vocab_size"),
         .workspace_configured = cJSON_IsString(config) &&
                                 strcmp(config->valuestring, ":4096:8") == 0};
     struct memory_case c;
@@ -96,14 +97,15 @@ static enum err read_platforms(struct arena *a, const cJSON *tree,
         return err_set(msg, ERR_PARSE, "want \"case\" and \"measured\"");
     cJSON_ArrayForEach(m, all)
     {
-        struct corpus_row row = {.name = arena_strdup(a, name->valuestring),
-                                 .platform = arena_strdup(a, m->string),
-                                 .moe = moe,
-                                 .primary = is_primary(m->string),
-                                 .meas_allocated_bytes = (int64_t)number_of(
-                                     m, "mem_allocated_bytes"),
-                                 .meas_peak_bytes = (int64_t)number_of(
-                                     m, "mem_max_allocated_bytes")};
+        struct corpus_row row = {
+            .name = arena_strdup(a, name->valuestring),
+            .platform = arena_strdup(a, m->string),
+            .moe = moe,
+            .primary = is_primary(m->string),
+            .meas_allocated_bytes =
+                (int64_t)corpus_number_of(m, "mem_allocated_bytes"),
+            .meas_peak_bytes =
+                (int64_t)corpus_number_of(m, "mem_max_allocated_bytes")};
         if (!row.meas_allocated_bytes)
             continue;
         if (c->n_rows == MAX_ROWS || !row.name || !row.platform)
@@ -196,33 +198,34 @@ double corpus_peak_error(const struct corpus_row *r)
     return (double)r->pred_peak_bytes / (double)r->meas_peak_bytes - 1;
 }
 
-static bool passes(const struct corpus_row *r, const struct corpus_filter *f)
+static bool corpus_passes(const struct corpus_row *r,
+                          const struct corpus_filter *f)
 {
     return !r->reason && (r->moe ? f->moe : f->dense) &&
            (r->primary || !f->primary_only) &&
            (!f->family || strcmp(f->family, r->family) == 0);
 }
 
-static int by_value(const void *x, const void *y)
+static int corpus_by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
 
 /* Sorts `v` and reads it off, linear between ranks; NAN without values. */
-static double quantile(double *v, size_t n, double q)
+static double corpus_quantile(double *v, size_t n, double q)
 {
     if (n == 0)
         return (double)NAN;
-    qsort(v, n, sizeof *v, by_value);
+    qsort(v, n, sizeof *v, corpus_by_value);
     double at = q * (double)(n - 1);
     size_t i = (size_t)at;
     double next = i + 1 < n ? v[i + 1] : v[i];
     return v[i] + (next - v[i]) * (at - (double)i);
 }
 
-static double *values(struct arena *a, const struct corpus *c,
-                      struct err_msg *msg)
+static double *corpus_values(struct arena *a, const struct corpus *c,
+                             struct err_msg *msg)
 {
     double *v = arena_alloc(a, c->n_rows + 1, sizeof *v);
     if (!v)
@@ -234,25 +237,25 @@ enum err corpus_errors(struct arena *a, const struct corpus *c,
                        const struct corpus_filter *f, struct corpus_errors *out,
                        struct err_msg *msg)
 {
-    double *v = values(a, c, msg);
+    double *v = corpus_values(a, c, msg);
     size_t n = 0;
     if (!v)
         return ERR_NOMEM;
     for (size_t i = 0; i < c->n_rows; i++) {
         const struct corpus_row *r = &c->rows[i];
         double e = f->peak ? corpus_peak_error(r) : corpus_allocated_error(r);
-        if (passes(r, f) && isfinite(e))
+        if (corpus_passes(r, f) && isfinite(e))
             v[n++] = fabs(e);
     }
-    *out = (struct corpus_errors){(int)n, quantile(v, n, 0.5),
-                                  quantile(v, n, 0.9)};
+    *out = (struct corpus_errors){(int)n, corpus_quantile(v, n, 0.5),
+                                  corpus_quantile(v, n, 0.9)};
     return ERR_OK;
 }
 
 enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
                               double *out, struct err_msg *msg)
 {
-    double *v = values(a, c, msg);
+    double *v = corpus_values(a, c, msg);
     size_t n = 0;
     if (!v)
         return ERR_NOMEM;
@@ -263,7 +266,7 @@ enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
         double more = (double)(r->meas_peak_bytes - r->pred_peak_bytes);
         v[n++] = more > 0 ? more / (double)r->pred_peak_bytes : 0;
     }
-    *out = quantile(v, n, q);
+    *out = corpus_quantile(v, n, q);
     return ERR_OK;
 }
 
@@ -287,7 +290,7 @@ static bool is_muon(const struct corpus_row *r)
     return r->muon;
 }
 
-static bool has_graphs(const struct corpus_row *r)
+static bool corpus_has_graphs(const struct corpus_row *r)
 {
     return r->graph_bytes > 0;
 }
@@ -322,7 +325,7 @@ static double fit_one(const struct corpus *c, const char *without,
         *n_cases += strcmp(last, r->name) != 0;
         last = r->name;
     }
-    return n ? quantile(left, n, 0.5) : 0;
+    return n ? corpus_quantile(left, n, 0.5) : 0;
 }
 
 enum err corpus_fit(struct arena *a, const struct corpus *c,
@@ -333,9 +336,10 @@ enum err corpus_fit(struct arena *a, const struct corpus *c,
     const struct constant small = {is_plain, one_byte,
                                    (double)use->small_bytes};
     const struct constant muon = {is_muon, one_byte, (double)use->muon_bytes};
-    const struct constant graphs = {has_graphs, one_state, use->graph_states};
+    const struct constant graphs = {corpus_has_graphs, one_state,
+                                    use->graph_states};
     struct corpus_fit f = {.n_small_cases = 0};
-    double *v = values(a, c, msg);
+    double *v = corpus_values(a, c, msg);
     if (!v)
         return ERR_NOMEM;
     f.constants.small_bytes =

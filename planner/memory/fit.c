@@ -30,8 +30,9 @@ struct problem {
     double *a, *b;      // the least-squares problem
 };
 
-static int64_t predict(const struct problem *p, const struct memory_rules *r,
-                       const struct memory_fit_row *row)
+static int64_t memory_fit_predict(const struct problem *p,
+                                  const struct memory_rules *r,
+                                  const struct memory_fit_row *row)
 {
     struct memory_terms terms;
     struct memory_rank rank;
@@ -44,7 +45,8 @@ static int64_t predict(const struct problem *p, const struct memory_rules *r,
 
 /* Largest of the lines of the ranks that are this one of the pipeline: a
  * stage's ranks differ by replicas only. */
-static void keep_line(struct problem *p, int run, int rank, int64_t bytes)
+static void memory_fit_keep_line(struct problem *p, int run, int rank,
+                                 int64_t bytes)
 {
     for (int i = 0; i < p->n_rows; i++) {
         struct memory_fit_row *row = &p->rows[i];
@@ -57,7 +59,8 @@ static void keep_line(struct problem *p, int run, int rank, int64_t bytes)
         (struct memory_fit_row){.run = run, .rank = rank, .meas_bytes = bytes};
 }
 
-static enum err take_lines(struct problem *p, int run, struct err_msg *msg)
+static enum err memory_fit_take_lines(struct problem *p, int run,
+                                      struct err_msg *msg)
 {
     const struct runlog *log = p->runs[run].log;
     int pp = p->runs[run].layout.pp;
@@ -71,13 +74,14 @@ static enum err take_lines(struct problem *p, int run, struct err_msg *msg)
                            p->runs[run].layout_text, log->memory[i].rank,
                            pp * ranks_a_stage);
         if (log->memory[i].max_allocated_bytes > 0)
-            keep_line(p, run, rank, log->memory[i].max_allocated_bytes);
+            memory_fit_keep_line(p, run, rank,
+                                 log->memory[i].max_allocated_bytes);
     }
     return ERR_OK;
 }
 
-static enum err make_rows(struct arena *a, struct problem *p, int n_runs,
-                          struct err_msg *msg)
+static enum err memory_fit_make_rows(struct arena *a, struct problem *p,
+                                     int n_runs, struct err_msg *msg)
 {
     size_t room = 0;
     for (int i = 0; i < n_runs; i++)
@@ -86,12 +90,12 @@ static enum err make_rows(struct arena *a, struct problem *p, int n_runs,
     if (!p->rows)
         return err_set(msg, ERR_NOMEM, "memory fit: out of memory");
     for (int i = 0; i < n_runs; i++) {
-        enum err e = take_lines(p, i, msg);
+        enum err e = memory_fit_take_lines(p, i, msg);
         if (e != ERR_OK)
             return e;
     }
     for (int i = 0; i < p->n_rows; i++) {
-        p->rows[i].model_bytes = predict(p, p->rules, &p->rows[i]);
+        p->rows[i].model_bytes = memory_fit_predict(p, p->rules, &p->rows[i]);
         p->scale_bytes += (double)p->rows[i].meas_bytes / p->n_rows;
     }
     return ERR_OK;
@@ -99,8 +103,8 @@ static enum err make_rows(struct arena *a, struct problem *p, int n_runs,
 
 /* ---- the problem ---- */
 
-static void move(const struct problem *p, struct memory_rules *r, int unknown,
-                 double by)
+static void memory_fit_move(const struct problem *p, struct memory_rules *r,
+                            int unknown, double by)
 {
     if (unknown < N_KINDS)
         r->unit_more[unknown] += by;
@@ -111,15 +115,16 @@ static void move(const struct problem *p, struct memory_rules *r, int unknown,
 }
 
 /* Row i says: model + sum of derivative x (factor - 1) = measured. */
-static void fill_row(const struct problem *p, int i)
+static void memory_fit_fill_row(const struct problem *p, int i)
 {
     const struct memory_fit_row *row = &p->rows[i];
     double noise = NOISE * (double)row->meas_bytes, sum = 0;
     for (int u = 0; u < N_UNKNOWNS; u++) {
         struct memory_rules moved = *p->rules;
-        move(p, &moved, u, STEP);
+        memory_fit_move(p, &moved, u, STEP);
         double slope =
-            (double)(predict(p, &moved, row) - row->model_bytes) / STEP;
+            (double)(memory_fit_predict(p, &moved, row) - row->model_bytes) /
+            STEP;
         p->a[i * N_UNKNOWNS + u] = slope / noise;
         sum += slope;
     }
@@ -136,8 +141,8 @@ static void fill_priors(const struct problem *p)
     }
 }
 
-static enum err solve(struct arena *a, struct problem *p,
-                      struct memory_rules *out, struct err_msg *msg)
+static enum err memory_fit_solve(struct arena *a, struct problem *p,
+                                 struct memory_rules *out, struct err_msg *msg)
 {
     size_t n = (size_t)(p->n_rows + N_UNKNOWNS);
     struct lsq_solution s;
@@ -146,7 +151,7 @@ static enum err solve(struct arena *a, struct problem *p,
     if (!p->a || !p->b)
         return err_set(msg, ERR_NOMEM, "memory fit: out of memory");
     for (int i = 0; i < p->n_rows; i++)
-        fill_row(p, i);
+        memory_fit_fill_row(p, i);
     fill_priors(p);
     struct lsq_problem lsq = {(int)n, N_UNKNOWNS, p->a, p->b};
     enum err e = lsq_nnls(a, &lsq, &s, msg);
@@ -154,7 +159,7 @@ static enum err solve(struct arena *a, struct problem *p,
         return e;
     *out = *p->rules;
     for (int u = 0; u < N_UNKNOWNS; u++)
-        move(p, out, u, s.x[u] - 1);
+        memory_fit_move(p, out, u, s.x[u] - 1);
     return ERR_OK;
 }
 
@@ -178,7 +183,7 @@ static void keep_better(struct problem *p, const struct memory_rules *fitted,
                         struct memory_rules *rules)
 {
     for (int i = 0; i < p->n_rows; i++)
-        p->rows[i].pred_bytes = predict(p, fitted, &p->rows[i]);
+        p->rows[i].pred_bytes = memory_fit_predict(p, fitted, &p->rows[i]);
     if (mean_square(p, true) <= mean_square(p, false)) {
         *rules = *fitted;
         return;
@@ -197,9 +202,9 @@ enum err memory_fit(struct arena *a, const struct memory_fit_input *in,
                         .platform = in->platform,
                         .rules = &prior};
     struct memory_rules fitted = prior;
-    enum err e = make_rows(a, &p, in->n_runs, msg);
+    enum err e = memory_fit_make_rows(a, &p, in->n_runs, msg);
     if (e == ERR_OK && p.n_rows && prior.value_bytes != 4)
-        e = solve(a, &p, &fitted, msg);
+        e = memory_fit_solve(a, &p, &fitted, msg);
     if (e != ERR_OK)
         return e;
     if (p.n_rows)

@@ -5,7 +5,7 @@
 enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
 
 /* One tensor of `n` values. */
-static int64_t tensor(int64_t n)
+static int64_t train_tensor(int64_t n)
 {
     return (n * VALUE + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
@@ -38,17 +38,19 @@ static int64_t layer_weights(const struct sizes *z, bool moe)
 {
     const struct model *m = z->m;
     int64_t plain = moe ? m->shared_ffn : m->ffn;
-    int64_t n = 2 * tensor(z->C) + tensor(z->Q * z->C) + tensor(z->C * z->A);
+    int64_t n = 2 * train_tensor(z->C) + train_tensor(z->Q * z->C) +
+                train_tensor(z->C * z->A);
     if (moe)
-        n += tensor(m->n_experts * z->C) +
-             tensor(m->n_experts * 2 * m->moe_ffn * z->C) +
-             tensor(m->n_experts * z->C * m->moe_ffn);
-    return n + tensor(2 * plain * z->C) + tensor(z->C * plain);
+        n += train_tensor(m->n_experts * z->C) +
+             train_tensor(m->n_experts * 2 * m->moe_ffn * z->C) +
+             train_tensor(m->n_experts * z->C * m->moe_ffn);
+    return n + train_tensor(2 * plain * z->C) + train_tensor(z->C * plain);
 }
 
 static int64_t mtp_weights(const struct sizes *z, bool moe)
 {
-    return layer_weights(z, moe) + 3 * tensor(z->C) + tensor(2 * z->C * z->C);
+    return layer_weights(z, moe) + 3 * train_tensor(z->C) +
+           train_tensor(2 * z->C * z->C);
 }
 
 /* ---- activations ---- */
@@ -57,26 +59,27 @@ static int64_t experts_acts(const struct sizes *z)
 {
     const struct model *m = z->m;
     int64_t rows = z->T * m->topk;
-    return tensor(z->T * m->n_experts) + 3 * tensor(rows) +
-           tensor(m->n_experts + 1) + 2 * tensor(rows * z->C) +
-           tensor(rows * 2 * m->moe_ffn) + tensor(rows * m->moe_ffn);
+    return train_tensor(z->T * m->n_experts) + 3 * train_tensor(rows) +
+           train_tensor(m->n_experts + 1) + 2 * train_tensor(rows * z->C) +
+           train_tensor(rows * 2 * m->moe_ffn) +
+           train_tensor(rows * m->moe_ffn);
 }
 
 static int64_t layer_acts(const struct sizes *z, bool moe)
 {
     const struct model *m = z->m;
     int64_t plain = moe ? m->shared_ffn : m->ffn;
-    int64_t n = 3 * tensor(z->T * z->C) + 2 * tensor(z->T) +
-                tensor(z->T * z->Q) + tensor(z->T * z->A) +
-                tensor(m->batch.micro_batch * m->n_heads * z->S * z->S) +
-                tensor(z->T * 2 * plain) + tensor(z->T * plain);
+    int64_t n = 3 * train_tensor(z->T * z->C) + 2 * train_tensor(z->T) +
+                train_tensor(z->T * z->Q) + train_tensor(z->T * z->A) +
+                train_tensor(m->batch.micro_batch * m->n_heads * z->S * z->S) +
+                train_tensor(z->T * 2 * plain) + train_tensor(z->T * plain);
     return n + (moe ? experts_acts(z) : 0);
 }
 
 static int64_t mtp_acts(const struct sizes *z, bool moe)
 {
-    return layer_acts(z, moe) + 3 * tensor(z->T * z->C) + 3 * tensor(z->T) +
-           tensor(2 * z->T * z->C);
+    return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
+           3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
 }
 
 static int64_t layer_work(const struct sizes *z)
@@ -84,12 +87,13 @@ static int64_t layer_work(const struct sizes *z)
     const struct model *m = z->m;
     int64_t rows = z->T * m->topk;
     int64_t widest = m->shared_ffn > m->ffn ? m->shared_ffn : m->ffn;
-    int64_t n = 2 * tensor(z->S * (m->head_dim / 2)) + tensor(z->T * z->A) +
-                tensor(z->T * z->Q) + tensor(z->S * z->S) +
-                tensor(z->T * z->C) + tensor(z->T * widest);
+    int64_t n = 2 * train_tensor(z->S * (m->head_dim / 2)) +
+                train_tensor(z->T * z->A) + train_tensor(z->T * z->Q) +
+                train_tensor(z->S * z->S) + train_tensor(z->T * z->C) +
+                train_tensor(z->T * widest);
     if (m->n_experts)
-        n += tensor(rows * m->moe_ffn) + tensor(rows * z->C) +
-             tensor(z->T * m->n_experts);
+        n += train_tensor(rows * m->moe_ffn) + train_tensor(rows * z->C) +
+             train_tensor(z->T * m->n_experts);
     return n;
 }
 
@@ -104,8 +108,8 @@ struct here {
     int64_t n_out; // hidden states that leave
 };
 
-static struct here find(const struct model *m, const struct layout *l,
-                        int stage)
+static struct here train_find(const struct model *m, const struct layout *l,
+                              int stage)
 {
     struct here h = {.n = layout_stage(l, stage),
                      .first = layout_first_layer(l, stage),
@@ -122,12 +126,12 @@ static struct here find(const struct model *m, const struct layout *l,
 static int64_t stage_weights(const struct sizes *z, const struct here *h)
 {
     const struct model *m = z->m;
-    int64_t table = tensor(m->padded_vocab * z->C);
+    int64_t table = train_tensor(m->padded_vocab * z->C);
     int64_t n = h->n_tables ? table : 0;
     for (int i = 0; i < h->n.n_layers; i++)
         n += layer_weights(z, is_moe(m, h->first + i));
     if (h->ends_layers)
-        n += tensor(z->C);
+        n += train_tensor(z->C);
     n += h->n.n_mtp * mtp_weights(z, is_moe(m, m->n_layers - 1));
     return n + (h->n.n_loss && !m->tied ? table : 0);
 }
@@ -137,15 +141,15 @@ static int64_t stage_slot(const struct sizes *z, const struct here *h,
 {
     const struct model *m = z->m;
     int64_t TC = z->T * z->C, ahead = 1 + m->n_mtp;
-    int64_t n = tensor(m->batch.micro_batch * (z->S + ahead)) + head;
+    int64_t n = train_tensor(m->batch.micro_batch * (z->S + ahead)) + head;
     if (!h->starts_behind)
-        n += (h->n.n_layers + 1) * tensor(TC);
+        n += (h->n.n_layers + 1) * train_tensor(TC);
     for (int i = 0; i < h->n.n_layers; i++)
         n += layer_acts(z, is_moe(m, h->first + i));
     if (h->ends_layers)
-        n += tensor(z->T);
+        n += train_tensor(z->T);
     if (h->ends_behind)
-        n += tensor(h->n_out * TC);
+        n += train_tensor(h->n_out * TC);
     return n + h->n.n_mtp * mtp_acts(z, is_moe(m, m->n_layers - 1));
 }
 
@@ -153,18 +157,18 @@ void memory_train_stage(const struct model *m, const struct layout *l,
                         int stage, struct memory_train *out)
 {
     struct sizes z = sizes_of(m);
-    struct here h = find(m, l, stage);
+    struct here h = train_find(m, l, stage);
     int64_t TC = z.T * z.C;
     struct memory_train t = {.weights = stage_weights(&z, &h)};
     int further = h.n_tables > 1 ? h.n_tables - 1 : 0;
-    t.grads = t.weights + further * tensor(m->padded_vocab * z.C);
-    t.adam = 2 * tensor(t.weights / VALUE);
+    t.grads = t.weights + further * train_tensor(m->padded_vocab * z.C);
+    t.adam = 2 * train_tensor(t.weights / VALUE);
     if (h.n.n_loss)
-        t.head = tensor((1 + m->n_mtp) * z.T * m->padded_vocab);
+        t.head = train_tensor((1 + m->n_mtp) * z.T * m->padded_vocab);
     t.slot = stage_slot(&z, &h, t.head);
-    t.work = layer_work(&z) + tensor(TC) + tensor(h.n_out * TC) + tensor(z.T) +
-             tensor(MESSAGE_CHUNK);
+    t.work = layer_work(&z) + train_tensor(TC) + train_tensor(h.n_out * TC) +
+             train_tensor(z.T) + train_tensor(MESSAGE_CHUNK);
     if (h.n.n_mtp)
-        t.work += 2 * tensor(TC) + tensor(2 * TC);
+        t.work += 2 * train_tensor(TC) + train_tensor(2 * TC);
     *out = t;
 }

@@ -7,23 +7,23 @@ struct table {
     int n;
 };
 
-static void add(struct table *t, struct weight w)
+static void weights_add(struct table *t, struct weight w)
 {
     t->rows[t->n++] = w;
 }
 
 static void add_vector(struct table *t, int64_t n)
 {
-    add(t, (struct weight){.rows = n, .cols = 1, .count = 1});
+    weights_add(t, (struct weight){.rows = n, .cols = 1, .count = 1});
 }
 
 static void add_linear(struct table *t, int64_t rows, int64_t cols)
 {
-    add(t, (struct weight){.rows = rows,
-                           .cols = cols,
-                           .count = 1,
-                           .matrix = true,
-                           .linear = true});
+    weights_add(t, (struct weight){.rows = rows,
+                                   .cols = cols,
+                                   .count = 1,
+                                   .matrix = true,
+                                   .linear = true});
 }
 
 static void add_norm(struct table *t, const struct model *m, int64_t width)
@@ -89,18 +89,20 @@ static void add_mlp(struct table *t, const struct model *m, struct mlp_shape s)
     struct weight up = {in, s.outer, s.count, s.expert, true, true};
     struct weight down = {s.outer, s.width / s.parts, s.count, s.expert, true,
                           true};
-    add(t, up);
-    add(t, down);
+    weights_add(t, up);
+    weights_add(t, down);
     if (!s.bias)
         return;
-    add(t, (struct weight){in, 1, s.count, s.expert, false, false});
-    add(t, (struct weight){s.outer, 1, s.count, s.expert, false, false});
+    weights_add(t, (struct weight){in, 1, s.count, s.expert, false, false});
+    weights_add(t,
+                (struct weight){s.outer, 1, s.count, s.expert, false, false});
 }
 
 static void add_experts(struct table *t, const struct model *m)
 {
     int64_t h = m->hidden, tp = m->par.tp;
-    add(t, (struct weight){.rows = m->n_experts,
+    weights_add(
+        t, (struct weight){.rows = m->n_experts,
                            .cols = h,
                            .count = 1,
                            .matrix = true}); // the router is no linear layer
@@ -149,7 +151,7 @@ static void add_loss(struct table *t, const struct model *m)
         return;
     struct weight output = memory_embedding(m);
     output.linear = true;
-    add(t, output);
+    weights_add(t, output);
 }
 
 int memory_unit_weights(const struct model *m, enum unit_kind kind,
@@ -159,9 +161,9 @@ int memory_unit_weights(const struct model *m, enum unit_kind kind,
     int64_t h = m->hidden;
     switch (kind) {
     case KIND_E:
-        add(&t, memory_embedding(m));
+        weights_add(&t, memory_embedding(m));
         if (m->learned_positions)
-            add(&t, (struct weight){m->max_positions, h, 1, 0, 0, 0});
+            weights_add(&t, (struct weight){m->max_positions, h, 1, 0, 0, 0});
         break;
     case KIND_M:
         for (int i = 0; i < 3; i++)

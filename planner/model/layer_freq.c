@@ -15,77 +15,77 @@ struct reader {
     bool bad;
 };
 
-static char peek(struct reader *r)
+static char layer_freq_peek(struct reader *r)
 {
     while (*r->p == ' ')
         r->p++;
     return *r->p;
 }
 
-static bool accept(struct reader *r, char c)
+static bool layer_freq_accept(struct reader *r, char c)
 {
-    bool is = peek(r) == c;
+    bool is = layer_freq_peek(r) == c;
     r->p += is;
     return is;
 }
 
-static int number(struct reader *r)
+static int layer_freq_number(struct reader *r)
 {
     int v = 0, digits = 0;
-    for (peek(r); *r->p >= '0' && *r->p <= '9'; r->p++, digits++)
+    for (layer_freq_peek(r); *r->p >= '0' && *r->p <= '9'; r->p++, digits++)
         v = v < MAX_ENTRIES ? v * 10 + (*r->p - '0') : v;
     r->bad = r->bad || digits == 0;
     return v;
 }
 
-static void append(struct reader *r, int v)
+static void layer_freq_append(struct reader *r, int v)
 {
     r->bad = r->bad || r->n == MAX_ENTRIES || v > 1;
     if (!r->bad)
         r->out[r->n++] = (uint8_t)v;
 }
 
-static void sum(struct reader *r, int depth);
+static void layer_freq_sum(struct reader *r, int depth);
 
 /* [v, v, ...] or ( sum ) */
-static void atom(struct reader *r, int depth)
+static void layer_freq_atom(struct reader *r, int depth)
 {
-    if (accept(r, '(')) {
-        sum(r, depth + 1);
-        r->bad = r->bad || !accept(r, ')');
+    if (layer_freq_accept(r, '(')) {
+        layer_freq_sum(r, depth + 1);
+        r->bad = r->bad || !layer_freq_accept(r, ')');
         return;
     }
-    r->bad = r->bad || !accept(r, '[');
-    while (!r->bad && peek(r) != ']') {
-        append(r, number(r));
-        if (!accept(r, ','))
+    r->bad = r->bad || !layer_freq_accept(r, '[');
+    while (!r->bad && layer_freq_peek(r) != ']') {
+        layer_freq_append(r, layer_freq_number(r));
+        if (!layer_freq_accept(r, ','))
             break;
     }
-    r->bad = r->bad || !accept(r, ']');
+    r->bad = r->bad || !layer_freq_accept(r, ']');
 }
 
 /* atom { * number } */
-static void product(struct reader *r, int depth)
+static void layer_freq_product(struct reader *r, int depth)
 {
     int first = r->n;
-    atom(r, depth);
-    while (!r->bad && accept(r, '*')) {
-        int times = number(r), len = r->n - first;
+    layer_freq_atom(r, depth);
+    while (!r->bad && layer_freq_accept(r, '*')) {
+        int times = layer_freq_number(r), len = r->n - first;
         r->n = times ? r->n : first;
         for (int k = 1; k < times && !r->bad; k++)
             for (int i = 0; i < len; i++)
-                append(r, r->out[first + i]);
+                layer_freq_append(r, r->out[first + i]);
     }
 }
 
-static void sum(struct reader *r, int depth)
+static void layer_freq_sum(struct reader *r, int depth)
 {
     r->bad = r->bad || depth > MAX_DEPTH;
     do {
         if (r->bad)
             return;
-        product(r, depth);
-    } while (accept(r, '+'));
+        layer_freq_product(r, depth);
+    } while (layer_freq_accept(r, '+'));
 }
 
 static enum err expand_list(const char *text, int n_layers, uint8_t *flags,
@@ -95,8 +95,8 @@ static enum err expand_list(const char *text, int n_layers, uint8_t *flags,
     if (!r)
         return err_set(msg, ERR_NOMEM, "--moe-layer-freq: out of memory");
     r->p = text;
-    sum(r, 0);
-    bool bad = r->bad || peek(r) != '\0';
+    layer_freq_sum(r, 0);
+    bool bad = r->bad || layer_freq_peek(r) != '\0';
     int n = r->n;
     if (!bad && n == n_layers)
         memcpy(flags, r->out, (size_t)n);

@@ -159,7 +159,7 @@ int64_t model_unit_active_params(const struct model *m, enum unit_kind kind)
     return unit_params(m, kind, m->topk);
 }
 
-static int64_t total(const struct model *m, int64_t n_used)
+static int64_t model_total(const struct model *m, int64_t n_used)
 {
     return unit_params(m, KIND_E, n_used) + unit_params(m, KIND_L, n_used) +
            model_unit_count(m, KIND_T) * unit_params(m, KIND_T, n_used) +
@@ -169,12 +169,12 @@ static int64_t total(const struct model *m, int64_t n_used)
 
 int64_t model_total_params(const struct model *m)
 {
-    return total(m, m->n_experts);
+    return model_total(m, m->n_experts);
 }
 
 int64_t model_active_params(const struct model *m)
 {
-    return total(m, m->topk);
+    return model_total(m, m->topk);
 }
 
 int64_t model_active_params_no_lookup(const struct model *m)

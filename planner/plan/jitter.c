@@ -11,7 +11,7 @@ static const double TAU = 6.283185307179586;
 /* ---- random numbers ---- */
 
 /* SplitMix64's finaliser: a bijection that mixes every bit. */
-static uint64_t mix(uint64_t x)
+static uint64_t jitter_mix(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static double uniform(uint64_t x)
+static double jitter_uniform(uint64_t x)
 {
     return ((double)(x >> 11) + 0.5) / 9007199254740992.0;
 }
@@ -27,8 +27,8 @@ static double uniform(uint64_t x)
 /* Two independent standard normal numbers of a key (Box and Muller 1958). */
 static void normal_pair(uint64_t key, double *x, double *y)
 {
-    double r = sqrt(-2 * log(uniform(mix(key))));
-    double angle = TAU * uniform(mix(~key));
+    double r = sqrt(-2 * log(jitter_uniform(jitter_mix(key))));
+    double angle = TAU * jitter_uniform(jitter_mix(~key));
     *x = r * cos(angle);
     *y = r * sin(angle);
 }
@@ -43,7 +43,8 @@ struct sampler {
     double steps[JITTER_SAMPLES];
 };
 
-static enum err sample(struct sampler *s, const struct layout *l, int index)
+static enum err jitter_sample(struct sampler *s, const struct layout *l,
+                              int index)
 {
     const int n_mb = s->ctx->n_mb;
     const double cv = s->ctx->cost->jitter_cv;
@@ -51,7 +52,7 @@ static enum err sample(struct sampler *s, const struct layout *l, int index)
     for (int stage = 0; stage < l->n_stages; stage++) {
         const double fwd = s->mean_fwd_s[stage], bwd = s->mean_bwd_s[stage];
         for (int mb = 0; mb < n_mb; mb++) {
-            uint64_t key = mix(JITTER_SEED + (uint64_t)index) ^
+            uint64_t key = jitter_mix(JITTER_SEED + (uint64_t)index) ^
                            ((uint64_t)stage << 32 | (uint64_t)mb);
             double x, y;
             normal_pair(key, &x, &y);
@@ -63,13 +64,13 @@ static enum err sample(struct sampler *s, const struct layout *l, int index)
     return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
 
-static int by_value(const void *x, const void *y)
+static int jitter_by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
 
-static struct jitter_step summarise(struct sampler *s)
+static struct jitter_step jitter_summarise(struct sampler *s)
 {
     const int n = JITTER_SAMPLES;
     double sum = 0, squares = 0;
@@ -77,7 +78,7 @@ static struct jitter_step summarise(struct sampler *s)
         sum += s->steps[i];
     for (int i = 0; i < n; i++)
         squares += (s->steps[i] - sum / n) * (s->steps[i] - sum / n);
-    qsort(s->steps, (size_t)n, sizeof s->steps[0], by_value);
+    qsort(s->steps, (size_t)n, sizeof s->steps[0], jitter_by_value);
     return (struct jitter_step){.mean_s = sum / n,
                                 .lo_s = s->steps[n / 40],
                                 .hi_s = s->steps[n - 1 - n / 40],
@@ -101,18 +102,18 @@ static struct sampler *sampler_new(struct arena *a,
     return s->engine ? s : NULL;
 }
 
-static enum err expect(struct sampler *s, const struct layout *l,
-                       struct jitter_step *out, struct err_msg *msg)
+static enum err jitter_do_expect(struct sampler *s, const struct layout *l,
+                                 struct jitter_step *out, struct err_msg *msg)
 {
     // without jitter every sample is the same
     const int n = s->ctx->cost->jitter_cv > 0 ? JITTER_SAMPLES : 1;
     enum err e = ERR_OK;
     for (int i = 0; i < n && e == ERR_OK; i++)
-        e = sample(s, l, i);
+        e = jitter_sample(s, l, i);
     if (e != ERR_OK)
         return err_set(msg, e, "jitter: the layout cannot be simulated");
     const double one = s->steps[0];
-    *out = n > 1 ? summarise(s) : (struct jitter_step){one, one, one, 0};
+    *out = n > 1 ? jitter_summarise(s) : (struct jitter_step){one, one, one, 0};
     return ERR_OK;
 }
 
@@ -126,7 +127,7 @@ enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
     for (int stage = 0; stage < l->n_stages; stage++)
         cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
                    &s->mean_bwd_s[stage]);
-    return expect(s, l, out, msg);
+    return jitter_do_expect(s, l, out, msg);
 }
 
 enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
@@ -139,7 +140,7 @@ enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
     size_t bytes = (size_t)times->layout->n_stages * sizeof *s->mean_fwd_s;
     memcpy(s->mean_fwd_s, times->fwd_s, bytes);
     memcpy(s->mean_bwd_s, times->bwd_s, bytes);
-    return expect(s, times->layout, out, msg);
+    return jitter_do_expect(s, times->layout, out, msg);
 }
 
 /* ---- the top list ---- */
@@ -150,7 +151,7 @@ static int by_expected(const void *x, const void *y)
     return (a->exp_step_s > b->exp_step_s) - (a->exp_step_s < b->exp_step_s);
 }
 
-static int by_bottleneck(const void *x, const void *y)
+static int jitter_by_bottleneck(const void *x, const void *y)
 {
     const struct plan *a = x, *b = y;
     if (a->near_bottleneck != b->near_bottleneck)
@@ -184,7 +185,7 @@ enum err jitter_rerank(struct arena *a, const struct plan_context *ctx,
         j = i;
         while (j < n && plans[j].exp_step_s <= plans[i].exp_step_s * PLAN_TIE)
             j++;
-        qsort(plans + i, (size_t)(j - i), sizeof *plans, by_bottleneck);
+        qsort(plans + i, (size_t)(j - i), sizeof *plans, jitter_by_bottleneck);
     }
     return ERR_OK;
 }
@@ -222,7 +223,7 @@ struct matrix {
     int n_rows, n_ranks;
 };
 
-static bool is_usable(const struct runlog *log, int64_t iteration)
+static bool jitter_is_usable(const struct runlog *log, int64_t iteration)
 {
     for (size_t i = 0; i < log->n_iterations; i++)
         if (log->iterations[i].iteration == iteration)
@@ -230,15 +231,16 @@ static bool is_usable(const struct runlog *log, int64_t iteration)
     return false;
 }
 
-static bool collect(struct arena *a, const struct runlog *log, const char *name,
-                    int n_ranks, struct matrix *m)
+static bool jitter_collect(struct arena *a, const struct runlog *log,
+                           const char *name, int n_ranks, struct matrix *m)
 {
     m->n_ranks = n_ranks;
     m->x = arena_alloc(a, log->n_timers * (size_t)n_ranks, sizeof *m->x);
     for (size_t i = 0; i < log->n_timers && m->x; i++) {
         const struct log_timer *t = &log->timers[i];
         bool whole = t->per_rank && t->n_ranks >= n_ranks &&
-                     strcmp(t->name, name) == 0 && is_usable(log, t->iteration);
+                     strcmp(t->name, name) == 0 &&
+                     jitter_is_usable(log, t->iteration);
         for (int r = 0; r < n_ranks && whole; r++)
             whole = isfinite(t->rank_ms[r]) && t->rank_ms[r] > 0;
         if (!whole)
@@ -279,7 +281,7 @@ double jitter_from_timers(struct arena *a, const struct runlog *log,
     int dof = 0;
     for (int k = 0; k < 2 && n_ranks > 1; k++) {
         struct matrix m = {0};
-        if (!collect(a, log, names[k], n_ranks, &m))
+        if (!jitter_collect(a, log, names[k], n_ranks, &m))
             continue;
         squares += residual_squares(&m);
         dof += (m.n_rows - 1) * (n_ranks - 1);

@@ -62,7 +62,8 @@ static void set_transfers(const struct plan_context *ctx,
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
-static double overhead(const struct plan_context *ctx, const struct layout *l)
+static double plan_overhead(const struct plan_context *ctx,
+                            const struct layout *l)
 {
     int64_t most = 0;
     for (int s = 0; s < l->n_stages; s++) {
@@ -92,7 +93,7 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
     struct sim_input in = input_of(e, l);
     enum err err = sim_engine_step(e->sim, &in, step_s);
     if (err == ERR_OK)
-        *step_s += overhead(&e->ctx, l);
+        *step_s += plan_overhead(&e->ctx, l);
     return err;
 }
 
@@ -106,7 +107,7 @@ enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
     set_transfers(&e->ctx, ops->layout, e->x_s, &in);
     enum err err = sim_engine_step(e->sim, &in, step_s);
     if (err == ERR_OK)
-        *step_s += overhead(&e->ctx, ops->layout);
+        *step_s += plan_overhead(&e->ctx, ops->layout);
     return err;
 }
 

@@ -29,7 +29,7 @@ struct collector {
     int64_t n_dropped;
 };
 
-static bool fits(const struct collector *c, const struct layout *l)
+static bool search_fits(const struct collector *c, const struct layout *l)
 {
     const struct plan_context *ctx = c->ctx;
     if (ctx->hbm_bytes <= 0)
@@ -45,7 +45,8 @@ static bool fits(const struct collector *c, const struct layout *l)
     return true;
 }
 
-static double unevenness(const struct plan_context *ctx, const struct layout *l)
+static double search_unevenness(const struct plan_context *ctx,
+                                const struct layout *l)
 {
     double sum = 0;
     for (int s = 0; s < l->n_stages; s++) {
@@ -57,7 +58,7 @@ static double unevenness(const struct plan_context *ctx, const struct layout *l)
 }
 
 /* All stages' strings in one piece of memory. */
-static char *pack(struct arena *a, const struct layout *l)
+static char *search_pack(struct arena *a, const struct layout *l)
 {
     size_t bytes = 0;
     for (int s = 0; s < l->n_stages; s++)
@@ -71,8 +72,8 @@ static char *pack(struct arena *a, const struct layout *l)
     return text;
 }
 
-static enum err unpack(struct arena *a, const char *text, int pp,
-                       struct layout *out)
+static enum err search_unpack(struct arena *a, const char *text, int pp,
+                              struct layout *out)
 {
     struct layout l = {.pp = pp, .vpp = 1, .n_stages = pp};
     l.units = arena_alloc(a, (size_t)pp, sizeof *l.units);
@@ -86,20 +87,20 @@ static enum err unpack(struct arena *a, const char *text, int pp,
     return ERR_OK;
 }
 
-static enum err collect(void *data, const struct layout *l)
+static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    if (!fits(c, l)) {
+    if (!search_fits(c, l)) {
         c->n_dropped++;
         return ERR_OK;
     }
     if (c->n == c->cap)
         return ERR_RANGE;
     struct candidate *out = &c->all[c->n++];
-    out->text = pack(c->arena, l);
+    out->text = search_pack(c->arena, l);
     if (!out->text)
         return ERR_NOMEM;
-    out->unevenness = unevenness(c->ctx, l);
+    out->unevenness = search_unevenness(c->ctx, l);
     out->near_bottleneck = plan_near_bottleneck(c->ctx, l);
     return plan_engine_step(c->engine, l, &out->step_s);
 }
@@ -115,7 +116,7 @@ static int by_time(const void *x, const void *y)
     return (a->unevenness > b->unevenness) - (a->unevenness < b->unevenness);
 }
 
-static int by_bottleneck(const void *x, const void *y)
+static int search_by_bottleneck(const void *x, const void *y)
 {
     const struct candidate *a = x, *b = y;
     if (a->near_bottleneck != b->near_bottleneck)
@@ -125,14 +126,14 @@ static int by_bottleneck(const void *x, const void *y)
 
 /* Sorts by time, then each group of ties by how many stages are as slow as the
  * slowest: one slow stage is less exposed to jitter than two. */
-static void rank(struct candidate *all, size_t n)
+static void search_rank(struct candidate *all, size_t n)
 {
     qsort(all, n, sizeof *all, by_time);
     for (size_t i = 0; i < n;) {
         size_t j = i;
         while (j < n && all[j].step_s <= all[i].step_s * PLAN_TIE)
             j++;
-        qsort(all + i, j - i, sizeof *all, by_bottleneck);
+        qsort(all + i, j - i, sizeof *all, search_by_bottleneck);
         i = j;
     }
 }
@@ -204,7 +205,7 @@ static enum err keep_top(const struct collector *c, int top,
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     for (size_t i = 0; i < n; i++) {
         struct layout l;
-        enum err e = unpack(a, c->all[i].text, ctx->schedule->pp, &l);
+        enum err e = search_unpack(a, c->all[i].text, ctx->schedule->pp, &l);
         if (e == ERR_OK)
             e = plan_predict(a, ctx, &l, &plans[i], msg);
         if (e != ERR_OK)
@@ -220,8 +221,9 @@ static enum err keep_top(const struct collector *c, int top,
     return ERR_OK;
 }
 
-static enum err enumerate(struct arena *a, const struct layout_space *space,
-                          struct collector *c, struct err_msg *msg)
+static enum err search_enumerate(struct arena *a,
+                                 const struct layout_space *space,
+                                 struct collector *c, struct err_msg *msg)
 {
     enum err e = space_size(space, &c->cap, msg);
     if (e != ERR_OK)
@@ -230,7 +232,7 @@ static enum err enumerate(struct arena *a, const struct layout_space *space,
     c->engine = plan_engine_new(a, c->ctx);
     if (!c->all || !c->engine)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
-    e = layout_space_each(a, space, collect, c, msg);
+    e = layout_space_each(a, space, search_collect, c, msg);
     if (e == ERR_OK && c->n + (size_t)c->n_dropped == 0)
         return err_set(msg, ERR_MODEL,
                        "search: no layout of %d layers fills %d stages: use "
@@ -262,10 +264,10 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
     struct collector c = {.arena = a, .ctx = ctx};
     memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &c.memory);
     struct search_result r = {0};
-    enum err e = enumerate(a, &space, &c, msg);
+    enum err e = search_enumerate(a, &space, &c, msg);
     if (e != ERR_OK)
         return e;
-    rank(c.all, c.n);
+    search_rank(c.all, c.n);
     e = add_baselines(a, ctx, &r, msg);
     if (e == ERR_OK)
         e = keep_top(&c, opt->top, &r, msg);
