@@ -9,8 +9,8 @@ PLANNER := memory_options model layout_expand layout layout_shortest \
            megatron_memory megatron_model megatron_args layout_space \
            shell_math shell_text source_script source_yaml source_hf \
            source_log model_source \
-           lsq cost fit schedule sim timeline memory_weights memory_activations \
-           memory_workspace memory_train memory_order memory memory_case memory_corpus memory_fit plan jitter overhead \
+           lsq cost fit schedule/order schedule/schedule sim timeline memory_weights memory_activations \
+           memory_workspace memory_train memory memory_case memory_corpus memory_fit plan jitter overhead \
            baseline profile search fit_check
 TRAIN   := ops tensors attention experts layer data unit blas comm stage \
            pipeline optim burst train_args train_log
@@ -25,7 +25,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
             -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wcast-qual \
             -Wdouble-promotion -Werror
 STRICT   := -Wconversion -Wwrite-strings
-INCLUDE  := -iquote planner/base -iquote planner -iquote harness \
+INCLUDE  := -iquote planner/base -iquote planner/schedule -iquote planner -iquote harness \
             -iquote harness/train
 CFLAGS   := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)

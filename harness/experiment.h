@@ -18,7 +18,7 @@
 #include "plan.h"
 #include "results.h"
 #include "roles.h"
-#include "schedule.h"
+#include "schedule/schedule.h"
 #include "tables.h"
 #include "workload.h"
 

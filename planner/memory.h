@@ -16,11 +16,11 @@
 
 #include "err.h"
 #include "layout.h"
-#include "memory_order.h"
 #include "memory_train.h"
 #include "memory_weights.h"
 #include "memory_workspace.h"
 #include "model.h"
+#include "schedule/order.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +53,8 @@ struct memory_rank {
     int64_t allocated_bytes;              // between steps: static + workspaces
     int64_t activation_bytes, head_bytes; // at the peak
     int64_t peak_bytes;
-    int in_flight;           // chunks, at most
-    struct memory_op moment; // of the peak
+    int in_flight;          // chunks, at most
+    struct order_op moment; // of the peak
 };
 
 /* Rank `rank` with M micro-batches a step (model->batch.n_microbatches). For

@@ -18,7 +18,7 @@
 
 #include "arena.h"
 #include "err.h"
-#include "schedule.h"
+#include "schedule/schedule.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "schedule.h"
+#include "schedule/schedule.h"
 
 #include <criterion/criterion.h>
 

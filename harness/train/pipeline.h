@@ -9,7 +9,7 @@
 #include "arena.h"
 #include "comm.h"
 #include "err.h"
-#include "schedule.h"
+#include "schedule/schedule.h"
 #include "stage.h"
 
 #include <stdint.h>

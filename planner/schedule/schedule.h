@@ -12,8 +12,8 @@
 #ifndef SCHEDULE_H
 #define SCHEDULE_H
 
-#include "arena.h"
-#include "err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 enum op_kind { OP_FORWARD, OP_BACKWARD, OP_EXCHANGE };
 
