@@ -41,7 +41,7 @@ TRAIN_SRC   := $(wildcard harness/train/*.c)
 MPI_OBJ     := $(TRAIN_SRC:%.c=$(B)/mpi/%.o)
 SMPI_OBJ    := $(TRAIN_SRC:%.c=$(B)/smpi/%.o)
 # files of the trainer that need MPI
-WITH_MPI := $(addprefix harness/train/,comm.c stage.c pipeline.c optim.c burst.c log.c moe_train.c)
+WITH_MPI := $(addprefix harness/train/,comm.c stage.c shard.c pipeline.c optim.c burst.c log.c moe_train.c)
 
 PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)

@@ -51,13 +51,13 @@ void comm_split(struct comm *c, int pp)
 {
     c->pp = pp;
     c->dp = c->world / pp;
-    c->stage = c->rank / c->dp;
+    c->pp_rank = c->rank / c->dp;
     c->dp_rank = c->rank % c->dp;
     comm_check(c,
-               MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->stage, &c->pipe),
+               MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->pp_rank, &c->pipe),
                "MPI_Comm_split");
     comm_check(c,
-               MPI_Comm_split(MPI_COMM_WORLD, c->stage, c->dp_rank, &c->data),
+               MPI_Comm_split(MPI_COMM_WORLD, c->pp_rank, c->dp_rank, &c->data),
                "MPI_Comm_split");
 }
 
@@ -158,19 +158,19 @@ static int comm_by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median seconds of one message of `bytes` between stages 0 and 1. */
+/* Median seconds of one message of `bytes` between ranks 0 and 1. */
 static double ping_pong(const struct comm *c, int64_t bytes)
 {
     double time_s[N_PINGS] = {0};
-    if (c->stage > 1)
+    if (c->pp_rank > 1)
         return 0;
     struct comm_message m = {.data = c->scratch,
                              .bytes = bytes,
-                             .peer = 1 - c->stage,
+                             .peer = 1 - c->pp_rank,
                              .tag = TAG_PING};
     for (int i = 0; i < N_PINGS; i++) {
         double start_s = comm_now(c);
-        m.send = c->stage == 0;
+        m.send = c->pp_rank == 0;
         comm_exchange(c, &m, 1);
         m.send = !m.send;
         comm_exchange(c, &m, 1);
@@ -223,32 +223,32 @@ void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
     }
 }
 
-void comm_send(const struct comm *c, const real *x, int64_t n, int stage)
+void comm_send(const struct comm *c, const real *x, int64_t n, int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
-        comm_check(c, MPI_Send(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe),
+        comm_check(c, MPI_Send(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe),
                    "MPI_Send");
     }
 }
 
-void comm_recv(const struct comm *c, real *x, int64_t n, int stage)
+void comm_recv(const struct comm *c, real *x, int64_t n, int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
         comm_check(c,
-                   MPI_Recv(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe,
+                   MPI_Recv(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe,
                             MPI_STATUS_IGNORE),
                    "MPI_Recv");
     }
 }
 
 void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
-                   int stage)
+                   int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
-        comm_recv(c, c->scratch, len, stage);
+        comm_recv(c, c->scratch, len, peer);
         ops_add(o, len, c->scratch, x);
         comm_work(c, o);
     }

@@ -84,12 +84,12 @@ enum err train_log_close(struct train_log *log, struct err_msg *msg)
 /* Mean losses over the tokens of a step, known on the last stage. */
 static void step_losses(struct train_log *log, double *loss)
 {
-    const struct stage *s = log->stage;
-    double tokens = (double)s->dims.n_tokens *
+    const struct shard *s = log->shard;
+    double tokens = (double)s->shared.dims.n_tokens *
                     (double)log->pipeline->schedule->n_mb * log->comm->dp;
-    for (int k = 0; k <= s->dims.n_mtp; k++)
-        loss[k] = s->loss_sum[k] / tokens;
-    comm_sum_doubles(log->comm, loss, s->dims.n_mtp + 1);
+    for (int k = 0; k <= s->shared.dims.n_mtp; k++)
+        loss[k] = s->shared.loss_sum[k] / tokens;
+    comm_sum_doubles(log->comm, loss, s->shared.dims.n_mtp + 1);
 }
 
 static void train_log_print_iteration(const struct train_log *log,
@@ -104,7 +104,7 @@ static void train_log_print_iteration(const struct train_log *log,
         .learning_rate = log->learning_rate,
         .global_batch = log->global_batch,
         .lm_loss = loss[0],
-        .n_mtp = log->stage->dims.n_mtp,
+        .n_mtp = log->shard->shared.dims.n_mtp,
         .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
         .reference_ms = step->reference_ms,
         .n_skipped = step->optim.skipped,
@@ -144,7 +144,7 @@ static void log_timers(struct train_log *log, const struct train_step *step)
 /* Lines of the ranks with data-parallel rank 0, as in Megatron. */
 static void log_memory(struct train_log *log, int64_t iteration)
 {
-    const struct stage *s = log->stage;
+    const struct shard *s = log->shard;
     const int n = RUNLOG_N_MEMORY_KINDS;
     const double mine[] = {(double)s->weights.bytes, (double)s->grads.bytes,
                            (double)s->adam.bytes, (double)s->acts.bytes};

@@ -5,10 +5,10 @@
 
 enum { TAG_FORWARD = 1, TAG_BACKWARD = 2, TAG_SHAPE = 10, SHAPE_DIMS = 3 };
 
-enum err pipeline_new(struct arena *a, const struct comm *c, struct stage *s,
+enum err pipeline_new(struct arena *a, const struct comm *c, struct shard *s,
                       const struct schedule *schedule, struct pipeline *out)
 {
-    *out = (struct pipeline){.comm = c, .stage = s, .schedule = schedule};
+    *out = (struct pipeline){.comm = c, .shard = s, .schedule = schedule};
     out->ops = arena_alloc(a, 2 * (size_t)schedule->n_mb, sizeof *out->ops);
     return out->ops ? ERR_OK : ERR_NOMEM;
 }
@@ -17,15 +17,15 @@ enum err pipeline_new(struct arena *a, const struct comm *c, struct stage *s,
 static struct comm_message message_of(struct pipeline *p, enum message which,
                                       int mb)
 {
-    struct stage *s = p->stage;
+    struct stage *s = &p->shard->chunks[0];
     const struct comm_message all[N_MESSAGES] = {
         [SEND_FORWARD] = {stage_out(s, mb), stage_out_bytes(s), s->index + 1,
                           TAG_FORWARD, true},
         [RECV_FORWARD] = {stage_in(s, mb), stage_in_bytes(s), s->index - 1,
                           TAG_FORWARD, false},
-        [SEND_BACKWARD] = {stage_din(s), stage_in_bytes(s), s->index - 1,
+        [SEND_BACKWARD] = {stage_din(s, mb), stage_in_bytes(s), s->index - 1,
                            TAG_BACKWARD, true},
-        [RECV_BACKWARD] = {stage_dout(s), stage_out_bytes(s), s->index + 1,
+        [RECV_BACKWARD] = {stage_dout(s, mb), stage_out_bytes(s), s->index + 1,
                            TAG_BACKWARD, false},
     };
     return all[which];
@@ -35,9 +35,8 @@ struct shape {
     int64_t dim[SHAPE_DIMS]; // rows of all hidden states, sequences, width
 };
 
-static struct shape shape_of(const struct stage *s, int64_t bytes)
+static struct shape shape_of(const struct dims *d, int64_t bytes)
 {
-    const struct dims *d = &s->dims;
     int64_t width = d->hidden * (int64_t)sizeof(real);
     return (struct shape){{bytes / width / d->n_seq, d->n_seq, d->hidden}};
 }
@@ -65,8 +64,8 @@ static void exchange_shapes(const struct pipeline *p,
     struct shape shape[N_MESSAGES];
     struct comm_message out[N_MESSAGES];
     for (int i = 0; i < n; i++) {
-        shape[i] =
-            m[i].send ? shape_of(p->stage, m[i].bytes) : (struct shape){{0}};
+        shape[i] = m[i].send ? shape_of(&p->shard->shared.dims, m[i].bytes)
+                             : (struct shape){{0}};
         out[i] = m[i];
         out[i].data = &shape[i];
         out[i].bytes = sizeof shape[i];
@@ -75,7 +74,8 @@ static void exchange_shapes(const struct pipeline *p,
     comm_exchange(p->comm, out, n);
     for (int i = 0; i < n; i++)
         if (!m[i].send)
-            check_shape(p, shape[i], shape_of(p->stage, m[i].bytes));
+            check_shape(p, shape[i],
+                        shape_of(&p->shard->shared.dims, m[i].bytes));
 }
 
 static void pipeline_run_exchange(struct pipeline *p, const struct op *op)
@@ -86,7 +86,7 @@ static void pipeline_run_exchange(struct pipeline *p, const struct op *op)
         if (op->mbs[which] != NO_MB)
             m[n++] = message_of(p, (enum message)which, op->mbs[which]);
     double start_s = comm_now(p->comm);
-    if (p->stage->standalone_mtp)
+    if (p->shard->standalone_mtp)
         exchange_shapes(p, m, n);
     comm_exchange(p->comm, m, n);
     p->exchange_s += comm_now(p->comm) - start_s;
@@ -96,7 +96,7 @@ static int64_t first_sample(const struct pipeline *p, int64_t step_sample,
                             int mb)
 {
     const struct comm *c = p->comm;
-    int64_t n_seq = p->stage->dims.n_seq;
+    int64_t n_seq = p->shard->shared.dims.n_seq;
     return step_sample + ((int64_t)mb * c->dp + c->dp_rank) * n_seq;
 }
 
@@ -105,19 +105,20 @@ static void pipeline_run_work(struct pipeline *p, const struct op *op,
 {
     double start_s = comm_now(p->comm);
     if (op->kind == OP_FORWARD)
-        stage_forward(p->stage, op->mb, first_sample(p, sample, op->mb));
+        stage_forward(&p->shard->chunks[0], op->mb,
+                      first_sample(p, sample, op->mb));
     else
-        stage_backward(p->stage, op->mb);
-    comm_work(p->comm, &p->stage->ops);
+        stage_backward(&p->shard->chunks[0], op->mb);
+    comm_work(p->comm, &p->shard->shared.ops);
     double end_s = comm_now(p->comm);
     *(op->kind == OP_FORWARD ? &p->fwd_s : &p->bwd_s) += end_s - start_s;
-    p->ops[p->n_ops++] = (struct pipeline_op){op->kind, op->mb,
+    p->ops[p->n_ops++] = (struct pipeline_op){op->kind, 0, op->mb,
                                               start_s - step_s, end_s - step_s};
 }
 
 void pipeline_run(struct pipeline *p, double start_s, int64_t sample)
 {
-    const struct rank_ops *todo = &p->schedule->ranks[p->stage->index];
+    const struct rank_ops *todo = &p->schedule->ranks[p->shard->rank];
     p->n_ops = 0;
     p->fwd_s = p->bwd_s = p->exchange_s = 0;
     for (int i = 0; i < todo->n_ops; i++)

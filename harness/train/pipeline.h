@@ -10,19 +10,19 @@
 #include "base/err.h"
 #include "comm.h"
 #include "schedule/schedule.h"
-#include "stage.h"
+#include "shard.h"
 
 #include <stdint.h>
 
 struct pipeline_op {
     enum op_kind kind; // OP_FORWARD or OP_BACKWARD
-    int mb;
+    int chunk, mb;
     double start_s, end_s; // from the step's start
 };
 
 struct pipeline {
     const struct comm *comm;
-    struct stage *stage;
+    struct shard *shard;
     const struct schedule *schedule;
     struct pipeline_op *ops;         // 2 a micro-batch, in the order of work
     int n_ops;                       // done in this step
@@ -30,7 +30,7 @@ struct pipeline {
 };
 
 /* ERR_NOMEM. Owned by the arena; the parts must outlive it. */
-enum err pipeline_new(struct arena *a, const struct comm *c, struct stage *s,
+enum err pipeline_new(struct arena *a, const struct comm *c, struct shard *s,
                       const struct schedule *schedule, struct pipeline *out);
 
 /* One forward-backward pass over all micro-batches of a step that began at
