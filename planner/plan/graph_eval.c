@@ -5,9 +5,9 @@
  * its operands never coincide (graph_compile.c), which is what `restrict`
  * says.
  */
-#include "plan/graph.h"
+#include "graph.h"
 
-#include "plan/graph_store.h"
+#include "graph_store.h"
 
 struct graph_values {
     double *values;  // [slot * lanes + lane]

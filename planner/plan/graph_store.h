@@ -6,7 +6,7 @@
 #ifndef GRAPH_STORE_H
 #define GRAPH_STORE_H
 
-#include "plan/graph.h"
+#include "graph.h"
 
 /* dst = max(a + weight wa, b + weight wb); before memory places are given out
  * a and b are nodes, afterwards all three are places. Node 0 is the start of

@@ -28,7 +28,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "schedule/order.h"
+#include "order.h"
 
 #include <stdbool.h>
 
