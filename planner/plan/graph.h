@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-enum { GRAPH_LANES = 8 }; // doubles side by side: a cache line
+enum { GRAPH_LANES = 16 }; // doubles side by side; see graph_eval.c
 
 /* What a compiled graph is for. Transfers x: ideal none; async: an input
  * exists x after its producer ends; the others as in schedule.h, a message

@@ -11,8 +11,9 @@
  * with them (Cohen, Dubois, Quadrat, Viot 1985). A step is therefore run with
  * few micro-batches, M0, looked at for a period p up to P (the longest cycle
  * through all ranks), run again with M0 + j so that M - M0 - j is a multiple
- * of p, and what is left is added. Where rounds have not settled M0 is raised,
- * at last to M.
+ * of p, and what is left is added. Where rounds have not settled M0 is
+ * doubled, at last to M. Many inputs pass these stages together, so that lanes
+ * stay full.
  */
 #include "sim.h"
 
@@ -181,42 +182,45 @@ static void put_input(const struct sim_engine *e, struct sim_graph *g, int lane,
 
 /* ---- steps ---- */
 
-/* Inputs of one kind that are evaluated together, and where their steps go. */
-struct batch {
-    const struct sim_input *in[GRAPH_LANES];
-    double *out[GRAPH_LANES];
+/* A step that is to be worked out. */
+struct job {
+    const struct sim_input *in;
+    double *step;
+    double add; // beyond a short step that is still to be run
+    int more;   // micro-batches of it beyond the short one, -1: none is known
+};
+
+struct jobs {
+    struct job *job;
     int n;
 };
 
-static void batch_add(struct batch *b, const struct batch *from, int i)
+/* Evaluates up to GRAPH_LANES jobs; lanes that are left over repeat the
+ * first. */
+static void jobs_eval(struct sim_engine *e, struct sim_graph *g,
+                      const struct job *job, int n)
 {
-    b->in[b->n] = from->in[i];
-    b->out[b->n++] = from->out[i];
-}
-
-/* Evaluates a batch; lanes that are left over repeat the first. */
-static void batch_eval(struct sim_engine *e, struct sim_graph *g,
-                       const struct batch *b)
-{
-    g->lanes = b->n == 1 ? 1 : GRAPH_LANES;
+    g->lanes = n == 1 ? 1 : GRAPH_LANES;
     for (int l = 0; l < g->lanes; l++)
-        put_input(e, g, l, b->in[l < b->n ? l : 0]);
-    if (b->n == 1)
+        put_input(e, g, l, job[l < n ? l : 0].in);
+    if (n == 1)
         graph_eval(g->graph, g->params, g->values);
     else
         graph_eval_lanes(g->graph, g->params, g->values);
-    for (int l = 0; l < b->n; l++)
-        *b->out[l] = graph_makespan(g->graph, g->values, l);
+    for (int l = 0; l < n; l++)
+        *job[l].step = graph_makespan(g->graph, g->values, l);
 }
 
-static enum err batch_full(struct sim_engine *e, const struct batch *b,
-                           struct err_msg *msg)
+static enum err jobs_full(struct sim_engine *e,
+                          const struct graph_options *options,
+                          const struct jobs *jobs, struct err_msg *msg)
 {
     struct sim_graph *g = NULL;
-    const struct graph_options options = options_of(b->in[0]);
-    enum err err = graph_for(e, &options, e->schedule->n_mb, &g, msg);
-    if (err == ERR_OK)
-        batch_eval(e, g, b);
+    enum err err = graph_for(e, options, e->schedule->n_mb, &g, msg);
+    for (int i = 0; i < jobs->n && err == ERR_OK; i += GRAPH_LANES) {
+        const int left = jobs->n - i;
+        jobs_eval(e, g, jobs->job + i, left < GRAPH_LANES ? left : GRAPH_LANES);
+    }
     return err;
 }
 
@@ -234,127 +238,136 @@ static int find_period(const struct sim_graph *g, int lane, double *shift)
     return 0;
 }
 
-/* Lanes of a batch that need a step of `more` micro-batches beyond the short
- * one, with what is to be added to it. */
-struct rest {
-    struct batch batch;
-    double add[GRAPH_LANES];
-};
+/* What the rounds beyond a short step of `n_mb` add to a job, if they repeat.
+ */
+static void look_beyond(const struct sim_engine *e, const struct sim_graph *g,
+                        int lane, struct job *job)
+{
+    const int beyond = e->schedule->n_mb - g->n_mb;
+    double shift = 0;
+    const int p = find_period(g, lane, &shift);
+    job->more = p ? beyond % p : -1;
+    job->add = p ? beyond / p * shift : 0;
+    if (job->more == 0)
+        *job->step += job->add;
+}
 
-static enum err rest_eval(struct sim_engine *e, struct graph_options options,
-                          int n_mb, const struct rest *rest,
+/* Moves the jobs with `more` micro-batches to the front; how many. */
+static int jobs_gather(struct jobs *jobs, int more)
+{
+    int n = 0;
+    for (int i = 0; i < jobs->n; i++)
+        if (jobs->job[i].more == more) {
+            struct job x = jobs->job[n];
+            jobs->job[n++] = jobs->job[i];
+            jobs->job[i] = x;
+        }
+    return n;
+}
+
+/* Runs the jobs that need a short step of n_mb + j, and adds what is beyond.
+ */
+static enum err jobs_rest(struct sim_engine *e, struct graph_options options,
+                          int n_mb, int j, struct jobs *jobs,
                           struct err_msg *msg)
 {
     struct sim_graph *g = NULL;
+    const int n = jobs_gather(jobs, j);
     options.n_rounds = 0;
-    enum err err = graph_for(e, &options, n_mb, &g, msg);
-    if (err != ERR_OK)
-        return err;
-    batch_eval(e, g, &rest->batch);
-    for (int i = 0; i < rest->batch.n; i++)
-        *rest->batch.out[i] += rest->add[i];
-    return ERR_OK;
+    enum err err = n ? graph_for(e, &options, n_mb + j, &g, msg) : ERR_OK;
+    for (int i = 0; i < n && err == ERR_OK; i += GRAPH_LANES)
+        jobs_eval(e, g, jobs->job + i,
+                  n - i < GRAPH_LANES ? n - i : GRAPH_LANES);
+    for (int i = 0; i < n; i++)
+        *jobs->job[i].step += jobs->job[i].add;
+    return err;
 }
 
-/* Steps from a short one of `n_mb` micro-batches; the lanes whose rounds do
- * not repeat in it go to `left`. */
-static enum err batch_short(struct sim_engine *e, const struct batch *b,
-                            int n_mb, struct batch *left, struct err_msg *msg)
+/* Steps from a short one of `n_mb` micro-batches; keeps the jobs whose rounds
+ * do not repeat in it. */
+static enum err jobs_short(struct sim_engine *e, struct graph_options options,
+                           int n_mb, struct jobs *jobs, struct err_msg *msg)
 {
     struct sim_graph *g = NULL;
-    struct graph_options options = options_of(b->in[0]);
-    const int beyond = e->schedule->n_mb - n_mb;
-    int more[GRAPH_LANES];
-    double add[GRAPH_LANES];
     options.n_rounds = e->schedule->pp;
     enum err err = graph_for(e, &options, n_mb, &g, msg);
     if (err != ERR_OK)
         return err;
-    batch_eval(e, g, b);
-    left->n = 0;
-    for (int i = 0; i < b->n; i++) {
-        double shift = 0;
-        const int p = find_period(g, i, &shift);
-        more[i] = p ? beyond % p : -1;
-        add[i] = p ? beyond / p * shift : 0;
-        if (!p)
-            batch_add(left, b, i);
-        else if (more[i] == 0)
-            *b->out[i] += add[i];
+    for (int i = 0; i < jobs->n; i += GRAPH_LANES) {
+        const int left = jobs->n - i;
+        const int n = left < GRAPH_LANES ? left : GRAPH_LANES;
+        jobs_eval(e, g, jobs->job + i, n);
+        for (int l = 0; l < n; l++)
+            look_beyond(e, g, l, &jobs->job[i + l]);
     }
-    for (int j = 1; j < options.n_rounds && err == ERR_OK; j++) {
-        struct rest rest = {.batch = {.n = 0}};
-        for (int i = 0; i < b->n; i++)
-            if (more[i] == j) {
-                rest.add[rest.batch.n] = add[i];
-                batch_add(&rest.batch, b, i);
-            }
-        if (rest.batch.n)
-            err = rest_eval(e, options, n_mb + j, &rest, msg);
-    }
+    for (int j = 1; j < options.n_rounds && err == ERR_OK; j++)
+        err = jobs_rest(e, options, n_mb, j, jobs, msg);
+    jobs->n = jobs_gather(jobs, -1);
     return err;
 }
 
-/* Rounds settle within a few passes through the pipeline; where two ranks are
- * nearly as slow as each other it takes longer. */
-static enum err batch_steps(struct sim_engine *e, const struct batch *b,
-                            struct err_msg *msg)
+/* Rounds settle once the slowest rank has taken up what the others are ahead,
+ * which takes the longer the less they differ: a step of twice as many
+ * micro-batches is tried until all jobs are done. */
+static enum err jobs_run(struct sim_engine *e, struct jobs jobs,
+                         struct err_msg *msg)
 {
     const int pp = e->schedule->pp, n_mb = e->schedule->n_mb;
-    const int tries[] = {4 * pp + 8, 16 * pp + 32};
-    struct batch todo = *b;
-    for (int i = 0; i < 2 && todo.n && e->schedule->vpp == 1; i++) {
-        struct batch left;
-        if (b->in[0]->op_fwd_s || e->schedule->order.ep_overlap ||
-            tries[i] + pp >= n_mb)
-            break;
-        enum err err = batch_short(e, &todo, tries[i], &left, msg);
+    const struct graph_options options = options_of(jobs.job[0].in);
+    const bool has_rounds = e->schedule->vpp == 1 && !options.per_operation &&
+                            !e->schedule->order.ep_overlap;
+    for (int m = 4 * pp + 8; has_rounds && jobs.n && m + pp < n_mb; m *= 2) {
+        enum err err = jobs_short(e, options, m, &jobs, msg);
         if (err != ERR_OK)
             return err;
-        todo = left;
     }
-    return todo.n ? batch_full(e, &todo, msg) : ERR_OK;
+    return jobs.n ? jobs_full(e, &options, &jobs, msg) : ERR_OK;
 }
 
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
                          double *step_s)
 {
-    const struct batch b = {.in = {in}, .out = {step_s}, .n = 1};
-    return batch_steps(e, &b, NULL);
+    struct job job = {.in = in, .step = step_s};
+    return jobs_run(e, (struct jobs){&job, 1}, NULL);
 }
 
-/* Adds an input to the batch of its kind; false when that is full, or none is
- * of its kind or free. */
-static bool batch_take(struct batch *b, const struct sim_input *in,
-                       double *step_s)
+/* Jobs of the first one's kind, moved to the front. */
+static int jobs_alike(const struct jobs *jobs)
 {
-    if (b->n == GRAPH_LANES)
-        return false;
-    if (b->n) {
-        const struct graph_options mine = options_of(in);
-        const struct graph_options other = options_of(b->in[0]);
-        if (!same_options(&mine, &other))
-            return false;
+    const struct graph_options kind = options_of(jobs->job[0].in);
+    int n = 0;
+    for (int i = 0; i < jobs->n; i++) {
+        const struct graph_options mine = options_of(jobs->job[i].in);
+        if (!same_options(&mine, &kind))
+            continue;
+        struct job x = jobs->job[n];
+        jobs->job[n++] = jobs->job[i];
+        jobs->job[i] = x;
     }
-    b->in[b->n] = in;
-    b->out[b->n++] = step_s;
-    return true;
+    return n;
 }
 
 enum err sim_engine_steps(struct sim_engine *e, const struct sim_input *ins,
                           int n, double *steps_s, struct err_msg *msg)
 {
-    struct batch waiting = {.n = 0}; // inputs of one kind come in a row
-    for (int i = 0; i < n; i++) {
-        if (batch_take(&waiting, &ins[i], &steps_s[i]))
-            continue;
-        enum err err = batch_steps(e, &waiting, msg);
-        if (err != ERR_OK)
-            return err;
-        waiting.n = 0;
-        batch_take(&waiting, &ins[i], &steps_s[i]);
+    enum { AT_ONCE = 1024 }; // bounds the memory of the jobs
+    struct job job[AT_ONCE];
+    for (int done = 0; done < n;) {
+        struct jobs jobs = {job, n - done < AT_ONCE ? n - done : AT_ONCE};
+        for (int i = 0; i < jobs.n; i++)
+            job[i] =
+                (struct job){.in = &ins[done + i], .step = &steps_s[done + i]};
+        done += jobs.n;
+        while (jobs.n) {
+            const int alike = jobs_alike(&jobs);
+            enum err err = jobs_run(e, (struct jobs){jobs.job, alike}, msg);
+            if (err != ERR_OK)
+                return err;
+            jobs.job += alike;
+            jobs.n -= alike;
+        }
     }
-    return waiting.n ? batch_steps(e, &waiting, msg) : ERR_OK;
+    return ERR_OK;
 }
 
 /* ---- one step in full ---- */
@@ -450,14 +463,14 @@ enum err sim_run(struct arena *a, const struct sim_input *in,
     struct sim_result result = {0};
     struct graph_options options = options_of(in);
     struct sim_graph *g = NULL;
-    const struct batch b = {.in = {in}, .out = {&result.step_s}, .n = 1};
+    const struct job job = {.in = in, .step = &result.step_s};
     options.keep = in->want_events;
     if (!e)
         return err_set(msg, ERR_NOMEM, "simulation: out of memory");
     enum err err = graph_for(e, &options, in->schedule->n_mb, &g, msg);
     if (err != ERR_OK)
         return err;
-    batch_eval(e, g, &b);
+    jobs_eval(e, g, &job, 1);
     if (copy_result(a, in, g, &result) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "simulation: out of memory");
     *out = result;
