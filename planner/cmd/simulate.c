@@ -1,4 +1,5 @@
 /* moe-layout simulate: one layout's step as a timeline, or many from a file. */
+#include "simulate.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd.h"
@@ -135,176 +136,12 @@ static enum err simulate_one(struct cmd *c)
     return json_print_and_delete(tree, true, stdout, &c->msg);
 }
 
-/* ---- batch ---- */
-
-struct sim_line {
-    cJSON *id;
-    int64_t pp, vpp, n_mb, group;
-    double *fwd_s, *bwd_s, *act; // [pp]
-    double lat_us, bytes, bw;
-};
-
-/* One number a stage of a line, from the array of that name. */
-struct numbers {
-    const cJSON *tree;
-    const char *where, *key;
-    int n;
-};
-
-static enum err read_numbers(struct arena *a, const struct numbers *from,
-                             double **out, struct err_msg *msg)
-{
-    const cJSON *item = json_get(from->tree, from->key), *v;
-    if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != from->n)
-        return err_set(msg, ERR_PARSE,
-                       "%s: %s: want an array of P*V = %d numbers", from->where,
-                       from->key, from->n);
-    *out = arena_alloc(a, (size_t)from->n, sizeof **out);
-    if (!*out)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", from->where);
-    int i = 0;
-    cJSON_ArrayForEach(v, item)
-    {
-        if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 1e15)
-            return err_set(msg, ERR_PARSE,
-                           "%s: %s[%d]: want a number from 0 to 1e15",
-                           from->where, from->key, i);
-        (*out)[i++] = v->valuedouble;
-    }
-    return ERR_OK;
-}
-
-static enum err read_batch(struct arena *a, const cJSON *tree,
-                           const char *where, struct sim_line *b,
-                           struct err_msg *msg)
-{
-    const struct {
-        const char *key;
-        double hi;
-        int64_t *out;
-    } sizes[] = {{"P", 1024, &b->pp},
-                 {"V", 1024, &b->vpp},
-                 {"M", 65536, &b->n_mb},
-                 {"N", 65536, &b->group}};
-    const struct {
-        const char *key;
-        double *out;
-    } numbers[] = {{"lat", &b->lat_us}, {"bytes", &b->bytes}, {"bw", &b->bw}};
-    if (!cJSON_IsObject(tree))
-        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
-    enum err e = ERR_OK;
-    b->vpp = 1;
-    for (int i = 0; i < 4 && e == ERR_OK; i++)
-        e = json_opt_int(tree, where, sizes[i].key,
-                         (struct json_range){1, sizes[i].hi}, sizes[i].out,
-                         msg);
-    if (e == ERR_OK && (!b->pp || !b->n_mb))
-        e = err_set(msg, ERR_PARSE, "%s: want P and M", where);
-    for (int i = 0; i < 3 && e == ERR_OK; i++)
-        e = json_opt_double(tree, where, numbers[i].key,
-                            (struct json_range){0, 1e15}, numbers[i].out, msg);
-    struct numbers from = {tree, where, "fwd", (int)(b->pp * b->vpp)};
-    if (e == ERR_OK)
-        e = read_numbers(a, &from, &b->fwd_s, msg);
-    from.key = "bwd";
-    if (e == ERR_OK)
-        e = read_numbers(a, &from, &b->bwd_s, msg);
-    from.key = "act";
-    if (e == ERR_OK && json_get(tree, "act"))
-        e = read_numbers(a, &from, &b->act, msg);
-    b->id = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(tree, "id"), 1);
-    return e;
-}
-
-static void add_in_flight(cJSON *out, const struct sim_line *b,
-                          const struct schedule *s)
-{
-    cJSON *in_flight = cJSON_AddArrayToObject(out, "max_inflight");
-    cJSON *peak = cJSON_AddArrayToObject(out, "peak_act");
-    for (int r = 0; r < (int)b->pp; r++) {
-        int n = schedule_max_in_flight(s, r);
-        cJSON_AddItemToArray(in_flight, cJSON_CreateNumber(n));
-        cJSON_AddItemToArray(peak,
-                             cJSON_CreateNumber(b->act ? n * b->act[r] : 0));
-    }
-}
-
-/* Times stay in microseconds: the simulator knows no unit. */
-static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
-                          const struct schedule *s, struct err_msg *msg)
-{
-    double *x = arena_alloc(a, (size_t)b->pp, sizeof *x);
-    if (!x)
-        return err_set(msg, ERR_NOMEM, "simulate: out of memory");
-    for (int r = 0; r < (int)b->pp; r++)
-        x[r] = b->lat_us + (b->bw > 0 ? b->bytes / b->bw : 0);
-    struct sim_input in = {
-        .schedule = s, .fwd_s = b->fwd_s, .bwd_s = b->bwd_s, .x_s = x};
-    for (int mode = 0; mode < N_P2P_MODES; mode++) {
-        struct sim_result r;
-        in.mode = (enum p2p_mode)mode;
-        enum err e = sim_run(a, &in, &r, msg);
-        if (e != ERR_OK)
-            return e;
-        cJSON *item =
-            cJSON_AddObjectToObject(out, p2p_mode_name((enum p2p_mode)mode));
-        cJSON_AddNumberToObject(item, "step_time", r.step_s);
-    }
-    cJSON_AddNullToObject(out, "overlap"); // Megatron: only for V > 1
-    return ERR_OK;
-}
-
-static enum err simulate_batch(struct arena *a, const struct sim_line *b,
-                               cJSON *out, struct err_msg *msg)
-{
-    struct schedule s;
-    if (b->vpp > 1) { // not "Megatron refuses it": nobody has looked
-        cJSON_AddNullToObject(out, "feasible");
-        cJSON_AddStringToObject(
-            out, "reason", "not simulated: this version simulates V = 1 only");
-        return ERR_OK;
-    }
-    cJSON_AddTrueToObject(out, "feasible");
-    enum err e = schedule_1f1b(a, (int)b->pp, (int)b->n_mb, &s, msg);
-    if (e != ERR_OK)
-        return e;
-    cJSON_AddStringToObject(out, "reason", "");
-    add_in_flight(out, b, &s);
-    return add_modes(a, out, b, &s, msg);
-}
-
-static enum err batch_line(const char *line, const char *where,
-                           struct err_msg *msg)
-{
-    struct arena a;
-    arena_init(&a);
-    cJSON *tree = NULL, *out = NULL;
-    struct sim_line b = {0};
-    enum err e = json_parse(line, where, &tree, msg);
-    if (e == ERR_OK)
-        e = read_batch(&a, tree, where, &b, msg);
-    cJSON_Delete(tree);
-    if (e == ERR_OK) {
-        out = cJSON_CreateObject();
-        cJSON_AddItemToObject(out, "id", b.id ? b.id : cJSON_CreateNull());
-        b.id = NULL;
-        e = simulate_batch(&a, &b, out, msg);
-    }
-    if (e == ERR_OK)
-        e = json_print_and_delete(out, false, stdout, msg);
-    else
-        cJSON_Delete(out);
-    cJSON_Delete(b.id);
-    arena_clear(&a);
-    return e;
-}
-
 /* ---- the command ---- */
 
 static enum err run(struct cmd *c)
 {
     if (cmd_given(c, OPT_BATCH))
-        return cmd_each_line(c, c->option[OPT_BATCH], batch_line);
+        return cmd_each_line(c, c->option[OPT_BATCH], simulate_batch_line);
     return simulate_one(c);
 }
 

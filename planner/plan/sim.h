@@ -1,17 +1,22 @@
 /*
- * sim: gives a schedule time. An operation of a rank starts when the one
- * before it has ended and its input is there; the modes say what a transfer
- * of x seconds costs:
- *   ideal     x = 0
- *   async     the input exists x after its producer ends; nobody waits
- *   blocking  what Megatron does without overlapped transfers: every exchange
- *             is one batched group that the rank waits for; a message moves
- *             once both ends have posted it and takes x; messages of a group
- *             move at the same time; the group ends with its last message
- * With `shape_exchange` (standalone MTP) each group is preceded by a group of
- * the same pattern that takes `shape_x_s` a message, and by `sync_s`.
+ * sim: gives an order of work time: what a step takes, when ranks end, what
+ * each does when. The modes of transfers (schedule/schedule.h) say what a
+ * transfer of x seconds costs:
+ *   ideal          x = 0
+ *   async          an input exists x after its producer ends; nobody waits
+ *   blocking       every exchange is one batched group that the rank waits
+ *                  for; a message moves once both ends have posted it and
+ *                  takes x; messages of a group move at the same time; the
+ *                  group ends with its last message
+ *   overlap(-flush)  messages move beside work; what is waited for, and when,
+ *                  is the schedule's
+ * With `shape_exchange` (standalone MTP) each group of messages is preceded by
+ * one of the same pattern that is waited for, takes `shape_x_s` a message, and
+ * by `sync_s`.
  *
- * A step of P ranks and M micro-batches costs O(P*M).
+ * Under it is plan/graph. With one chunk a rank the time of a step does not
+ * grow with M: a short step is simulated until its rounds repeat, and what the
+ * further rounds add is known exactly. Values keep the caller's unit of time.
  */
 #ifndef PLAN_SIM_H
 #define PLAN_SIM_H
@@ -22,55 +27,68 @@
 
 #include <stdbool.h>
 
-enum p2p_mode { P2P_IDEAL, P2P_ASYNC, P2P_BLOCKING, N_P2P_MODES };
-
-const char *p2p_mode_name(enum p2p_mode mode);
-
-/* ERR_PARSE names the known modes. "overlap" is refused as not built yet. */
-enum err p2p_mode_from_name(const char *name, enum p2p_mode *out,
-                            struct err_msg *msg);
+/* What combined operations take (EP overlap), in seconds: the layers of both
+ * by pair of chunks, [graph_pair(): pp*vpp*vpp], and, or NULL, the parts of a
+ * stage's forward and backward before and after its layers, [pp*vpp]: all
+ * four or none. plan/overlap.h works them out. */
+struct sim_combined {
+    const double *mid_s;
+    const double *head_fwd_s, *tail_fwd_s, *head_bwd_s, *tail_bwd_s;
+};
 
 /* Times in seconds, one a stage (s = v*PP + r). When `op_fwd_s` is set the
- * times of single operations are taken from there, [stage * n_mb + mb]. */
+ * times of single operations are taken from there, [stage * n_mb + mb], and a
+ * combined operation takes the sum of its two. */
 struct sim_input {
-    const struct schedule *schedule;
+    const struct schedule *schedule; // its order; its lists where they fit mode
     const double *fwd_s, *bwd_s;
     const double *op_fwd_s, *op_bwd_s; // or NULL
-    const double *x_s; // [pp]: transfer between rank r and r+1, either way
+    const double *x_s;                 // [pp*vpp]: from stage s to s+1, either
+                                       // way; the last is not used
+    const struct sim_combined *combined; // EP overlap; NULL: forward + backward
     bool shape_exchange;
     double shape_x_s, sync_s;
     enum p2p_mode mode;
     bool want_events; // of sim_run()
 };
 
-/* One interval of work, for timelines: forward, backward or waiting in an
- * exchange. */
+/* One interval of a rank, for timelines: work, waiting (OP_EXCHANGE), or a
+ * message on its way (OP_POST), which goes on beside the others. */
 struct sim_event {
     enum op_kind kind;
-    int rank, mb;
+    int rank, mb; // NO_MB: none
+    int chunk, bwd_chunk, bwd_mb;
+    enum message message; // of OP_POST
     double start_s, end_s;
 };
 
 struct sim_result {
     double step_s;                  // makespan
     const double *finish_s;         // [pp]
-    const double *busy_s;           // [pp] sum of forward and backward times
-    const int *max_in_flight;       // [pp]
+    const double *busy_s;           // [pp] sum of the times of its work
+    const int *max_in_flight;       // [pp] chunks
     const struct sim_event *events; // only when asked for
     int n_events;
 };
 
 /* Simulates one step. ERR_MODEL when the schedule deadlocks (it names the
- * ranks that wait). The result is owned by the arena. */
+ * ranks that wait), ERR_RANGE for a mode that does not fit the order. The
+ * result is owned by the arena. */
 enum err sim_run(struct arena *a, const struct sim_input *in,
                  struct sim_result *out, struct err_msg *msg);
 
-/* A reusable simulator for many layouts of one (P, M): no allocation in
- * sim_step(). */
+/* A simulator for many layouts of one order: graphs are compiled when first
+ * needed, into the arena, and kept. NULL when out of memory. */
 struct sim_engine;
 struct sim_engine *sim_engine_new(struct arena *a,
                                   const struct schedule *schedule);
+
+/* Step time of one input, and of `n` inputs side by side, which is faster the
+ * longer the rows of inputs of one kind are (mode, shape exchange); inputs may
+ * differ in everything but their order. Errors as sim_run(). */
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
                          double *step_s);
+enum err sim_engine_steps(struct sim_engine *e, const struct sim_input *ins,
+                          int n, double *steps_s, struct err_msg *msg);
 
 #endif

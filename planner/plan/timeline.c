@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {
-    [OP_FORWARD] = "forward",
-    [OP_BACKWARD] = "backward",
-    [OP_EXCHANGE] = "exchange",
+static const char *const names[N_OP_KINDS] = {
+    [OP_FORWARD] = "forward",   [OP_BACKWARD] = "backward",
+    [OP_EXCHANGE] = "exchange", [OP_COMBINED] = "combined",
+    [OP_HEAD_FORWARD] = "head", [OP_HEAD_BACKWARD] = "head",
+    [OP_TAILS] = "tail",        [OP_POST] = "transfer",
+    [OP_WAIT] = "wait",
 };
 
 cJSON *timeline_trace(const struct sim_result *r, int n_ranks)
@@ -50,6 +52,9 @@ enum { LEFT = 70, TOP = 50, WIDTH = 1100, ROW = 34, BAR = 24, LABEL = 12 };
 
 static void draw_event(FILE *out, const struct sim_event *e, double step_s)
 {
+    if (e->kind != OP_FORWARD && e->kind != OP_BACKWARD &&
+        e->kind != OP_EXCHANGE)
+        return;
     static const char *const style[] = {
         [OP_FORWARD] = "fill=\"#d9d9d9\" stroke=\"#333\"",
         [OP_BACKWARD] = "fill=\"#6e6e6e\" stroke=\"#333\"",

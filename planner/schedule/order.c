@@ -1,4 +1,4 @@
-#include "schedule/order.h"
+#include "order.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,0 +1,40 @@
+/*
+ * overlap: what a combined operation takes under EP overlap
+ * (--overlap-moe-expert-parallel-comm): layers of a forward and a backward go
+ * in pairs, and a pair with an MoE layer saves what of its all-to-alls hides
+ * under the other's computation (combined_1f1b.py, model_chunk_schedule_plan:
+ * the forward's layer k goes with the backward's layer L-1-k, what is left
+ * over goes alone).
+ */
+#ifndef PLAN_OVERLAP_H
+#define PLAN_OVERLAP_H
+
+#include "schedule/schedule.h"
+#include "sim.h"
+
+/* Seconds that a pair saves, by which of its layers are MoE. */
+struct overlap_save {
+    double both_s, forward_s, backward_s;
+};
+
+/* What the pairs of two chunks save. A letter a layer in forward order, 'd'
+ * dense, any other one MoE; MTP layers stand last. Empty chunks are fine. */
+double overlap_saving(const char *fwd_layers, const char *bwd_layers,
+                      const struct overlap_save *save);
+
+/* Times of all stages (s = v*PP + r) alone, with their parts where `parts`
+ * has them (its mid_s is not read), and their layers' letters. */
+struct overlap_stages {
+    const double *fwd_s, *bwd_s;
+    const struct sim_combined *parts; // or NULL
+    const char *const *layers;
+    struct overlap_save save;
+};
+
+/* Fills mid_s[graph_pair()] with the time of the layers of every pair of
+ * chunks of a rank: what is between the parts, less the savings, not below
+ * 0. `mid_s` has pp*vpp*vpp places. */
+void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
+                 double *mid_s);
+
+#endif
