@@ -60,9 +60,20 @@ static const struct train_flag table[] = {
     {"context-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
     {"expert-model-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
     {"expert-tensor-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"num-virtual-stages-per-pipeline-rank", MODEL_FLAG, NULL, 0, 0, "1"},
+    {"num-virtual-stages-per-pipeline-rank", MODEL_FLAG, NULL, 0, 0,
+     "chunks a rank, interleaved (1)"},
+    {"num-layers-per-virtual-pipeline-stage", MODEL_FLAG, NULL, 0, 0,
+     "the same, by the layers of a chunk"},
     {"pipeline-model-parallel-layout", MODEL_FLAG, NULL, 0, 0,
      "units of each stage, such as 'Et*5|t*6|t*5|mL'"},
+    {"microbatch-group-size-per-virtual-pipeline-stage", MODEL_FLAG, NULL, 0, 0,
+     "micro-batches that pass a chunk in turn (ranks of the pipeline)"},
+    {"no-overlap-p2p-communication", MODEL_FLAG, NULL, 0, 0,
+     "interleaved: wait for every transfer"},
+    {"overlap-p2p-communication-warmup-flush", MODEL_FLAG, NULL, 0, 0,
+     "interleaved: overlap those of warm-up and cool-down too"},
+    {"overlap-moe-expert-parallel-comm", MODEL_FLAG, NULL, 0, 0,
+     "forward and backward in one operation; the order only, nothing is saved"},
     {"micro-batch-size", MODEL_FLAG, NULL, 0, 0, "sequences (1)"},
     {"global-batch-size", MODEL_FLAG, NULL, 0, 0, "sequences of a step"},
     {"seq-length", MODEL_FLAG, NULL, 0, 0, "tokens of a sequence"},
@@ -206,8 +217,7 @@ static enum err check_parallel(const struct model *m, struct err_msg *msg)
     } one[] = {{"tensor-model-parallel-size", m->par.tp},
                {"context-parallel-size", m->par.cp},
                {"expert-model-parallel-size", m->par.ep},
-               {"expert-tensor-parallel-size", m->par.etp},
-               {"num-virtual-stages-per-pipeline-rank", m->par.vpp}};
+               {"expert-tensor-parallel-size", m->par.etp}};
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
         if (one[i].value != 1)
             return err_set(msg, ERR_RANGE, "--%s: got %d, moe-train wants 1",
@@ -239,45 +249,7 @@ static enum err train_args_check_model(const struct train_args *t,
     return check_parallel(m, msg);
 }
 
-/* Megatron's split without a layout: layers must divide, E first, m and L on
- * top of the last stage. */
-static enum err default_layout(struct arena *a, const struct model *m,
-                               const char **out, struct err_msg *msg)
-{
-    int each = m->n_layers / m->par.pp;
-    if (m->n_layers % m->par.pp)
-        return err_set(msg, ERR_RANGE,
-                       "--num-layers: got %d, want a multiple of "
-                       "--pipeline-model-parallel-size %d, or give "
-                       "--pipeline-model-parallel-layout",
-                       m->n_layers, m->par.pp);
-    char *text = arena_printf(a, "E");
-    for (int s = 0; text && s < m->par.pp; s++)
-        text = arena_printf(a, "%s%st*%d", text, s ? "|" : "", each);
-    for (int k = 0; text && k < m->n_mtp; k++)
-        text = arena_printf(a, "%sm", text);
-    *out = text ? arena_printf(a, "%sL", text) : NULL;
-    return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "layout: out of memory");
-}
-
-static enum err train_args_read_layout(struct arena *a, struct train_args *t,
-                                       struct err_msg *msg)
-{
-    enum err e = ERR_OK;
-    t->layout_text =
-        megatron_args_string(t->megatron, "pipeline-model-parallel-layout");
-    if (!t->layout_text)
-        e = default_layout(a, &t->model, &t->layout_text, msg);
-    if (e == ERR_OK)
-        e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
-                        &t->layout, msg);
-    if (e == ERR_OK && t->layout.vpp != 1)
-        return err_set(msg, ERR_RANGE,
-                       "--pipeline-model-parallel-layout: got %d stages, "
-                       "moe-train wants one a rank, %d",
-                       t->layout.n_stages, t->layout.pp);
-    return e;
-}
+/* ---- all ---- */
 
 enum err train_args_read(struct arena *a, int argc, char *const *argv,
                          int world, struct train_args *out, struct err_msg *msg)
@@ -297,7 +269,7 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
         if (e == ERR_OK)
             e = train_args_check_model(&t, &t.model, msg);
         if (e == ERR_OK)
-            e = train_args_read_layout(a, &t, msg);
+            e = split_read(a, t.megatron, &t.model, &t.split, msg);
     }
     if (e == ERR_OK)
         *out = t;
@@ -442,6 +414,7 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
                            FILE *out)
 {
     const struct model *m = &t->model;
+    const bool interleaved = m->par.vpp > 1;
     const struct dump_row row[] = {
         {"context_parallel_size", train_args_number(a, m->par.cp)},
         {"data_parallel_size", train_args_number(a, m->par.dp)},
@@ -449,10 +422,20 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
         {"expert_tensor_parallel_size", train_args_number(a, m->par.etp)},
         {"global_batch_size", train_args_number(a, m->batch.global_batch)},
         {"micro_batch_size", train_args_number(a, m->batch.micro_batch)},
-        {"pipeline_model_parallel_layout", t->layout_text},
+        {"microbatch_group_size_per_vp_stage",
+         count_or_none(a, interleaved ? t->split.order.group : 0)},
+        {"overlap_moe_expert_parallel_comm",
+         train_args_yes(t->split.order.ep_overlap)},
+        {"overlap_p2p_comm",
+         train_args_yes(interleaved && t->split.p2p != P2P_BLOCKING)},
+        {"overlap_p2p_comm_warmup_flush",
+         train_args_yes(t->split.p2p == P2P_OVERLAP_FLUSH)},
+        {"pipeline_model_parallel_layout", t->split.layout_text},
         {"pipeline_model_parallel_size", train_args_number(a, m->par.pp)},
         {"seq_length", train_args_number(a, m->batch.seq_tokens)},
         {"tensor_model_parallel_size", train_args_number(a, m->par.tp)},
+        {"virtual_pipeline_model_parallel_size",
+         count_or_none(a, interleaved ? m->par.vpp : 0)},
         {"world_size", train_args_number(a, m->par.world)},
     };
     return dump_rows(row, sizeof row / sizeof row[0], out);

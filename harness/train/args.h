@@ -7,9 +7,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "layout/layout.h"
 #include "megatron/args.h"
 #include "model/model.h"
+#include "split.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +19,8 @@ struct train_args {
     struct megatron_args *megatron;
     const char **text; // of each row of the table, NULL where not given
     struct model model;
-    struct layout layout;
-    const char *layout_text; // as given, or the default split's
-    const char *clock;       // in use, for the dump; set by the caller
+    struct split split;
+    const char *clock; // in use, for the dump; set by the caller
     bool help;
 };
 

@@ -131,22 +131,32 @@ void comm_barrier(const struct comm *c)
     comm_check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
+void comm_start(const struct comm *c, const struct comm_message *m,
+                MPI_Request *out)
+{
+    int bytes = (int)m->bytes;
+    if (m->send)
+        comm_check(
+            c,
+            MPI_Issend(m->data, bytes, MPI_BYTE, m->peer, m->tag, c->pipe, out),
+            "MPI_Issend");
+    else
+        comm_check(
+            c,
+            MPI_Irecv(m->data, bytes, MPI_BYTE, m->peer, m->tag, c->pipe, out),
+            "MPI_Irecv");
+}
+
+void comm_wait(const struct comm *c, MPI_Request *request)
+{
+    comm_check(c, MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
 {
     MPI_Request request[MAX_GROUP];
-    for (int i = 0; i < n; i++) {
-        int bytes = (int)m[i].bytes;
-        if (m[i].send)
-            comm_check(c,
-                       MPI_Issend(m[i].data, bytes, MPI_BYTE, m[i].peer,
-                                  m[i].tag, c->pipe, &request[i]),
-                       "MPI_Issend");
-        else
-            comm_check(c,
-                       MPI_Irecv(m[i].data, bytes, MPI_BYTE, m[i].peer,
-                                 m[i].tag, c->pipe, &request[i]),
-                       "MPI_Irecv");
-    }
+    for (int i = 0; i < n; i++)
+        comm_start(c, &m[i], &request[i]);
     comm_check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 

@@ -64,6 +64,11 @@ struct comm_message {
 /* Posts all messages and waits for all. Sends are synchronous: a message
  * moves once both ends have posted it. n <= 8. */
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n);
+/* Posts one message, and waits until it has moved; data must stay until then.
+ */
+void comm_start(const struct comm *c, const struct comm_message *m,
+                MPI_Request *out);
+void comm_wait(const struct comm *c, MPI_Request *request);
 
 /* Seconds and bytes per second of a message between neighbours, from
  * ping-pongs of two sizes; zeros when there is one rank. Collective. */

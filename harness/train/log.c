@@ -9,7 +9,7 @@
 
 static const char ops_format[] = "moe-train/ops/1";
 
-enum { OP_VALUES = 4, MEMORY_LINES = 2 };
+enum { OP_VALUES = 5, MEMORY_LINES = 2 };
 
 enum timer {
     T_FORWARD,
@@ -51,7 +51,9 @@ static bool write_header(FILE *out)
 enum err train_log_new(struct arena *a, struct train_log *log,
                        const char *record_path, struct err_msg *msg)
 {
-    size_t n = (size_t)log->pipeline->schedule->n_mb * 2 * OP_VALUES + N_TIMERS;
+    const struct schedule *todo = log->pipeline->schedule;
+    size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
+    size_t n = n_ops * OP_VALUES + N_TIMERS;
     log->mine = arena_alloc(a, n, sizeof *log->mine);
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
@@ -114,6 +116,16 @@ static void train_log_print_iteration(const struct train_log *log,
     runlog_print_iteration(log->out, &it);
 }
 
+/* Megatron leaves a timer out that no rank has started, such as that of
+ * backwards under EP overlap. */
+static bool timer_ran(const struct train_log *log, int timer)
+{
+    for (int r = 0; r < log->comm->world; r++)
+        if (log->all[r * N_TIMERS + timer] > 0)
+            return true;
+    return false;
+}
+
 static void log_timers(struct train_log *log, const struct train_step *step)
 {
     const struct pipeline *p = log->pipeline;
@@ -131,7 +143,7 @@ static void log_timers(struct train_log *log, const struct train_step *step)
         return;
     runlog_print_times_header(log->out);
     for (int t = 0; t < N_TIMERS; t++) {
-        if (timers[t].level > log->timing_level)
+        if (timers[t].level > log->timing_level || !timer_ran(log, t))
             continue;
         runlog_print_timer(log->out, timers[t].name);
         for (int r = 0; r < log->comm->world; r++)
@@ -170,17 +182,16 @@ static void train_log_write_op(struct train_log *log, int64_t iteration,
     char text[N_FIELDS][CSV_NUMBER_BYTES];
     snprintf(text[1], TEXT_BYTES, "%lld", (long long)iteration);
     snprintf(text[2], TEXT_BYTES, "%d", rank);
-    snprintf(text[3], TEXT_BYTES, "%d", rank / log->comm->dp);
-    snprintf(text[4], TEXT_BYTES, "%d", (int)v[1]);
+    snprintf(text[3], TEXT_BYTES, "%d", (int)v[1]);
+    snprintf(text[4], TEXT_BYTES, "%d", (int)v[2]);
     const char *const field[N_FIELDS] = {ops_format,
                                          text[1],
                                          text[2],
                                          text[3],
                                          text[4],
-                                         (int)v[0] == OP_FORWARD ? "forward"
-                                                                 : "backward",
-                                         csv_number(v[2], text[6]),
-                                         csv_number(v[3], text[7])};
+                                         v[0] > 0 ? "forward" : "backward",
+                                         csv_number(v[3], text[6]),
+                                         csv_number(v[4], text[7])};
     csv_write_row(log->ops, field, N_FIELDS);
 }
 
@@ -190,10 +201,11 @@ static void record_ops(struct train_log *log, int64_t iteration)
     int n = p->n_ops * OP_VALUES;
     for (int i = 0; i < p->n_ops; i++) {
         double *v = log->mine + i * OP_VALUES;
-        v[0] = p->ops[i].kind;
-        v[1] = p->ops[i].mb;
-        v[2] = p->ops[i].start_s;
-        v[3] = p->ops[i].end_s;
+        v[0] = p->ops[i].forward;
+        v[1] = p->ops[i].stage;
+        v[2] = p->ops[i].mb;
+        v[3] = p->ops[i].start_s;
+        v[4] = p->ops[i].end_s;
     }
     comm_gather(log->comm, log->mine, n, log->all);
     for (int r = 0; log->ops && r < log->comm->world; r++)

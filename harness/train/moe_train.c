@@ -1,9 +1,9 @@
 /*
  * moe-train: trains a small MoE transformer with MTP over MPI, one rank a
- * pipeline stage, and prints Megatron's log.
+ * pipeline stage or several chunks of it, and prints Megatron's log.
  *
  * How it works: flags to a model, a layout and a schedule; each rank makes its
- * stage; a step is barrier, the schedule, barrier, the optimizer, barrier. All
+ * shard; a step is barrier, the schedule, barrier, the optimizer, barrier. All
  * ranks read the same flags, so bad ones are found by all, told by the first.
  */
 #include "args.h"
@@ -67,20 +67,18 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
 
 static enum err make_shard(struct trainer *t, struct err_msg *msg)
 {
-    const struct model *m = &t->args.model;
-    enum err e = schedule_1f1b(&t->arena, m->par.pp,
-                               (int)m->batch.n_microbatches, &t->schedule, msg);
+    const struct train_args *args = &t->args;
+    enum err e = schedule_build(&t->arena, &args->split.order, args->split.p2p,
+                                &t->schedule, msg);
     if (e != ERR_OK)
         return e;
-    struct order order = {
-        .pp = m->par.pp, .vpp = 1, .n_mb = (int)m->batch.n_microbatches};
     struct shard_options opt = {
-        .model = m,
-        .layout = &t->args.layout,
-        .order = &order,
+        .model = &args->model,
+        .layout = &args->split.layout,
+        .order = &args->split.order,
         .rank = t->comm.pp_rank,
-        .mtp_factor = train_args_real(&t->args, "mtp-loss-scaling-factor"),
-        .seed = (uint64_t)train_args_int(&t->args, "seed")};
+        .mtp_factor = train_args_real(args, "mtp-loss-scaling-factor"),
+        .seed = (uint64_t)train_args_int(args, "seed")};
     return shard_new(&t->arena, &opt, &t->shard, msg);
 }
 
