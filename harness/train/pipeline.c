@@ -4,6 +4,10 @@
  * micro-batch, so nothing is copied. OP_POST puts messages on a list of open
  * ones, OP_WAIT finds them there by what they are. Messages of one direction
  * between two ranks share a tag and arrive in the order in which they left.
+ *
+ * MPI has no communication stream. What Megatron leaves to it (`aside` in the
+ * list: under EP overlap, waiting until an output has left) ends here before
+ * the next message is posted there, so that the rank works on until then.
  */
 #include "pipeline.h"
 
@@ -16,10 +20,12 @@ enum { TAG_FORWARD = 1, TAG_BACKWARD = 2, TAG_SHAPE = 10, SHAPE_DIMS = 3 };
 struct pipeline_message {
     enum message which;
     int chunk, mb;
+    bool aside; // its wait is over for the rank, see pipeline_run_wait()
     MPI_Request request;
 };
 
-/* Most messages that are open at the same time. */
+/* Most messages that are open at the same time; one left aside stays open
+ * until the next is. */
 static int open_messages(const struct rank_ops *list)
 {
     int now = 0, most = 0;
@@ -38,7 +44,7 @@ enum err pipeline_new(struct arena *a, const struct comm *c, struct shard *s,
 {
     size_t n_ops = 2 * (size_t)schedule->n_mb * (size_t)schedule->vpp;
     *out = (struct pipeline){.comm = c, .shard = s, .schedule = schedule};
-    out->n_room = open_messages(&schedule->ranks[s->rank]);
+    out->n_room = open_messages(&schedule->ranks[s->rank]) + 1;
     out->open = arena_alloc(a, (size_t)out->n_room, sizeof *out->open);
     out->ops = arena_alloc(a, n_ops, sizeof *out->ops);
     return out->ops && out->open ? ERR_OK : ERR_NOMEM;
@@ -137,10 +143,42 @@ static void pipeline_run_exchange(struct pipeline *p, const struct op *op)
     comm_exchange(p->comm, m, n);
 }
 
+/* Waits for the open messages that `op` names, or those left aside. */
+static void pipeline_end_messages(struct pipeline *p, const struct op *op)
+{
+    int kept = 0;
+    for (int i = 0; i < p->n_open; i++) {
+        struct pipeline_message *m = &p->open[i];
+        bool ends =
+            op ? op->mbs[m->which] == m->mb && op->chunks[m->which] == m->chunk
+               : m->aside;
+        if (ends)
+            comm_wait(p->comm, &m->request);
+        else
+            p->open[kept++] = *m;
+    }
+    p->n_open = kept;
+}
+
+static void pipeline_run_wait(struct pipeline *p, const struct op *op)
+{
+    if (!op->aside) {
+        pipeline_end_messages(p, op);
+        return;
+    }
+    for (int i = 0; i < p->n_open; i++) {
+        struct pipeline_message *m = &p->open[i];
+        if (op->mbs[m->which] == m->mb && op->chunks[m->which] == m->chunk)
+            m->aside = true;
+    }
+}
+
 static void pipeline_run_post(struct pipeline *p, const struct op *op)
 {
     struct comm_message m[N_MESSAGES];
     int n = messages_of(p, op, m), i = 0;
+    if (op->aside)
+        pipeline_end_messages(p, NULL);
     exchange_shapes(p, m, n);
     for (int which = 0; which < N_MESSAGES; which++) {
         if (op->mbs[which] == NO_MB)
@@ -152,19 +190,6 @@ static void pipeline_run_post(struct pipeline *p, const struct op *op)
                                           .mb = op->mbs[which]};
         comm_start(p->comm, &m[i++], &open->request);
     }
-}
-
-static void pipeline_run_wait(struct pipeline *p, const struct op *op)
-{
-    int kept = 0;
-    for (int i = 0; i < p->n_open; i++) {
-        struct pipeline_message *m = &p->open[i];
-        if (op->mbs[m->which] == m->mb && op->chunks[m->which] == m->chunk)
-            comm_wait(p->comm, &m->request);
-        else
-            p->open[kept++] = *m;
-    }
-    p->n_open = kept;
 }
 
 static void run_messages(struct pipeline *p, const struct op *op)
@@ -242,5 +267,6 @@ void pipeline_run(struct pipeline *p, double start_s, int64_t sample)
     p->fwd_s = p->bwd_s = p->exchange_s = 0;
     for (int i = 0; i < todo->n_ops; i++)
         run_op(p, &todo->ops[i]);
+    pipeline_end_messages(p, NULL);
     assert(p->n_open == 0);
 }
