@@ -207,11 +207,10 @@ static void bench_run_print_row(const struct layout_row *r)
 
 static void print_method(const struct experiment *e)
 {
-    bool smpi = strcmp(e->launch.launcher, "smpirun") == 0;
     printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
            e->launch.source, e->launch.clock, e->launch.launcher,
-           smpi ? " (virtual time, a core a rank)" : "", e->manifest.rounds,
-           e->manifest.rounds > 1 ? "s" : "");
+           e->launch.by->virtual_time ? " (virtual time, a core a rank)" : "",
+           e->manifest.rounds, e->manifest.rounds > 1 ? "s" : "");
     if (isfinite(e->reference_ms))
         printf(", corrected to the median machine speed (reference burst "
                "%.3f ms)",

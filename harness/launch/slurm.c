@@ -270,6 +270,7 @@ const struct launcher launch_slurm = {
     .name = "slurm",
     .help = "Slurm: a batch job a run, or one for all; srun inside one",
     .clock = "wall",
+    .in_job = "SLURM_JOB_ID",
     .deps = "sbatch srun scontrol squeue scancel",
     .next = "run on a login node of the cluster, or install slurm-client",
     .prefix = slurm_prefix,
