@@ -10,7 +10,6 @@
 
 #include "calibrate.h"
 #include "calibrate/profile.h"
-#include "figures/stats.h"
 #include "launch/supervise.h"
 #include "plan/search.h"
 
@@ -82,7 +81,8 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     int n = mf->profile_runs;
     struct layout *l = arena_alloc(e->a, (size_t)n, sizeof *l);
     enum err err = ERR_OK;
-    if (!l)
+    e->profile = arena_alloc(e->a, (size_t)n, sizeof *e->profile);
+    if (!l || !e->profile)
         return experiment_no_memory(e, msg);
     if (mf->costs_from)
         return ERR_OK;
@@ -95,7 +95,11 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
                           &l[i], msg);
     if (err != ERR_OK)
         return err_prefix(msg, err, "%s: profile", mf->path);
-    e->profile = l;
+    for (int i = 0; i < n; i++) {
+        e->profile[i] = layout_string(e->a, &l[i]);
+        if (!e->profile[i])
+            return experiment_no_memory(e, msg);
+    }
     e->n_profile = n;
     return ERR_OK;
 }
@@ -227,12 +231,17 @@ enum err experiment_resolve(struct experiment *e, enum role only,
 
 /* ---- runs ---- */
 
-int experiment_n_runs(const struct experiment *e)
+struct planned experiment_planned(const struct experiment *e)
 {
-    int n = 0;
-    for (int i = 0; i < e->targets.n; i++)
-        n += e->targets.target[i].runs_of == i;
-    return e->n_profile + e->manifest.rounds * n;
+    return (struct planned){.profile = e->profile,
+                            .n_profile = e->n_profile,
+                            .targets = &e->targets,
+                            .rounds = e->manifest.rounds};
+}
+
+int experiment_most_runs(const struct experiment *e)
+{
+    return e->n_profile + e->manifest.rounds * e->manifest.n_measure;
 }
 
 double experiment_run_bound_usd(const struct experiment *e)
@@ -241,23 +250,12 @@ double experiment_run_bound_usd(const struct experiment *e)
            e->manifest.hardware.price_usd_per_hour;
 }
 
-struct planned_run experiment_profile_run(const struct experiment *e, int i)
-{
-    struct planned_run r = {0, ROLE_PROFILE_NAME,
-                            layout_string(e->a, &e->profile[i]), 0};
-    for (int k = 0; k < i && r.layout; k++) {
-        const char *earlier = layout_string(e->a, &e->profile[k]);
-        r.nth += earlier && strcmp(earlier, r.layout) == 0;
-    }
-    return r;
-}
-
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which)
 {
     const struct run_record *failed = NULL;
     int n_done = 0;
-    for (size_t i = 0; i < e->runs.n; i++) {
+    for (size_t i = 0; i < e->runs.n && which->layout; i++) {
         const struct run_record *r = &e->runs.run[i];
         if (r->round != which->round || strcmp(r->role, which->role) != 0 ||
             strcmp(r->layout, which->layout) != 0)
@@ -388,34 +386,17 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     return tables_write(e->a, &in, e->dir, msg);
 }
 
-static enum err experiment_profile(struct pass *p, struct err_msg *msg)
+/* The planned runs of these rounds; the profile runs are round 0. */
+static enum err experiment_rounds(struct pass *p, int first, int last,
+                                  struct err_msg *msg)
 {
+    const struct planned plan = experiment_planned(p->e);
+    struct planned_walk walk = planned_between(&plan, first, last);
+    struct planned_run which;
     enum err err = ERR_OK;
-    for (int i = 0; i < p->e->n_profile && err == ERR_OK; i++) {
-        const struct planned_run which = experiment_profile_run(p->e, i);
-        err = which.layout ? do_run(p, &which, msg)
-                           : experiment_no_memory(p->e, msg);
-    }
+    while (err == ERR_OK && planned_next(&walk, &which))
+        err = do_run(p, &which, msg);
     return err;
-}
-
-static enum err experiment_rounds(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    int n = e->targets.n;
-    for (int round = 0; round < e->manifest.rounds; round++)
-        for (int place = 0; place < n; place++) {
-            int i = stats_rotated(round, place, n);
-            const struct target *t = &e->targets.target[i];
-            if (t->runs_of != i)
-                continue;
-            const struct planned_run which = {round + 1, role_name(t->role),
-                                              t->layout, 0};
-            enum err err = do_run(p, &which, msg);
-            if (err != ERR_OK)
-                return err;
-        }
-    return ERR_OK;
 }
 
 /* Costs and plan, where the profile allows; else a warning, and only the
@@ -468,15 +449,16 @@ struct tables_input experiment_tables(const struct experiment *e)
 static enum err whole_pass(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
-    enum err err = experiment_profile(p, msg);
+    enum err err = experiment_rounds(p, 0, 0, msg);
     if (err == ERR_OK)
         err = experiment_plan(p, msg);
     if (err == ERR_OK)
         err = experiment_resolve(e, p->opt->only, false, msg);
     if (err != ERR_OK)
         return err;
-    p->progress.n_runs = experiment_n_runs(e);
-    err = experiment_rounds(p, msg);
+    const struct planned plan = experiment_planned(e);
+    p->progress.n_runs = planned_count(planned_all(&plan));
+    err = experiment_rounds(p, 1, e->manifest.rounds, msg);
     if (err == ERR_OK)
         err = predict_at_median_speed(e, msg);
     const struct tables_input in = experiment_tables(e);
@@ -494,14 +476,14 @@ struct campaign experiment_campaign(const struct experiment *e, double max_usd)
 {
     const struct calibrate_input in = calibrate_input(e);
     bool costs = e->manifest.costs_from != NULL;
-    return (struct campaign){
-        .manifest = &e->manifest,
-        .workload = &e->workload,
-        .launch = &e->launch,
-        .dir = e->dir,
-        .costs = costs ? calibrate_other_costs(e->a, &in) : NULL,
-        .n_runs = e->n_profile + e->manifest.rounds * e->manifest.n_measure,
-        .max_usd = budget_usd(e, max_usd)};
+    return (struct campaign){.manifest = &e->manifest,
+                             .workload = &e->workload,
+                             .launch = &e->launch,
+                             .dir = e->dir,
+                             .costs = costs ? calibrate_other_costs(e->a, &in)
+                                            : NULL,
+                             .n_runs = experiment_most_runs(e),
+                             .max_usd = budget_usd(e, max_usd)};
 }
 
 static enum err lock_and_load(struct pass *p, struct err_msg *msg)
@@ -519,7 +501,7 @@ static enum err campaign_pass(struct pass *p, struct err_msg *msg)
     struct experiment *e = p->e;
     const struct campaign c = experiment_campaign(e, p->opt->max_usd);
     p->by_campaign = true;
-    enum err err = experiment_profile(p, msg);
+    enum err err = experiment_rounds(p, 0, 0, msg);
     if (err == ERR_OK && p->n_bad == 0)
         err = whole_pass(p, msg);
     if (err != ERR_OK || p->n_bad == 0)
@@ -548,8 +530,7 @@ enum err experiment_run(struct experiment *e,
     if (err != ERR_OK)
         return err;
     supervise_hold_signals();
-    progress_init(&p.progress, e->manifest.name,
-                  e->n_profile + e->manifest.rounds * e->manifest.n_measure,
+    progress_init(&p.progress, e->manifest.name, experiment_most_runs(e),
                   manifest_n_iterations(&e->manifest, false), opt->quiet);
     err = lock_and_load(&p, msg);
     if (err == ERR_OK && campaign_is_wanted(&e->manifest, &e->launch))

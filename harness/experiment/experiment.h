@@ -17,6 +17,7 @@
 #include "manifest/manifest.h"
 #include "manifest/workload.h"
 #include "plan/plan.h"
+#include "planned.h"
 #include "roles.h"
 #include "schedule/schedule.h"
 #include "store/results.h"
@@ -34,9 +35,9 @@ struct experiment {
     struct launch launch;    // of no layout: launcher, clock, binary
     const char *dir;         // of the results
     char key[TEXT_SHA256_HEX];
-    const struct layout *profile; // layouts of the profile runs
-    int n_profile;                // 0 with costs_from
-    struct run_list runs;         // finished ones, of this key
+    const char **profile; // layouts of the profile runs
+    int n_profile;        // 0 with costs_from
+    struct run_list runs; // finished ones, of this key
     struct targets targets;
     double reference_ms;         // of the experiment so far
     double profile_reference_ms; // of the profile runs
@@ -63,24 +64,17 @@ enum err experiment_resolve(struct experiment *e, enum role only,
  * sets e->ctx.cost. ERR_MODEL or ERR_PARSE when there are too few. */
 enum err experiment_fit(struct experiment *e, struct err_msg *msg);
 
-/* Number of runs that a pass over e->targets makes, and the bound on what one
- * costs. */
-int experiment_n_runs(const struct experiment *e);
+/* What is planned with the targets known now, for planned_all() and such. */
+struct planned experiment_planned(const struct experiment *e);
+
+/* How many runs that can be at most, before the targets are known. */
+int experiment_most_runs(const struct experiment *e);
+
+/* The bound on what one run costs, in US dollars. */
 double experiment_run_bound_usd(const struct experiment *e);
 
-/* Which of the planned runs: the same layout can be profiled `nth` + 1 times.
- */
-struct planned_run {
-    int round;
-    const char *role, *layout;
-    int nth;
-};
-
-/* The nth profile run, counted from 0; layout is NULL when out of memory. */
-struct planned_run experiment_profile_run(const struct experiment *e, int i);
-
 /* Its finished run that is not worth another try, or the last failed one; NULL
- * when there is none. */
+ * when there is none, or its layout is not known. */
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which);
 

@@ -108,33 +108,22 @@ static const char *in_dataset(const struct publishing *p, const char *name)
     return arena_printf(p->a, "%s/%s", p->dir, name);
 }
 
-static const struct run_record *first_missing(const struct experiment *e,
-                                              struct planned_run *which)
+/* The first planned run that is not there, or is not valid. */
+static bool first_missing(const struct experiment *e, struct planned_run *which)
 {
-    static const struct run_record none = {.status = RUN_FAILED};
-    for (int i = 0; i < e->n_profile; i++) {
-        *which = experiment_profile_run(e, i);
+    const struct planned plan = experiment_planned(e);
+    struct planned_walk walk = planned_all(&plan);
+    while (planned_next(&walk, which)) {
         const struct run_record *r = experiment_find(e, which);
         if (!r || r->status != RUN_VALID)
-            return r ? r : &none;
+            return true;
     }
-    for (int i = 0; i < e->targets.n; i++) {
-        const struct target *t = &e->targets.target[i];
-        for (int round = 1; round <= e->manifest.rounds; round++) {
-            *which =
-                (struct planned_run){round, role_name(t->role), t->layout, 0};
-            const struct run_record *r =
-                t->runs_of == i ? experiment_find(e, which) : NULL;
-            if (t->runs_of == i && (!r || r->status != RUN_VALID))
-                return r ? r : &none;
-        }
-    }
-    return NULL;
+    return false;
 }
 
 static enum err check_finished(const struct experiment *e, struct err_msg *msg)
 {
-    struct planned_run which = {0};
+    struct planned_run which;
     if (!first_missing(e, &which))
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
