@@ -59,12 +59,22 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
-    e->ctx =
-        (struct plan_context){.model = m,
-                              .mode = P2P_BLOCKING,
-                              .n_mb = (int)m->batch.n_microbatches,
-                              .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
-                              .schedule = &e->schedule};
+    const struct manifest_hardware *h = &e->manifest.hardware;
+    bool ours = e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
+    e->ctx = (struct plan_context){.model = m,
+                                   .mode = P2P_BLOCKING,
+                                   .n_mb = (int)m->batch.n_microbatches,
+                                   .hbm_bytes = h->hbm_gb * GIB,
+                                   .memory_margin = h->memory_margin_pct / 100,
+                                   .schedule = &e->schedule};
+    const char *where =
+        arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
+    if (!where)
+        return experiment_no_memory(e, msg);
+    enum err err = plan_context_check(
+        &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
+    if (err != ERR_OK)
+        return err;
     return schedule_1f1b(e->a, m->par.pp, e->ctx.n_mb, &e->schedule, msg);
 }
 

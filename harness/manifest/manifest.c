@@ -7,6 +7,7 @@
 #include "manifest.h"
 
 #include "base/json.h"
+#include "memory/memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -166,13 +167,20 @@ static void manifest_read_batch(struct reader *r, const cJSON *top,
 static void read_hardware(struct reader *r, const cJSON *top,
                           struct manifest_hardware *h)
 {
-    static const char *const keys[] = {"gpu", "count", "nodes", "hbm_gb",
+    static const char *const keys[] = {"gpu",
+                                       "count",
+                                       "nodes",
+                                       "hbm_gb",
+                                       "memory_margin_pct",
                                        "price_usd_per_hour"};
     struct section s = open_section(r, top, "hardware", keys, COUNT(keys));
+    h->memory_margin_pct = 100 * MEMORY_MARGIN;
     get_string(r, &s, "gpu", &h->gpu);
     get_int(r, &s, "count", (struct json_range){1, 1e6}, &h->count);
     get_int(r, &s, "nodes", (struct json_range){1, 1e5}, &h->nodes);
     get_double(r, &s, "hbm_gb", (struct json_range){0, 1e5}, &h->hbm_gb);
+    get_double(r, &s, "memory_margin_pct", (struct json_range){0, 1000},
+               &h->memory_margin_pct);
     get_double(r, &s, "price_usd_per_hour", (struct json_range){0, 1e6},
                &h->price_usd_per_hour);
 }
