@@ -1,8 +1,8 @@
 /*
  * How it works: experiment_open() gathers the facts; `key` hashes all that
  * decides a measurement, and only runs of that key are seen. experiment_run()
- * goes profile -> fit -> resolve -> rounds, rebuilding the CSV files after
- * each run. Predictions are made for the machine's speed in the profile runs;
+ * goes profile -> fit -> resolve -> rounds, rebuilding the CSV files as runs
+ * come in. Predictions are made for the machine's speed in the profile runs;
  * for the tables the fit is repeated at the experiment's median speed, to
  * which measurements are corrected too.
  */
@@ -18,6 +18,12 @@
 #include <unistd.h>
 
 enum { TOP_IN_PLAN = 10 };
+
+/* The CSV files are rebuilt as a whole, which costs the more the more runs
+ * there are. They are so after the first run of a call, and when the runs have
+ * grown by one in so many: over an experiment a constant number of rows a run.
+ */
+enum { RUNS_A_REBUILD = 8 };
 
 #define GIB 1073741824.0
 
@@ -114,21 +120,25 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-/* Also after each run: what is known of the runs' speed. */
+/* What is known of the runs' speed. */
 static void update_reference(struct experiment *e)
 {
     struct run_list profile = e->runs;
+    struct arena scratch;
+    arena_init(&scratch);
     profile.n = 0;
     while (profile.n < e->runs.n && e->runs.run[profile.n].round == 0)
         profile.n++;
-    e->reference_ms = figures_reference(e->a, &e->runs, e->manifest.warmup);
+    e->reference_ms = figures_reference(&scratch, &e->runs, e->manifest.warmup);
     e->profile_reference_ms =
-        figures_reference(e->a, &profile, e->manifest.warmup);
+        figures_reference(&scratch, &profile, e->manifest.warmup);
+    arena_clear(&scratch);
 }
 
 static enum err load_runs(struct experiment *e, struct err_msg *msg)
 {
     enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
+    e->runs_room = e->runs.n;
     if (err == ERR_OK)
         update_reference(e);
     return err;
@@ -180,6 +190,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     if (!c)
         return experiment_no_memory(e, msg);
+    update_reference(e);
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
@@ -320,26 +331,55 @@ struct pass {
     struct progress progress;
     bool by_campaign; // a job has made the runs; none is started from here
     int n_bad, n_missing;
+    size_t n_written; // runs that the CSV files hold for sure
 };
 
+/* Room for one more run: twice as much each time, so that all copies together
+ * are no larger than the list. */
+static enum err grow_runs(struct experiment *e, struct err_msg *msg)
+{
+    size_t room = 2 * e->runs_room + 16;
+    if (e->runs.n < e->runs_room)
+        return ERR_OK;
+    struct run_record *all = arena_alloc(e->a, room, sizeof *all);
+    if (!all)
+        return experiment_no_memory(e, msg);
+    if (e->runs.n > 0)
+        memcpy(all, e->runs.run, e->runs.n * sizeof *all);
+    e->runs.run = all;
+    e->runs_room = room;
+    return ERR_OK;
+}
+
+/* In its place: by round. */
 static enum err experiment_add_run(struct experiment *e,
                                    const struct run_record *run,
                                    struct err_msg *msg)
 {
-    struct run_record *all = arena_alloc(e->a, e->runs.n + 1, sizeof *all);
+    enum err err = grow_runs(e, msg);
     size_t at = e->runs.n;
-    if (!all)
-        return experiment_no_memory(e, msg);
-    while (at > 0 && e->runs.run[at - 1].round > run->round)
-        at--;
-    if (e->runs.n > 0) {
-        memcpy(all, e->runs.run, at * sizeof *all);
-        memcpy(all + at + 1, e->runs.run + at, (e->runs.n - at) * sizeof *all);
-    }
-    all[at] = *run;
-    e->runs = (struct run_list){all, e->runs.n + 1};
-    update_reference(e);
+    if (err != ERR_OK)
+        return err;
+    for (; at > 0 && e->runs.run[at - 1].round > run->round; at--)
+        e->runs.run[at] = e->runs.run[at - 1];
+    e->runs.run[at] = *run;
+    e->runs.n++;
     return ERR_OK;
+}
+
+static enum err write_tables(struct pass *p, struct err_msg *msg)
+{
+    struct experiment *e = p->e;
+    update_reference(e);
+    const struct tables_input in = experiment_tables(e);
+    p->n_written = e->runs.n;
+    return tables_write(&in, e->dir, msg);
+}
+
+/* Whether enough runs came in since they were written. */
+static bool tables_are_due(const struct pass *p)
+{
+    return p->e->runs.n > p->n_written + p->n_written / RUNS_A_REBUILD;
 }
 
 static enum err check_signal(struct err_msg *msg)
@@ -392,8 +432,7 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
     if (err != ERR_OK)
         return err;
     p->n_bad += run.status != RUN_VALID;
-    const struct tables_input in = experiment_tables(e);
-    return tables_write(e->a, &in, e->dir, msg);
+    return tables_are_due(p) ? write_tables(p, msg) : ERR_OK;
 }
 
 /* The planned runs of these rounds; the profile runs are round 0. */
@@ -438,6 +477,7 @@ static enum err predict_at_median_speed(struct experiment *e,
     struct plan_context ctx = e->ctx;
     if (!c)
         return experiment_no_memory(e, msg);
+    update_reference(e);
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
@@ -453,7 +493,8 @@ struct tables_input experiment_tables(const struct experiment *e)
                                  .ctx = &e->ctx,
                                  .runs = &e->runs,
                                  .targets = &e->targets,
-                                 .reference_ms = e->reference_ms};
+                                 .reference_ms = e->reference_ms,
+                                 .keep = e->a};
 }
 
 static enum err whole_pass(struct pass *p, struct err_msg *msg)
@@ -471,8 +512,7 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     err = experiment_rounds(p, 1, e->manifest.rounds, msg);
     if (err == ERR_OK)
         err = predict_at_median_speed(e, msg);
-    const struct tables_input in = experiment_tables(e);
-    return err == ERR_OK ? tables_write(e->a, &in, e->dir, msg) : err;
+    return err == ERR_OK ? write_tables(p, msg) : err;
 }
 
 /* The least of the budgets, 0: none. */
@@ -501,6 +541,7 @@ static enum err lock_and_load(struct pass *p, struct err_msg *msg)
     struct experiment *e = p->e;
     enum err err = results_lock(e->a, e->dir, &p->results, msg);
     p->n_bad = p->n_missing = p->progress.run = 0;
+    p->n_written = 0; // what the files hold is not known
     // again: another process may have ended just now
     return err == ERR_OK ? load_runs(e, msg) : err;
 }
@@ -547,6 +588,11 @@ enum err experiment_run(struct experiment *e,
         err = campaign_pass(&p, msg);
     else if (err == ERR_OK)
         err = whole_pass(&p, msg);
+    if (err != ERR_OK && p.results.lock >= 0 && !p.by_campaign &&
+        p.n_written < e->runs.n) {
+        struct err_msg ignored; // the first error is the one to tell
+        write_tables(&p, &ignored);
+    }
     results_unlock(&p.results);
     *n_bad = p.n_bad;
     return err;

@@ -38,6 +38,7 @@ struct experiment {
     const char **profile; // layouts of the profile runs
     int n_profile;        // 0 with costs_from
     struct run_list runs; // finished ones, of this key
+    size_t runs_room;     // of runs.run
     struct targets targets;
     double reference_ms;         // of the experiment so far
     double profile_reference_ms; // of the profile runs
