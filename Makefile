@@ -127,19 +127,21 @@ deps: ## install missing Debian packages
 
 LOCAL := local local-exact local-full local-pp2 standalone
 
+# tables and figures of a run go to results/NAME/, which is not tracked
 run: ## install what is missing, build, run the local experiment to its table
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@$(B)/moe-bench run experiments/local.json; answer=$$?; \
-	[ $$answer -gt 1 ] || $(B)/moe-bench report || exit; exit $$answer
+	[ $$answer -gt 1 ] || $(B)/moe-bench report results/local || exit; \
+	exit $$answer
 
 # every local experiment is run, whatever the answer of the one before
 run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@no=0; for m in $(LOCAL); do \
-	    $(B)/moe-bench run experiments/$$m.json || no=1; done; \
-	$(B)/moe-bench report && exit $$no
+	    $(B)/moe-bench run experiments/$$m.json || no=1; \
+	    $(B)/moe-bench report results/$$m || no=1; done; exit $$no
 
 # a missed bound is an answer; what did not run cannot be published
 reference: ## run-full, then publish all results as reference data
@@ -147,6 +149,14 @@ reference: ## run-full, then publish all results as reference data
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(B)/moe-bench validate --update-baseline
+	@$(MAKE) --no-print-directory report
+
+report: ## REPORT.md and plots/out from the reference data alone
+	@sh harness/install-deps.sh run
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench report
+	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
+	    plots/out/memory-ci 'Megatron-LM CI'
 
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test
