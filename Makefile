@@ -159,7 +159,7 @@ report: ## REPORT.md and plots/out from the reference data alone
 	    plots/out/memory-ci 'Megatron-LM CI'
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test
+	@sh harness/install-deps.sh run test static
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 
@@ -236,18 +236,18 @@ fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them
-STATIC_LIBS := -Lbuild/static -lcjson -lcsv -lyaml -llapacke -lopenblas \
-               -lgfortran -lquadmath -lmd -lm -lpthread
+STATIC_LIBS := -Lbuild/static $(LIBS) $(BLAS) -lgfortran -lquadmath -lm
+STATIC_LINK  = $(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(LDLIBS)
 static: ## moe-layout and moe-bench for any x86-64 Linux, in build/static
 	@sh harness/install-deps.sh run static
 	@sh harness/static-cjson.sh build/static
 	@$(MAKE) --no-print-directory build/static/moe-layout build/static/moe-bench
 
 build/static/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin
