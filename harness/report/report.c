@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "launch/launch.h"
 #include "launch/supervise.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BEGIN "<!-- begin:"
@@ -538,9 +538,9 @@ enum err report_draw(struct arena *a, const struct report_figures *f,
     if (!launch_find_program(a, "gnuplot"))
         return err_set(msg, ERR_CHILD,
                        "gnuplot not found in PATH, run 'make deps'");
-    if (mkdir(f->out, 0777) != 0 && errno != EEXIST)
-        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", f->out,
-                       strerror(errno));
+    enum err made = file_make_folders(f->out, msg);
+    if (made != ERR_OK)
+        return made;
     for (size_t i = 0; i < COUNT(figures); i++) {
         enum err e = report_do_draw(a, f, &figures[i], msg);
         if (e != ERR_OK)
