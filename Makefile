@@ -20,7 +20,7 @@ INCLUDE  := -iquote planner -iquote harness
 OURS     := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
 COMPILE   = $(OURS) $(EXTRA) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lmd -lm
+LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lz -lmd -lm
 BLAS     := -lopenblas
 # kernels are plain loops: -O2 of gcc 12 vectorises few of them, and neither
 # branches nor roots without these two (they change no result)

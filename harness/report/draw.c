@@ -7,12 +7,11 @@
 #include "draw.h"
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "launch/launch.h"
 #include "launch/supervise.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -136,9 +135,9 @@ enum err draw_figures(struct arena *a, const struct drawing *d,
     if (!launch_find_program(a, "gnuplot"))
         return err_set(msg, ERR_CHILD,
                        "gnuplot not found in PATH, run 'make deps'");
-    if (mkdir(d->out, 0777) != 0 && errno != EEXIST)
-        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", d->out,
-                       strerror(errno));
+    enum err made = file_make_folders(d->out, msg);
+    if (made != ERR_OK)
+        return made;
     for (size_t i = 0; i < COUNT(figures); i++) {
         enum err e = draw_figure(a, d, &figures[i], msg);
         if (e != ERR_OK)

@@ -253,7 +253,7 @@ enum err validate_dataset(struct arena *a, const char *dir,
     if (e != ERR_OK)
         return e;
     e = report_validate_compute(a, d, unpacked, out, msg);
-    reference_close(a, unpacked);
+    reference_close(unpacked);
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", dir);
 }
 
