@@ -2,7 +2,7 @@
  * moe-bench run: options, the dry run, and what is printed at the end.
  */
 #include "cmd.h"
-#include "experiment/experiment.h"
+#include "experiment/perform.h"
 #include "figures/stats.h"
 #include "report/summary.h"
 
@@ -289,7 +289,7 @@ static enum err bench_run_run(struct arena *a,
     if (err == ERR_OK && dry)
         return dry_run(&e, opt->only, msg);
     if (err == ERR_OK)
-        err = experiment_run(&e, opt, &n_bad, msg);
+        err = perform_experiment(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
         err = close_experiment(&e, opt->only, n_bad, &ok, msg);
     // without costs nothing was predicted: the question has no answer

@@ -1,8 +1,8 @@
 /*
  * How it works: experiment_open() gathers the facts; `key` hashes all that
- * decides a measurement, and only runs of that key are seen. experiment_run()
- * goes profile -> fit -> resolve -> rounds, rebuilding the CSV files as runs
- * come in. Predictions are made for the machine's speed in the profile runs;
+ * decides a measurement, and only runs of that key are seen. What is known
+ * grows with the runs: costs, then layouts, then figures; perform makes the
+ * runs. Predictions are made for the machine's speed in the profile runs;
  * for the tables the fit is repeated at the experiment's median speed, to
  * which measurements are corrected too.
  */
@@ -12,7 +12,6 @@
 
 #include "calibrate.h"
 #include "calibrate/profile.h"
-#include "launch/supervise.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -20,12 +19,6 @@
 #include <unistd.h>
 
 enum { TOP_IN_PLAN = 10 };
-
-/* The CSV files are rebuilt as a whole, which costs the more the more runs
- * there are. They are so after the first run of a call, and when the runs have
- * grown by one in so many: over an experiment a constant number of rows a run.
- */
-enum { RUNS_A_REBUILD = 8 };
 
 #define GIB 1073741824.0
 
@@ -123,7 +116,7 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
 }
 
 /* What is known of the runs' speed. */
-static void update_reference(struct experiment *e)
+void experiment_update_reference(struct experiment *e)
 {
     struct run_list profile = e->runs;
     struct arena scratch;
@@ -137,12 +130,12 @@ static void update_reference(struct experiment *e)
     arena_clear(&scratch);
 }
 
-static enum err load_runs(struct experiment *e, struct err_msg *msg)
+enum err experiment_reload(struct experiment *e, struct err_msg *msg)
 {
     enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
     e->runs_room = e->runs.n;
     if (err == ERR_OK)
-        update_reference(e);
+        experiment_update_reference(e);
     return err;
 }
 
@@ -172,7 +165,7 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
-        err = load_runs(e, msg);
+        err = experiment_reload(e, msg);
     return err;
 }
 
@@ -192,7 +185,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     if (!c)
         return experiment_no_memory(e, msg);
-    update_reference(e);
+    experiment_update_reference(e);
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
@@ -209,7 +202,7 @@ static void experiment_write_plans(struct writer to, const char *key,
         writer_tree(list, NULL, plan_to_json(&plans[i]));
 }
 
-static enum err write_plan(struct experiment *e, struct err_msg *msg)
+enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
 {
     struct search_result r;
     const struct search_options opt = {
@@ -231,10 +224,14 @@ static enum err write_plan(struct experiment *e, struct err_msg *msg)
                               msg);
 }
 
-static void experiment_warn(void *data, const char *line)
+void experiment_warn(const struct experiment *e, const char *line)
 {
-    const struct experiment *e = data;
     fprintf(stderr, "moe-bench: warning: %s: %s\n", e->manifest.name, line);
+}
+
+static void warn_of_role(void *data, const char *line)
+{
+    experiment_warn(data, line);
 }
 
 enum err experiment_resolve(struct experiment *e, enum role only,
@@ -244,7 +241,7 @@ enum err experiment_resolve(struct experiment *e, enum role only,
                                       .ctx = &e->ctx,
                                       .only = only,
                                       .keep_unknown = keep_unknown,
-                                      .warn = experiment_warn,
+                                      .warn = warn_of_role,
                                       .data = e};
     return roles_resolve(e->a, &req, &e->targets, msg);
 }
@@ -288,51 +285,6 @@ const struct run_record *experiment_find(const struct experiment *e,
     return failed;
 }
 
-static enum err check_budget(const struct experiment *e, double max_usd,
-                             struct err_msg *msg)
-{
-    double budget = e->manifest.budget_usd, spent = 0;
-    if (max_usd > 0 && (budget <= 0 || max_usd < budget))
-        budget = max_usd;
-    for (size_t i = 0; i < e->runs.n; i++)
-        if (e->runs.run[i].cost_usd > 0)
-            spent += e->runs.run[i].cost_usd;
-    if (budget <= 0 || spent + experiment_run_bound_usd(e) <= budget)
-        return ERR_OK;
-    return err_set(msg, ERR_MODEL,
-                   "%s: budget of $%.2f: $%.2f spent and the next run may take "
-                   "$%.2f; raise limits.budget_usd or --max-usd, or lower "
-                   "limits.run_s",
-                   e->manifest.path, budget, spent,
-                   experiment_run_bound_usd(e));
-}
-
-/* Seconds of all runs so far against limits.experiment_s. */
-static enum err check_time(const struct experiment *e, struct err_msg *msg)
-{
-    double limit_s = e->manifest.experiment_limit_s, spent_s = 0;
-    for (size_t i = 0; i < e->runs.n; i++)
-        spent_s += e->runs.run[i].wall_s;
-    if (limit_s <= 0 || spent_s + e->manifest.run_limit_s <= limit_s)
-        return ERR_OK;
-    return err_set(msg, ERR_MODEL,
-                   "%s: limits.experiment_s of %.0f s: the runs so far took "
-                   "%.0f s and the next may take %.0f s; raise it, or lower "
-                   "limits.run_s",
-                   e->manifest.path, limit_s, spent_s, e->manifest.run_limit_s);
-}
-
-/* What a pass carries along. */
-struct pass {
-    struct experiment *e;
-    const struct experiment_options *opt;
-    struct results results;
-    struct progress progress;
-    bool by_campaign; // a job has made the runs; none is started from here
-    int n_bad, n_missing;
-    size_t n_written; // runs that the CSV files hold for sure
-};
-
 /* Room for one more run: twice as much each time, so that all copies together
  * are no larger than the list. */
 static enum err grow_runs(struct experiment *e, struct err_msg *msg)
@@ -350,10 +302,8 @@ static enum err grow_runs(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-/* In its place: by round. */
-static enum err experiment_add_run(struct experiment *e,
-                                   const struct run_record *run,
-                                   struct err_msg *msg)
+enum err experiment_add_run(struct experiment *e, const struct run_record *run,
+                            struct err_msg *msg)
 {
     enum err err = grow_runs(e, msg);
     size_t at = e->runs.n;
@@ -366,117 +316,14 @@ static enum err experiment_add_run(struct experiment *e,
     return ERR_OK;
 }
 
-static enum err write_tables(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    update_reference(e);
-    const struct tables_input in = experiment_tables(e);
-    p->n_written = e->runs.n;
-    return tables_write(&in, e->dir, msg);
-}
-
-/* Whether enough runs came in since they were written. */
-static bool tables_are_due(const struct pass *p)
-{
-    return p->e->runs.n > p->n_written + p->n_written / RUNS_A_REBUILD;
-}
-
-static enum err check_signal(struct err_msg *msg)
-{
-    int sig = supervise_pending_signal();
-    if (sig == 0)
-        return ERR_OK;
-    return err_set(msg, ERR_CHILD,
-                   "interrupted by signal %d; finished runs are kept, the same "
-                   "command continues",
-                   sig);
-}
-
-/* One planned run: taken from the folders, or executed. */
-static enum err do_run(struct pass *p, const struct planned_run *which,
-                       struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    struct run_record run;
-    const struct run_record *old = experiment_find(e, which);
-    const struct execute_request req = {.manifest = &e->manifest,
-                                        .workload = &e->workload,
-                                        .machine = &e->machine,
-                                        .results = &p->results,
-                                        .key = e->key,
-                                        .role = which->role,
-                                        .layout = which->layout,
-                                        .round = which->round};
-    p->progress.run++;
-    if (old && !run_status_try_again(old->status)) {
-        p->n_bad += old->status != RUN_VALID;
-        return ERR_OK;
-    }
-    if (p->by_campaign) {
-        p->n_bad++;
-        p->n_missing += !old;
-        return ERR_OK;
-    }
-    p->progress.n_iterations =
-        manifest_n_iterations(&e->manifest, which->round == 0);
-    enum err err = check_signal(msg);
-    if (err == ERR_OK)
-        err = check_budget(e, p->opt->max_usd, msg);
-    if (err == ERR_OK)
-        err = check_time(e, msg);
-    if (err == ERR_OK)
-        err = execute_run(e->a, &req, &p->progress, &run, msg);
-    if (err == ERR_OK)
-        err = experiment_add_run(e, &run, msg);
-    if (err != ERR_OK)
-        return err;
-    p->n_bad += run.status != RUN_VALID;
-    return tables_are_due(p) ? write_tables(p, msg) : ERR_OK;
-}
-
-/* The planned runs of these rounds; the profile runs are round 0. */
-static enum err experiment_rounds(struct pass *p, int first, int last,
-                                  struct err_msg *msg)
-{
-    const struct planned plan = experiment_planned(p->e);
-    struct planned_walk walk = planned_between(&plan, first, last);
-    struct planned_run which;
-    enum err err = ERR_OK;
-    while (err == ERR_OK && planned_next(&walk, &which))
-        err = do_run(p, &which, msg);
-    return err;
-}
-
-/* Costs and plan, where the profile allows; else a warning, and only the
- * layouts that need no costs are measured. */
-static enum err experiment_plan(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = experiment_fit(e, msg);
-    if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
-        experiment_warn(
-            e, arena_printf(e->a,
-                            "no predictions: %s; raise profile.runs or list "
-                            "layouts there",
-                            msg->text));
-        return ERR_OK;
-    }
-    if (err == ERR_OK)
-        err = results_write_json(e->a, e->dir, "costs.json",
-                                 cost_to_json(e->ctx.cost), msg);
-    return err == ERR_OK ? write_plan(e, msg) : err;
-}
-
-/* Predictions at the speed to which the measurements are corrected. */
-static enum err predict_at_median_speed(struct experiment *e,
-                                        struct err_msg *msg)
+enum err experiment_predict_again(struct experiment *e, struct err_msg *msg)
 {
     const struct calibrate_input in = calibrate_input(e);
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     struct plan_context ctx = e->ctx;
     if (!c)
         return experiment_no_memory(e, msg);
-    update_reference(e);
+    experiment_update_reference(e);
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
@@ -496,26 +343,7 @@ struct tables_input experiment_tables(const struct experiment *e)
                                  .keep = e->a};
 }
 
-static enum err whole_pass(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = experiment_rounds(p, 0, 0, msg);
-    if (err == ERR_OK)
-        err = experiment_plan(p, msg);
-    if (err == ERR_OK)
-        err = experiment_resolve(e, p->opt->only, false, msg);
-    if (err != ERR_OK)
-        return err;
-    const struct planned plan = experiment_planned(e);
-    p->progress.n_runs = planned_count(planned_all(&plan));
-    err = experiment_rounds(p, 1, e->manifest.rounds, msg);
-    if (err == ERR_OK)
-        err = predict_at_median_speed(e, msg);
-    return err == ERR_OK ? write_tables(p, msg) : err;
-}
-
-/* The least of the budgets, 0: none. */
-static double budget_usd(const struct experiment *e, double max_usd)
+double experiment_budget_usd(const struct experiment *e, double max_usd)
 {
     double budget = e->manifest.budget_usd;
     return max_usd > 0 && (budget <= 0 || max_usd < budget) ? max_usd : budget;
@@ -532,67 +360,5 @@ struct campaign experiment_campaign(const struct experiment *e, double max_usd)
                              .costs = costs ? calibrate_other_costs(e->a, &in)
                                             : NULL,
                              .n_runs = experiment_most_runs(e),
-                             .max_usd = budget_usd(e, max_usd)};
-}
-
-static enum err lock_and_load(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = results_lock(e->a, e->dir, &p->results, msg);
-    p->n_bad = p->n_missing = p->progress.run = 0;
-    p->n_written = 0; // what the files hold is not known
-    // again: another process may have ended just now
-    return err == ERR_OK ? load_runs(e, msg) : err;
-}
-
-/* The job holds the folder's lock while it makes runs, so it is let go here. */
-static enum err campaign_pass(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    const struct campaign c = experiment_campaign(e, p->opt->max_usd);
-    p->by_campaign = true;
-    enum err err = experiment_rounds(p, 0, 0, msg);
-    if (err == ERR_OK && p->n_bad == 0)
-        err = whole_pass(p, msg);
-    if (err != ERR_OK || p->n_bad == 0)
-        return err;
-    results_unlock(&p->results);
-    err = campaign_run(e->a, &c, &p->progress, msg);
-    if (err == ERR_OK)
-        err = lock_and_load(p, msg);
-    if (err == ERR_OK)
-        err = whole_pass(p, msg);
-    if (err == ERR_OK && p->n_missing > 0)
-        experiment_warn(
-            e, arena_printf(e->a,
-                            "%d runs were not made before the job ended, see "
-                            "%s/job/log.txt; the same command goes on",
-                            p->n_missing, e->dir));
-    return err;
-}
-
-enum err experiment_run(struct experiment *e,
-                        const struct experiment_options *opt, int *n_bad,
-                        struct err_msg *msg)
-{
-    struct pass p = {.e = e, .opt = opt, .results = {.lock = -1}};
-    enum err err = launch_check(e->a, &e->manifest, &e->launch, msg);
-    if (err != ERR_OK)
-        return err;
-    supervise_hold_signals();
-    progress_init(&p.progress, e->manifest.name, experiment_most_runs(e),
-                  manifest_n_iterations(&e->manifest, false), opt->quiet);
-    err = lock_and_load(&p, msg);
-    if (err == ERR_OK && campaign_is_wanted(&e->manifest, &e->launch))
-        err = campaign_pass(&p, msg);
-    else if (err == ERR_OK)
-        err = whole_pass(&p, msg);
-    if (err != ERR_OK && p.results.lock >= 0 && !p.by_campaign &&
-        p.n_written < e->runs.n) {
-        struct err_msg ignored; // the first error is the one to tell
-        write_tables(&p, &ignored);
-    }
-    results_unlock(&p.results);
-    *n_bad = p.n_bad;
-    return err;
+                             .max_usd = experiment_budget_usd(e, max_usd)};
 }

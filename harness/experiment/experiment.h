@@ -1,8 +1,7 @@
 /*
- * experiment: the loop of one manifest: profile runs give costs, costs give a
- * plan, the plan gives the layouts that rounds of runs measure. Every step
- * looks first for a finished run of the same manifest, model, binaries and
- * machine, so calling it again continues where it stopped.
+ * experiment: what is known of one manifest's experiment: the finished runs of
+ * the same manifest, model, binaries and machine, the costs that its profile
+ * runs give, and the layouts that the costs give. perform makes the runs.
  */
 #ifndef EXPERIMENT_H
 #define EXPERIMENT_H
@@ -11,7 +10,6 @@
 #include "base/err.h"
 #include "campaign.h"
 #include "cost/cost.h"
-#include "execute.h"
 #include "launch/launch.h"
 #include "manifest/machine.h"
 #include "manifest/manifest.h"
@@ -71,6 +69,10 @@ struct planned experiment_planned(const struct experiment *e);
 /* How many runs that can be at most, before the targets are known. */
 int experiment_most_runs(const struct experiment *e);
 
+/* What it may cost, US dollars: the least of the manifest's budget and
+ * `max_usd`; 0: no limit. */
+double experiment_budget_usd(const struct experiment *e, double max_usd);
+
 /* The bound on what one run costs, in US dollars. */
 double experiment_run_bound_usd(const struct experiment *e);
 
@@ -79,11 +81,26 @@ double experiment_run_bound_usd(const struct experiment *e);
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which);
 
-/* All of it: profile, fit, plan, rounds; writes DIR/costs.json, DIR/plan.json
- * and the CSV files. *n_bad counts planned runs that did not end valid. */
-enum err experiment_run(struct experiment *e,
-                        const struct experiment_options *opt, int *n_bad,
-                        struct err_msg *msg);
+/* A run that has just ended, put in its place by round. */
+enum err experiment_add_run(struct experiment *e, const struct run_record *run,
+                            struct err_msg *msg);
+
+/* Reads the folders of finished runs again, as another process may have made
+ * some. */
+enum err experiment_reload(struct experiment *e, struct err_msg *msg);
+
+/* Sets e->reference_ms and e->profile_reference_ms from the runs so far. */
+void experiment_update_reference(struct experiment *e);
+
+/* DIR/plan.json: the fastest layouts with the costs known now. */
+enum err experiment_write_plan(struct experiment *e, struct err_msg *msg);
+
+/* Predicts the targets again, at the median speed of all runs, to which the
+ * measurements are corrected. */
+enum err experiment_predict_again(struct experiment *e, struct err_msg *msg);
+
+/* A line on stderr that names the experiment. */
+void experiment_warn(const struct experiment *e, const char *line);
 
 /* Input of the tables for what is known now. */
 struct tables_input experiment_tables(const struct experiment *e);
