@@ -30,6 +30,7 @@ static enum err experiment_no_memory(const struct experiment *e,
 
 /* ---- opening ---- */
 
+/* "none" for a file that is not there: its absence decides, too. */
 static const char *file_hash(struct arena *a, const char *path)
 {
     char hex[TEXT_SHA256_HEX];
@@ -57,6 +58,8 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* What predictions depend on besides costs. A limit that cannot be checked is
+ * refused before anything is run for it. */
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
@@ -85,6 +88,7 @@ static bool wants_standalone(const struct manifest *mf)
     return manifest_has_role(mf, ROLE_STANDALONE_MTP);
 }
 
+/* As the manifest lists them, else those that tell the units apart best. */
 static enum err choose_profile(struct experiment *e, struct err_msg *msg)
 {
     const struct manifest *mf = &e->manifest;
@@ -179,6 +183,8 @@ static struct calibrate_input calibrate_input(const struct experiment *e)
                                     .dir = e->dir};
 }
 
+/* At the speed of the profile runs: the plan is for the machine as it was then.
+ */
 enum err experiment_fit(struct experiment *e, struct err_msg *msg)
 {
     const struct calibrate_input in = calibrate_input(e);
@@ -267,6 +273,8 @@ double experiment_run_bound_usd(const struct experiment *e)
            e->manifest.hardware.price_usd_per_hour;
 }
 
+/* Some statuses are worth another try, and a later run of the same name may be
+ * valid; the last failed one tells why there is none. */
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which)
 {
@@ -302,6 +310,7 @@ static enum err grow_runs(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* The list is by round; runs of one round stay in the order of their start. */
 enum err experiment_add_run(struct experiment *e, const struct run_record *run,
                             struct err_msg *msg)
 {

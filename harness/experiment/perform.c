@@ -19,6 +19,8 @@ enum { RUNS_A_REBUILD = 8 };
 
 /* ---- limits ---- */
 
+/* The next run is counted with its bound: what a run costs is known only when
+ * it has ended. */
 static enum err check_budget(const struct experiment *e, double max_usd,
                              struct err_msg *msg)
 {
@@ -64,6 +66,7 @@ struct pass {
     size_t n_written; // runs that the CSV files hold for sure
 };
 
+/* All files from all runs, at the speed that these say the machine had. */
 static enum err write_tables(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
@@ -79,6 +82,7 @@ static bool tables_are_due(const struct pass *p)
     return p->e->runs.n > p->n_written + p->n_written / RUNS_A_REBUILD;
 }
 
+/* One that came while no run was there to be ended by it. */
 static enum err check_signal(struct err_msg *msg)
 {
     int sig = supervise_pending_signal();
@@ -106,10 +110,12 @@ static enum err do_run(struct pass *p, const struct planned_run *which,
                                         .layout = which->layout,
                                         .round = which->round};
     p->progress.run++;
+    // a run that is out of memory or gave NaN would do so again
     if (old && !run_status_try_again(old->status)) {
         p->n_bad += old->status != RUN_VALID;
         return ERR_OK;
     }
+    // it was not made, or is worth another try: the job's to do
     if (p->by_campaign) {
         p->n_bad++;
         p->n_missing += !old;
@@ -151,6 +157,7 @@ static enum err perform_plan(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
     enum err err = experiment_fit(e, msg);
+    // too few or too uniform runs are an answer; unreadable costs_from is not
     if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
         experiment_warn(
             e, arena_printf(e->a,
@@ -165,6 +172,8 @@ static enum err perform_plan(struct pass *p, struct err_msg *msg)
     return err == ERR_OK ? experiment_write_plan(e, msg) : err;
 }
 
+/* The number of runs is a bound until the layouts are known: roles that come to
+ * the same layout share its runs. */
 static enum err whole_pass(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
@@ -178,6 +187,7 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     const struct planned plan = experiment_planned(e);
     p->progress.n_runs = planned_count(planned_all(&plan));
     err = perform_rounds(p, 1, e->manifest.rounds, msg);
+    // the last rounds may have moved the median speed
     if (err == ERR_OK)
         err = experiment_predict_again(e, msg);
     return err == ERR_OK ? write_tables(p, msg) : err;

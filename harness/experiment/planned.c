@@ -1,3 +1,7 @@
+/*
+ * How it works: a walk is a pair (round, place); next() looks at one place
+ * after the other and skips targets whose runs another target's serve.
+ */
 #include "planned.h"
 
 #include "figures/stats.h"
@@ -5,6 +9,7 @@
 
 #include <string.h>
 
+/* A walk is a value: a copy goes on from the same place by itself. */
 struct planned_walk planned_between(const struct planned *p, int first,
                                     int last)
 {
@@ -17,6 +22,8 @@ struct planned_walk planned_all(const struct planned *p)
     return planned_between(p, 0, p->rounds);
 }
 
+/* The same layout may be profiled more than once; `nth` tells the runs apart.
+ */
 static struct planned_run planned_profile(const struct planned *p, int i)
 {
     struct planned_run r = {.role = ROLE_PROFILE_NAME, .layout = p->profile[i]};
@@ -25,6 +32,7 @@ static struct planned_run planned_profile(const struct planned *p, int i)
     return r;
 }
 
+/* One of the layouts, in one round; `i` is its place among the targets. */
 static struct planned_run planned_of_target(const struct planned *p, int round,
                                             int i)
 {
@@ -36,6 +44,8 @@ static struct planned_run planned_of_target(const struct planned *p, int round,
                                 .shared = t->runs_of != i};
 }
 
+/* Round r begins with layout r mod n, so that no layout always has the same
+ * one before it, whose heat or cache it would find. */
 bool planned_next(struct planned_walk *w, struct planned_run *out)
 {
     const struct planned *p = &w->of;

@@ -32,6 +32,7 @@ struct role_finder {
     enum err (*find)(struct finder *f, struct layout *out, struct err_msg *msg);
 };
 
+/* m stays with L: the layouts that Megatron's users have run for long. */
 static enum err search_plain(struct finder *f, struct err_msg *msg)
 {
     const struct search_options opt = {.top = TOP};
@@ -89,6 +90,8 @@ static enum err find_count_based(struct finder *f, struct layout *out,
     return baseline_count_based(f->a, m, m->par.pp, out, msg);
 }
 
+/* What a planner without measurements would pick: costs in proportion to FLOPs
+ * (the article's comparison). */
 static enum err find_flops_pick(struct finder *f, struct layout *out,
                                 struct err_msg *msg)
 {
@@ -106,6 +109,7 @@ static enum err find_flops_pick(struct finder *f, struct layout *out,
     return e;
 }
 
+/* The fastest with m on a stage of its own, whether or not it is the pick. */
 static enum err find_standalone(struct finder *f, struct layout *out,
                                 struct err_msg *msg)
 {
@@ -120,6 +124,8 @@ static enum err find_standalone(struct finder *f, struct layout *out,
                                  "no layout has MTP on a stage of its own");
 }
 
+/* The fastest but the pick whose two slowest stages are alike: where jitter
+ * costs the most. */
 static enum err find_two_bottlenecks(struct finder *f, struct layout *out,
                                      struct err_msg *msg)
 {
@@ -212,6 +218,7 @@ static enum err find_neighbour(struct finder *f, struct layout *out,
     return ERR_OK;
 }
 
+/* As it is written in the manifest. */
 static enum err find_layout(struct finder *f, struct layout *out,
                             struct err_msg *msg)
 {
@@ -294,6 +301,7 @@ static enum err resolve_one(struct finder *f, struct target *t,
     return roles_do_predict(f->a, f->ctx, t, msg);
 }
 
+/* How many entries before this one have its role. */
 static int n_earlier(const struct manifest *mf, int at)
 {
     int n = 0;

@@ -124,6 +124,7 @@ static const char *source_of(const struct run_list *runs, const char *role,
     return "";
 }
 
+/* Roles of one layout share the runs of the first of them. */
 static struct rounds_request tables_request(const struct tables_input *in,
                                             const struct target *t)
 {
@@ -187,6 +188,7 @@ enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
 
 /* ---- files ---- */
 
+/* The failed ones, too: a reader sees what was left out and why. */
 static bool write_run(struct arena *a, const struct tables_input *in,
                       const struct run_record *run, const struct run_figures *f,
                       FILE *out)
@@ -243,6 +245,7 @@ static enum err tables_write_runs(struct arena *a,
     return ERR_OK;
 }
 
+/* Also those that do not count (usable 0), so that medians can be checked. */
 static enum err write_iterations(struct arena *a, const struct tables_input *in,
                                  FILE *out, bool *ok, struct err_msg *msg)
 {
@@ -267,6 +270,7 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* Predicted beside measured, and the verdict on both. */
 static bool write_layout(struct arena *a, const struct manifest *mf,
                          const struct layout_row *l, FILE *out)
 {
@@ -306,6 +310,8 @@ static enum err write_layouts(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* What was not predicted has empty fields: the layout is measured all the same.
+ */
 static bool tables_write_stage(struct row *r, const struct target *t, int stage,
                                const struct stage_figures *f, FILE *out)
 {
@@ -425,6 +431,7 @@ static enum err write_jitter(struct arena *a, const struct tables_input *in,
 
 /* ---- timeline of default and pick ---- */
 
+/* Operation `op` of [stage * n_mb + mb], from the start of its step. */
 static bool tables_write_op(struct row r, const struct timeline *t, int op,
                             bool forward, FILE *out)
 {
@@ -476,6 +483,7 @@ static const struct table tables[] = {
     {"timeline.csv", write_timeline},
 };
 
+/* In memory first: a full disk then leaves the old file whole. */
 static enum err tables_write_table(struct arena *a,
                                    const struct tables_input *in,
                                    const struct table *t, const char *dir,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* All that can fail in a computation. */
 static enum err figures_no_memory(struct err_msg *msg)
 {
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
@@ -27,6 +28,7 @@ bool figures_is_used(const struct runlog *log, const struct log_iteration *it,
 
 double figures_corrected(const struct log_iteration *it, double reference_ms)
 {
+    // above 1 where the machine was faster than at the reference
     double f = reference_ms / it->reference_ms;
     return isfinite(f) && f > 0 ? it->step_ms * f : it->step_ms;
 }
@@ -148,6 +150,7 @@ enum err figures_jitter(struct arena *a, const struct run_list *runs,
     const struct oplog_shape shape = {m->par.pp *
                                           (m->par.vpp > 0 ? m->par.vpp : 1),
                                       (int)m->batch.n_microbatches, m->par.dp};
+    // forward and backward of each stage give a sample a step
     struct samples all = {.room = 1, .shape = shape, .warmup = warmup};
     for (size_t i = 0; i < runs->n; i++)
         all.room += 2 * runs->run[i].log.n_iterations * (size_t)shape.n_stages;

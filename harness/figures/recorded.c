@@ -62,6 +62,7 @@ static enum err replay_step(const struct reading *r, const struct oplog_step *s,
     return ERR_OK;
 }
 
+/* In the order of the micro-batches, so that sums are the same every time. */
 static void sum_step(const struct reading *r, const struct oplog_step *s,
                      double *fwd_s, double *bwd_s)
 {
@@ -72,6 +73,7 @@ static void sum_step(const struct reading *r, const struct oplog_step *s,
         }
 }
 
+/* Sums, replay error and distance from the median of one step. */
 static enum err take_step(struct reading *r, const struct oplog_step *s,
                           const struct log_iteration *it, struct err_msg *msg)
 {
@@ -107,6 +109,7 @@ static enum err keep_shown(struct reading *r, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* All steps that count; their number bounds what is kept. */
 static enum err take_steps(struct reading *r, struct err_msg *msg)
 {
     // no more than the log has iterations, whatever the file says
@@ -131,6 +134,8 @@ static enum err take_steps(struct reading *r, struct err_msg *msg)
     return keep_shown(r, msg);
 }
 
+/* Without the step's overhead the engine's time is that of the pipeline alone,
+ * which is what the trainer records. */
 static enum err read_recorded(struct reading *r, struct err_msg *msg)
 {
     const struct plan_context *ctx = r->req->ctx;

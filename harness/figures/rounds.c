@@ -16,6 +16,7 @@ static enum err rounds_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
 }
 
+/* Figures are of valid runs alone; of the rest only the number is reported. */
 static bool rounds_belongs(const struct rounds_request *req,
                            const struct run_record *run)
 {
@@ -23,6 +24,7 @@ static bool rounds_belongs(const struct rounds_request *req,
            strcmp(run->layout, req->layout) == 0;
 }
 
+/* What the run has recorded, read now or kept from an earlier time. */
 static enum err rounds_recorded(const struct rounds_request *req,
                                 struct run_record *run,
                                 const struct recorded **out,
@@ -150,6 +152,8 @@ static void sample_step(const struct recorded *r,
     x->n++;
 }
 
+/* Every step of a run is a sample: stages vary more within a run than
+ * between runs. */
 static enum err sample_run(const struct rounds_request *req,
                            struct run_record *run, struct stage_samples *x,
                            struct err_msg *msg)
@@ -188,6 +192,7 @@ static enum err stages_from_timers(struct arena *a,
     return ERR_OK;
 }
 
+/* The largest peak over ranks and runs: memory must fit every time. */
 static void stage_memory(const struct rounds_request *req,
                          const struct run_record *run,
                          struct stage_figures *out)
@@ -202,6 +207,8 @@ static void stage_memory(const struct rounds_request *req,
     }
 }
 
+/* Timers of level 2 split forward and backward; they slow a run down, so only
+ * where nothing was recorded are they taken. */
 static bool is_profile_of(const struct rounds_request *req,
                           const struct run_record *run)
 {

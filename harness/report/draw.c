@@ -91,6 +91,7 @@ static char *figure_title(struct arena *a, const struct report_source *source)
                          : arena_strdup(a, source->experiment);
 }
 
+/* One script; what it said is kept only where it failed. */
 static enum err draw_figure(struct arena *a, const struct drawing *d,
                             const struct figure *g, struct err_msg *msg)
 {

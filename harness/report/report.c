@@ -29,6 +29,7 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- sources ---- */
 
+/* A folder without layouts.csv (models, raw data) is not an experiment. */
 static enum err add_source(struct arena *a, const char *name,
                            const struct report_find *f,
                            struct report_sources *to, struct err_msg *msg)
@@ -99,6 +100,7 @@ static void print_interval(FILE *out, const struct csv *t, size_t row,
         fprintf(out, " [%.1f, %.1f]", x, y);
 }
 
+/* Predicted and measured side by side, each with its interval. */
 static void layouts_table(FILE *out, const struct csv *t)
 {
     fputs("| role | layout | predicted ms | measured ms [95%] | error % | "
@@ -129,6 +131,7 @@ static void layouts_table(FILE *out, const struct csv *t)
     }
 }
 
+/* Times of one micro-batch; memory errors of the largest rank. */
 static void stages_table(FILE *out, const struct csv *t)
 {
     fputs("| role | stage | units | forward ms predicted | measured | backward "
@@ -155,6 +158,7 @@ static void stages_table(FILE *out, const struct csv *t)
     }
 }
 
+/* What the spread of single operations adds to a step. */
 static void jitter_table(FILE *out, const struct csv *t)
 {
     fputs("| role | layout | stages within 2% of the slowest | step of mean "
@@ -240,6 +244,7 @@ static const struct table tables[] = {
     {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
 };
 
+/* The names in the message are those of the table above. */
 static enum err find_table(const char *name, const struct table **out,
                            struct err_msg *msg)
 {
@@ -389,6 +394,7 @@ static enum err new_body(struct arena *a, const char *name,
     return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "report: out of memory");
 }
 
+/* Copies what stands outside of markers as it is. */
 static enum err report_do_fill(struct arena *a, const char *text,
                                const struct report_sources *from, FILE *out,
                                struct err_msg *msg)

@@ -1,3 +1,9 @@
+/*
+ * How it works: a run's folder has a name that begins with .tmp- until it is
+ * whole. Its last file, status.json, is what makes it a run; then the folder is
+ * flushed and renamed. Loading reads every status.json and the logs of those
+ * with the wanted key. A lock file keeps two harnesses apart.
+ */
 #include "results.h"
 
 #include "base/file.h"
