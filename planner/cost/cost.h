@@ -51,6 +51,7 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);
 /* Costs file, moe-layout/costs/1. `m` NULL writes no fingerprint. */
 enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg);
+/* Caller frees; NULL when memory ran out. */
 cJSON *cost_to_json(const struct cost *c);
 
 /* ERR_PARSE naming the first fact in which the costs' model differs. */
@@ -62,8 +63,9 @@ void cost_stage(const struct cost *c, const struct model *m,
                 const struct layout *l, int stage, double *fwd_s,
                 double *bwd_s);
 
-/* Bytes of one forward transfer from rank r to r+1 without standalone MTP:
- * 4 or 2 bytes (`value_bytes`) x tokens of a micro-batch x hidden. */
+/* Seconds of one message of `bytes` between neighbour stages: latency + bytes /
+ * bandwidth, and the latency alone where bytes_per_s is 0. What a message holds
+ * says plan/transfer.h. */
 double cost_transfer_s(const struct cost *c, double bytes);
 
 const char *cost_source_name(enum cost_source s);

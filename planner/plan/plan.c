@@ -6,6 +6,9 @@
  */
 #include "plan.h"
 
+#include "base/writer.h"
+#include "transfer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +20,22 @@ struct plan_engine {
     struct sim_engine *sim;
     double *fwd_s, *bwd_s, *x_s; // [pp]
 };
+
+/* Only Megatron's memory can be unpredictable: moe-train's own is counted by
+ * its size tables. */
+enum err plan_context_check(const struct plan_context *ctx,
+                            const struct memory_rules *rules, const char *where,
+                            struct err_msg *msg)
+{
+    const char *why = memory_refusal(ctx->model);
+    if (!why || ctx->hbm_bytes <= 0 ||
+        rules->value_bytes != MEMORY_MEGATRON.value_bytes)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: memory is not predicted: %s: measure it with one run, "
+                   "or plan without a limit",
+                   where, why);
+}
 
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
@@ -33,15 +52,6 @@ struct plan_engine *plan_engine_new(struct arena *a,
     return e->sim && e->fwd_s && e->bwd_s && e->x_s ? e : NULL;
 }
 
-/* Bytes of the hidden states of one micro-batch: sharded over context
- * parallel ranks, and over tensor parallel ones (each sends its share). */
-static double message_bytes(const struct plan_context *ctx)
-{
-    const struct model *m = ctx->model;
-    return (double)(m->batch.micro_batch * m->batch.seq_tokens * m->hidden) /
-           (m->par.cp * m->par.tp) * ctx->cost->rules.value_bytes;
-}
-
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
  * shapes, and from the MTP stage on a message carries 1+K hidden states. */
 static void set_transfers(const struct plan_context *ctx,
@@ -50,11 +60,11 @@ static void set_transfers(const struct plan_context *ctx,
 {
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
-    const double bytes = message_bytes(ctx);
+    const int value_bytes = ctx->cost->rules.value_bytes;
     for (int s = 0; s < l->n_stages; s++) {
-        bool carries = standalone && s >= mtp;
+        int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
         x_s[s] = cost_transfer_s(
-            ctx->cost, carries ? bytes * (1 + ctx->model->n_mtp) : bytes);
+            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
     }
     in->x_s = x_s;
     in->shape_exchange = standalone;
@@ -274,44 +284,35 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
 
 /* ---- JSON ---- */
 
-static void add_number(cJSON *tree, const char *key, double v)
-{
-    if (isfinite(v))
-        cJSON_AddNumberToObject(tree, key, v);
-    else
-        cJSON_AddNullToObject(tree, key);
-}
-
 cJSON *plan_to_json(const struct plan *p)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "layout", p->layout);
-    add_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
-    add_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
-    add_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
-    add_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
-    add_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
-    add_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
-    add_number(tree, "speedup_vs_default", p->speedup_vs_default);
-    add_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
-    cJSON_AddNumberToObject(tree, "near_bottleneck", p->near_bottleneck);
-    cJSON *flags = cJSON_AddArrayToObject(tree, "flags");
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    writer_text(tree, "layout", p->layout);
+    writer_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
+    writer_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
+    writer_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
+    writer_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
+    writer_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
+    writer_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
+    writer_number(tree, "speedup_vs_default", p->speedup_vs_default);
+    writer_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
+    writer_number(tree, "near_bottleneck", p->near_bottleneck);
+    struct writer flags = writer_list(tree, "flags");
     if (p->standalone_mtp)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("standalone-mtp"));
+        writer_text(flags, NULL, "standalone-mtp");
     if (p->empty_stage)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("empty-stage"));
+        writer_text(flags, NULL, "empty-stage");
     if (p->tight_memory)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("tight-memory"));
-    cJSON *stages = cJSON_AddArrayToObject(tree, "stages");
+        writer_text(flags, NULL, "tight-memory");
+    struct writer stages = writer_list(tree, "stages");
     for (int s = 0; s < p->n_stages; s++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "units", p->stages[s].units);
-        add_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
-        add_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
-        cJSON_AddNumberToObject(item, "mem_bytes",
-                                (double)p->stages[s].mem_bytes);
-        cJSON_AddNumberToObject(item, "in_flight", p->stages[s].in_flight);
-        cJSON_AddItemToArray(stages, item);
+        struct writer item = writer_object(stages, NULL);
+        writer_text(item, "units", p->stages[s].units);
+        writer_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
+        writer_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
+        writer_number(item, "mem_bytes", (double)p->stages[s].mem_bytes);
+        writer_number(item, "in_flight", p->stages[s].in_flight);
     }
-    return tree;
+    return writer_close(&doc);
 }
