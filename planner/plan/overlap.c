@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* An MTP layer is a decoder layer with experts where the model has any. */
 static bool is_moe(char layer)
 {
     return layer != 'd';
@@ -25,6 +26,8 @@ double overlap_saving(const char *fwd_layers, const char *bwd_layers,
     return saved;
 }
 
+/* What Megatron runs between the parts: forward's and backward's layers in
+ * pairs, and what is left over of either alone. */
 static double pair_mid(const struct overlap_stages *in, int fwd, int bwd)
 {
     const struct sim_combined *p = in->parts;
