@@ -41,6 +41,7 @@ static enum err batch_array(const struct wanted *w, const cJSON **out,
                    w->key, w->n);
 }
 
+/* Times, bytes and weights: none is negative. */
 static enum err batch_numbers(struct arena *a, const struct wanted *w,
                               double **out, struct err_msg *msg)
 {
@@ -63,6 +64,7 @@ static enum err batch_numbers(struct arena *a, const struct wanted *w,
     return ERR_OK;
 }
 
+/* Layers of each stage as letters. */
 static enum err batch_words(struct arena *a, const struct wanted *w,
                             const char ***out, struct err_msg *msg)
 {
@@ -86,6 +88,7 @@ static enum err batch_words(struct arena *a, const struct wanted *w,
     return ERR_OK;
 }
 
+/* V is 1 and N is P when they are not given, as in Megatron. */
 static enum err batch_sizes(const cJSON *tree, const char *where,
                             struct order *o, struct err_msg *msg)
 {
@@ -114,6 +117,7 @@ static enum err batch_sizes(const cJSON *tree, const char *where,
     return ERR_OK;
 }
 
+/* Without a bandwidth only the latency counts. */
 static enum err batch_transfer(const cJSON *tree, const char *where,
                                struct sim_line *b, struct err_msg *msg)
 {
@@ -184,6 +188,7 @@ static enum err batch_read(struct arena *a, const cJSON *tree,
 
 /* ---- answering ---- */
 
+/* False when out of memory, as cJSON's own. */
 static bool add_number(cJSON *array, double v)
 {
     return cJSON_AddItemToArray(array, cJSON_CreateNumber(v));
@@ -207,6 +212,7 @@ static enum err add_in_flight(struct arena *a, cJSON *out,
     return ok ? ERR_OK : ERR_NOMEM;
 }
 
+/* One mode's answer; idle is what a rank does not work of the step. */
 static enum err add_result(cJSON *item, const struct sim_result *r, int pp)
 {
     bool ok = item && cJSON_AddNumberToObject(item, "step_time", r->step_s);
@@ -267,6 +273,7 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
     return ERR_OK;
 }
 
+/* All transfers of a line take the same time. */
 static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
                           struct err_msg *msg)
 {
@@ -288,6 +295,7 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
     return e;
 }
 
+/* Megatron's refusal is told by reason, and nothing else is answered then. */
 static enum err batch_answer(struct arena *a, const struct sim_line *b,
                              cJSON *out, struct err_msg *msg)
 {

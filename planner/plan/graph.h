@@ -85,10 +85,12 @@ int graph_pair(const struct schedule *s, int rank, int fwd_chunk,
 int graph_n_nodes(const struct graph *g);
 int graph_n_slots(const struct graph *g);
 
-/* Memory of an evaluation, owned by the arena, reused from one to the next;
- * good for one set and for lanes. NULL when out of memory. */
+/* Memory of an evaluation, owned by the arena, reused from one to the next:
+ * for one set (`lanes` 1), or for GRAPH_LANES and for one. NULL when out of
+ * memory. */
 struct graph_values;
-struct graph_values *graph_values_new(struct arena *a, const struct graph *g);
+struct graph_values *graph_values_new(struct arena *a, const struct graph *g,
+                                      int lanes);
 
 /* Evaluates one set of parameters, [graph_n_params()]. */
 void graph_eval(const struct graph *g, const double *params,

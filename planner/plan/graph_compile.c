@@ -62,6 +62,7 @@ void compiler_mark(struct compiler *c, const struct graph_mark *mark)
 
 /* ---- work ---- */
 
+/* Modes in which transfers take no part of a rank. */
 static bool has_instant_inputs(const struct compiler *c)
 {
     return c->g->options.mode == P2P_IDEAL || c->g->options.mode == P2P_ASYNC;
@@ -143,6 +144,7 @@ static void keep_round(struct compiler *c, int rank, int mb, int before,
         at[1 - 2 * g->n_ranks] = before;
 }
 
+/* A forward or a backward by itself. */
 static bool run_single(struct compiler *c, int rank, const struct op *op)
 {
     const bool forward = op->kind == OP_FORWARD;
@@ -216,6 +218,7 @@ static bool run_head(struct compiler *c, int rank, const struct op *op)
     return true;
 }
 
+/* What comes after the layers of both, when their outputs have left. */
 static bool run_tails(struct compiler *c, int rank, const struct op *op)
 {
     struct work w = {
@@ -234,6 +237,7 @@ static bool run_tails(struct compiler *c, int rank, const struct op *op)
 
 /* ---- all ranks ---- */
 
+/* One operation of a rank; false while it has to wait. */
 static bool run_op(struct compiler *c, int rank, const struct op *op)
 {
     switch (op->kind) {
@@ -334,6 +338,7 @@ static int *filled(struct arena *a, size_t n, int value)
     return x;
 }
 
+/* Tables of what each work and message has come to, all unknown. */
 static bool take_memory(struct compiler *c)
 {
     struct graph *g = c->g;

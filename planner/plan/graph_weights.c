@@ -1,3 +1,8 @@
+/*
+ * How it works: the parameters of a graph stand in one row, kind after kind;
+ * a weight is up to three places in that row. Weights are looked up by kind
+ * and index in a table of small numbers, so that equal edges share one.
+ */
 #include "graph_weights.h"
 
 /* Which parameters a kind of weight is a sum of; GRAPH_NONE is 0. */
@@ -49,6 +54,7 @@ enum err weights_init(struct arena *a, const struct schedule *s,
     }
     const int work = counts[GRAPH_FWD], n = g->n_stages;
     const int mid = counts[GRAPH_MID];
+    // an input's edge is told from the other input's of the same operation
     const int sizes[N_WEIGHT_KINDS] = {
         [W_FWD] = work,         [W_FWD_IN] = work,
         [W_BWD] = work,         [W_BWD_IN] = work,
@@ -66,22 +72,24 @@ enum err weights_init(struct arena *a, const struct schedule *s,
         return ERR_NOMEM;
     for (int k = 0; k < N_WEIGHT_KINDS; all += sizes[k++])
         out->of[k] = all;
+    // a weight is never the zeroth, so 0 in a table means not made yet
     g->n_weights = 1; // W_ZERO: three times the parameter that is 0
     return ERR_OK;
 }
 
 int weights_get(struct weights *w, const struct weight_key *key)
 {
-    int *at = &w->of[key->kind][key->i];
-    if (*at)
-        return *at;
     struct graph *g = w->graph;
+    int *at = &w->of[key->kind][key->i];
+    if (*at != W_ZERO)
+        return *at;
     struct graph_weight *sum = &g->weights[g->n_weights];
     for (int t = 0; t < 3; t++) {
         enum graph_kind kind = terms[key->kind][t];
         sum->param[t] = graph_param(g, kind, key->index[kind]);
     }
-    return *at = g->n_weights++;
+    *at = g->n_weights++;
+    return *at;
 }
 
 int graph_param(const struct graph *g, enum graph_kind kind, int i)

@@ -1,3 +1,7 @@
+/*
+ * A list is made twice by the same code, once to count its operations and once
+ * to write them, so that it takes no more memory than it needs.
+ */
 #include "schedule.h"
 
 #include "maker.h"
@@ -40,6 +44,8 @@ enum p2p_mode p2p_mode_default(int vpp)
 
 /* ---- the lists ---- */
 
+/* arguments.py: overlap_p2p_comm is set with virtual stages only, and without
+ * it they need a pipeline of more than two ranks. */
 static enum err check_mode(const struct order *o, enum p2p_mode mode,
                            struct err_msg *msg)
 {
@@ -56,15 +62,30 @@ static enum err check_mode(const struct order *o, enum p2p_mode mode,
     return ERR_OK;
 }
 
-enum err schedule_build(struct arena *a, const struct order *order,
-                        enum p2p_mode mode, struct schedule *out,
-                        struct err_msg *msg)
+enum err schedule_outline(const struct order *order, enum p2p_mode mode,
+                          struct schedule *out, struct err_msg *msg)
 {
     enum err e = order_check(order, msg);
     if (e == ERR_OK)
         e = check_mode(order, mode, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "schedule");
+    *out = (struct schedule){.pp = order->pp,
+                             .vpp = order->vpp,
+                             .n_mb = order->n_mb,
+                             .order = *order,
+                             .mode = mode};
+    return ERR_OK;
+}
+
+enum err schedule_build(struct arena *a, const struct order *order,
+                        enum p2p_mode mode, struct schedule *out,
+                        struct err_msg *msg)
+{
+    struct schedule s;
+    enum err e = schedule_outline(order, mode, &s, msg);
+    if (e != ERR_OK)
+        return e;
     struct rank_ops *ranks = arena_alloc(a, (size_t)order->pp, sizeof *ranks);
     for (int r = 0; ranks && r < order->pp; r++) {
         struct maker m = {.order = order,
@@ -81,12 +102,8 @@ enum err schedule_build(struct arena *a, const struct order *order,
     }
     if (!ranks)
         return err_set(msg, ERR_NOMEM, "schedule: out of memory");
-    *out = (struct schedule){.pp = order->pp,
-                             .vpp = order->vpp,
-                             .n_mb = order->n_mb,
-                             .order = *order,
-                             .mode = mode,
-                             .ranks = ranks};
+    s.ranks = ranks;
+    *out = s;
     return ERR_OK;
 }
 
@@ -100,6 +117,7 @@ enum err schedule_1f1b(struct arena *a, int pp, int n_mb, struct schedule *out,
 
 /* ---- questions ---- */
 
+/* Ranks stand in a ring: the last one's next is the first, a chunk later. */
 int schedule_peer(const struct schedule *s, int rank, enum message m)
 {
     bool next = m == SEND_FORWARD || m == RECV_BACKWARD;
