@@ -1,6 +1,7 @@
 #include "calibrate.h"
 
 #include "calibrate/overhead.h"
+#include "context.h"
 #include "cost/fit.h"
 #include "figures/figures.h"
 
@@ -124,17 +125,24 @@ static enum err add_jitter_and_overhead(struct arena *a,
     return overhead_fit(a, &ctx, &all, c, msg);
 }
 
-enum err calibrate(struct arena *a, const struct calibrate_input *in,
+enum err calibrate(struct arena *a, const struct calibrate_input *from,
                    double reference_ms, struct calibration *out,
                    struct err_msg *msg)
 {
     struct fit fit;
     struct fit_runs runs = {NULL, 0, reference_ms};
+    struct model m;
+    struct schedule schedule;
+    struct plan_context ctx;
+    struct calibrate_input of_profile = *from, *in = &of_profile;
     enum cost_source source = COST_EMULATED;
     *out = (struct calibration){.note = NULL};
     if (in->manifest->costs_from)
         return read_other_costs(a, in, &out->cost, msg);
-    enum err err = add_runs(a, in, &runs, &source, msg);
+    in->ctx = &ctx;
+    enum err err = context_of_profile(from->ctx, &m, &schedule, &ctx, msg);
+    if (err == ERR_OK)
+        err = add_runs(a, in, &runs, &source, msg);
     if (err == ERR_OK)
         err = fit_costs(a, in->ctx->model, runs.run, runs.n, &fit, msg);
     if (err != ERR_OK)

@@ -12,6 +12,7 @@
 
 #include "calibrate.h"
 #include "calibrate/profile.h"
+#include "context.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -66,11 +67,8 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
     const struct manifest_hardware *h = &e->manifest.hardware;
     bool ours = e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
     e->ctx = (struct plan_context){.model = m,
-                                   .mode = P2P_BLOCKING,
-                                   .n_mb = (int)m->batch.n_microbatches,
                                    .hbm_bytes = h->hbm_gb * GIB,
-                                   .memory_margin = h->memory_margin_pct / 100,
-                                   .schedule = &e->schedule};
+                                   .memory_margin = h->memory_margin_pct / 100};
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
     if (!where)
@@ -79,7 +77,7 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
         &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
     if (err != ERR_OK)
         return err;
-    return schedule_1f1b(e->a, m->par.pp, e->ctx.n_mb, &e->schedule, msg);
+    return context_make(&e->manifest, &e->workload, &e->schedule, &e->ctx, msg);
 }
 
 /* MTP and loss can be told apart only when a profile run parts them. */
@@ -108,6 +106,12 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         err = layout_read(e->a, mf->profile_layouts.word[i], m, m->par.pp,
                           &l[i], msg);
+    for (int i = 0; i < n && err == ERR_OK; i++)
+        if (l[i].vpp != 1)
+            err = err_set(msg, ERR_RANGE,
+                          "runs[%d]: '%s' has %d chunks a rank: want one, so "
+                          "that timers tell stages apart",
+                          i, mf->profile_layouts.word[i], l[i].vpp);
     if (err != ERR_OK)
         return err_prefix(msg, err, "%s: profile", mf->path);
     for (int i = 0; i < n; i++) {
@@ -213,6 +217,9 @@ enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
     struct search_result r;
     const struct search_options opt = {
         .standalone_mtp = wants_standalone(&e->manifest), .top = TOP_IN_PLAN};
+    // search_layouts() lists layouts of one chunk a rank only
+    if (e->ctx.schedule->vpp > 1)
+        return ERR_OK;
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
     if (err != ERR_OK)
         return err;

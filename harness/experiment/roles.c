@@ -76,18 +76,34 @@ static enum err find_measured_pick(struct finder *f, struct layout *out,
     return roles_fastest(f, false, out, msg);
 }
 
+typedef enum err baseline_fn(struct arena *a, const struct model *m, int pp,
+                             struct layout *out, struct err_msg *msg);
+
+/* Both rules split over all stages alike, whatever rank they are on. */
+static enum err split_stages(struct finder *f, baseline_fn *rule,
+                             struct layout *out, struct err_msg *msg)
+{
+    const struct model *m = f->ctx->model;
+    struct layout l;
+    enum err e = rule(f->a, m, m->par.pp * m->par.vpp, &l, msg);
+    if (e != ERR_OK)
+        return e;
+    l.pp = m->par.pp;
+    l.vpp = m->par.vpp;
+    *out = l;
+    return ERR_OK;
+}
+
 static enum err find_default(struct finder *f, struct layout *out,
                              struct err_msg *msg)
 {
-    const struct model *m = f->ctx->model;
-    return baseline_default(f->a, m, m->par.pp, out, msg);
+    return split_stages(f, baseline_default, out, msg);
 }
 
 static enum err find_count_based(struct finder *f, struct layout *out,
                                  struct err_msg *msg)
 {
-    const struct model *m = f->ctx->model;
-    return baseline_count_based(f->a, m, m->par.pp, out, msg);
+    return split_stages(f, baseline_count_based, out, msg);
 }
 
 /* What a planner without measurements would pick: costs in proportion to FLOPs
@@ -223,7 +239,13 @@ static enum err find_layout(struct finder *f, struct layout *out,
                             struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
-    return layout_read(f->a, f->measure->layout, m, m->par.pp, out, msg);
+    const char *text = f->measure->layout;
+    enum err e = layout_read(f->a, text, m, m->par.pp, out, msg);
+    if (e == ERR_OK && out->vpp != m->par.vpp)
+        e = err_set(msg, ERR_RANGE,
+                    "'%s' has %d chunks a rank, parallel.vpp says %d", text,
+                    out->vpp, m->par.vpp);
+    return e;
 }
 
 static const struct role_finder finders[N_ROLES] = {

@@ -48,13 +48,14 @@ static void get_words(struct reader s, const char *key, struct words *out)
 
 static void read_parallel(struct reader top, struct manifest_parallel *p)
 {
-    static const char *const keys[] = {"tp",  "pp", "vpp",  "ep",
-                                       "etp", "cp", "world"};
-    int64_t *const to[] = {&p->tp,  &p->pp, &p->vpp,  &p->ep,
-                           &p->etp, &p->cp, &p->world};
+    static const char *const keys[] = {
+        "tp", "pp", "vpp", "ep", "etp", "cp", "world", "group", "ep_overlap"};
+    int64_t *const to[] = {&p->tp,  &p->pp, &p->vpp,   &p->ep,
+                           &p->etp, &p->cp, &p->world, &p->group};
     struct reader s = open_section(top, "parallel", keys, COUNT(keys));
-    for (size_t i = 0; i < COUNT(keys); i++)
+    for (size_t i = 0; i < COUNT(to); i++)
         reader_int64(s, keys[i], (struct json_range){1, 65536}, to[i]);
+    reader_bool(s, "ep_overlap", &p->ep_overlap);
 }
 
 static void manifest_read_batch(struct reader top, struct manifest_batch *b)

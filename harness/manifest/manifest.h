@@ -37,6 +37,8 @@ struct manifest_pair {
 
 struct manifest_parallel { // 0: not given
     int64_t tp, pp, vpp, ep, etp, cp, world;
+    int64_t group;   // micro-batches a group of the interleaved order
+    bool ep_overlap; // measured runs' order, not that of profile runs
 };
 
 struct manifest_batch { // 0: not given

@@ -15,7 +15,7 @@ struct override {
     int64_t value;
 };
 
-enum { N_OVERRIDES = 8 };
+enum { N_OVERRIDES = 9 };
 
 struct flag_list {
     struct arena *a;
@@ -60,11 +60,13 @@ static const char *flag_name(struct arena *a, const char *key)
     return flag;
 }
 
-/* Flags that are the launcher's to say, or that Megatron itself lacks: it
- * takes the vocabulary from trainer.args, with the tokenizer. */
+/* Flags that are the launcher's to say (EP overlap is not for profile runs), or
+ * that Megatron itself lacks: it takes the vocabulary from trainer.args, with
+ * the tokenizer. */
 static bool is_ours(const char *flag, const struct manifest *mf)
 {
     return strcmp(flag, "--world-size") == 0 ||
+           strcmp(flag, WORKLOAD_EP_OVERLAP) == 0 ||
            (mf->trainer.kind == TRAINER_MEGATRON &&
             strcmp(flag, "--padded-vocab-size") == 0);
 }
@@ -104,6 +106,7 @@ static enum err make_flags(struct arena *a, const struct manifest *mf,
         {"--context-parallel-size", p->cp},
         {"--expert-model-parallel-size", p->ep},
         {"--expert-tensor-parallel-size", p->etp},
+        {"--microbatch-group-size-per-virtual-pipeline-stage", p->group},
         {"--micro-batch-size", b->micro_batch},
         {"--global-batch-size", b->global_batch},
         {"--seq-length", b->seq_tokens}};
@@ -146,7 +149,11 @@ static enum err make_model(struct arena *a, const cJSON *object,
     if (e != ERR_OK)
         return e;
     megatron_args_override(args, &o);
-    return megatron_args_model(a, args, out, msg);
+    e = megatron_args_model(a, args, out, msg);
+    if (p->group)
+        out->memory.mb_group = (int)p->group;
+    out->overlap_moe_comm = out->overlap_moe_comm || p->ep_overlap;
+    return e;
 }
 
 /* Relative to the manifest's folder, else to the working directory. */

@@ -12,6 +12,9 @@
 #include "manifest.h"
 #include "model/model.h"
 
+/* Given to measured runs only: profile runs are without it. */
+#define WORKLOAD_EP_OVERLAP "--overlap-moe-expert-parallel-comm"
+
 struct workload {
     struct model model;
     struct words flags;           // model, parallelism and batch; no layout

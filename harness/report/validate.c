@@ -9,6 +9,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "experiment/calibrate.h"
+#include "experiment/context.h"
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
@@ -95,12 +96,7 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
         e = workload_read(a, &d->manifest, &d->workload, msg);
     if (e != ERR_OK)
         return e;
-    const struct model *m = &d->workload.model;
-    d->ctx = (struct plan_context){.model = m,
-                                   .mode = P2P_BLOCKING,
-                                   .n_mb = (int)m->batch.n_microbatches,
-                                   .schedule = &d->schedule};
-    return schedule_1f1b(a, m->par.pp, d->ctx.n_mb, &d->schedule, msg);
+    return context_make(&d->manifest, &d->workload, &d->schedule, &d->ctx, msg);
 }
 
 static enum err read_targets(struct arena *a, struct dataset *d,

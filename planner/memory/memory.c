@@ -454,6 +454,23 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
     return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
 }
 
+/* Chunks of a rank share a copy of the embedding. */
+int64_t memory_rank_params(const struct model *m, const struct layout *l,
+                           int rank)
+{
+    int64_t n = 0, table = m->padded_vocab * m->hidden;
+    int all[N_KINDS] = {0}, n_copies = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int counts[N_KINDS];
+        layout_stage_kinds(l, m, s, counts);
+        n += memory_stage_params(m, l, s);
+        n_copies += embedding_copies(m, counts);
+        for (int k = 0; k < N_KINDS; k++)
+            all[k] += counts[k];
+    }
+    return n + (embedding_copies(m, all) - n_copies) * table;
+}
+
 static void megatron_stage(const struct memory_terms *t, const struct layout *l,
                            int stage, struct memory_stage *out)
 {

@@ -84,8 +84,8 @@ static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        int64_t n = memory_stage_params(ctx->model, l, s);
+    for (int r = 0; r < l->pp; r++) {
+        int64_t n = memory_rank_params(ctx->model, l, r);
         most = n > most ? n : most;
     }
     return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
