@@ -71,7 +71,8 @@ Test(manifest, reads_all_sections)
     struct err_msg msg = {""};
     enum err e = read_text(
         HEAD "\"model\":{\"num_layers\":4}," ITERATIONS
-             "\"parallel\":{\"pp\":4,\"ep\":2,\"world\":8},"
+             "\"parallel\":{\"pp\":4,\"vpp\":2,\"ep\":2,\"world\":8,"
+             "\"group\":6,\"ep_overlap\":true},"
              "\"batch\":{\"global_batch\":128},\"rounds\":3,"
              "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141,"
              "\"memory_margin_pct\":8},"
@@ -93,6 +94,9 @@ Test(manifest, reads_all_sections)
     cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
     cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
     cr_assert_eq(mf.parallel.world, 8);
+    cr_assert_eq(mf.parallel.vpp, 2);
+    cr_assert_eq(mf.parallel.group, 6);
+    cr_assert(mf.parallel.ep_overlap);
     cr_assert_eq(mf.batch.global_batch, 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
     cr_assert_eq(mf.profile_layouts.n, 2);
