@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* A switch may stand among the model's keys or in trainer.args. */
 static bool has_flag(const struct manifest *mf, const struct workload *w,
                      const char *flag)
 {
@@ -13,6 +14,8 @@ static bool has_flag(const struct manifest *mf, const struct workload *w,
     return false;
 }
 
+/* What the trainer will do: one chunk a rank is never overlapped, several are
+ * unless told not to (Megatron's arguments.py). */
 static enum p2p_mode context_mode(const struct manifest *mf,
                                   const struct workload *w)
 {
@@ -50,6 +53,8 @@ enum err context_make(const struct manifest *mf, const struct workload *w,
     return e == ERR_OK ? e : err_prefix(msg, e, "%s: parallel", mf->path);
 }
 
+/* A timer of a rank sums over its chunks, and under EP overlap forwards and
+ * backwards share one: neither could be fitted. */
 enum err context_of_profile(const struct plan_context *ctx, struct model *m,
                             struct schedule *schedule, struct plan_context *out,
                             struct err_msg *msg)

@@ -131,6 +131,8 @@ void comm_barrier(const struct comm *c)
     comm_check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
+/* Synchronous, so that a message of any size moves only once its receiver has
+ * posted it, as the simulator has it: small ones would slip through. */
 void comm_start(const struct comm *c, const struct comm_message *m,
                 MPI_Request *out)
 {
@@ -190,6 +192,7 @@ static double ping_pong(const struct comm *c, int64_t bytes)
     return time_s[N_PINGS / 2];
 }
 
+/* Two sizes give the two unknowns of latency + bytes / bandwidth. */
 void comm_measure_p2p(const struct comm *c, double *latency_s,
                       double *bytes_per_s)
 {
@@ -209,6 +212,7 @@ void comm_measure_p2p(const struct comm *c, double *latency_s,
 
 /* ---- reductions ---- */
 
+/* Sums move in pieces that fit the scratch buffer. */
 static int comm_chunk_of(int64_t n)
 {
     return n < COMM_CHUNK ? (int)n : COMM_CHUNK;
@@ -288,6 +292,7 @@ void comm_gather(const struct comm *c, const double *x, int n, double *all)
                "MPI_Gather");
 }
 
+/* Each replica's part in turn: an all-reduce may add in any order. */
 void comm_sum_doubles(const struct comm *c, double *x, int n)
 {
     for (int i = 0; i < n; i++) {

@@ -57,6 +57,8 @@ static bool counts_here(const struct shard *s, const struct tensor *t)
            s->use_rank[USE_LOOKUP] == s->rank;
 }
 
+/* Squares are added in the order of tensor ids, the same for every split; each
+ * is known to one rank, so the merge adds only zeros to it. */
 static double global_norm(struct optim *o, const struct comm *c,
                           struct shard *s)
 {
@@ -75,6 +77,7 @@ static double global_norm(struct optim *o, const struct comm *c,
     return sqrt(sum);
 }
 
+/* Clipping scales gradients as they are read; norms are not decayed. */
 static void optim_update(struct optim *o, struct shard *s, double norm)
 {
     struct adamw a = o->adamw;

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+/* Megatron checks the flattened list of units only; elsewhere E or L would have
+ * no stage to take tokens from or to report a loss. */
 static enum err check_ends(const struct layout *l, struct err_msg *msg)
 {
     struct layout_counts first = layout_stage(l, 0);
@@ -29,6 +31,9 @@ static enum err check_ends(const struct layout *l, struct err_msg *msg)
 
 /* ---- the embedding ---- */
 
+/* Chunks of a rank share one copy. Megatron keeps one on the first rank, on the
+ * last where the output layer is tied, and one where an m is
+ * (language_module.py, setup_embeddings_and_output_layer). */
 static void place_uses(struct shard *s, const struct layout *l)
 {
     const struct dims *d = &s->shared.dims;
@@ -55,6 +60,7 @@ static int64_t table_count(const struct shard *s)
 
 /* ---- memory ---- */
 
+/* The order is that of offsets only: values and sums go by tensor ids. */
 static void carve_weights(struct shard *s, const struct model *m,
                           struct tensors *t, real **embedding, bool grads)
 {
@@ -96,6 +102,7 @@ static void carve_gradients_once(struct shard *s)
         tensors_carve_real(&s->acts, "dhidden_out", s->chunks[0].n_out * TC);
 }
 
+/* Chunks take turns, so what lives only within an operation is shared. */
 static void carve_acts(struct shard *s, const struct model *m)
 {
     struct tensors *t = &s->acts;
@@ -160,6 +167,8 @@ static enum err make_chunks(struct arena *a, struct shard *s,
     return e;
 }
 
+/* First pass: sizes; second: places. Values come last, when places are known.
+ */
 static enum err fill_memory(struct shard *s, const struct shard_options *opt,
                             struct err_msg *msg)
 {

@@ -1,3 +1,8 @@
+/*
+ * How it works: the number of chunks a rank comes from one of three flags; with
+ * it, or from it, comes the layout; layout, batch and group make the order; and
+ * the schedule is built once here only to hear what is wrong with it.
+ */
 #include "split.h"
 
 #include "base/text.h"
@@ -48,8 +53,7 @@ static enum err check_virtual(const struct megatron_args *flags,
     }
     const char *text = megatron_args_string(flags, names[2]);
     if (text && text_to_int64(text, &each) &&
-        (each < 1 || m->n_layers % m->par.pp ||
-         m->n_layers / m->par.pp % each))
+        (each < 1 || m->n_layers % m->par.pp || m->n_layers / m->par.pp % each))
         return err_set(msg, ERR_RANGE,
                        "--%s: got %s, want a divisor of %d layers / %d ranks",
                        names[2], text, m->n_layers, m->par.pp);
@@ -76,6 +80,8 @@ static enum err check_overlap(const struct model *m, struct err_msg *msg)
                : ERR_OK;
 }
 
+/* As Megatron: overlapped unless said otherwise, and never with one chunk a
+ * rank (arguments.py, overlap_p2p_comm). */
 static enum p2p_mode split_p2p(const struct megatron_args *flags, int vpp)
 {
     if (vpp == 1)
@@ -98,6 +104,8 @@ static enum err check_order(struct arena *a, const struct split *s,
     return e;
 }
 
+/* More micro-batches than an order takes stay too many, so that order_check()
+ * says so. Megatron's default for a group is the number of ranks. */
 static void set_order(const struct megatron_args *flags, const struct model *m,
                       struct split *s)
 {
@@ -111,6 +119,7 @@ static void set_order(const struct megatron_args *flags, const struct model *m,
     s->p2p = split_p2p(flags, m->par.vpp);
 }
 
+/* The layout first: it may be what says the number of chunks. */
 enum err split_read(struct arena *a, const struct megatron_args *flags,
                     struct model *m, struct split *out, struct err_msg *msg)
 {

@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "schedule/schedule.h"
 
+/* All of it is the same on every rank. */
 struct split {
     struct layout layout;
     const char *layout_text; // as given, or the default split's
@@ -22,7 +23,8 @@ struct split {
 };
 
 /* Reads the flags of pipelines for model `m`, whose number of virtual stages
- * becomes the layout's. ERR_RANGE names the flag. Owned by the arena. */
+ * becomes the layout's. ERR_RANGE names the flag, or says which numbers would
+ * do. Owned by the arena. */
 enum err split_read(struct arena *a, const struct megatron_args *flags,
                     struct model *m, struct split *out, struct err_msg *msg);
 

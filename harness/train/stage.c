@@ -37,6 +37,8 @@ static bool layer_is_moe(const struct model *m, int layer)
 
 /* ---- what is here ---- */
 
+/* From the first m on a message holds all hidden states; the stage of m takes
+ * one and gives 1+K. */
 static void place_units(struct stage *s, const struct stage_options *opt)
 {
     const struct layout *l = opt->layout;
@@ -57,6 +59,8 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->keeps_gradients = l->vpp > 1;
 }
 
+/* Losses are means over the tokens of the whole step, and MTP losses are a
+ * mean over the K of them (multi_token_prediction.py). */
 static void set_up_units(struct stage *s, const struct stage_options *opt)
 {
     const struct model *m = opt->model;
@@ -107,6 +111,7 @@ enum err stage_init(struct arena *a, const struct stage_options *opt,
 
 /* ---- memory ---- */
 
+/* An m has the kind of the last decoder layer, as in Megatron. */
 void stage_carve_weights(struct stage *s, const struct model *m,
                          struct tensors *t, bool grads)
 {
@@ -128,6 +133,8 @@ void stage_carve_weights(struct stage *s, const struct model *m,
             t, weight_spec("output", table, IDS_A_UNIT * unit_output(d), 0.02));
 }
 
+/* x[0] to x[n_layers] share one gradient, worked on in place; a stage behind
+ * the norm has none of them. */
 static void carve_gradients(struct stage *s, struct tensors *t,
                             struct slot *slot)
 {
@@ -208,6 +215,7 @@ static real *stage_behind(struct stage *s, real *z, int k)
     return z + k * hidden_count(s);
 }
 
+/* Valid until the next call: every user takes them at once. */
 static const int *tokens_ahead(struct stage *s, struct slot *slot, int shift)
 {
     data_window(&s->shared->data, slot->samples, s->shared->dims.n_seq, shift,
@@ -215,6 +223,8 @@ static const int *tokens_ahead(struct stage *s, struct slot *slot, int shift)
     return s->shared->window;
 }
 
+/* Tokens are made where they are needed, from their number alone, so that no
+ * rank has to send them. */
 static void load_samples(struct stage *s, struct slot *slot, int64_t sample)
 {
     if (!s->has_embedding && !s->n_mtp && !s->has_loss)
@@ -258,6 +268,8 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
                      &s->shared->loss_sum[k]);
 }
 
+/* Backward of forward_layers(); dx holds the gradient of what enters at the
+ * end. */
 static void backward_layers(struct stage *s, struct slot *slot)
 {
     struct pass p = pass_of(s);
