@@ -259,8 +259,8 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
     const struct schedule s = {.pp = o->pp, .vpp = o->vpp};
     const size_t n = (size_t)o->pp * (size_t)o->vpp * (size_t)o->vpp;
     double *mid = arena_alloc(a, n, sizeof *mid);
-    *out =
-        (struct sim_combined){mid, b->head_f, b->tail_f, b->head_b, b->tail_b};
+    *out = (struct sim_combined){mid,       b->head_f, b->tail_f,
+                                 b->head_b, b->tail_b, NULL};
     const struct overlap_stages stages = {
         .fwd_s = b->fwd,
         .bwd_s = b->bwd,
@@ -269,7 +269,7 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
         .save = {b->save[0], b->save[1], b->save[2]}};
     if (!mid)
         return ERR_NOMEM;
-    overlap_mid(&s, &stages, mid);
+    overlap_mid(&s, &stages, mid, NULL);
     return ERR_OK;
 }
 
@@ -279,7 +279,7 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
 {
     const struct order *o = &b->order;
     const int n = o->pp * o->vpp;
-    struct sim_combined combined;
+    struct sim_combined combined = {.mid_s = NULL};
     double *x = arena_alloc(a, (size_t)n, sizeof *x);
     enum err e = x ? ERR_OK : ERR_NOMEM;
     for (int s = 0; s < n && x; s++)

@@ -286,28 +286,76 @@ enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 /* ---- peak ---- */
 
+/* What is alive and what stands on top of it at a moment of the walk. */
+struct moment {
+    int64_t alive, head, again; // again: a layer that is recomputed
+    struct order_op op;
+};
+
+static void take_moment(struct memory_rank *out, const struct moment *m,
+                        int64_t *most)
+{
+    const int64_t top = m->head > m->again ? m->head : m->again;
+    if (m->alive + top <= *most)
+        return;
+    *most = m->alive + top;
+    out->activation_bytes = *most - m->head;
+    out->head_bytes = m->head;
+    out->moment = m->op;
+}
+
+/* A combined operation takes its layers in pairs: pair k makes the forward's
+ * layer k and then frees the backward's layer L-1-k (combined_1f1b.py), so that
+ * it holds about one chunk, not two; the measured peaks say the same. The head
+ * comes when the layers are done, and the backward's were freed. */
+static void walk_combined(const struct chunk *chunks,
+                          const struct moment *start, struct memory_rank *out,
+                          int64_t *most)
+{
+    const struct chunk *f = &chunks[start->op.fwd_chunk];
+    const struct chunk *b = &chunks[start->op.bwd_chunk];
+    const int n_fwd = f->n_layers > 0 ? f->n_layers : 1;
+    const int n_bwd = b->n_layers > 0 ? b->n_layers : 1;
+    const int n = n_fwd > n_bwd ? n_fwd : n_bwd;
+    struct moment m = *start;
+    m.again = b->recomputed;
+    for (int k = 0; k < n; k++) {
+        const int made = k + 1 < n_fwd ? k + 1 : n_fwd;
+        const int freed = k < n_bwd ? k : n_bwd;
+        m.alive =
+            start->alive + f->kept * made / n_fwd - b->kept * freed / n_bwd;
+        take_moment(out, &m, most);
+    }
+    m = *start;
+    m.alive += f->kept - b->kept;
+    m.head = f->head;
+    take_moment(out, &m, most);
+}
+
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
                       const struct order *order, int rank,
                       struct memory_rank *out)
 {
-    int64_t alive = 0, most = -1;
+    int64_t most = -1;
     int n = 0, size = order_walk_size(order, rank);
+    struct moment m = {.alive = 0};
     for (int i = 0; i < size; i++) {
-        struct order_op op = order_at(order, rank, i);
-        bool forward = op.fwd_chunk >= 0, backward = op.bwd_chunk >= 0;
-        int64_t head = forward ? chunks[op.fwd_chunk].head : 0;
-        int64_t again = backward ? chunks[op.bwd_chunk].recomputed : 0;
-        alive += forward ? chunks[op.fwd_chunk].kept : 0;
+        m.op = order_at(order, rank, i);
+        const bool forward = m.op.fwd_chunk >= 0,
+                   backward = m.op.bwd_chunk >= 0;
+        const struct chunk *f = forward ? &chunks[m.op.fwd_chunk] : NULL;
+        const struct chunk *b = backward ? &chunks[m.op.bwd_chunk] : NULL;
+        if (f && b)
+            walk_combined(chunks, &m, out, &most);
+        m.alive += f ? f->kept : 0;
+        m.head = f ? f->head : 0;
+        m.again = b ? b->recomputed : 0;
+        if (!f || !b)
+            take_moment(out, &m, &most);
         n += forward;
-        int64_t top = head > again ? head : again;
-        if (alive + top > most) {
-            most = alive + top;
-            out->activation_bytes = most - head;
-            out->head_bytes = head;
-            out->moment = op;
-        }
         out->in_flight = n > out->in_flight ? n : out->in_flight;
-        alive -= backward ? chunks[op.bwd_chunk].kept : 0;
+        m.alive -= b ? b->kept : 0;
+        m.head = m.again = 0;
         n -= backward;
     }
     for (int v = 0; v < order->vpp; v++)

@@ -180,6 +180,7 @@ static bool run_combined(struct compiler *c, int rank, const struct op *op)
         .alone = {.kind = ops ? W_OPS : W_MID,
                   .i = i,
                   .index = {[GRAPH_MID] = pair,
+                            [GRAPH_SAVED] = pair,
                             [GRAPH_FWD] = i,
                             [GRAPH_BWD] = bwd * n_mb + op->bwd_mb}}};
     w.after_input = with_kind(w.alone, ops ? W_OPS_IN : W_MID_IN);

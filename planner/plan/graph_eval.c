@@ -37,8 +37,9 @@ static inline void eval_weights(const struct graph *g, const double *params,
         const double *x = params + w->param[0] * lanes;
         const double *y = params + w->param[1] * lanes;
         const double *z = params + w->param[2] * lanes;
+        const double *more = params + w->param[3] * lanes;
         for (int l = 0; l < lanes; l++)
-            weights[i * lanes + l] = x[l] + y[l] + z[l];
+            weights[i * lanes + l] = x[l] + y[l] + z[l] + more[l];
     }
 }
 

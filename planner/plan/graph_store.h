@@ -18,7 +18,7 @@ struct graph_instr {
 
 /* A sum of parameters; parameter 0 is always 0 and pads it. */
 struct graph_weight {
-    int param[3];
+    int param[4];
 };
 
 /* An event as nodes: it starts at node `start`, or `weight` before its end

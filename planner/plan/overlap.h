@@ -39,9 +39,10 @@ struct overlap_stages {
 
 /* Fills mid_s[graph_pair()] with the time of the layers of every pair of
  * chunks of a rank: what is between the parts, less the savings, not below
- * 0. `mid_s` has pp*vpp*vpp places. */
+ * 0; and saved_s with those savings, unless it is NULL. Both have pp*vpp*vpp
+ * places. */
 void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
-                 double *mid_s);
+                 double *mid_s, double *saved_s);
 
 /* Combined operations of one layout of `m` after another: memory for `s`,
  * which must outlive it, owned by the arena. NULL when out of memory. */

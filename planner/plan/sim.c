@@ -156,6 +156,17 @@ static void put_combined(struct sim_graph *g, int lane,
     put(g, lane, GRAPH_TAIL_BWD, c->tail_bwd_s, n);
 }
 
+static void put_saved(struct sim_graph *g, int lane, const struct schedule *s,
+                      const struct sim_input *in)
+{
+    const double *saved = in->combined ? in->combined->saved_s : NULL;
+    const int n = s->pp * s->vpp * s->vpp;
+    for (int i = 0; i < n; i++) {
+        const int at = graph_param(g->graph, GRAPH_SAVED, i);
+        g->params[at * g->lanes + lane] = saved ? -saved[i] : 0;
+    }
+}
+
 static void put_input(const struct sim_engine *e, struct sim_graph *g, int lane,
                       const struct sim_input *in)
 {
@@ -173,6 +184,8 @@ static void put_input(const struct sim_engine *e, struct sim_graph *g, int lane,
     put(g, lane, GRAPH_SYNC, &in->sync_s, 1);
     if (s->order.ep_overlap && !ops)
         put_combined(g, lane, s, in);
+    if (s->order.ep_overlap && ops)
+        put_saved(g, lane, s, in);
 }
 
 /* ---- steps ---- */
@@ -410,6 +423,9 @@ static double work_s(const struct sim_input *in, int rank,
                              : t;
     }
     double t = 0;
+    if (op->kind == ORDER_COMBINED && in->combined && in->combined->saved_s)
+        t -= in->combined
+                 ->saved_s[graph_pair(s, rank, op->fwd_chunk, op->bwd_chunk)];
     if (op->fwd_chunk >= 0)
         t += in->op_fwd_s ? in->op_fwd_s[fwd * s->n_mb + op->fwd_mb]
                           : in->fwd_s[fwd];
