@@ -10,9 +10,9 @@
 
 #include "base/writer.h"
 
+#include "base/stats.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
-#include "figures/stats.h"
 #include "launch/supervise.h"
 #include "plan/search.h"
 
