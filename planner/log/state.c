@@ -63,6 +63,7 @@ void logstate_free(struct logstate *s)
 
 /* ---- iterations ---- */
 
+/* Why the iteration that is held counts for nothing, NULL when it counts. */
 static const char *why_dropped(const struct logstate *s)
 {
     const struct log_step *h = &s->held;
@@ -141,6 +142,7 @@ static void close_block(struct logstate *s, bool at_end)
     b->form = BLOCK_NONE;
 }
 
+/* A new run in the same file, appended by a restart. */
 static void start_section(struct logstate *s)
 {
     s->section++;
@@ -481,6 +483,7 @@ static void state_end(struct logstate *s)
     judge_end(s);
 }
 
+/* Any line that no other kind of file has. */
 static bool is_of_training(const struct logstate *s)
 {
     return s->has_held || s->has_arguments || s->is_moe_train ||
