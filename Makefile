@@ -47,7 +47,7 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
-        check format check-format check-deps check-warnings cppcheck asan \
+        check format check-format check-deps check-style check-warnings cppcheck asan \
         bench fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -112,11 +112,20 @@ TEST_LINK = $(CC) $(LINK) $(BLAS) -lcriterion
 $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(call room_of,$$*))) $$(call train_for,$$(call room_of,$$*))
 	$(Q)$(TEST_LINK)
 
+# the plain reader of logs, oracle of the fast one
+$(B)/tests/test_log_plain: $(B)/tests/plain_log.o
+build/fuzz/fuzz_logparse: build/fuzz/obj/tests/plain_log.o
+
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
 $(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(TEST_LINK)
+
+# refuses memory to a program that it is loaded into; for tests/cli
+$(B)/tests/fail_alloc.so: tests/cli/fail_alloc.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -fPIC -shared $(OPT_release) $(WARN) -o $@ $< -ldl
 
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
@@ -174,12 +183,12 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS)
+tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps check-warnings cppcheck asan ## format, warnings, order, cppcheck, sanitizers
+check: check-format check-deps check-style check-warnings cppcheck asan ## format, order, style, warnings, cppcheck, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -190,6 +199,10 @@ check-format:
 
 check-deps: ## fail on an include against the order of the rooms
 	@sh tests/check_deps.sh $(ROOMS)
+
+check-style: ## lengths, parameters, share of comments
+	@sh harness/install-deps.sh check
+	@sh tests/check_style.sh planner harness
 
 check-warnings: ## everything built with -Werror
 	@sh harness/install-deps.sh run test

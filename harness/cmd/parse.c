@@ -10,6 +10,7 @@
 #include "cmd.h"
 
 #include "base/err.h"
+#include "base/stats.h"
 #include "log/means.h"
 
 #include <errno.h>
@@ -180,7 +181,8 @@ static enum err scan_again(FILE *f, const char *path,
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     struct printer *p = sink->data;
     p->any = false;
-    return logscan_file(f, path, sink, &sum, msg);
+    const struct log_input in = {.file = f, .where = path};
+    return logscan(&in, sink, &sum, msg);
 }
 
 static enum err bench_parse_print_json(struct printer *p, FILE *f,
@@ -193,7 +195,8 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
                                   .iteration = bench_parse_print_iteration};
     struct log_sink timers = {.data = p, .timer = print_timer};
     struct logmeans m;
-    enum err e = logmeans_read_file(&a, f, path, &sections, &m, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logmeans_read_input(&a, &in, &sections, &m, msg);
     if (e == ERR_OK && p->failed)
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (e != ERR_OK)
@@ -277,18 +280,6 @@ static void add_step(void *data, const struct log_iteration *it)
         s->ms[s->n++] = it->step_ms;
 }
 
-static int bench_parse_by_value(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
-static double bench_parse_median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, bench_parse_by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static void show_steps(struct steps *s, const struct runlog *log)
 {
     printf("iterations  %zu logged", s->n_logged);
@@ -303,7 +294,7 @@ static void show_steps(struct steps *s, const struct runlog *log)
         printf("step        no usable iteration\n");
     else
         printf("step        median %.1f ms of %zu (min %.1f, max %.1f)\n",
-               bench_parse_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
+               stats_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
 }
 
 static void show_rank_columns(const struct logmeans *m, int n_ranks)
@@ -405,7 +396,8 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
         s->steps.section = -1;
         struct log_sink sink = {
             .data = s, .iteration = summary_iteration, .timer = summary_timer};
-        e = logmeans_read_file(&a, f, path, &sink, &m, msg);
+        const struct log_input in = {.file = f, .where = path};
+        e = logmeans_read_input(&a, &in, &sink, &m, msg);
     }
     if (e == ERR_OK) {
         printf("dialect     %s\n", m.log.dialect);

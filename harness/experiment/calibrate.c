@@ -144,7 +144,9 @@ enum err calibrate(struct arena *a, const struct calibrate_input *from,
     if (err == ERR_OK)
         err = add_runs(a, in, &runs, &source, msg);
     if (err == ERR_OK)
-        err = fit_costs(a, in->ctx->model, runs.run, runs.n, &fit, msg);
+        err =
+            fit_costs(a, &(struct fit_input){in->ctx->model, runs.run, runs.n},
+                      &fit, msg);
     if (err != ERR_OK)
         return err;
     out->cost = fit.cost;

@@ -9,7 +9,6 @@
 #include "experiment.h"
 
 #include "base/writer.h"
-
 #include "calibrate.h"
 #include "calibrate/profile.h"
 #include "context.h"

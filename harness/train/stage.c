@@ -264,8 +264,8 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->shared->dims.n_mtp; k++)
-        loss_forward(&s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k,
-                     &s->shared->loss_sum[k]);
+        s->shared->loss_sum[k] += loss_forward(
+            &s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k);
 }
 
 /* Backward of forward_layers(); dx holds the gradient of what enters at the
