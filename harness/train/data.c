@@ -1,9 +1,17 @@
+/*
+ * How it works: symbol s is followed by a fixed symbol f(s), but for noise. f
+ * is a hash of the seed, so that every rank makes the same samples without a
+ * word to the others. The entropy of the noise is what a model can learn down
+ * to.
+ */
 #include "data.h"
 
 #include "base/random.h"
 
 #include <string.h>
 
+/* Few enough to be learnt in some hundred steps; one token in eight is noise.
+ */
 enum { MAX_SYMBOLS = 64, NOISE_OF_16 = 2 };
 
 int data_sample_tokens(const struct data *d)

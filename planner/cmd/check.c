@@ -191,8 +191,6 @@ static enum err check_one(struct cmd *c)
     if (!m.batch_given) // nothing to say about micro-batches
         m.model.batch.n_microbatches = 0;
     cmd_check_judge(&c->arena, &v);
-    if (v.error == LAYOUT_NO_MEMORY)
-        return err_set(&c->msg, ERR_NOMEM, "%s", v.why.text);
     if (v.error == LAYOUT_OK)
         v.refused = core_version_refuses(core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
@@ -228,11 +226,6 @@ static enum err check_line(const char *line, const char *where,
     enum err e = reader_close(&in);
     if (e == ERR_OK) {
         cmd_check_judge(&a, &v);
-        e = v.error == LAYOUT_NO_MEMORY
-                ? err_set(msg, ERR_NOMEM, "%s", v.why.text)
-                : ERR_OK;
-    }
-    if (e == ERR_OK) {
         cmd_check_write(&out, &v);
         e = writer_print(&out, false, stdout, msg);
     }
