@@ -226,6 +226,11 @@ static enum err check_line(const char *line, const char *where,
     enum err e = reader_close(&in);
     if (e == ERR_OK) {
         cmd_check_judge(&a, &v);
+        e = v.error == LAYOUT_NO_MEMORY
+                ? err_set(msg, ERR_NOMEM, "%s", v.why.text)
+                : ERR_OK;
+    }
+    if (e == ERR_OK) {
         cmd_check_write(&out, &v);
         e = writer_print(&out, false, stdout, msg);
     }
