@@ -6,6 +6,7 @@
 #include "base/csv.h"
 #include "experiment/tables.h"
 #include "figures/figures.h"
+#include "synthetic_log.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -187,6 +188,21 @@ Test(tables, runs_keep_raw_and_corrected_steps)
     cr_expect_str_eq(csv_get(&t, 0, "cost_usd"), "", "no price, no cost");
     cr_expect_str_eq(csv_get(&t, 4, "status"), "failed");
     cr_expect_str_eq(csv_get(&t, 0, "format"), "moe-bench/runs/1");
+}
+
+Test(tables, an_earlier_run_in_the_log_of_a_run_is_not_counted)
+{
+    struct run_figures alone, behind;
+    struct err_msg msg = {""};
+    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &alone, &msg),
+                 ERR_OK);
+    record[0].log = *synthetic_restart(&arena, &record[0].log, 10);
+    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &behind, &msg),
+                 ERR_OK);
+    cr_expect_eq(behind.n_used, alone.n_used);
+    cr_expect_eq(behind.n_warmup, alone.n_warmup);
+    cr_expect_float_eq(behind.step_ms, alone.step_ms, 0);
+    cr_expect_float_eq(behind.corr_ms, alone.corr_ms, 0);
 }
 
 Test(tables, layouts_take_valid_rounds_only)

@@ -151,3 +151,19 @@ Test(plan, replay_of_the_costs_is_the_prediction)
     cr_assert_float_eq(step, predict(&f, text).pred_step_s, 1e-12);
     arena_clear(&f.arena);
 }
+
+/* One transfer at a time is waited for, so a slow link shows in the step. */
+Test(plan, transfers_are_divided_by_tensor_parallelism_only_with_sequences)
+{
+    struct fixture f;
+    set_up(&f);
+    f.cost.bytes_per_s = 1e6;
+    double one = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    f.m.par.tp = 2;
+    double whole = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    f.m.memory.sequence_parallel = true;
+    double shared = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    cr_expect_float_eq(whole, one, 1e-12);
+    cr_expect_lt(shared, whole);
+    arena_clear(&f.arena);
+}

@@ -43,13 +43,11 @@ static enum err read_other_costs(struct arena *a,
 /* Mean step of the iterations that the fit's means are over. */
 static double mean_step_ms(const struct runlog *log)
 {
+    const struct log_iteration *it;
     double sum = 0;
     int n = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].usable && isfinite(log->iterations[i].step_ms)) {
-            sum += log->iterations[i].step_ms;
-            n++;
-        }
+    for (size_t at = 0; (it = runlog_next_used(log, &at)) != NULL; n++)
+        sum += it->step_ms;
     return sum / n;
 }
 

@@ -98,20 +98,18 @@ static void execute_do_judge(struct run_record *run, enum run_status s,
     run->reason = reason ? reason : "out of memory";
 }
 
+/* Of the last run in the log, where numbers only go up. */
 static int64_t last_iteration(const struct runlog *log)
 {
-    int64_t last = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].iteration > last)
-            last = log->iterations[i].iteration;
-    return last;
+    size_t n = log->n_iterations;
+    return n ? log->iterations[n - 1].iteration : 0;
 }
 
 static int count_used(const struct runlog *log, int warmup)
 {
     int n = 0;
     for (size_t i = 0; i < log->n_iterations; i++)
-        n += figures_is_used(&log->iterations[i], warmup);
+        n += figures_is_used(log, &log->iterations[i], warmup);
     return n;
 }
 

@@ -258,7 +258,7 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
             put_int(&r, it->iteration);
             put_number(&r, it->step_ms);
             put_positive(&r, it->reference_ms);
-            put_int(&r, figures_is_used(it, in->manifest->warmup));
+            put_int(&r, figures_is_used(&run->log, it, in->manifest->warmup));
             put_number(&r, it->loss);
             *ok = csv_write_row(out, r.field, r.n);
         }

@@ -17,9 +17,11 @@ static enum err figures_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
 }
 
-bool figures_is_used(const struct log_iteration *it, int warmup)
+bool figures_is_used(const struct runlog *log, const struct log_iteration *it,
+                     int warmup)
 {
-    return it->usable && it->iteration > warmup && isfinite(it->step_ms);
+    return it->usable && it->section == log->used_section &&
+           it->iteration > warmup && isfinite(it->step_ms);
 }
 
 double figures_corrected(const struct log_iteration *it, double reference_ms)
@@ -39,7 +41,7 @@ double figures_reference(struct arena *a, const struct run_list *runs,
         const struct runlog *log = &runs->run[r].log;
         for (size_t i = 0; i < log->n_iterations; i++)
             if (runs->run[r].status == RUN_VALID &&
-                figures_is_used(&log->iterations[i], warmup) &&
+                figures_is_used(log, &log->iterations[i], warmup) &&
                 log->iterations[i].reference_ms > 0)
                 x[k++] = log->iterations[i].reference_ms;
     }
@@ -52,7 +54,7 @@ static size_t corrected_steps(const struct run_record *run, int warmup,
 {
     size_t k = 0;
     for (size_t i = 0; i < run->log.n_iterations; i++)
-        if (figures_is_used(&run->log.iterations[i], warmup))
+        if (figures_is_used(&run->log, &run->log.iterations[i], warmup))
             x[k++] = figures_corrected(&run->log.iterations[i], reference_ms);
     return k;
 }
@@ -70,8 +72,9 @@ enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
     struct run_figures f = {0};
     for (size_t i = 0; i < n; i++) {
         const struct log_iteration *it = &run->log.iterations[i];
-        f.n_warmup += it->iteration <= warmup;
-        if (!figures_is_used(it, warmup))
+        f.n_warmup +=
+            it->section == run->log.used_section && it->iteration <= warmup;
+        if (!figures_is_used(&run->log, it, warmup))
             continue;
         raw[n_raw++] = it->step_ms;
         if (it->reference_ms > 0)
@@ -111,22 +114,13 @@ static enum err read_ops(struct arena *a, const struct figures_request *req,
     return oplog_read(a, path, shape, out, msg);
 }
 
-static const struct log_iteration *find_iteration(const struct run_record *run,
-                                                  int64_t iteration)
-{
-    for (size_t i = 0; i < run->log.n_iterations; i++)
-        if (run->log.iterations[i].iteration == iteration)
-            return &run->log.iterations[i];
-    return NULL;
-}
-
 /* True when the step's iteration counts and no operation is missing. */
 static bool is_whole(const struct figures_request *req,
                      const struct run_record *run, const struct oplog *ops,
                      const struct oplog_step *s)
 {
-    const struct log_iteration *it = find_iteration(run, s->iteration);
-    if (!it || !figures_is_used(it, req->warmup) || s->span_s <= 0)
+    const struct log_iteration *it = runlog_find_used(&run->log, s->iteration);
+    if (!it || !figures_is_used(&run->log, it, req->warmup) || s->span_s <= 0)
         return false;
     for (int i = 0; i < ops->n_stages * ops->n_mb; i++)
         if (!isfinite(s->fwd_s[i]) || !isfinite(s->bwd_s[i]))
@@ -217,8 +211,9 @@ static enum err add_run_spread(struct arena *a, const struct run_record *run,
     double *scratch = arena_alloc(a, (size_t)ops->n_mb, sizeof *scratch);
     for (int i = 0; i < ops->n_steps && scratch; i++) {
         const struct oplog_step *s = &ops->steps[i];
-        const struct log_iteration *it = find_iteration(run, s->iteration);
-        if (!it || !figures_is_used(it, warmup))
+        const struct log_iteration *it =
+            runlog_find_used(&run->log, s->iteration);
+        if (!it || !figures_is_used(&run->log, it, warmup))
             continue;
         for (int stage = 0; stage < ops->n_stages; stage++) {
             add_spread(s->fwd_s + stage * ops->n_mb, ops->n_mb, scratch, cv);
@@ -366,7 +361,8 @@ static enum err sample_run(struct arena *a, const struct figures_request *req,
         const struct oplog_step *s = &ops.steps[i];
         if (!is_whole(req, run, &ops, s))
             continue;
-        const struct log_iteration *it = find_iteration(run, s->iteration);
+        const struct log_iteration *it =
+            runlog_find_used(&run->log, s->iteration);
         double scale = figures_corrected(it, req->reference_ms) / it->step_ms;
         sample_step(&ops, s, scale, x);
     }
@@ -460,7 +456,7 @@ static void nearest_step(const struct figures_request *req,
         if (!is_whole(req, run, ops, &ops->steps[i]))
             continue;
         const struct log_iteration *it =
-            find_iteration(run, ops->steps[i].iteration);
+            runlog_find_used(&run->log, ops->steps[i].iteration);
         double away = fabs(it->step_ms - median_ms);
         if (away < best) {
             best = away;

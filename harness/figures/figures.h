@@ -42,7 +42,10 @@ struct stage_figures {
     double mem_bytes;
 };
 
-bool figures_is_used(const struct log_iteration *it, int warmup);
+/* True when the iteration counts: usable, timed, behind the warm-up, and of the
+ * section of `log` that counts (an earlier run in the same file does not). */
+bool figures_is_used(const struct runlog *log, const struct log_iteration *it,
+                     int warmup);
 
 /* Median burst of all used iterations of valid runs; NAN without bursts. */
 double figures_reference(struct arena *a, const struct run_list *runs,

@@ -96,11 +96,13 @@ static enum err make_all(struct trainer *t, struct err_msg *msg)
         e = burst_new(&t->arena, &t->comm,
                       (int)train_args_int(&t->args, "reference-burst"),
                       &t->burst, msg);
-    return e;
+    return e == ERR_OK ? make_log(t, msg) : e;
 }
 
-/* One rank alone may lack memory: all end then, and the first such rank tells
- * why. Collective. */
+/* One rank alone may lack memory or a file: all end then, and the first such
+ * rank tells why. Whatever may fail on one rank goes before such a call, since
+ * a rank that left would keep the others waiting in their next collective one.
+ * Collective. */
 static enum err moe_train_agree(struct trainer *t, enum err mine)
 {
     const struct comm *c = &t->comm;
@@ -154,8 +156,6 @@ static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
 {
     comm_split(&t->comm, t->args.model.par.pp);
     enum err e = moe_train_agree(t, make_all(t, msg));
-    if (e == ERR_OK)
-        e = make_log(t, msg);
     if (e != ERR_OK)
         return e;
     moe_train_print_head(t);
@@ -164,22 +164,28 @@ static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
     return moe_train_agree(t, train_log_close(&t->log, msg));
 }
 
-static enum err moe_train_start(struct trainer *t, int argc, char **argv,
-                                struct err_msg *msg)
+static enum err moe_train_read(struct trainer *t, int argc, char **argv,
+                               struct err_msg *msg)
 {
     enum err e =
         train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
-    if (e != ERR_OK)
+    if (e != ERR_OK || t->args.help)
         return e;
-    if (t->args.help) {
-        if (t->comm.rank == 0)
-            train_args_print_help(stdout);
-        return ERR_OK;
-    }
     e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
                              msg);
     t->args.clock = comm_clock_name(t->comm.clock);
-    return e == ERR_OK ? moe_train_train(t, msg) : e;
+    return e;
+}
+
+static enum err moe_train_start(struct trainer *t, int argc, char **argv,
+                                struct err_msg *msg)
+{
+    enum err e = moe_train_agree(t, moe_train_read(t, argc, argv, msg));
+    if (e != ERR_OK || !t->args.help)
+        return e == ERR_OK ? moe_train_train(t, msg) : e;
+    if (t->comm.rank == 0)
+        train_args_print_help(stdout);
+    return ERR_OK;
 }
 
 int main(int argc, char **argv)

@@ -191,11 +191,11 @@ struct timer_kinds {
 static struct timer_kinds find_timer(const struct runlog *log, const char *name)
 {
     struct timer_kinds found = {false, false};
-    for (size_t i = 0; i < log->n_timers; i++)
-        if (strcmp(log->timers[i].name, name) == 0) {
-            found.per_rank = found.per_rank || log->timers[i].per_rank;
-            found.extremes = found.extremes || !log->timers[i].per_rank;
-        }
+    const struct log_timer *t;
+    for (size_t at = 0; (t = runlog_next_timer(log, name, &at)) != NULL;) {
+        found.per_rank = found.per_rank || t->per_rank;
+        found.extremes = found.extremes || !t->per_rank;
+    }
     return found;
 }
 

@@ -198,6 +198,8 @@ static enum err check_one(struct cmd *c)
     if (!m.batch_given) // nothing to say about micro-batches
         m.model.batch.n_microbatches = 0;
     cmd_check_judge(&c->arena, &v);
+    if (v.error == LAYOUT_NO_MEMORY)
+        return err_set(&c->msg, ERR_NOMEM, "%s", v.why.text);
     if (v.error == LAYOUT_OK)
         v.refused = core_version_refuses(core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
@@ -250,8 +252,12 @@ static enum err check_line(const char *line, const char *where,
     cJSON_Delete(tree);
     if (e == ERR_OK) {
         cmd_check_judge(&a, &v);
-        e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
+        e = v.error == LAYOUT_NO_MEMORY
+                ? err_set(msg, ERR_NOMEM, "%s", v.why.text)
+                : ERR_OK;
     }
+    if (e == ERR_OK)
+        e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
     arena_clear(&a);
     return e;
 }

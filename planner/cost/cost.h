@@ -62,8 +62,9 @@ void cost_stage(const struct cost *c, const struct model *m,
                 const struct layout *l, int stage, double *fwd_s,
                 double *bwd_s);
 
-/* Bytes of one forward transfer from rank r to r+1 without standalone MTP:
- * 4 or 2 bytes (`value_bytes`) x tokens of a micro-batch x hidden. */
+/* Seconds of one message of `bytes` between neighbour stages: latency + bytes /
+ * bandwidth, and the latency alone where bytes_per_s is 0. What a message holds
+ * says plan/transfer.h. */
 double cost_transfer_s(const struct cost *c, double bytes);
 
 const char *cost_source_name(enum cost_source s);

@@ -55,22 +55,12 @@ static double lone_rank_ms(const struct runlog *log, const char *timer)
 {
     double sum = 0;
     int n = 0;
-    for (size_t i = 0, at = 0; i < log->n_timers; i++) {
-        const struct log_timer *t = &log->timers[i];
-        if (t->per_rank || t->section != log->used_section ||
-            strcmp(t->name, timer) != 0)
-            continue;
-        while (at < log->n_iterations &&
-               (log->iterations[at].section != t->section ||
-                log->iterations[at].iteration != t->iteration))
-            at++;
-        if (at == log->n_iterations)
-            break;
-        if (log->iterations[at].usable) {
+    const struct log_timer *t;
+    for (size_t at = 0; (t = runlog_next_timer(log, timer, &at)) != NULL;)
+        if (!t->per_rank) {
             sum += t->max_ms;
             n++;
         }
-    }
     return n ? sum / n : (double)NAN;
 }
 

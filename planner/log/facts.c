@@ -100,6 +100,7 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
         .arguments =
             log_list_to_arena(f->arena, &f->arguments, sizeof *out->arguments),
         .n_arguments = f->arguments.n,
+        .padded_vocab = sum->padded_vocab,
         .p2p_latency_s = sum->p2p_latency_s,
         .p2p_bytes_per_s = sum->p2p_bytes_per_s,
         .failure = sum->failure,

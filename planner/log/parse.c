@@ -199,17 +199,49 @@ const char *runlog_argument(const struct runlog *log, const char *name)
     return NULL;
 }
 
-/* Timers follow the order of iterations: `at` only moves on. */
-static bool log_parse_is_usable(const struct runlog *log,
-                                const struct log_timer *t, size_t *at)
+const struct log_iteration *runlog_next_used(const struct runlog *log,
+                                             size_t *at)
 {
-    const struct log_iteration *it = log->iterations;
-    while (*at < log->n_iterations &&
-           (it[*at].section < t->section || (it[*at].section == t->section &&
-                                             it[*at].iteration < t->iteration)))
-        ++*at;
-    return *at < log->n_iterations && it[*at].section == t->section &&
-           it[*at].iteration == t->iteration && it[*at].usable;
+    while (*at < log->n_iterations) {
+        const struct log_iteration *it = &log->iterations[(*at)++];
+        if (it->usable && it->section == log->used_section &&
+            isfinite(it->step_ms))
+            return it;
+    }
+    return NULL;
+}
+
+/* By section, then by number: the order that iterations have in a log. */
+static int parse_by_place(const void *x, const void *y)
+{
+    const struct log_iteration *a = x, *b = y;
+    if (a->section != b->section)
+        return a->section < b->section ? -1 : 1;
+    return (a->iteration > b->iteration) - (a->iteration < b->iteration);
+}
+
+const struct log_iteration *runlog_find_used(const struct runlog *log,
+                                             int64_t iteration)
+{
+    const struct log_iteration key = {.iteration = iteration,
+                                      .section = log->used_section};
+    if (log->n_iterations == 0)
+        return NULL;
+    const struct log_iteration *it = bsearch(
+        &key, log->iterations, log->n_iterations, sizeof key, parse_by_place);
+    return it && it->usable ? it : NULL;
+}
+
+const struct log_timer *runlog_next_timer(const struct runlog *log,
+                                          const char *name, size_t *at)
+{
+    while (*at < log->n_timers) {
+        const struct log_timer *t = &log->timers[(*at)++];
+        if (t->section == log->used_section && t->iteration != 0 &&
+            strcmp(t->name, name) == 0 && runlog_find_used(log, t->iteration))
+            return t;
+    }
+    return NULL;
 }
 
 size_t runlog_timer_mean(const struct runlog *log, const char *name, double *ms,
@@ -222,11 +254,9 @@ size_t runlog_timer_mean(const struct runlog *log, const char *name, double *ms,
         n_ranks > 0 ? calloc((size_t)n_ranks, sizeof *sums) : NULL;
     if (!sums)
         return 0;
-    for (size_t i = 0; i < log->n_timers; i++) {
-        const struct log_timer *t = &log->timers[i];
-        if (!t->per_rank || t->iteration == 0 ||
-            t->section != log->used_section || strcmp(t->name, name) != 0 ||
-            !log_parse_is_usable(log, t, &at))
+    const struct log_timer *t;
+    while ((t = runlog_next_timer(log, name, &at)) != NULL) {
+        if (!t->per_rank)
             continue;
         used++;
         for (int r = 0; r < t->n_ranks && r < n_ranks; r++) {

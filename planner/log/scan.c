@@ -294,6 +294,7 @@ static bool look_for_arguments(struct logscan *s, struct log_text body,
         return false;
     s->in_arguments = s->has_arguments = s->new_run = true;
     s->arguments_stream = prefix->stream;
+    s->sum.padded_vocab = 0;
     if (s->sink->arguments)
         s->sink->arguments(s->sink->data);
     return true;
@@ -325,6 +326,22 @@ static bool look_for_banner(struct logscan *s, struct log_text body)
     return true;
 }
 
+/* " > padded vocab (size: 128000) with 256 dummy tokens (new size: 128256)":
+ * Megatron dumps its arguments before it builds the tokenizer, so that the size
+ * of the embedding is in no argument, only in this line. */
+static bool look_for_padding(struct logscan *s, struct log_text body, bool cut)
+{
+    static const char mark[] = "dummy tokens (new size: ";
+    const char *at = logline_find(body, mark);
+    int64_t size = 0;
+    if (!at || cut)
+        return false;
+    struct log_text rest = logline_from(body, at + sizeof mark - 1);
+    if (logline_take_int(&rest, &size))
+        s->sum.padded_vocab = size;
+    return true;
+}
+
 static bool look_for_end(struct logscan *s, struct log_text body)
 {
     if (!logline_find(body, "[after training is done]") &&
@@ -350,6 +367,7 @@ static bool look_for_events(struct logscan *s, struct log_text body,
     if (has_byte(body, '(')) {
         any = look_for_memory(s, body, cut) || any;
         any = look_for_header(s, body, prefix, cut) || any;
+        any = look_for_padding(s, body, cut) || any;
     }
     if (has_byte(body, '['))
         any = look_for_end(s, body) || any;

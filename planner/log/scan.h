@@ -56,6 +56,7 @@ struct log_summary {
     int n_sections;
     int64_t n_iterations; // logged in all sections
     int64_t total;        // iterations that the last run was to make, 0
+    int64_t padded_vocab; // told behind the last dump of arguments, 0: not
     bool has_timers;      // any timer block, also one of no iteration
     bool ended;           // the program said so
 };

@@ -69,5 +69,12 @@ enum err source_log_read(const struct runlog *log, const char *where,
     enum err e = megatron_args_where(args, where, msg);
     for (size_t i = 0; i < log->n_arguments && e == ERR_OK; i++)
         e = megatron_log_take(&log->arguments[i], args, msg);
+    // the dump has None where the tokenizer decides; the line behind it tells
+    if (e == ERR_OK && log->padded_vocab > 0 &&
+        !megatron_args_given(args, "padded-vocab-size")) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", (long long)log->padded_vocab);
+        e = megatron_args_set(args, "padded-vocab-size", digits, msg);
+    }
     return e;
 }

@@ -223,24 +223,15 @@ struct matrix {
     int n_rows, n_ranks;
 };
 
-static bool jitter_is_usable(const struct runlog *log, int64_t iteration)
-{
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].iteration == iteration)
-            return log->iterations[i].usable;
-    return false;
-}
-
 static bool jitter_collect(struct arena *a, const struct runlog *log,
                            const char *name, int n_ranks, struct matrix *m)
 {
     m->n_ranks = n_ranks;
     m->x = arena_alloc(a, log->n_timers * (size_t)n_ranks, sizeof *m->x);
-    for (size_t i = 0; i < log->n_timers && m->x; i++) {
-        const struct log_timer *t = &log->timers[i];
-        bool whole = t->per_rank && t->n_ranks >= n_ranks &&
-                     strcmp(t->name, name) == 0 &&
-                     jitter_is_usable(log, t->iteration);
+    const struct log_timer *t;
+    for (size_t at = 0;
+         m->x && (t = runlog_next_timer(log, name, &at)) != NULL;) {
+        bool whole = t->per_rank && t->n_ranks >= n_ranks;
         for (int r = 0; r < n_ranks && whole; r++)
             whole = isfinite(t->rank_ms[r]) && t->rank_ms[r] > 0;
         if (!whole)

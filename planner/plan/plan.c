@@ -6,6 +6,8 @@
  */
 #include "plan.h"
 
+#include "transfer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -33,15 +35,6 @@ struct plan_engine *plan_engine_new(struct arena *a,
     return e->sim && e->fwd_s && e->bwd_s && e->x_s ? e : NULL;
 }
 
-/* Bytes of the hidden states of one micro-batch: sharded over context
- * parallel ranks, and over tensor parallel ones (each sends its share). */
-static double message_bytes(const struct plan_context *ctx)
-{
-    const struct model *m = ctx->model;
-    return (double)(m->batch.micro_batch * m->batch.seq_tokens * m->hidden) /
-           (m->par.cp * m->par.tp) * ctx->cost->rules.value_bytes;
-}
-
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
  * shapes, and from the MTP stage on a message carries 1+K hidden states. */
 static void set_transfers(const struct plan_context *ctx,
@@ -50,11 +43,11 @@ static void set_transfers(const struct plan_context *ctx,
 {
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
-    const double bytes = message_bytes(ctx);
+    const int value_bytes = ctx->cost->rules.value_bytes;
     for (int s = 0; s < l->n_stages; s++) {
-        bool carries = standalone && s >= mtp;
+        int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
         x_s[s] = cost_transfer_s(
-            ctx->cost, carries ? bytes * (1 + ctx->model->n_mtp) : bytes);
+            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
     }
     in->x_s = x_s;
     in->shape_exchange = standalone;
