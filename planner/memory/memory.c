@@ -21,7 +21,7 @@ const double MEMORY_MARGIN = 0.05;
 
 static bool is_moe_train(const struct memory_rules *r)
 {
-    return r->value_bytes == 4;
+    return r->trainer == TRAINER_MOE_TRAIN;
 }
 
 /* A bound of everything that activations multiply out to. */

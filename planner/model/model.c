@@ -2,6 +2,9 @@
 
 #include "weights.h"
 
+#include <stddef.h>
+#include <string.h>
+
 static const struct {
     char letter;
     const char *name;
@@ -13,10 +16,39 @@ static const struct {
     [KIND_L] = {'L', "L"},
 };
 
-const struct memory_rules MEMORY_MEGATRON = {
-    .param_bytes = 2, .grad_bytes = 4, .optimizer_bytes = 12, .value_bytes = 2};
-const struct memory_rules MEMORY_MOE_TRAIN = {
-    .param_bytes = 4, .grad_bytes = 4, .optimizer_bytes = 8, .value_bytes = 4};
+const struct memory_rules MEMORY_MEGATRON = {.trainer = TRAINER_MEGATRON,
+                                             .param_bytes = 2,
+                                             .grad_bytes = 4,
+                                             .optimizer_bytes = 12,
+                                             .value_bytes = 2};
+const struct memory_rules MEMORY_MOE_TRAIN = {.trainer = TRAINER_MOE_TRAIN,
+                                              .param_bytes = 4,
+                                              .grad_bytes = 4,
+                                              .optimizer_bytes = 8,
+                                              .value_bytes = 4};
+
+static const char *const trainers[] = {
+    [TRAINER_MEGATRON] = "megatron", [TRAINER_MOE_TRAIN] = "moe-train"};
+
+const char *trainer_name(enum trainer_kind t)
+{
+    return trainers[t];
+}
+
+bool trainer_from_name(const char *name, enum trainer_kind *out)
+{
+    for (size_t i = 0; i < sizeof trainers / sizeof trainers[0]; i++)
+        if (strcmp(name, trainers[i]) == 0) {
+            *out = (enum trainer_kind)i;
+            return true;
+        }
+    return false;
+}
+
+const struct memory_rules *memory_rules_of(enum trainer_kind t)
+{
+    return t == TRAINER_MOE_TRAIN ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON;
+}
 
 char kind_letter(enum unit_kind kind)
 {

@@ -79,10 +79,19 @@ struct model {
     struct batch batch;
 };
 
+/* Who trains: Megatron-LM on GPUs, or moe-train on the cores of a CPU. */
+enum trainer_kind { TRAINER_MEGATRON, TRAINER_MOE_TRAIN };
+
+/* Name in manifests, costs files and options: "megatron", "moe-train"; and the
+ * trainer of a name, false when there is none. */
+const char *trainer_name(enum trainer_kind t);
+bool trainer_from_name(const char *name, enum trainer_kind *out);
+
 /* Bytes for each parameter and value. Megatron's mixed precision: bf16
  * parameters, fp32 gradients, fp32 master copy and two Adam moments. moe-train
  * keeps all in fp32. */
 struct memory_rules {
+    enum trainer_kind trainer;
     int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
     // what memory_fit adds from measured runs: to a unit's activations and to
     // the loss head (relative), to every rank (bytes); 0: nothing
@@ -90,6 +99,7 @@ struct memory_rules {
 };
 extern const struct memory_rules MEMORY_MEGATRON;
 extern const struct memory_rules MEMORY_MOE_TRAIN;
+const struct memory_rules *memory_rules_of(enum trainer_kind t);
 
 /* Letter of a kind in a layout ('t' for both layer kinds), and its name in
  * costs files and tables ("E", "t", "t_dense", "m", "L"). */
