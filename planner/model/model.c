@@ -212,6 +212,39 @@ double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
 
 /* ---- fingerprint ---- */
 
+struct fact_list {
+    struct model_fact *fact;
+    int n;
+};
+
+static void facts_add(struct fact_list *f, const struct model_fact *more, int n)
+{
+    for (int i = 0; i < n; i++)
+        f->fact[f->n++] = more[i];
+}
+
+/* What of a layer is computed twice changes its backward pass, precision
+ * changes both. */
+static void facts_of_setting(const struct model *m, struct fact_list *f)
+{
+    const struct memory_options *o = &m->memory;
+    bool full = o->full_recompute != RECOMPUTE_NONE;
+    const struct model_fact setting[] = {
+        {"expert_tensor_parallel_size", m->n_experts ? m->par.etp : 0},
+        {"recompute_full", full},
+        {"recompute_block", o->full_recompute == RECOMPUTE_BLOCK},
+        {"recompute_num_layers", full ? o->recompute_layers : 0},
+#define FACT_OF_MODULE(name, id)                                               \
+    {"recompute_" name, ((o->recompute) >> (id)) & 1U},
+        RECOMPUTE_TABLE(FACT_OF_MODULE)
+#undef FACT_OF_MODULE
+            {"param_bytes", o->param_bytes},
+        {"grad_bytes", o->grad_bytes},
+        {"fp8", o->fp8},
+    };
+    facts_add(f, setting, sizeof setting / sizeof setting[0]);
+}
+
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
 {
     const struct model_fact all[] = {
@@ -236,12 +269,14 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
         {"seq_length", m->batch.seq_tokens},
         {"data_parallel_size", m->par.dp},
         {"moe_latent_size", m->latent},
-        {"q_lora_rank", m->q_lora},
-        {"kv_lora_rank", m->kv_lora},
     };
     // Megatron states a latent width also where it has no effect
-    int n = (int)(sizeof all / sizeof all[0]) - (m->mla ? 0 : 2);
-    for (int i = 0; i < n; i++)
-        facts[i] = all[i];
-    return n;
+    const struct model_fact latents[] = {{"q_lora_rank", m->q_lora},
+                                         {"kv_lora_rank", m->kv_lora}};
+    struct fact_list f = {facts, 0};
+    facts_add(&f, all, sizeof all / sizeof all[0]);
+    facts_of_setting(m, &f);
+    if (m->mla)
+        facts_add(&f, latents, sizeof latents / sizeof latents[0]);
+    return f.n;
 }

@@ -139,16 +139,18 @@ int64_t model_active_params(const struct model *m);
 int64_t model_active_params_no_lookup(const struct model *m);
 int64_t model_mtp_params(const struct model *m);
 
-/* A hash-like text that two runs of the same model, batch and parallelism
- * share; layout and file names are not part of it. Owned by the arena, NULL
- * when out of memory. Keys are Megatron's flag names in snake_case. */
+/* One number that decides what a unit costs. Keys are Megatron's flag names in
+ * snake_case where there is one; recompute and precision have keys of ours. */
 struct model_fact {
     const char *key;
     int64_t value;
 };
 enum { MODEL_N_FACTS = 40 };
 
-/* The numbers that decide cost: fills `facts` and returns how many. */
+/* The fingerprint of costs: what two runs of the same model, batch, split over
+ * ranks, recompute and precision share; layout, pipeline size and file names
+ * are not part of it. Fills `facts` and returns how many; the keys are the same
+ * for all models but for latent attention's two at the end. */
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
 
 #endif
