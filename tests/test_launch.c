@@ -25,6 +25,7 @@ static void setup(void)
                                  .dir = ".",
                                  .model_json = MODEL,
                                  .launcher = {.kind = "mpirun"},
+                                 .trainer = {.kind = TRAINER_MOE_TRAIN},
                                  .parallel = {.pp = 4},
                                  .batch = {1, 8, 32},
                                  .warmup = 2,

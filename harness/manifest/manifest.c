@@ -248,7 +248,7 @@ static void manifest_read_trainer(struct reader *r, const cJSON *top,
     static const char *const keys[] = {"kind",      "commit", "core",
                                        "container", "entry",  "args"};
     struct section s = open_section(r, top, "trainer", keys, COUNT(keys));
-    const char *kind = "moe-train";
+    const char *kind = trainer_name(TRAINER_MOE_TRAIN);
     get_string(r, &s, "kind", &kind);
     get_string(r, &s, "commit", &t->commit);
     get_string(r, &s, "core", &t->core);
@@ -257,11 +257,7 @@ static void manifest_read_trainer(struct reader *r, const cJSON *top,
     get_words(r, &s, "args", &t->args);
     if (r->err != ERR_OK)
         return;
-    if (strcmp(kind, "megatron") == 0)
-        t->kind = TRAINER_MEGATRON;
-    else if (strcmp(kind, "moe-train") == 0)
-        t->kind = TRAINER_MOE_TRAIN;
-    else
+    if (!trainer_from_name(kind, &t->kind))
         r->err = err_set(r->msg, ERR_PARSE,
                          "%s: kind: got '%s', want moe-train or megatron",
                          s.where, kind);

@@ -12,12 +12,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "model/model.h"
 #include "role.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum trainer_kind { TRAINER_MOE_TRAIN, TRAINER_MEGATRON };
 
 struct manifest_measure {
     enum role role;

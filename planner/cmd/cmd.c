@@ -348,7 +348,7 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e == ERR_OK)
         e = cmd_margin(c, &out->memory_margin);
     if (e == ERR_OK && hbm_gib > 0 && memory_refusal(&m->model) &&
-        cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes)
+        cost->rules.trainer == TRAINER_MEGATRON)
         e = err_set(&c->msg, ERR_MODEL,
                     "%s: --hbm-gb: memory is not predicted: %s: measure it "
                     "with one run, or plan without a limit",

@@ -202,8 +202,7 @@ static enum err fit_memory(struct cmd *c, const struct model *m,
                            struct memory_fit *out)
 {
     *out = (struct memory_fit){.n_rows = 0};
-    if (cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes &&
-        memory_refusal(m))
+    if (cost->rules.trainer == TRAINER_MEGATRON && memory_refusal(m))
         return ERR_OK;
     struct memory_fit_input in = {m, runs, c->n_runs, PLATFORM_HOPPER};
     return memory_fit(&c->arena, &in, &cost->rules, out, &c->msg);

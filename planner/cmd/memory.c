@@ -19,7 +19,7 @@ struct question {
     int fullest;
     double limit_bytes; // 0: none
     double margin;      // of predicted peaks, relative
-    bool moe_train;
+    enum trainer_kind trainer;
 };
 
 /* ---- parts of a rank ---- */
@@ -163,14 +163,14 @@ static void print_reason(const struct question *q)
     if (q->layout.pp > 1)
         printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
     printf("\n");
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         print_moment(&k->moment);
 }
 
 static void cmd_memory_print_verdict(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         printf("allowance for reserved memory, CUDA context and NCCL (stated, "
                "not measured): %.3f GiB; margin %.1f%%\n",
                cmd_memory_allowance(q, k) / GIB, 100 * q->margin);
@@ -235,8 +235,7 @@ static enum err read_platform(struct cmd *c, enum platform *out)
 static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 {
     const char *name = c->option[OPT_TRAINER];
-    q->moe_train = name && strcmp(name, "moe-train") == 0;
-    if (!name || q->moe_train || strcmp(name, "megatron") == 0)
+    if (!name || trainer_from_name(name, &q->trainer))
         return ERR_OK;
     return err_set(&c->msg, ERR_PARSE,
                    "--trainer: got '%s', want megatron or moe-train", name);
@@ -260,7 +259,7 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = read_platform(c, &platform);
     if (e == ERR_OK)
         e = cmd_memory_read_trainer(c, q);
-    if (e == ERR_OK && q->moe_train && q->layout.vpp > 1)
+    if (e == ERR_OK && q->trainer == TRAINER_MOE_TRAIN && q->layout.vpp > 1)
         e = err_set(&c->msg, ERR_RANGE,
                     "memory: %d virtual stages: moe-train runs one chunk a "
                     "rank",
@@ -275,8 +274,7 @@ static enum err read_question(struct cmd *c, struct question *q)
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
-    memory_terms(m, q->moe_train ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON,
-                 platform, &q->terms);
+    memory_terms(m, memory_rules_of(q->trainer), platform, &q->terms);
     return ERR_OK;
 }
 
@@ -329,7 +327,8 @@ static enum err one_layout(struct cmd *c)
     enum err e = read_question(c, &q);
     if (e != ERR_OK)
         return e;
-    const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
+    const char *refusal =
+        q.trainer == TRAINER_MOE_TRAIN ? NULL : memory_refusal(&q.model.model);
     if (refusal)
         return cmd_memory_refuse(c, &q, refusal);
     e = cmd_memory_predict(c, &q);

@@ -169,6 +169,7 @@ static enum err read_memory_fit(const cJSON *memory, const char *path,
 static void cost_add_memory(cJSON *tree, const struct memory_rules *r)
 {
     cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
+    cJSON_AddStringToObject(memory, "trainer", trainer_name(r->trainer));
     cJSON_AddNumberToObject(memory, "param_bytes", r->param_bytes);
     cJSON_AddNumberToObject(memory, "grad_bytes", r->grad_bytes);
     cJSON_AddNumberToObject(memory, "optimizer_bytes", r->optimizer_bytes);
@@ -181,12 +182,28 @@ static void cost_add_memory(cJSON *tree, const struct memory_rules *r)
     cJSON_AddNumberToObject(memory, "rank_more_bytes", r->rank_more_bytes);
 }
 
+/* Files that do not name the trainer are told apart by the bytes of a value:
+ * moe-train computes in fp32, Megatron in 16 bits. */
+static enum err cost_read_trainer(const cJSON *memory, const char *path,
+                                  struct memory_rules *r, struct err_msg *msg)
+{
+    const cJSON *name = json_get(memory, "trainer");
+    r->trainer = r->value_bytes == MEMORY_MOE_TRAIN.value_bytes
+                     ? TRAINER_MOE_TRAIN
+                     : TRAINER_MEGATRON;
+    if (!name || (cJSON_IsString(name) &&
+                  trainer_from_name(name->valuestring, &r->trainer)))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "%s: memory.trainer: want megatron or moe-train", path);
+}
+
 static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
                             struct err_msg *msg)
 {
     static const char *const keys[] = {
         "param_bytes", "grad_bytes", "optimizer_bytes", "value_bytes",
-        "unit_more",   "head_more",  "rank_more_bytes"};
+        "unit_more",   "head_more",  "rank_more_bytes", "trainer"};
     int *const values[] = {&c->rules.param_bytes, &c->rules.grad_bytes,
                            &c->rules.optimizer_bytes, &c->rules.value_bytes};
     c->rules = MEMORY_MEGATRON;
@@ -195,13 +212,16 @@ static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
         return ERR_OK;
     if (!cJSON_IsObject(memory))
         return err_set(msg, ERR_PARSE, "%s: memory: want an object", path);
-    enum err e = json_check_keys(memory, path, keys, 7, msg);
+    enum err e =
+        json_check_keys(memory, path, keys, sizeof keys / sizeof keys[0], msg);
     for (int i = 0; i < 4 && e == ERR_OK; i++) {
         int64_t v = *values[i];
         e = json_opt_int(memory, path, keys[i], (struct json_range){1, 64}, &v,
                          msg);
         *values[i] = (int)v;
     }
+    if (e == ERR_OK)
+        e = cost_read_trainer(memory, path, &c->rules, msg);
     if (e == ERR_OK)
         e = read_memory_fit(memory, path, &c->rules, msg);
     return e;

@@ -53,7 +53,9 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg);
 cJSON *cost_to_json(const struct cost *c);
 
-/* ERR_PARSE naming the first fact in which the costs' model differs. */
+/* ERR_PARSE naming the first fact in which the costs' model differs, or a unit
+ * without a cost. Only facts that the file states are compared, so that files
+ * of versions that knew fewer are still taken. */
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg);
 

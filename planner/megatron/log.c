@@ -16,6 +16,7 @@ static const struct {
     {"create_attention_mask_in_dataloader",
      "no-create-attention-mask-in-dataloader", true},
     {"num_moe_experts", "num-experts", false},
+    {"fp8", "fp8-format", false},
 };
 
 /* Arguments that Megatron fills in from others, so that they say nothing of

@@ -26,12 +26,15 @@ static const struct {
      "experimental attention variants are not modelled"},
 };
 
+/* A list as a command line has it, or as Python prints it into a log. */
+#define QUOTES "'\""
+
 static bool megatron_memory_has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *p = text; p && (p = strstr(p, word)); p += len) {
-        bool starts = p == text || strchr(" ,[", p[-1]);
-        if (starts && (p[len] == '\0' || strchr(" ,]", p[len])))
+        bool starts = p == text || strchr(QUOTES " ,[", p[-1]);
+        if (starts && (p[len] == '\0' || strchr(QUOTES " ,]", p[len])))
             return true;
     }
     return false;

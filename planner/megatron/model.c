@@ -10,6 +10,7 @@
 #include "layout/layout.h"
 #include "memory.h"
 #include "model/layer_freq.h"
+#include "model/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -259,27 +260,6 @@ static enum err refuse_other_models(const struct megatron_flags *f,
     return ERR_OK;
 }
 
-/* Parameters as a double, so that the integers cannot overflow later. */
-static enum err check_size(const struct model *m, struct err_msg *msg)
-{
-    double h = (double)m->hidden, heads = (double)m->n_heads;
-    double wide = heads * (double)(m->head_dim + m->qk_dim + m->qk_rope_dim +
-                                   m->v_dim + m->q_lora + m->kv_lora);
-    double layer = 6 * (h + (double)(m->q_lora + m->kv_lora)) * wide +
-                   4 * h * (double)(m->ffn + m->shared_ffn + m->latent) +
-                   4 * (double)(m->n_experts + 1) * (h + (double)m->latent) *
-                       (double)(m->moe_ffn + 1);
-    double all = layer * (m->n_layers + m->n_mtp) +
-                 h * (double)(3 * m->padded_vocab + m->max_positions) +
-                 8 * h * h * m->n_mtp;
-    if (all < 1e17)
-        return ERR_OK;
-    return err_set(msg, ERR_RANGE,
-                   "model: about %.2g parameters, want below 1e17: look for a "
-                   "width or a count with too many digits",
-                   all);
-}
-
 /* What Megatron refuses: parts that the ranks cannot share evenly. */
 static enum err check_shares(const struct model *m, struct err_msg *msg)
 {
@@ -323,7 +303,7 @@ static enum err read_parts(struct arena *a, const struct megatron_flags *f,
     if (e == ERR_OK)
         e = set_vocab(f, m, msg);
     if (e == ERR_OK)
-        e = check_size(m, msg);
+        e = weights_check(m, msg);
     return e;
 }
 

@@ -21,7 +21,7 @@ const double MEMORY_MARGIN = 0.05;
 
 static bool is_moe_train(const struct memory_rules *r)
 {
-    return r->value_bytes == 4;
+    return r->trainer == TRAINER_MOE_TRAIN;
 }
 
 /* A bound of everything that activations multiply out to. */
@@ -65,7 +65,8 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
                   enum platform platform, struct memory_terms *out)
 {
     struct memory_terms t = {.model = m, .rules = *rules, .platform = platform};
-    struct weight table = memory_embedding(m);
+    const struct weight_shares shares = weights_shares(m);
+    struct weight table = weights_token_table(m, &shares);
     memory_add_weight(&t.table, &table);
     for (int k = 0; k < N_KINDS; k++) {
         if (k == KIND_M && !m->n_mtp)
@@ -444,7 +445,8 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
     for (int k = 0; k < N_KINDS; k++)
         n +=
             counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
-    return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return n + embedding_copies(m, counts) * weight_params(&table);
 }
 
 static void megatron_stage(const struct memory_terms *t, const struct layout *l,
