@@ -2,6 +2,8 @@
 #include "cost/cost.h"
 #include "small_model.h"
 
+#include "failing_json.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,4 +257,25 @@ Test(cost, a_transfer_is_latency_plus_bytes_over_bandwidth)
     cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6 + 1e-3, 1e-15);
     c.bytes_per_s = 0;
     cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6, 1e-18);
+}
+
+static cJSON *make_json(void *cost)
+{
+    return cost_to_json(cost);
+}
+
+Test(cost, a_costs_file_is_whole_or_not_written)
+{
+    struct model_fact facts[] = {{"num_layers", 4}, {"seq_length", 64}};
+    const char *layout = "Et|tL", *sha = "00ff";
+    struct cost c = {.unit[KIND_T] = {true, 1, 0.1, 2, 0.2},
+                     .unit[KIND_L] = {true, 1, 0.1, 2, 0.2},
+                     .joint_ml = true,
+                     .rules = MEMORY_MEGATRON,
+                     .facts = facts,
+                     .n_facts = 2,
+                     .fitted_layout = &layout,
+                     .fitted_sha256 = &sha,
+                     .n_fitted = 1};
+    cr_assert(failing_json_try(make_json, &c));
 }

@@ -2,6 +2,8 @@
 #include "small_model.h"
 #include "synthetic_log.h"
 
+#include "failing_json.h"
+
 #include <criterion/criterion.h>
 
 struct fixture {
@@ -166,4 +168,20 @@ Test(plan, transfers_are_divided_by_tensor_parallelism_only_with_sequences)
     cr_expect_float_eq(whole, one, 1e-12);
     cr_expect_lt(shared, whole);
     arena_clear(&f.arena);
+}
+
+static cJSON *make_json(void *plan)
+{
+    return plan_to_json(plan);
+}
+
+Test(plan, its_json_is_whole_or_not_there)
+{
+    struct plan_stage stages[2] = {{.units = "Et"}, {.units = "tL"}};
+    struct plan p = {.layout = "Et|tL",
+                     .standalone_mtp = true,
+                     .tight_memory = true,
+                     .stages = stages,
+                     .n_stages = 2};
+    cr_assert(failing_json_try(make_json, &p));
 }

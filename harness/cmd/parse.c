@@ -7,7 +7,7 @@
  * Where a file holds several runs, the JSON has each iteration once: a later
  * run supersedes, from its first iteration on, those before it.
  */
-#include "commands.h"
+#include "cmd.h"
 
 #include "base/err.h"
 #include "log/means.h"
@@ -17,19 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] = "usage: moe-bench parse LOG [--json]\n";
-
-static const char help[] =
-    "usage: moe-bench parse LOG [--json]\n"
-    "\n"
-    "Prints what a training log tells: iterations and which of them count,\n"
-    "timers, memory, how the run failed. Reads the output of Megatron-LM and\n"
-    "its relatives and of moe-train; LOG may be /dev/stdin. Times are in ms.\n"
-    "\n"
-    "  --json    one JSON document, moe-bench/runlog/1\n"
-    "\n"
-    "example: moe-bench parse results/local/default/log.txt --json\n";
 
 /* ---- JSON ---- */
 
@@ -473,29 +460,29 @@ static enum err parse_file(const char *path, bool json, struct err_msg *msg)
     return e;
 }
 
-int cmd_parse(int argc, char **argv)
+static enum err bench_parse_run(struct cmd *c)
 {
     const char *path = NULL;
-    bool json = false, bad = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (path || (argv[i][0] == '-' && argv[i][1] != '\0'))
-            bad = true;
-        else
-            path = argv[i];
-    }
-    if (bad || !path) {
-        fputs(usage, stderr);
-        return EXIT_BAD_INPUT;
-    }
-    struct err_msg msg = {""};
-    enum err e = parse_file(path, json, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench parse: %s\n", msg.text);
-    return err_exit_code(e);
+    enum err e = cmd_operand(c, "log", &path);
+    return e == ERR_OK ? parse_file(path, cmd_given(c, OPT_JSON), &c->msg) : e;
 }
+
+static const int takes[] = {OPT_JSON, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_PARSE = {
+    .name = "parse",
+    .run = bench_parse_run,
+    .synopsis = "parse LOG [--json]",
+    .summary = "read a training log",
+    .help =
+        "Prints what a training log tells: iterations and which of them "
+        "count,\n"
+        "timers, memory, how the run failed. Reads the output of Megatron-LM "
+        "and\n"
+        "its relatives and of moe-train; LOG may be /dev/stdin. Times are in "
+        "ms.\n"
+        "The JSON document is moe-bench/runlog/1.\n",
+    .closing = "example: moe-bench parse results/local/default/log.txt "
+               "--json\n",
+    .options = takes,
+    .max_operands = 1};

@@ -1,31 +1,14 @@
 #include "report/report.h"
 #include "base/text.h"
-#include "commands.h"
-#include "options.h"
+#include "cmd.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DIRS = 64, MAX_REPORT_BYTES = 16 << 20 };
-
-static const char help[] =
-    "usage: moe-bench report [DIR...] [--into FILE] [--figures DIR]\n\n"
-    "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT -->\n"
-    "and <!-- end:... --> markers; TABLE is summary, figures, layouts, "
-    "stages,\n"
-    "jitter or runs) and draws the figures (SVG and PNG, by gnuplot), all from "
-    "the\n"
-    "CSV files alone. DIR is a folder with an experiment's CSV files, named\n"
-    "as the experiment;\n"
-    "default: all below results/, and those below results/reference/ that\n"
-    "results/ has no own ones of. Tables of experiments without a folder stay\n"
-    "as they are.\n\n"
-    "  --into FILE    default REPORT.md\n"
-    "  --figures DIR  default plots/out\n\n"
-    "example: moe-bench report results/local\n";
+enum { MAX_REPORT_BYTES = 16 << 20 };
 
 struct request {
-    const char *dirs[MAX_DIRS];
+    const char *const *dirs;
     int n_dirs;
     const char *into, *figures;
 };
@@ -89,30 +72,41 @@ static enum err make_report(struct arena *a, const struct request *r,
     return e;
 }
 
-int cmd_report(int argc, char **argv)
+static enum err bench_report_run(struct cmd *c)
 {
-    bool want_help = false;
-    struct request r = {.into = "REPORT.md", .figures = "plots/out"};
-    const struct option_row rows[] = {{"--help", NULL, &want_help},
-                                      {"--into", &r.into, NULL},
-                                      {"--figures", &r.figures, NULL}};
-    struct options o = {.rows = rows,
-                        .n_rows = 3,
-                        .operands = r.dirs,
-                        .max_operands = MAX_DIRS};
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    enum err e = options_read(&o, argc, argv, &msg);
-    if (e == ERR_OK && want_help) {
-        fputs(help, stdout);
-        return 0;
-    }
-    r.n_dirs = o.n_operands;
-    if (e == ERR_OK)
-        e = make_report(&a, &r, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench report: %s\n", msg.text);
-    arena_clear(&a);
-    return err_exit_code(e);
+    struct request r = {.dirs = c->line.operands,
+                        .n_dirs = c->line.n_operands,
+                        .into = cmd_text(c, OPT_INTO),
+                        .figures = cmd_text(c, OPT_FIGURES)};
+    if (!r.into)
+        r.into = "REPORT.md";
+    if (!r.figures)
+        r.figures = "plots/out";
+    return make_report(&c->arena, &r, &c->msg);
 }
+
+static const int takes[] = {OPT_INTO, OPT_FIGURES, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_REPORT = {
+    .name = "report",
+    .run = bench_report_run,
+    .synopsis = "report [DIR...] [--into FILE] [--figures DIR]",
+    .summary = "CSV to tables in REPORT.md and figures",
+    .help =
+        "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT "
+        "-->\n"
+        "and <!-- end:... --> markers; TABLE is summary, figures, layouts, "
+        "stages,\n"
+        "jitter or runs) and draws the figures (SVG and PNG, by gnuplot), all "
+        "from the\n"
+        "CSV files alone. DIR is a folder with an experiment's CSV files, "
+        "named\n"
+        "as the experiment;\n"
+        "default: all below results/, and those below results/reference/ "
+        "that\n"
+        "results/ has no own ones of. Tables of experiments without a folder "
+        "stay\n"
+        "as they are.\n",
+    .closing = "example: moe-bench report results/local\n",
+    .options = takes,
+    .max_operands = OPTIONS_ANY};

@@ -1,10 +1,9 @@
 /*
  * moe-bench run: options, the dry run, and what is printed at the end.
  */
-#include "commands.h"
+#include "cmd.h"
 #include "experiment/experiment.h"
 #include "figures/stats.h"
-#include "options.h"
 #include "report/summary.h"
 
 #include <math.h>
@@ -13,39 +12,14 @@
 
 #define ROUNDS_DISAGREE_PCT 10.0
 
-static const char help_head[] =
-    "usage: moe-bench run MANIFEST [--dry-run] [--out DIR] [--only ROLE]\n"
-    "                              [--max-usd X] [-q]\n\n"
-    "Runs the experiment that MANIFEST (moe-bench/experiment/1) describes:\n"
-    "short profile runs with timers, a fit of the costs, the planner's\n"
-    "layouts, then rounds of measured runs; writes DIR/*.csv, DIR/costs.json,\n"
-    "DIR/plan.json and prints predicted against measured step times (ms).\n"
-    "Finished runs of the same manifest, model, binaries and machine are used\n"
-    "again, so the same command continues after an interruption; runs that\n"
-    "failed are tried again.\n\n"
-    "  --dry-run      print the commands, their number and the bound on time\n"
-    "                 and cost; start and write nothing\n"
-    "  --out DIR      default results/<name>\n"
-    "  --only ROLE    measure the layouts of one role (profile runs stay)\n"
-    "  --max-usd X    stop before a run that could exceed X US dollars in\n"
-    "                 all; default limits.budget_usd of the manifest\n"
-    "  -q, --quiet    no progress on stderr\n\nroles:\n";
-
-static const char help_tail[] =
-    "\nExit status: 0 all runs valid and `accept` met; 1 some run not valid,\n"
-    "no predictions, or a bound of `accept` missed; 2 bad input; 3 a program\n"
-    "is missing, the disk is full, interrupted.\n"
-    "example: moe-bench run experiments/local.json --dry-run\n";
-
-static void print_help(void)
+static void print_roles(FILE *out)
 {
-    fputs(help_head, stdout);
+    fputs("\nroles:\n", out);
     for (int i = 0; i < N_ROLES; i++)
-        printf("  %-16s %s\n", role_name((enum role)i),
-               role_help((enum role)i));
-    fputs("\nlaunchers:\n", stdout);
-    launch_print_help(stdout);
-    fputs(help_tail, stdout);
+        fprintf(out, "  %-16s %s\n", role_name((enum role)i),
+                role_help((enum role)i));
+    fputs("\nlaunchers:\n", out);
+    launch_print_help(out);
 }
 
 /* ---- dry run ---- */
@@ -318,37 +292,48 @@ static enum err bench_run_run(struct arena *a,
     return err;
 }
 
-int cmd_run(int argc, char **argv)
+static enum err bench_run(struct cmd *c)
 {
-    bool want_help = false, dry = false;
-    const char *only = NULL, *usd = NULL;
-    struct experiment_options opt = {0};
-    const struct option_row rows[] = {
-        {"--help", NULL, &want_help}, {"--dry-run", NULL, &dry},
-        {"--out", &opt.out, NULL},    {"--only", &only, NULL},
-        {"--max-usd", &usd, NULL},    {"--quiet", NULL, &opt.quiet},
-        {"-q", NULL, &opt.quiet}};
-    struct options o = {.rows = rows,
-                        .n_rows = sizeof rows / sizeof rows[0],
-                        .operands = &opt.manifest,
-                        .max_operands = 1};
-    struct err_msg msg;
-    struct arena a;
-    int status = 0;
-    arena_init(&a);
-    enum err e = options_read(&o, argc, argv, &msg);
-    if (e == ERR_OK && want_help) {
-        print_help();
-        return 0;
-    }
-    if (e == ERR_OK && !opt.manifest)
-        e = err_set(&msg, ERR_PARSE, "manifest missing, try --help");
+    struct experiment_options opt = {.out = cmd_text(c, OPT_OUT),
+                                     .quiet = cmd_given(c, OPT_QUIET)};
+    enum err e = cmd_operand(c, "manifest", &opt.manifest);
     if (e == ERR_OK)
-        e = bench_run_read_limits(&opt, only, usd, &msg);
+        e = bench_run_read_limits(&opt, cmd_text(c, OPT_ONLY),
+                                  cmd_text(c, OPT_MAX_USD), &c->msg);
     if (e == ERR_OK)
-        e = bench_run_run(&a, &opt, dry, &status, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench run: %s\n", msg.text);
-    arena_clear(&a);
-    return e != ERR_OK ? err_exit_code(e) : status;
+        e = bench_run_run(&c->arena, &opt, cmd_given(c, OPT_DRY_RUN),
+                          &c->status, &c->msg);
+    return e;
 }
+
+static const int takes[] = {OPT_DRY_RUN, OPT_OUT,  OPT_ONLY, OPT_MAX_USD,
+                            OPT_QUIET,   OPT_HELP, N_OPTIONS};
+
+const struct command CMD_RUN = {
+    .name = "run",
+    .run = bench_run,
+    .synopsis = "run MANIFEST [--dry-run] [--out DIR] [--only ROLE] [-q]",
+    .summary = "profile, plan, measure; continues by itself",
+    .help =
+        "Runs the experiment that MANIFEST (moe-bench/experiment/1) "
+        "describes:\n"
+        "short profile runs with timers, a fit of the costs, the planner's\n"
+        "layouts, then rounds of measured runs; writes DIR/*.csv, "
+        "DIR/costs.json,\n"
+        "DIR/plan.json and prints predicted against measured step times "
+        "(ms).\n"
+        "Finished runs of the same manifest, model, binaries and machine are "
+        "used\n"
+        "again, so the same command continues after an interruption; runs "
+        "that\n"
+        "failed are tried again.\n",
+    .print_more = print_roles,
+    .closing =
+        "Exit status: 0 all runs valid and `accept` met; 1 some run not "
+        "valid,\n"
+        "no predictions, or a bound of `accept` missed; 2 bad input; 3 a "
+        "program\n"
+        "is missing, the disk is full, interrupted.\n"
+        "example: moe-bench run experiments/local.json --dry-run\n",
+    .options = takes,
+    .max_operands = 1};

@@ -1,5 +1,7 @@
 #include "execute.h"
 
+#include "base/writer.h"
+
 #include "figures/figures.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
@@ -195,19 +197,21 @@ void execute_judge(struct arena *a, const struct run_ending *end,
 
 static cJSON *words_json(const struct words *w)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < w->n && list; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateString(w->word[i]));
-    return list;
+    struct writer_doc doc;
+    struct writer list = writer_open_list(&doc);
+    for (int i = 0; i < w->n; i++)
+        writer_text(list, NULL, w->word[i]);
+    return writer_close(&doc);
 }
 
 static cJSON *environment_json(char *const *env)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (; *env && list; env++)
+    struct writer_doc doc;
+    struct writer list = writer_open_list(&doc);
+    for (; *env; env++)
         if (launch_env_is_recorded(*env))
-            cJSON_AddItemToArray(list, cJSON_CreateString(*env));
-    return list;
+            writer_text(list, NULL, *env);
+    return writer_close(&doc);
 }
 
 static enum err put_inputs(struct arena *a, const struct execute_request *req,

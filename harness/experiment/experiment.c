@@ -8,6 +8,8 @@
  */
 #include "experiment.h"
 
+#include "base/writer.h"
+
 #include "calibrate.h"
 #include "calibrate/profile.h"
 #include "figures/stats.h"
@@ -174,12 +176,12 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-static cJSON *experiment_plans_json(const struct plan *plans, int n)
+static void experiment_write_plans(struct writer to, const char *key,
+                                   const struct plan *plans, int n)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < n && list; i++)
-        cJSON_AddItemToArray(list, plan_to_json(&plans[i]));
-    return list;
+    struct writer list = writer_list(to, key);
+    for (int i = 0; i < n; i++)
+        writer_tree(list, NULL, plan_to_json(&plans[i]));
 }
 
 static enum err write_plan(struct experiment *e, struct err_msg *msg)
@@ -188,23 +190,20 @@ static enum err write_plan(struct experiment *e, struct err_msg *msg)
     const struct search_options opt = {
         .standalone_mtp = wants_standalone(&e->manifest), .top = TOP_IN_PLAN};
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
-    const char *searched =
-        err == ERR_OK ? arena_printf(e->a, "%lld", (long long)r.n_searched)
-                      : NULL;
-    cJSON *o = searched ? cJSON_CreateObject() : NULL;
     if (err != ERR_OK)
         return err;
-    cJSON_AddStringToObject(o, "format", "moe-layout/plan/1");
-    cJSON_AddItemToObject(o, "layouts",
-                          experiment_plans_json(r.plans, r.n_plans));
-    cJSON_AddItemToObject(o, "baselines",
-                          experiment_plans_json(r.baselines, r.n_baselines));
-    cJSON_AddStringToObject(o, "searched", searched ? searched : "");
-    cJSON_AddNumberToObject(o, "dropped_for_memory",
-                            (double)r.n_dropped_for_memory);
-    cJSON_AddStringToObject(o, "proof", "enumerated");
-    cJSON_AddNumberToObject(o, "gap_pct", 0);
-    return results_write_json(e->a, e->dir, "plan.json", o, msg);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_text(o, "format", "moe-layout/plan/1");
+    experiment_write_plans(o, "layouts", r.plans, r.n_plans);
+    experiment_write_plans(o, "baselines", r.baselines, r.n_baselines);
+    writer_text(o, "searched",
+                arena_printf(e->a, "%lld", (long long)r.n_searched));
+    writer_number(o, "dropped_for_memory", (double)r.n_dropped_for_memory);
+    writer_text(o, "proof", "enumerated");
+    writer_number(o, "gap_pct", 0);
+    return results_write_json(e->a, e->dir, "plan.json", writer_close(&doc),
+                              msg);
 }
 
 static void experiment_warn(void *data, const char *line)

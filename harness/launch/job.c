@@ -6,8 +6,9 @@
  */
 #include "job.h"
 
-#include "base/json.h"
+#include "base/reader.h"
 #include "base/text.h"
+#include "base/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,39 +58,34 @@ bool job_is_recorded(struct arena *a, const char *folder)
 
 static enum err job_record(struct watch *w, struct err_msg *msg)
 {
-    cJSON *o = cJSON_CreateObject();
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
     const char *path = record_path(w->a, w->job.folder);
-    cJSON_AddStringToObject(o, "format", FORMAT);
-    cJSON_AddStringToObject(o, "launcher", w->req->by->name);
-    cJSON_AddStringToObject(o, "name", w->job.name);
+    writer_text(o, "format", FORMAT);
+    writer_text(o, "launcher", w->req->by->name);
+    writer_text(o, "name", w->job.name);
     if (w->job.id)
-        cJSON_AddStringToObject(o, "id", w->job.id);
+        writer_text(o, "id", w->job.id);
     if (w->running_since_s > 0)
-        cJSON_AddNumberToObject(o, "running_since_s", w->running_since_s);
-    char *text = o ? cJSON_Print(o) : NULL;
-    cJSON_Delete(o);
-    enum err e = text && path ? text_write_file(path, text, strlen(text), msg)
-                              : err_set(msg, ERR_NOMEM, "%s: out of memory",
-                                        w->job.name);
-    cJSON_free(text);
-    return e;
+        writer_number(o, "running_since_s", w->running_since_s);
+    const char *text = writer_print_tree(w->a, writer_close(&doc));
+    if (!text || !path)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.name);
+    return text_write_file(path, text, strlen(text), msg);
 }
 
 static enum err job_read_record(struct watch *w, struct err_msg *msg)
 {
-    cJSON *o = NULL;
+    struct reader_doc doc;
     const char *path = record_path(w->a, w->job.folder);
-    enum err e = json_read_file(w->a, path, FORMAT, &o, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(w->a, o, path, "name", &w->job.name, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(w->a, o, path, "id", &w->job.id, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "running_since_s",
-                            (struct json_range){0, 1e11}, &w->running_since_s,
-                            msg);
-    cJSON_Delete(o);
-    return e;
+    if (!path)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.folder);
+    struct reader top = reader_open_file(&doc, w->a, path, FORMAT, msg);
+    reader_text(top, "name", &w->job.name);
+    reader_text(top, "id", &w->job.id);
+    reader_double(top, "running_since_s", (struct json_range){0, 1e11},
+                  &w->running_since_s);
+    return reader_close(&doc);
 }
 
 static void job_say(const struct watch *w, const char *what)

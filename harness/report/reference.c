@@ -5,6 +5,8 @@
  */
 #include "reference.h"
 
+#include "base/writer.h"
+
 #include "base/text.h"
 #include "launch/launch.h"
 #include "launch/supervise.h"
@@ -266,18 +268,19 @@ static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
     }
     gmtime_r(&t, &utc);
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "format", FORMAT);
-    cJSON_AddStringToObject(o, "experiment", p->e->manifest.name);
-    cJSON_AddStringToObject(o, "hardware", first->hardware);
-    cJSON_AddStringToObject(o, "source", first->source);
-    cJSON_AddStringToObject(o, "clock", first->clock);
-    cJSON_AddStringToObject(o, "commit", last->commit);
-    cJSON_AddStringToObject(o, "first_run_utc", first->started_utc);
-    cJSON_AddStringToObject(o, "last_run_utc", last->started_utc);
-    cJSON_AddStringToObject(o, "published_utc", now);
-    cJSON_AddNumberToObject(o, "n_runs", (double)runs->n);
-    return results_write_json(p->a, p->dir, DATASET, o, msg);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_text(o, "format", FORMAT);
+    writer_text(o, "experiment", p->e->manifest.name);
+    writer_text(o, "hardware", first->hardware);
+    writer_text(o, "source", first->source);
+    writer_text(o, "clock", first->clock);
+    writer_text(o, "commit", last->commit);
+    writer_text(o, "first_run_utc", first->started_utc);
+    writer_text(o, "last_run_utc", last->started_utc);
+    writer_text(o, "published_utc", now);
+    writer_number(o, "n_runs", (double)runs->n);
+    return results_write_json(p->a, p->dir, DATASET, writer_close(&doc), msg);
 }
 
 static enum err put_all(const struct publishing *p, struct err_msg *msg)

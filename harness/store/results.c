@@ -1,5 +1,8 @@
 #include "results.h"
 
+#include "base/reader.h"
+#include "base/writer.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -216,77 +219,51 @@ static void text_fields(struct run_record *r,
 static cJSON *record_to_json(struct run_record *r)
 {
     struct text_field texts[N_TEXT_FIELDS];
-    cJSON *o = cJSON_CreateObject();
-    bool ok = o && cJSON_AddStringToObject(o, "format", FORMAT) &&
-              cJSON_AddStringToObject(o, "status", run_status_name(r->status));
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "format", FORMAT);
+    writer_text(top, "status", run_status_name(r->status));
     text_fields(r, texts);
-    for (int i = 0; i < N_TEXT_FIELDS && ok; i++)
-        ok = cJSON_AddStringToObject(o, texts[i].key,
-                                     *texts[i].value ? *texts[i].value : "");
-    ok = ok && cJSON_AddNumberToObject(o, "round", r->round) &&
-         cJSON_AddNumberToObject(o, "n_ranks", r->n_ranks) &&
-         cJSON_AddNumberToObject(o, "timers", r->timers) &&
-         cJSON_AddNumberToObject(o, "exit_code", (double)r->exit_code) &&
-         cJSON_AddNumberToObject(o, "wall_s", r->wall_s) &&
-         cJSON_AddNumberToObject(o, "started_s", r->started_s) &&
-         (isnan(r->cost_usd) ||
-          cJSON_AddNumberToObject(o, "cost_usd", r->cost_usd));
-    if (ok)
-        return o;
-    cJSON_Delete(o);
-    return NULL;
+    for (int i = 0; i < N_TEXT_FIELDS; i++)
+        writer_text(top, texts[i].key, *texts[i].value ? *texts[i].value : "");
+    writer_number(top, "round", r->round);
+    writer_number(top, "n_ranks", r->n_ranks);
+    writer_number(top, "timers", r->timers);
+    writer_number(top, "exit_code", (double)r->exit_code);
+    writer_number(top, "wall_s", r->wall_s);
+    writer_number(top, "started_s", r->started_s);
+    if (!isnan(r->cost_usd))
+        writer_number(top, "cost_usd", r->cost_usd);
+    return writer_close(&doc);
 }
 
-static enum err results_read_numbers(const cJSON *o, const char *path,
-                                     struct run_record *r, struct err_msg *msg)
+static void results_read_numbers(struct reader top, struct run_record *r)
 {
-    int64_t round = 0, ranks = 0, timers = 0;
     const struct json_range any = {-1, 1e9};
     r->cost_usd = NAN;
-    enum err e = json_opt_int(o, path, "round", any, &round, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "n_ranks", any, &ranks, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "timers", any, &timers, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "exit_code", any, &r->exit_code, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "wall_s", any, &r->wall_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "started_s", (struct json_range){0, 1e11},
-                            &r->started_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "cost_usd", any, &r->cost_usd, msg);
-    r->round = (int)round;
-    r->n_ranks = (int)ranks;
-    r->timers = (int)timers;
-    return e;
+    reader_int(top, "round", any, &r->round);
+    reader_int(top, "n_ranks", any, &r->n_ranks);
+    reader_int(top, "timers", any, &r->timers);
+    reader_int64(top, "exit_code", any, &r->exit_code);
+    reader_double(top, "wall_s", any, &r->wall_s);
+    reader_double(top, "started_s", (struct json_range){0, 1e11},
+                  &r->started_s);
+    reader_double(top, "cost_usd", any, &r->cost_usd);
 }
 
-static enum err results_read_record(struct arena *a, const cJSON *o,
-                                    const char *path, struct run_record *r,
-                                    struct err_msg *msg)
+static void results_read_record(struct reader top, struct run_record *r)
 {
     struct text_field texts[N_TEXT_FIELDS];
-    const char *status = "";
+    int status = RUN_VALID;
     text_fields(r, texts);
-    enum err e = json_opt_string(a, o, path, "status", &status, msg);
-    for (int i = 0; i < N_TEXT_FIELDS && e == ERR_OK; i++) {
+    reader_require(top, "status", NULL);
+    reader_choice(top, "status", status_names, N_RUN_STATUS, &status);
+    r->status = (enum run_status)status;
+    for (int i = 0; i < N_TEXT_FIELDS; i++) {
         *texts[i].value = "";
-        e = json_opt_string(a, o, path, texts[i].key, texts[i].value, msg);
+        reader_text(top, texts[i].key, texts[i].value);
     }
-    if (e == ERR_OK)
-        e = results_read_numbers(o, path, r, msg);
-    if (e != ERR_OK)
-        return e;
-    for (int i = 0; i < N_RUN_STATUS; i++)
-        if (strcmp(status, status_names[i]) == 0) {
-            r->status = (enum run_status)i;
-            return ERR_OK;
-        }
-    return err_set(msg, ERR_PARSE,
-                   "%s: status: got '%s', want valid, failed ...", path,
-                   status);
+    results_read_numbers(top, r);
 }
 
 static void results_read_log(struct arena *a, struct run_record *r)
@@ -304,14 +281,12 @@ static enum err load_run(struct arena *a, const char *folder, const char *key,
 {
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
-    cJSON *o = NULL;
+    struct reader_doc doc;
     if (!path)
         return results_no_memory(folder, msg);
     *found = false;
-    enum err e = json_read_file(a, path, FORMAT, &o, msg);
-    if (e == ERR_OK)
-        e = results_read_record(a, o, path, &r, msg);
-    cJSON_Delete(o);
+    results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
+    enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
     if (key && strcmp(key, r.key) != 0)
@@ -429,10 +404,7 @@ enum err results_write_json(struct arena *a, const char *dir, const char *name,
                             cJSON *tree, struct err_msg *msg)
 {
     const char *path = arena_printf(a, "%s/%s", dir, name);
-    char *text = tree ? cJSON_Print(tree) : NULL;
-    cJSON_Delete(tree);
-    const char *line = text ? arena_printf(a, "%s\n", text) : NULL;
-    cJSON_free(text);
+    const char *line = writer_print_tree(a, tree);
     if (!path || !line)
         return results_no_memory(name, msg);
     return text_write_file(path, line, strlen(line), msg);

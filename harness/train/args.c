@@ -5,6 +5,7 @@
  */
 #include "args.h"
 
+#include "base/options.h"
 #include "base/text.h"
 #include "log/runlog.h"
 
@@ -89,31 +90,36 @@ static const struct train_flag table[] = {
 };
 enum { N_ROWS = sizeof table / sizeof table[0] };
 
-static int find_row(const char *name, size_t len)
+static int find_row(const char *name)
 {
     for (int i = 0; i < N_ROWS; i++)
-        if (strlen(table[i].name) == len &&
-            memcmp(table[i].name, name, len) == 0)
+        if (strcmp(table[i].name, name) == 0)
             return i;
     return -1;
 }
 
+/* What a value of each kind is called where it is missing; "" of a switch. */
+static const char *const value_names[] = {
+    [MODEL_FLAG] = "a value",  [WHOLE] = "an integer", [NUMBER] = "a number",
+    [ONLY] = "its only value", [WORD] = "a text",      [SWITCH] = ""};
+
 /* ---- reading ---- */
 
-static enum err train_args_refuse(const char *word, struct err_msg *msg)
+/* The table as rows of options; NULL when out of memory. */
+static const struct option_row *train_args_rows(struct arena *a)
 {
-    const char *names[N_ROWS];
-    for (int i = 0; i < N_ROWS; i++)
-        names[i] = table[i].name;
-    if (!text_starts(word, "--"))
-        return err_set(msg, ERR_PARSE,
-                       "'%s' is not a flag, want --name value, see --help",
-                       word);
-    const char *near = text_nearest(word + 2, names, N_ROWS);
-    return err_set(msg, ERR_PARSE,
-                   "unknown flag '%s', want one that --help lists%s%s%s", word,
-                   near ? ": did you mean '--" : "", near ? near : "",
-                   near ? "'?" : "");
+    struct option_row *rows = arena_alloc(a, N_ROWS, sizeof *rows);
+    for (int i = 0; rows && i < N_ROWS; i++) {
+        const char *name = arena_printf(a, "--%s", table[i].name);
+        bool help = strcmp(table[i].name, "help") == 0;
+        rows[i] = (struct option_row){.name = name,
+                                      .alias = help ? "-h" : NULL,
+                                      .value = value_names[table[i].kind],
+                                      .help = table[i].help};
+        if (!name)
+            rows = NULL;
+    }
+    return rows;
 }
 
 static enum err check_number(const struct train_flag *f, const char *text,
@@ -144,40 +150,40 @@ static enum err check_value(const struct train_flag *f, const char *text,
     return ERR_OK;
 }
 
-static enum err take_own(struct train_args *t, int row, char *const *argv,
-                         int argc, int *i, struct err_msg *msg)
+/* The flag at line->at, and its value where it is this program's own. */
+static enum err train_args_take(struct train_args *t,
+                                const struct option_spec *spec,
+                                struct option_line *line, struct err_msg *msg)
 {
-    const struct train_flag *f = &table[row];
-    const char *equals = strchr(argv[*i], '=');
-    const char *text = equals ? equals + 1 : NULL;
-    if (f->kind == SWITCH) {
-        if (equals)
-            return err_set(msg, ERR_PARSE, "--%s: takes no value", f->name);
-        text = "true";
-    } else if (!equals) {
-        if (*i + 1 >= argc || text_starts(argv[*i + 1], "--"))
-            return err_set(msg, ERR_PARSE, "--%s: value missing", f->name);
-        text = argv[++*i];
-    }
-    ++*i;
-    t->text[row] = text;
-    return check_value(f, text, msg);
+    struct option_use use;
+    bool known = true;
+    int row = options_find(spec, line->argv[line->at]);
+    if (row >= 0 && table[row].kind == MODEL_FLAG)
+        return megatron_args_take(t->megatron, line->argv, line->argc,
+                                  &line->at, &known, msg);
+    enum err e = options_take(spec, line, &use, msg);
+    if (e != ERR_OK)
+        return e;
+    t->text[use.id] = table[use.id].kind == SWITCH ? "true" : use.text;
+    return check_value(&table[use.id], use.text, msg);
 }
 
-static enum err train_args_take_all(struct train_args *t, int argc,
-                                    char *const *argv, struct err_msg *msg)
+static enum err train_args_take_all(struct arena *a, struct train_args *t,
+                                    int argc, char *const *argv,
+                                    struct err_msg *msg)
 {
-    enum err e = ERR_OK;
-    for (int i = 1; e == ERR_OK && i < argc;) {
-        const char *word = argv[i];
-        bool known = text_starts(word, "--");
-        int row = known ? find_row(word + 2, strcspn(word + 2, "=")) : -1;
-        if (row < 0)
-            return train_args_refuse(word, msg);
-        if (table[row].kind == MODEL_FLAG)
-            e = megatron_args_take(t->megatron, argv, argc, &i, &known, msg);
-        else
-            e = take_own(t, row, argv, argc, &i, msg);
+    const struct option_spec spec = {
+        .program = "moe-train", .rows = train_args_rows(a), .n_rows = N_ROWS};
+    struct option_line line = {argc, argv, 1};
+    enum err e =
+        spec.rows ? ERR_OK : err_set(msg, ERR_NOMEM, "flags: out of memory");
+    while (e == ERR_OK && line.at < argc) {
+        if (argv[line.at][0] != '-')
+            return err_set(msg, ERR_PARSE,
+                           "'%s' is not a flag, want --name value; see "
+                           "moe-train --help",
+                           argv[line.at]);
+        e = train_args_take(t, &spec, &line, msg);
     }
     return e;
 }
@@ -286,7 +292,7 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
                            .text = arena_alloc(a, N_ROWS, sizeof *t.text)};
     if (!t.megatron || !t.text)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    enum err e = train_args_take_all(&t, argc, argv, msg);
+    enum err e = train_args_take_all(a, &t, argc, argv, msg);
     t.help = train_args_text(&t, "help") != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);
@@ -308,7 +314,7 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
 
 const char *train_args_text(const struct train_args *t, const char *name)
 {
-    int row = find_row(name, strlen(name));
+    int row = find_row(name);
     if (table[row].kind == MODEL_FLAG)
         return megatron_args_string(t->megatron, name);
     return t->text[row] ? t->text[row] : table[row].standard;

@@ -7,24 +7,37 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *value, *help;
-} options[N_OPTIONS] = {
-#define CMD_ROW(id, name, value, help) {name, value, help},
-    CMD_OPTION_TABLE(CMD_ROW)
+static const struct option_row rows[N_OPTIONS] = {
+#define CMD_ROW(id, name, value, help) {name, NULL, value, help},
+    CMD_OPTION_TABLE(CMD_ROW) OPTIONS_HELP_ROW
 #undef CMD_ROW
 };
 
+/* What the command takes, into `takes` (N_OPTIONS + 1 of them). Operands are
+ * counted when the options are known: a file of cases takes their place. */
+static struct option_spec cmd_spec(const struct command *command, int *takes)
+{
+    int n = 0;
+    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
+        takes[n++] = (int)*o;
+    takes[n] = N_OPTIONS;
+    return (struct option_spec){.command = command->name,
+                                .program = "moe-layout",
+                                .synopsis = command->synopsis,
+                                .rows = rows,
+                                .n_rows = N_OPTIONS,
+                                .takes = takes,
+                                .max_operands = OPTIONS_ANY,
+                                .keeps_rest = command->takes_model};
+}
+
 void cmd_print_help(const struct command *command, FILE *out)
 {
+    int takes[N_OPTIONS + 1];
+    const struct option_spec spec = cmd_spec(command, takes);
     fprintf(out, "usage: moe-layout %s\n\n%s\n\noptions:\n", command->synopsis,
             command->help);
-    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++) {
-        char left[32];
-        snprintf(left, sizeof left, "%s %s", options[*o].name,
-                 options[*o].value);
-        fprintf(out, "  %-20s %s\n", left, options[*o].help);
-    }
+    options_print(&spec, out);
     if (command->takes_model)
         fprintf(
             out,
@@ -41,68 +54,6 @@ bool cmd_given(const struct cmd *c, enum cmd_option o)
     return c->option[o] != NULL;
 }
 
-static bool cmd_takes(const struct command *command, enum cmd_option option)
-{
-    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
-        if (*o == option)
-            return true;
-    return false;
-}
-
-static enum err unknown_option(struct cmd *c, const char *word)
-{
-    const char *names[N_OPTIONS];
-    size_t n = 0;
-    for (const enum cmd_option *o = c->command->options; *o != N_OPTIONS; o++)
-        names[n++] = options[*o].name;
-    const char *near = text_nearest(word, names, n);
-    return err_set(&c->msg, ERR_PARSE,
-                   "%s: unknown option '%s'%s%s%s; see moe-layout %s --help",
-                   c->command->name, word, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : "", c->command->name);
-}
-
-/* The option whose name is word[0..len), or N_OPTIONS. */
-static int find_option(const struct cmd *c, const char *word, size_t len)
-{
-    if (strcmp(word, "-h") == 0)
-        return OPT_HELP;
-    int o = 0;
-    while (o < N_OPTIONS && (strlen(options[o].name) != len ||
-                             memcmp(options[o].name, word, len) != 0 ||
-                             !cmd_takes(c->command, (enum cmd_option)o)))
-        o++;
-    return o;
-}
-
-/* Reads the option at argv[*i] and its value, which may follow a '='. */
-static enum err take_option(struct cmd *c, int argc, char *const *argv, int *i)
-{
-    const char *word = argv[*i], *equals = strchr(word, '=');
-    int o =
-        find_option(c, word, equals ? (size_t)(equals - word) : strlen(word));
-    if (o == N_OPTIONS)
-        return unknown_option(c, word);
-    if (!*options[o].value && equals)
-        return err_set(&c->msg, ERR_PARSE, "%s: %s: takes no value",
-                       c->command->name, options[o].name);
-    if (!*options[o].value) {
-        c->option[o] = "";
-        return ERR_OK;
-    }
-    if (!equals && *i + 1 >= argc)
-        return err_set(&c->msg, ERR_PARSE, "%s: %s: value missing, want %s",
-                       c->command->name, options[o].name, options[o].value);
-    const char *value = equals ? equals + 1 : argv[++*i];
-    if (o == OPT_RUN && c->n_runs == CMD_MAX_RUNS)
-        return err_set(&c->msg, ERR_RANGE, "fit: more than %d runs",
-                       CMD_MAX_RUNS);
-    if (o == OPT_RUN)
-        c->runs[c->n_runs++] = value;
-    c->option[o] = value;
-    return ERR_OK;
-}
-
 /* A file of cases takes the place of the model and the layout. */
 static enum err check_count(struct cmd *c)
 {
@@ -110,66 +61,43 @@ static enum err check_count(struct cmd *c)
     int most = many ? 0 : c->command->takes_model + c->command->takes_layout;
     if (c->n_args <= most || cmd_given(c, OPT_HELP))
         return ERR_OK;
-    return err_set(&c->msg, ERR_PARSE,
-                   "%s: '%s' is one too many; usage: "
-                   "moe-layout %s",
-                   c->command->name, c->args[most], c->command->synopsis);
+    return options_operand_too_many(&c->spec, c->args[most], &c->msg);
 }
 
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--") == 0 && c->command->takes_model) {
-            c->has_flags = true;
-            c->flags = argv + i + 1;
-            c->n_flags = argc - i - 1;
-            break;
-        }
-        if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            enum err e = take_option(c, argc, argv, &i);
-            if (e != ERR_OK)
-                return e;
-            continue;
-        }
-        if (c->n_args == CMD_MAX_ARGS)
-            return err_set(&c->msg, ERR_PARSE, "%s: '%s' is one too many",
-                           c->command->name, argv[i]);
-        c->args[c->n_args++] = argv[i];
-    }
-    return check_count(c);
+    c->spec = cmd_spec(c->command, c->takes);
+    enum err e =
+        options_read(&c->arena, &c->spec, argc, argv, &c->line, &c->msg);
+    if (e != ERR_OK)
+        return err_prefix(&c->msg, e, "%s", c->command->name);
+    for (int o = 0; o < N_OPTIONS; o++)
+        c->option[o] = options_text(&c->line, o);
+    c->args = c->line.operands;
+    c->n_args = c->line.n_operands;
+    c->flags = c->line.rest;
+    c->n_flags = c->line.n_rest;
+    c->has_flags = c->line.has_rest;
+    c->runs = arena_alloc(&c->arena, (size_t)argc + 1, sizeof *c->runs);
+    if (!c->runs)
+        return err_set(&c->msg, ERR_NOMEM, "options: out of memory");
+    c->n_runs = options_each(&c->line, OPT_RUN, c->runs);
+    e = check_count(c);
+    return e == ERR_OK ? e : err_prefix(&c->msg, e, "%s", c->command->name);
 }
 
 enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
                  int64_t *out)
 {
-    if (!c->option[o])
-        return ERR_OK;
-    int64_t v;
-    if (!text_to_int64(c->option[o], &v))
-        return err_set(&c->msg, ERR_PARSE, "%s: got '%s', want an integer",
-                       options[o].name, c->option[o]);
-    if (v < lo || v > hi)
-        return err_set(&c->msg, ERR_RANGE, "%s: got %lld, want %lld to %lld",
-                       options[o].name, (long long)v, (long long)lo,
-                       (long long)hi);
-    *out = v;
-    return ERR_OK;
+    return options_int(&c->line, (int)o, (struct options_whole){lo, hi}, out,
+                       &c->msg);
 }
 
 enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
                     double *out)
 {
-    if (!c->option[o])
-        return ERR_OK;
-    double v;
-    if (!text_to_double(c->option[o], &v))
-        return err_set(&c->msg, ERR_PARSE, "%s: got '%s', want a number",
-                       options[o].name, c->option[o]);
-    if (v < lo || v > hi)
-        return err_set(&c->msg, ERR_RANGE, "%s: got %g, want %g to %g",
-                       options[o].name, v, lo, hi);
-    *out = v;
-    return ERR_OK;
+    return options_double(&c->line, (int)o, (struct options_number){lo, hi},
+                          out, &c->msg);
 }
 
 /* ---- the model ---- */

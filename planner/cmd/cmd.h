@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/options.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -54,17 +55,15 @@
     X(OPT_P2P, "--p2p", "MODE", "ideal, async or blocking (blocking)")         \
     X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
-    X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")              \
-    X(OPT_HELP, "--help", "", "this text")
+    X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
 
 enum cmd_option {
 #define CMD_ENUM(id, name, value, help) id,
     CMD_OPTION_TABLE(CMD_ENUM)
 #undef CMD_ENUM
-        N_OPTIONS
+        OPT_HELP,
+    N_OPTIONS
 };
-
-enum { CMD_MAX_ARGS = 4, CMD_MAX_RUNS = 32 };
 
 struct command;
 
@@ -73,10 +72,13 @@ struct cmd {
     struct arena arena;
     struct err_msg msg;
     const struct command *command;
-    const char *args[CMD_MAX_ARGS]; // positional
+    struct option_spec spec;
+    int takes[N_OPTIONS + 1]; // of the spec
+    struct options line;
+    const char **args; // positional
     int n_args;
     const char *option[N_OPTIONS]; // value, "" for a switch, NULL: not given
-    const char *runs[CMD_MAX_RUNS];
+    const char **runs;             // every --run
     int n_runs;
     char *const *flags; // Megatron flags after "--"
     int n_flags;

@@ -2,6 +2,7 @@
 #include "cost/fit.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "calibrate/fit_check.h"
 #include "calibrate/overhead.h"
 #include "cmd.h"
@@ -51,31 +52,28 @@ static enum err read_runs(struct cmd *c, const struct model *m,
 
 /* ---- printing ---- */
 
-static cJSON *fit_json(const struct fit *f)
+static void cmd_fit_write(struct writer tree, const struct fit *f)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddItemToObject(tree, "costs", cost_to_json(&f->cost));
-    cJSON_AddNumberToObject(tree, "rank", f->rank);
-    cJSON_AddNumberToObject(tree, "n_unknowns", f->n_unknowns);
-    cJSON_AddNumberToObject(tree, "condition", f->condition);
-    cJSON_AddNumberToObject(tree, "degrees_of_freedom", f->degrees_of_freedom);
+    writer_tree(tree, "costs", cost_to_json(&f->cost));
+    writer_number(tree, "rank", f->rank);
+    writer_number(tree, "n_unknowns", f->n_unknowns);
+    writer_number(tree, "condition", f->condition);
+    writer_number(tree, "degrees_of_freedom", f->degrees_of_freedom);
     if (f->note)
-        cJSON_AddStringToObject(tree, "note", f->note);
-    cJSON *list = cJSON_AddArrayToObject(tree, "residuals");
+        writer_text(tree, "note", f->note);
+    struct writer list = writer_list(tree, "residuals");
     for (int i = 0; i < f->n_residuals; i++) {
         const struct fit_residual *r = &f->residuals[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "run", r->run);
-        cJSON_AddNumberToObject(item, "stage", r->stage);
-        cJSON_AddNumberToObject(item, "meas_fwd_s", r->meas_fwd_s);
-        cJSON_AddNumberToObject(item, "pred_fwd_s", r->pred_fwd_s);
-        cJSON_AddNumberToObject(item, "meas_bwd_s", r->meas_bwd_s);
-        cJSON_AddNumberToObject(item, "pred_bwd_s", r->pred_bwd_s);
-        cJSON_AddNumberToObject(item, "spread_fwd_s", r->spread_fwd_s);
-        cJSON_AddNumberToObject(item, "spread_bwd_s", r->spread_bwd_s);
-        cJSON_AddItemToArray(list, item);
+        struct writer item = writer_object(list, NULL);
+        writer_number(item, "run", r->run);
+        writer_number(item, "stage", r->stage);
+        writer_number(item, "meas_fwd_s", r->meas_fwd_s);
+        writer_number(item, "pred_fwd_s", r->pred_fwd_s);
+        writer_number(item, "meas_bwd_s", r->meas_bwd_s);
+        writer_number(item, "pred_bwd_s", r->pred_bwd_s);
+        writer_number(item, "spread_fwd_s", r->spread_fwd_s);
+        writer_number(item, "spread_bwd_s", r->spread_bwd_s);
     }
-    return tree;
 }
 
 static void print_costs(const struct cost *c)
@@ -140,33 +138,25 @@ static void cmd_fit_print_memory(const struct memory_fit *f,
            100 * f->model_error, 100 * f->fit_error);
 }
 
-static cJSON *memory_json(const struct memory_fit *f)
+static void cmd_fit_write_memory(struct writer to, const struct memory_fit *f)
 {
-    cJSON *list = cJSON_CreateArray();
+    struct writer list = writer_list(to, "memory_residuals");
     for (int i = 0; i < f->n_rows; i++) {
         const struct memory_fit_row *r = &f->rows[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "run", r->run);
-        cJSON_AddNumberToObject(item, "rank", r->rank);
-        cJSON_AddNumberToObject(item, "meas_bytes", (double)r->meas_bytes);
-        cJSON_AddNumberToObject(item, "model_bytes", (double)r->model_bytes);
-        cJSON_AddNumberToObject(item, "pred_bytes", (double)r->pred_bytes);
-        cJSON_AddItemToArray(list, item);
+        struct writer item = writer_object(list, NULL);
+        writer_number(item, "run", r->run);
+        writer_number(item, "rank", r->rank);
+        writer_number(item, "meas_bytes", (double)r->meas_bytes);
+        writer_number(item, "model_bytes", (double)r->model_bytes);
+        writer_number(item, "pred_bytes", (double)r->pred_bytes);
     }
-    return list;
 }
 
 static enum err write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
         return ERR_OK;
-    cJSON *tree = cost_to_json(cost);
-    char *text = cJSON_Print(tree);
-    cJSON_Delete(tree);
-    if (!text)
-        return err_set(&c->msg, ERR_NOMEM, "costs: out of memory");
-    char *line = arena_printf(&c->arena, "%s\n", text);
-    cJSON_free(text);
+    const char *line = writer_print_tree(&c->arena, cost_to_json(cost));
     if (!line)
         return err_set(&c->msg, ERR_NOMEM, "costs: out of memory");
     return text_write_file(c->option[OPT_OUT], line, strlen(line), &c->msg);
@@ -251,9 +241,11 @@ static enum err run_fit(struct cmd *c)
         return e;
     warn_of_misfit(&f);
     if (cmd_given(c, OPT_JSON)) {
-        cJSON *tree = fit_json(&f);
-        cJSON_AddItemToObject(tree, "memory_residuals", memory_json(&memory));
-        return json_print_and_delete(tree, true, stdout, &c->msg);
+        struct writer_doc doc;
+        struct writer top = writer_open(&doc);
+        cmd_fit_write(top, &f);
+        cmd_fit_write_memory(top, &memory);
+        return writer_print(&doc, true, stdout, &c->msg);
     }
     cmd_fit_print_fit(&f, runs);
     cmd_fit_print_memory(&memory, runs);

@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include "base/json.h"
+#include "base/writer.h"
 #include "memory/memory.h"
 
 #include <string.h>
@@ -181,43 +182,43 @@ static void cmd_memory_print_verdict(const struct question *q)
                q->limit_bytes / GIB);
 }
 
-static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
+static void cmd_memory_write_rank(struct cmd *c, struct writer list,
+                                  const struct question *q, int r)
 {
     const struct memory_rank *k = &q->ranks[r];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "rank", r);
-    cJSON_AddStringToObject(o, "units", rank_units(&c->arena, &q->layout, r));
-    cJSON_AddNumberToObject(o, "params", (double)k->params);
+    struct writer o = writer_object(list, NULL);
+    writer_number(o, "rank", r);
+    writer_text(o, "units", rank_units(&c->arena, &q->layout, r));
+    writer_number(o, "params", (double)k->params);
     for (int p = 0; p < N_PARTS; p++) {
         char key[32];
         snprintf(key, sizeof key, "%s_bytes", parts[p].name);
-        cJSON_AddNumberToObject(o, key, part_bytes(k, &parts[p]));
+        writer_number(o, key, part_bytes(k, &parts[p]));
     }
-    cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
-    cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
-    cJSON_AddNumberToObject(o, "peak_bytes", (double)k->peak_bytes);
-    cJSON_AddNumberToObject(o, "allowance_bytes", cmd_memory_allowance(q, k));
-    cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
+    writer_number(o, "static_bytes", (double)k->static_bytes);
+    writer_number(o, "allocated_bytes", (double)k->allocated_bytes);
+    writer_number(o, "peak_bytes", (double)k->peak_bytes);
+    writer_number(o, "allowance_bytes", cmd_memory_allowance(q, k));
+    writer_number(o, "in_flight", k->in_flight);
     if (q->limit_bytes > 0)
-        cJSON_AddStringToObject(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
-    return o;
+        writer_text(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
 }
 
 static cJSON *answer_json(struct cmd *c, const struct question *q,
                           const char *refusal)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON *list = cJSON_CreateArray();
-    cJSON_AddBoolToObject(o, "supported", !refusal);
-    cJSON_AddStringToObject(o, "reason", refusal ? refusal : "");
-    cJSON_AddStringToObject(o, "platform", platform_name(q->terms.platform));
-    cJSON_AddNumberToObject(o, "margin", q->margin);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_bool(o, "supported", !refusal);
+    writer_text(o, "reason", refusal ? refusal : "");
+    writer_text(o, "platform", platform_name(q->terms.platform));
+    writer_number(o, "margin", q->margin);
+    struct writer list = writer_list(o, "stages");
     for (int r = 0; !refusal && r < q->layout.pp; r++)
-        cJSON_AddItemToArray(list, rank_json(c, q, r));
-    cJSON_AddItemToObject(o, "stages", list);
+        cmd_memory_write_rank(c, list, q, r);
     if (!refusal)
-        cJSON_AddNumberToObject(o, "fullest_rank", q->fullest);
-    return o;
+        writer_number(o, "fullest_rank", q->fullest);
+    return writer_close(&doc);
 }
 
 /* ---- one layout ---- */

@@ -51,6 +51,7 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);
 /* Costs file, moe-layout/costs/1. `m` NULL writes no fingerprint. */
 enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg);
+/* Caller frees; NULL when memory ran out. */
 cJSON *cost_to_json(const struct cost *c);
 
 /* ERR_PARSE naming the first fact in which the costs' model differs, or a unit

@@ -6,6 +6,7 @@
  */
 #include "plan.h"
 
+#include "base/writer.h"
 #include "transfer.h"
 
 #include <math.h>
@@ -267,44 +268,35 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
 
 /* ---- JSON ---- */
 
-static void add_number(cJSON *tree, const char *key, double v)
-{
-    if (isfinite(v))
-        cJSON_AddNumberToObject(tree, key, v);
-    else
-        cJSON_AddNullToObject(tree, key);
-}
-
 cJSON *plan_to_json(const struct plan *p)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "layout", p->layout);
-    add_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
-    add_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
-    add_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
-    add_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
-    add_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
-    add_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
-    add_number(tree, "speedup_vs_default", p->speedup_vs_default);
-    add_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
-    cJSON_AddNumberToObject(tree, "near_bottleneck", p->near_bottleneck);
-    cJSON *flags = cJSON_AddArrayToObject(tree, "flags");
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    writer_text(tree, "layout", p->layout);
+    writer_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
+    writer_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
+    writer_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
+    writer_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
+    writer_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
+    writer_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
+    writer_number(tree, "speedup_vs_default", p->speedup_vs_default);
+    writer_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
+    writer_number(tree, "near_bottleneck", p->near_bottleneck);
+    struct writer flags = writer_list(tree, "flags");
     if (p->standalone_mtp)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("standalone-mtp"));
+        writer_text(flags, NULL, "standalone-mtp");
     if (p->empty_stage)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("empty-stage"));
+        writer_text(flags, NULL, "empty-stage");
     if (p->tight_memory)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("tight-memory"));
-    cJSON *stages = cJSON_AddArrayToObject(tree, "stages");
+        writer_text(flags, NULL, "tight-memory");
+    struct writer stages = writer_list(tree, "stages");
     for (int s = 0; s < p->n_stages; s++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "units", p->stages[s].units);
-        add_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
-        add_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
-        cJSON_AddNumberToObject(item, "mem_bytes",
-                                (double)p->stages[s].mem_bytes);
-        cJSON_AddNumberToObject(item, "in_flight", p->stages[s].in_flight);
-        cJSON_AddItemToArray(stages, item);
+        struct writer item = writer_object(stages, NULL);
+        writer_text(item, "units", p->stages[s].units);
+        writer_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
+        writer_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
+        writer_number(item, "mem_bytes", (double)p->stages[s].mem_bytes);
+        writer_number(item, "in_flight", p->stages[s].in_flight);
     }
-    return tree;
+    return writer_close(&doc);
 }

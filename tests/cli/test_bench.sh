@@ -30,7 +30,7 @@ done
 [ $? -eq 2 ] && one_line "$work/err" "did you mean 'run'"
 claim $? "an unknown command names the nearest"
 "$bench" run --out 2>"$work/err"
-[ $? -eq 2 ] && one_line "$work/err" "'--out' needs a value"
+[ $? -eq 2 ] && one_line "$work/err" "--out: value missing, want DIR"
 claim $? "an option without its value is one line"
 "$bench" run --dryrun x 2>"$work/err"
 [ $? -eq 2 ] && one_line "$work/err" "did you mean '--dry-run'"

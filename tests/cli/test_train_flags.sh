@@ -21,7 +21,7 @@ bad() { # WANTED_TEXT RANKS FLAGS...
     fi
 }
 
-bad "unknown flag '--nope'" 1 --nope 1
+bad "unknown option '--nope'" 1 --nope 1
 bad "did you mean '--num-layers'" 1 --num-layrs 3
 bad "tensor-model-parallel-size: got 2" 2 --tensor-model-parallel-size 2
 bad "expert-model-parallel-size" 1 --expert-model-parallel-size 2
