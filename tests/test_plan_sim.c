@@ -392,7 +392,7 @@ static void check_steady(unsigned *seed, double unit, double tolerance)
                            .sync_s = 5 * unit};
     cr_assert_eq(sim_run(&a, &in, &full, &msg), ERR_OK);
     struct sim_engine *e = sim_engine_new(&a, &s);
-    cr_assert_eq(sim_engine_step(e, &in, &step), ERR_OK);
+    cr_assert_eq(sim_engine_step(e, &in, &step, &msg), ERR_OK);
     cr_assert_float_eq(step, full.step_s, tolerance * full.step_s,
                        "P %d M %d %s: %.17g, in full %.17g", pp, n_mb,
                        p2p_mode_name(in.mode), step, full.step_s);
@@ -428,7 +428,7 @@ Test(sim, a_slow_take_over_is_not_missed)
                                .x_s = x,
                                .mode = P2P_ASYNC};
         cr_assert_eq(sim_run(&a, &in, &full, &msg), ERR_OK);
-        cr_assert_eq(sim_engine_step(sim_engine_new(&a, &s), &in, &step),
+        cr_assert_eq(sim_engine_step(sim_engine_new(&a, &s), &in, &step, &msg),
                      ERR_OK);
         cr_assert_float_eq(step, full.step_s, 0);
     }

@@ -205,12 +205,52 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 
 /* ---- predictions ---- */
 
-enum err cmd_p2p(struct cmd *c, enum p2p_mode *out)
+enum err cmd_p2p(struct cmd *c, int vpp, enum p2p_mode *out)
 {
-    *out = P2P_BLOCKING;
+    *out = p2p_mode_default(vpp);
     if (!c->option[OPT_P2P])
         return ERR_OK;
     return p2p_mode_from_name(c->option[OPT_P2P], out, &c->msg);
+}
+
+enum err cmd_order(struct cmd *c, struct model *m)
+{
+    int64_t group = m->memory.mb_group;
+    enum err e = cmd_int(c, OPT_GROUP, 1, ORDER_MAX_MB, &group);
+    m->memory.mb_group = (int)group;
+    m->overlap_moe_comm = m->overlap_moe_comm || cmd_given(c, OPT_EP_OVERLAP);
+    return e;
+}
+
+/* --ep-save B,F,W in milliseconds. */
+static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
+{
+    const char *text = c->option[OPT_EP_SAVE];
+    double ms[3] = {0, 0, 0};
+    int used = 0;
+    if (!text)
+        return ERR_OK;
+    if (sscanf(text, "%lf,%lf,%lf%n", &ms[0], &ms[1], &ms[2], &used) != 3 ||
+        text[used] || !(ms[0] >= 0 && ms[1] >= 0 && ms[2] >= 0))
+        return err_set(&c->msg, ERR_PARSE,
+                       "%s: --ep-save: got '%s', want three times in ms from 0 "
+                       "on, as in 1.2,0.4,0.5",
+                       c->command->name, text);
+    *out = (struct overlap_save){ms[0] * 1e-3, ms[1] * 1e-3, ms[2] * 1e-3};
+    return ERR_OK;
+}
+
+/* The order of work of a model's flags; too many micro-batches stay too many.
+ */
+static struct order order_of(const struct model *m)
+{
+    const int64_t n_mb = m->batch.n_microbatches;
+    return (struct order){
+        .pp = m->par.pp,
+        .vpp = m->par.vpp,
+        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
+        .ep_overlap = m->overlap_moe_comm};
 }
 
 enum err cmd_margin(struct cmd *c, double *out)
@@ -246,9 +286,6 @@ enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                      struct schedule *schedule, struct plan_context *out)
 {
-    enum err e = cmd_refuse_vpp(c, &m->model);
-    if (e != ERR_OK)
-        return e;
     if (!m->batch_given)
         return err_set(&c->msg, ERR_PARSE,
                        "%s: --gbs: missing: the number of micro-batches "
@@ -259,17 +296,18 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                        "%s: --costs: missing: make one with 'moe-layout fit' "
                        "or 'moe-layout costs --analytic'",
                        c->command->name);
-    e = cmd_require_seq(c, m);
+    enum err e = cmd_require_seq(c, m);
     if (e == ERR_OK)
         e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = cmd_p2p(c, &out->mode);
+        e = cmd_p2p(c, m->model.par.vpp, &out->mode);
     if (e == ERR_OK)
-        e = schedule_1f1b(&c->arena, m->model.par.pp,
-                          (int)m->model.batch.n_microbatches, schedule,
-                          &c->msg);
+        e = cmd_ep_save(c, &out->save);
+    const struct order order = order_of(&m->model);
+    if (e == ERR_OK)
+        e = schedule_outline(&order, out->mode, schedule, &c->msg);
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);

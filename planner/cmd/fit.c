@@ -178,7 +178,7 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
                                .cost = &out->cost,
                                .n_mb = schedule.n_mb,
                                .schedule = &schedule};
-    e = cmd_p2p(c, &ctx.mode);
+    e = cmd_p2p(c, 1, &ctx.mode);
     if (e != ERR_OK)
         return e;
     const struct overhead_runs all = {runs, c->n_runs};

@@ -124,6 +124,8 @@ static enum err cmd_plan_run(struct cmd *c)
     int64_t top = 10;
     enum err e = cmd_model(c, &m);
     if (e == ERR_OK)
+        e = cmd_refuse_vpp(c, &m.model);
+    if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
     if (e == ERR_OK)
         e = cmd_int(c, OPT_TOP, 1, 100000, &top);

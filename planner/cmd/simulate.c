@@ -9,71 +9,133 @@
 
 /* ---- one layout ---- */
 
-/* Paints one event: forward as the micro-batch's last digit, backward as a
- * letter, an exchange as '-'. */
-static void paint(char *line, int width, double step_s,
-                  const struct sim_event *e)
+/* A time as letters of a line: [from, to). */
+struct span {
+    int from, to;
+};
+
+static struct span span_of(const struct sim_event *e, double step_s, int width)
 {
-    int from = (int)(e->start_s / step_s * width);
-    int to = (int)(e->end_s / step_s * width);
-    char c = e->kind == OP_FORWARD    ? (char)('0' + e->mb % 10)
-             : e->kind == OP_BACKWARD ? (char)('a' + e->mb % 10)
-                                      : '-';
-    for (int i = from; i < to && i < width; i++)
-        if (e->kind != OP_EXCHANGE || line[i] == '.')
+    struct span s = {(int)(e->start_s / step_s * width),
+                     (int)(e->end_s / step_s * width)};
+    s.to = s.to < width ? s.to : width;
+    return s;
+}
+
+static char digit(int i)
+{
+    return (char)('0' + i % 10);
+}
+
+static char letter(int i, char first, int n)
+{
+    return (char)(first + i % n);
+}
+
+/* Forward as a digit, backward as a letter, both in one as a capital letter,
+ * waiting as '-', and '~' where nothing is done but a message is on its way:
+ * digits and letters say the micro-batch, or with several chunks a rank the
+ * chunk. */
+static char sign_of(const struct sim_event *e, bool by_chunk)
+{
+    const int fwd = by_chunk ? e->chunk : e->mb;
+    const int bwd = by_chunk ? e->bwd_chunk : e->bwd_mb;
+    switch (e->kind) {
+    case OP_FORWARD:
+    case OP_HEAD_FORWARD:
+        return digit(fwd);
+    case OP_BACKWARD:
+        return letter(fwd, 'a', 10);
+    case OP_HEAD_BACKWARD:
+        return letter(bwd, 'a', 10);
+    case OP_COMBINED:
+    case OP_TAILS:
+        return letter(fwd, 'A', 10);
+    case OP_POST:
+        return '~';
+    default:
+        return '-';
+    }
+}
+
+/* Work is painted over waiting, and waiting over messages. */
+static void paint(char *line, int width, double step_s,
+                  const struct sim_event *e, bool by_chunk)
+{
+    const struct span s = span_of(e, step_s, width);
+    const char c = sign_of(e, by_chunk);
+    for (int i = s.from; i < s.to; i++)
+        if (line[i] == '.' || (line[i] == '~' && c != '~') ||
+            (c != '-' && c != '~'))
             line[i] = c;
 }
 
 static enum err print_timeline(struct cmd *c, const struct sim_result *r,
-                               int pp, int width)
+                               const struct schedule *s, int width)
 {
+    const bool by_chunk = s->vpp > 1;
     char *line = arena_alloc(&c->arena, (size_t)width + 1, 1);
     if (!line)
         return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
-    for (int rank = 0; rank < pp; rank++) {
+    for (int rank = 0; rank < s->pp; rank++) {
         memset(line, '.', (size_t)width);
         for (int i = 0; i < r->n_events; i++)
             if (r->events[i].rank == rank)
-                paint(line, width, r->step_s, &r->events[i]);
+                paint(line, width, r->step_s, &r->events[i], by_chunk);
         printf("rank %2d |%s| busy %5.1f%%\n", rank, line,
                100 * r->busy_s[rank] / r->step_s);
     }
-    printf("digits: forward of a micro-batch; letters: its backward; - "
-           "exchange; . idle\n");
+    printf("digits: forward of a %s; letters: its backward; ",
+           by_chunk ? "chunk" : "micro-batch");
+    if (s->order.ep_overlap)
+        printf("capitals: a forward of it with a backward; ");
+    printf("- exchange; . idle%s\n",
+           by_chunk ? "; ~ idle while a message leaves" : "");
     return ERR_OK;
 }
 
-static void print_stages(const struct plan *p)
+static void print_stages(const struct plan *p, int pp)
 {
-    printf("%-6s %-22s %12s %12s %10s\n", "stage", "units", "forward ms",
-           "backward ms", "in flight");
-    for (int s = 0; s < p->n_stages; s++)
-        printf("%-6d %-22s %12.4f %12.4f %10d\n", s, p->stages[s].units,
+    const bool chunks = p->n_stages > pp;
+    printf("%-6s%s %-22s %12s %12s %10s\n", "stage",
+           chunks ? "  rank chunk" : "", "units", "forward ms", "backward ms",
+           "in flight");
+    for (int s = 0; s < p->n_stages; s++) {
+        printf("%-6d", s);
+        if (chunks)
+            printf(" %5d %5d", s % pp, s / pp);
+        printf(" %-22s %12.4f %12.4f %10d\n", p->stages[s].units,
                p->stages[s].fwd_s * 1e3, p->stages[s].bwd_s * 1e3,
                p->stages[s].in_flight);
+    }
 }
 
 static enum err print_simulation(struct cmd *c, const struct plan_context *ctx,
                                  const struct plan *p,
                                  const struct sim_result *r)
 {
+    const struct order *o = &ctx->schedule->order;
     int64_t width = 100;
     enum err e = cmd_int(c, OPT_WIDTH, 10, 10000, &width);
     if (e != ERR_OK)
         return e;
     printf("%s: step %.3f ms [%.3f, %.3f]: pipeline %.3f ms, outside it %.3f "
-           "ms (%s transfers, %d micro-batches)\n",
+           "ms (%s transfers, %d micro-batches",
            p->layout, p->pred_step_s * 1e3, p->pred_lo_s * 1e3,
            p->pred_hi_s * 1e3, r->step_s * 1e3,
            (p->pred_step_s - r->step_s) * 1e3, p2p_mode_name(ctx->mode),
            ctx->n_mb);
-    print_stages(p);
-    return print_timeline(c, r, p->n_stages, (int)width);
+    if (o->vpp > 1)
+        printf(" in groups of %d, %d chunks a rank", o->group, o->vpp);
+    printf("%s)\n", o->ep_overlap ? ", EP overlap" : "");
+    print_stages(p, o->pp);
+    return print_timeline(c, r, ctx->schedule, (int)width);
 }
 
-static enum err write_trace(struct cmd *c, const struct sim_result *r, int pp)
+static enum err write_trace(struct cmd *c, const struct sim_result *r,
+                            const struct schedule *s)
 {
-    cJSON *tree = timeline_trace(r, pp);
+    cJSON *tree = timeline_trace(r, s);
     char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
     cJSON_Delete(tree);
     if (!text)
@@ -84,18 +146,53 @@ static enum err write_trace(struct cmd *c, const struct sim_result *r, int pp)
     return e;
 }
 
-static enum err write_files(struct cmd *c, const struct plan *p,
-                            const struct sim_result *r)
+static enum err write_files(struct cmd *c, const struct plan_context *ctx,
+                            const struct plan *p, const struct sim_result *r)
 {
     enum err e = ERR_OK;
     if (c->option[OPT_TRACE])
-        e = write_trace(c, r, p->n_stages);
+        e = write_trace(c, r, ctx->schedule);
     if (e != ERR_OK || !c->option[OPT_GANTT])
         return e;
-    const char *svg = timeline_svg(&c->arena, r, p->n_stages, p->layout);
+    const char *svg = timeline_svg(&c->arena, r, ctx->schedule, p->layout);
     if (!svg)
         return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
     return text_write_file(c->option[OPT_GANTT], svg, strlen(svg), &c->msg);
+}
+
+/* The layout says how many chunks a rank has; --vpp may only agree. */
+static enum err read_layout(struct cmd *c, struct model *m, struct layout *l)
+{
+    enum err e =
+        c->n_args == 1
+            ? layout_read(&c->arena, c->args[0], m, m->par.pp, l, &c->msg)
+            : err_set(&c->msg, ERR_PARSE,
+                      "simulate: want MODEL and one LAYOUT in quotes");
+    if (e != ERR_OK)
+        return e;
+    if (cmd_given(c, OPT_VPP) && m->par.vpp != l->vpp)
+        return err_set(&c->msg, ERR_RANGE,
+                       "simulate: --vpp %d: layout '%s' has %d stages, which "
+                       "is %d for each of %d ranks",
+                       m->par.vpp, c->args[0], l->n_stages, l->vpp, l->pp);
+    m->par.vpp = l->vpp;
+    return ERR_OK;
+}
+
+static enum err print_json(struct cmd *c, const struct plan_context *ctx,
+                           const struct plan *p)
+{
+    const struct order *o = &ctx->schedule->order;
+    cJSON *tree = plan_to_json(p);
+    bool ok = cJSON_AddStringToObject(tree, "p2p", p2p_mode_name(ctx->mode)) &&
+              cJSON_AddNumberToObject(tree, "vpp", o->vpp) &&
+              cJSON_AddBoolToObject(tree, "ep_overlap", o->ep_overlap);
+    if (ok && o->vpp > 1)
+        ok = cJSON_AddNumberToObject(tree, "group", o->group) != NULL;
+    if (ok)
+        return json_print_and_delete(tree, true, stdout, &c->msg);
+    cJSON_Delete(tree);
+    return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
 }
 
 static enum err simulate_one(struct cmd *c)
@@ -108,32 +205,22 @@ static enum err simulate_one(struct cmd *c)
     struct plan p;
     struct sim_result r;
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK && c->n_args != 1)
-        e = err_set(&c->msg, ERR_PARSE,
-                    "simulate: want MODEL and one LAYOUT in quotes");
+    if (e == ERR_OK)
+        e = cmd_order(c, &m.model);
+    if (e == ERR_OK)
+        e = read_layout(c, &m.model, &l);
     if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
-    if (e == ERR_OK)
-        e = layout_read(&c->arena, c->args[0], &m.model, m.model.par.pp, &l,
-                        &c->msg);
-    if (e == ERR_OK && l.vpp > 1)
-        e = err_set(&c->msg, ERR_RANGE,
-                    "simulate: layout '%s' has %d chunks a rank, this version "
-                    "simulates one",
-                    c->args[0], l.vpp);
     if (e == ERR_OK)
         e = plan_predict(&c->arena, &ctx, &l, &p, &c->msg);
     if (e == ERR_OK)
         e = plan_simulate(&c->arena, &ctx, &l, &r, &c->msg);
     if (e == ERR_OK)
-        e = write_files(c, &p, &r);
+        e = write_files(c, &ctx, &p, &r);
     if (e != ERR_OK)
         return e;
-    if (!cmd_given(c, OPT_JSON))
-        return print_simulation(c, &ctx, &p, &r);
-    cJSON *tree = plan_to_json(&p);
-    cJSON_AddStringToObject(tree, "p2p", p2p_mode_name(ctx.mode));
-    return json_print_and_delete(tree, true, stdout, &c->msg);
+    return cmd_given(c, OPT_JSON) ? print_json(c, &ctx, &p)
+                                  : print_simulation(c, &ctx, &p, &r);
 }
 
 /* ---- the command ---- */
@@ -146,19 +233,23 @@ static enum err run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,    OPT_VPP,   OPT_COSTS, OPT_GBS,  OPT_P2P,  OPT_WIDTH, OPT_TRACE,
-    OPT_GANTT, OPT_BATCH, OPT_MBS,   OPT_SEQ,  OPT_TP,   OPT_CP,    OPT_EP,
-    OPT_ETP,   OPT_WORLD, OPT_JSON,  OPT_HELP, N_OPTIONS};
+    OPT_PP,    OPT_VPP,   OPT_COSTS,      OPT_GBS,     OPT_P2P,   OPT_WIDTH,
+    OPT_TRACE, OPT_GROUP, OPT_EP_OVERLAP, OPT_EP_SAVE, OPT_GANTT, OPT_BATCH,
+    OPT_MBS,   OPT_SEQ,   OPT_TP,         OPT_CP,      OPT_EP,    OPT_ETP,
+    OPT_WORLD, OPT_JSON,  OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_SIMULATE = {
     .name = "simulate",
     .run = run,
     .synopsis = "simulate MODEL LAYOUT --pp N --gbs B --costs costs.json "
-                "[--trace t.json] [--gantt g.svg] | simulate --batch FILE",
+                "[--group N] [--ep-overlap] [--trace t.json] [--gantt g.svg] "
+                "| simulate --batch FILE",
     .help =
-        "Predicts one layout and draws its step as a timeline.\nWith --batch: "
-        "objects {id, P, V, M, N, fwd, bwd, act, lat, bytes, bw}, times in "
-        "microseconds.\nExample: moe-layout simulate model.json "
+        "Predicts one layout and draws its step as a timeline; a layout with "
+        "more stages than\nranks is interleaved.\nWith --batch: objects {id, "
+        "P, V, M, N, fwd, bwd, act, lat, bytes, bw}, times in\nmicroseconds; "
+        "with {layers, save} of EP overlap. Every mode is answered.\nExample: "
+        "moe-layout simulate model.json "
         "'Et*5|t*6|t*5|mL' --pp 4 --gbs 16 --costs costs.json",
     .options = takes,
     .takes_model = true,

@@ -47,3 +47,78 @@ void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
                 mid_s[graph_pair(s, r, f, b)] =
                     pair_mid(in, f * s->pp + r, b * s->pp + r);
 }
+
+/* ---- of a layout ---- */
+
+struct overlap_times {
+    const struct schedule *schedule;
+    double *mid_s, *head_fwd_s, *tail_fwd_s, *head_bwd_s, *tail_bwd_s;
+    char *letters;       // of all layers, each stage ending with a 0
+    const char **layers; // [stage], into letters
+    struct sim_combined combined;
+};
+
+struct overlap_times *overlap_times_new(struct arena *a,
+                                        const struct schedule *s,
+                                        const struct model *m)
+{
+    const size_t n = (size_t)s->pp * (size_t)s->vpp;
+    const size_t layers = (size_t)(m->n_layers + m->n_mtp);
+    struct overlap_times *t = arena_alloc(a, 1, sizeof *t);
+    double *times = arena_alloc(a, n * (4 + (size_t)s->vpp), sizeof *times);
+    if (!t || !times)
+        return NULL;
+    t->schedule = s;
+    t->letters = arena_alloc(a, n + layers, 1);
+    t->layers = arena_alloc(a, n, sizeof *t->layers);
+    t->head_fwd_s = times;
+    t->tail_fwd_s = times + n;
+    t->head_bwd_s = times + 2 * n;
+    t->tail_bwd_s = times + 3 * n;
+    t->mid_s = times + 4 * n;
+    return t->letters && t->layers ? t : NULL;
+}
+
+/* Writes decoder layers of a stage and then MTP's as letters; returns where
+ * the next stage's begin. */
+static char *put_letters(const struct overlap_layout *of, int stage, char *out)
+{
+    const struct layout_counts c = layout_stage(of->layout, stage);
+    const int first = layout_first_layer(of->layout, stage);
+    const bool moe = of->model->n_experts > 0;
+    for (int i = 0; i < c.n_layers; i++) {
+        const bool dense =
+            model_layer_kind(of->model, first + i) == KIND_T_DENSE;
+        *out++ = moe && !dense ? 'e' : 'd';
+    }
+    for (int i = 0; i < c.n_mtp; i++)
+        *out++ = moe ? 'm' : 'd';
+    *out++ = '\0';
+    return out;
+}
+
+const struct sim_combined *overlap_times_set(struct overlap_times *t,
+                                             const struct overlap_layout *of)
+{
+    const struct unit_cost *unit = of->cost->unit;
+    const int n = t->schedule->pp * t->schedule->vpp;
+    char *at = t->letters;
+    for (int s = 0; s < n; s++) {
+        const struct layout_counts c = layout_stage(of->layout, s);
+        t->head_fwd_s[s] = c.n_embedding * unit[KIND_E].fwd_s;
+        t->tail_fwd_s[s] = c.n_loss * unit[KIND_L].fwd_s;
+        t->head_bwd_s[s] = c.n_loss * unit[KIND_L].bwd_s;
+        t->tail_bwd_s[s] = c.n_embedding * unit[KIND_E].bwd_s;
+        t->layers[s] = at;
+        at = put_letters(of, s, at);
+    }
+    t->combined = (struct sim_combined){t->mid_s, t->head_fwd_s, t->tail_fwd_s,
+                                        t->head_bwd_s, t->tail_bwd_s};
+    const struct overlap_stages stages = {.fwd_s = of->fwd_s,
+                                          .bwd_s = of->bwd_s,
+                                          .parts = &t->combined,
+                                          .layers = t->layers,
+                                          .save = of->save};
+    overlap_mid(t->schedule, &stages, t->mid_s);
+    return &t->combined;
+}

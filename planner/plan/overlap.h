@@ -9,6 +9,10 @@
 #ifndef PLAN_OVERLAP_H
 #define PLAN_OVERLAP_H
 
+#include "base/arena.h"
+#include "cost/cost.h"
+#include "layout/layout.h"
+#include "model/model.h"
 #include "schedule/schedule.h"
 #include "sim.h"
 
@@ -36,5 +40,26 @@ struct overlap_stages {
  * 0. `mid_s` has pp*vpp*vpp places. */
 void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
                  double *mid_s);
+
+/* Combined operations of one layout of `m` after another: memory for `s`,
+ * which must outlive it, owned by the arena. NULL when out of memory. */
+struct overlap_times;
+struct overlap_times *overlap_times_new(struct arena *a,
+                                        const struct schedule *s,
+                                        const struct model *m);
+
+/* Of a layout: embedding and loss head are the parts before and after the
+ * layers; fwd_s and bwd_s are its stages' times, [pp*vpp]. */
+struct overlap_layout {
+    const struct cost *cost;
+    const struct model *model;
+    const struct layout *layout;
+    const double *fwd_s, *bwd_s;
+    struct overlap_save save;
+};
+
+/* The result is valid until the next call. */
+const struct sim_combined *overlap_times_set(struct overlap_times *t,
+                                             const struct overlap_layout *of);
 
 #endif

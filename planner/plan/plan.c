@@ -18,22 +18,30 @@ enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 struct plan_engine {
     struct plan_context ctx;
     struct sim_engine *sim;
-    double *fwd_s, *bwd_s, *x_s; // [pp]
+    struct overlap_times *overlap; // with EP overlap, else NULL
+    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
+    struct err_msg msg;            // of the last step that failed
 };
 
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {
-    size_t pp = (size_t)ctx->schedule->pp;
+    const struct schedule *s = ctx->schedule;
+    const size_t n = (size_t)s->pp * (size_t)s->vpp;
     struct plan_engine *e = arena_alloc(a, 1, sizeof *e);
     if (!e)
         return NULL;
     e->ctx = *ctx;
     e->sim = sim_engine_new(a, ctx->schedule);
-    e->fwd_s = arena_alloc(a, pp, sizeof *e->fwd_s);
-    e->bwd_s = arena_alloc(a, pp, sizeof *e->bwd_s);
-    e->x_s = arena_alloc(a, pp, sizeof *e->x_s);
-    return e->sim && e->fwd_s && e->bwd_s && e->x_s ? e : NULL;
+    e->fwd_s = arena_alloc(a, n, sizeof *e->fwd_s);
+    e->bwd_s = arena_alloc(a, n, sizeof *e->bwd_s);
+    e->x_s = arena_alloc(a, n, sizeof *e->x_s);
+    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s;
+    if (s->order.ep_overlap) {
+        e->overlap = overlap_times_new(a, s, ctx->model);
+        ok = ok && e->overlap;
+    }
+    return ok ? e : NULL;
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
@@ -78,6 +86,14 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
     for (int s = 0; s < l->n_stages; s++)
         cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
     set_transfers(&e->ctx, l, e->x_s, &in);
+    const struct overlap_layout of = {.cost = e->ctx.cost,
+                                      .model = e->ctx.model,
+                                      .layout = l,
+                                      .fwd_s = e->fwd_s,
+                                      .bwd_s = e->bwd_s,
+                                      .save = e->ctx.save};
+    if (e->overlap)
+        in.combined = overlap_times_set(e->overlap, &of);
     return in;
 }
 
@@ -85,7 +101,7 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s)
 {
     struct sim_input in = input_of(e, l);
-    enum err err = sim_engine_step(e->sim, &in, step_s);
+    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, l);
     return err;
@@ -99,7 +115,7 @@ enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                            .op_bwd_s = ops->bwd_s,
                            .mode = e->ctx.mode};
     set_transfers(&e->ctx, ops->layout, e->x_s, &in);
-    enum err err = sim_engine_step(e->sim, &in, step_s);
+    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, ops->layout);
     return err;
@@ -146,6 +162,20 @@ static enum err check_joint(const struct plan_context *ctx,
                    "stage of its own");
 }
 
+/* Peak of a stage; with several chunks a rank, of the whole rank. */
+static int64_t stage_peak(const struct memory_terms *terms,
+                          const struct layout *l, int stage, int in_flight)
+{
+    struct memory_stage mem;
+    struct memory_rank rank;
+    if (l->vpp == 1) {
+        memory_stage_of(terms, l, stage, in_flight, &mem);
+        return mem.peak_bytes;
+    }
+    memory_rank(terms, l, stage % l->pp, &rank);
+    return rank.peak_bytes;
+}
+
 static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
                             const struct layout *l, struct plan *p,
                             struct err_msg *msg)
@@ -157,16 +187,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     struct memory_terms terms;
     memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
     for (int s = 0; s < l->n_stages; s++) {
-        struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
-        memory_stage_of(&terms, l, s, in_flight, &mem);
         stages[s] = (struct plan_stage){.units = l->units[s],
-                                        .mem_bytes = mem.peak_bytes,
+                                        .mem_bytes =
+                                            stage_peak(&terms, l, s, in_flight),
                                         .in_flight = in_flight};
         cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
                    &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
-        if (memory_judge(&terms, mem.peak_bytes, ctx->hbm_bytes,
+        if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
             p->tight_memory = true;
     }
@@ -228,7 +257,7 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
     if (err == ERR_OK)
         err = step_variance(a, ctx, l, p.pred_step_s, &variance);
     if (err != ERR_OK)
-        return err_set(msg, err, "layout '%s': cannot be simulated", p.layout);
+        return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
     p.pred_lo_s = p.pred_step_s - 1.96 * sqrt(variance);
     p.pred_hi_s = p.pred_step_s + 1.96 * sqrt(variance);
     p.near_bottleneck = plan_near_bottleneck(ctx, l);
@@ -261,9 +290,7 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     enum err err = plan_engine_replay(e, ops, step_s);
-    return err == ERR_OK
-               ? err
-               : err_set(msg, err, "replay: the schedule cannot be simulated");
+    return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
 }
 
 /* ---- JSON ---- */

@@ -12,6 +12,7 @@
 #include "layout/layout.h"
 #include "memory/memory.h"
 #include "model/model.h"
+#include "overlap.h"
 #include "sim.h"
 
 #include <stdbool.h>
@@ -24,8 +25,8 @@
 struct plan_stage {
     const char *units;   // letters, e.g. "ttmL"
     double fwd_s, bwd_s; // a micro-batch
-    int64_t mem_bytes;   // peak predicted
-    int in_flight;       // micro-batches
+    int64_t mem_bytes;   // peak predicted, of its rank with several a rank
+    int in_flight;       // chunks of its rank, micro-batches for one a rank
 };
 
 struct plan {
@@ -49,7 +50,8 @@ struct plan_context {
     int n_mb;
     double hbm_bytes;                // per-rank memory limit, 0: none
     double memory_margin;            // of predicted peaks, relative
-    const struct schedule *schedule; // for (model.par.pp, n_mb)
+    const struct schedule *schedule; // for the model's pp and vpp, and n_mb
+    struct overlap_save save;        // of pairs of layers, with EP overlap
 };
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the

@@ -325,10 +325,10 @@ static enum err jobs_run(struct sim_engine *e, struct jobs jobs,
 }
 
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
-                         double *step_s)
+                         double *step_s, struct err_msg *msg)
 {
     struct job job = {.in = in, .step = step_s};
-    return jobs_run(e, (struct jobs){&job, 1}, NULL);
+    return jobs_run(e, (struct jobs){&job, 1}, msg);
 }
 
 /* Jobs of the first one's kind, moved to the front. */

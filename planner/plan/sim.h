@@ -87,7 +87,7 @@ struct sim_engine *sim_engine_new(struct arena *a,
  * longer the rows of inputs of one kind are (mode, shape exchange); inputs may
  * differ in everything but their order. Errors as sim_run(). */
 enum err sim_engine_step(struct sim_engine *e, const struct sim_input *in,
-                         double *step_s);
+                         double *step_s, struct err_msg *msg);
 enum err sim_engine_steps(struct sim_engine *e, const struct sim_input *ins,
                           int n, double *steps_s, struct err_msg *msg);
 

@@ -56,15 +56,30 @@ static enum err check_mode(const struct order *o, enum p2p_mode mode,
     return ERR_OK;
 }
 
-enum err schedule_build(struct arena *a, const struct order *order,
-                        enum p2p_mode mode, struct schedule *out,
-                        struct err_msg *msg)
+enum err schedule_outline(const struct order *order, enum p2p_mode mode,
+                          struct schedule *out, struct err_msg *msg)
 {
     enum err e = order_check(order, msg);
     if (e == ERR_OK)
         e = check_mode(order, mode, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "schedule");
+    *out = (struct schedule){.pp = order->pp,
+                             .vpp = order->vpp,
+                             .n_mb = order->n_mb,
+                             .order = *order,
+                             .mode = mode};
+    return ERR_OK;
+}
+
+enum err schedule_build(struct arena *a, const struct order *order,
+                        enum p2p_mode mode, struct schedule *out,
+                        struct err_msg *msg)
+{
+    struct schedule s;
+    enum err e = schedule_outline(order, mode, &s, msg);
+    if (e != ERR_OK)
+        return e;
     struct rank_ops *ranks = arena_alloc(a, (size_t)order->pp, sizeof *ranks);
     for (int r = 0; ranks && r < order->pp; r++) {
         struct maker m = {.order = order,
@@ -81,12 +96,8 @@ enum err schedule_build(struct arena *a, const struct order *order,
     }
     if (!ranks)
         return err_set(msg, ERR_NOMEM, "schedule: out of memory");
-    *out = (struct schedule){.pp = order->pp,
-                             .vpp = order->vpp,
-                             .n_mb = order->n_mb,
-                             .order = *order,
-                             .mode = mode,
-                             .ranks = ranks};
+    s.ranks = ranks;
+    *out = s;
     return ERR_OK;
 }
 

@@ -103,6 +103,12 @@ struct schedule {
     const struct rank_ops *ranks; // pp of them
 };
 
+/* A schedule without lists, `ranks` NULL: for questions about the order, and
+ * for the simulator, which makes what lists it needs. Errors as
+ * schedule_build(). */
+enum err schedule_outline(const struct order *order, enum p2p_mode mode,
+                          struct schedule *out, struct err_msg *msg);
+
 /* The lists of an order for one mode, owned by the arena. ERR_RANGE as
  * order_check(), and for a mode that Megatron does not have: overlap with one
  * chunk a rank, blocking with several chunks on two ranks. */
