@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd.h"
-#include "plan/timeline.h"
+#include "sim/timeline.h"
 
 #include <string.h>
 

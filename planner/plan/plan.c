@@ -7,7 +7,7 @@
 #include "plan.h"
 
 #include "base/writer.h"
-#include "transfer.h"
+#include "sim/transfer.h"
 
 #include <math.h>
 #include <string.h>

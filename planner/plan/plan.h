@@ -12,8 +12,8 @@
 #include "layout/layout.h"
 #include "memory/memory.h"
 #include "model/model.h"
-#include "overlap.h"
-#include "sim.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 
 #include <stdbool.h>
 #include <stdint.h>
