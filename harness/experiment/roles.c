@@ -6,6 +6,7 @@
 #include "roles.h"
 
 #include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
 
@@ -60,8 +61,9 @@ static enum err find_pick(struct finder *f, struct layout *out,
 static enum err find_default(struct finder *f, struct layout *out,
                              struct err_msg *msg)
 {
-    const struct model *m = f->ctx->model;
-    return baseline_default(f->a, m, m->par.pp, out, msg);
+    struct model m = *f->ctx->model; // split as the schedule runs it
+    m.par.vpp = f->ctx->schedule->vpp;
+    return default_split_layout(f->a, &m, m.par.pp, out, msg);
 }
 
 static enum err find_count_based(struct finder *f, struct layout *out,

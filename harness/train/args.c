@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "layout/default_split.h"
 #include "log/runlog.h"
 
 #include <string.h>
@@ -245,38 +246,29 @@ static enum err train_args_check_model(const struct train_args *t,
     return check_parallel(m, msg);
 }
 
-/* Megatron's split without a layout: layers must divide, E first, m and L on
- * top of the last stage. */
-static enum err default_layout(struct arena *a, const struct model *m,
-                               const char **out, struct err_msg *msg)
+/* Megatron's split where no layout is given. */
+static enum err train_args_default_layout(struct arena *a, struct train_args *t,
+                                          struct err_msg *msg)
 {
-    int each = m->n_layers / m->par.pp;
-    if (m->n_layers % m->par.pp)
-        return err_set(msg, ERR_RANGE,
-                       "--num-layers: got %d, want a multiple of "
-                       "--pipeline-model-parallel-size %d, or give "
-                       "--pipeline-model-parallel-layout",
-                       m->n_layers, m->par.pp);
-    char *text = arena_printf(a, "E");
-    for (int s = 0; text && s < m->par.pp; s++)
-        text = arena_printf(a, "%s%st*%d", text, s ? "|" : "", each);
-    for (int k = 0; text && k < m->n_mtp; k++)
-        text = arena_printf(a, "%sm", text);
-    *out = text ? arena_printf(a, "%sL", text) : NULL;
-    return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "layout: out of memory");
+    const struct model *m = &t->model;
+    enum err e = default_split_layout(a, m, m->par.pp, &t->layout, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e == ERR_NOMEM ? e : ERR_RANGE,
+                          "--pipeline-model-parallel-layout is missing");
+    t->layout_text = layout_string(a, &t->layout);
+    return t->layout_text ? ERR_OK
+                          : err_set(msg, ERR_NOMEM, "layout: out of memory");
 }
 
 static enum err train_args_read_layout(struct arena *a, struct train_args *t,
                                        struct err_msg *msg)
 {
-    enum err e = ERR_OK;
     t->layout_text =
         megatron_args_string(t->megatron, "pipeline-model-parallel-layout");
     if (!t->layout_text)
-        e = default_layout(a, &t->model, &t->layout_text, msg);
-    if (e == ERR_OK)
-        e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
-                        &t->layout, msg);
+        return train_args_default_layout(a, t, msg);
+    enum err e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
+                             &t->layout, msg);
     if (e == ERR_OK && t->layout.vpp != 1)
         return err_set(msg, ERR_RANGE,
                        "--pipeline-model-parallel-layout: got %d stages, "

@@ -6,7 +6,7 @@
 #include "fit_check.h"
 
 #include "base/text.h"
-#include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "log/runlog.h"
 #include "megatron/args.h"
 #include "megatron/log.h"
@@ -161,7 +161,9 @@ static const char *logged_layout(const struct checker *c, struct layout *l)
         if (v && strcmp(v, "None") != 0)
             return NULL;
     }
-    if (baseline_default(c->arena, c->model, pp, l, NULL) != ERR_OK)
+    struct model m = *c->model; // with the chunks of the layout named
+    m.par.vpp = c->run->layout.vpp;
+    if (default_split_layout(c->arena, &m, pp, l, NULL) != ERR_OK)
         return NULL;
     return "Megatron's default split";
 }

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <string.h>
@@ -156,7 +157,7 @@ static const struct rule {
     enum err (*make)(struct arena *, const struct model *, int, struct layout *,
                      struct err_msg *);
 } rules[] = {
-    {"default", baseline_default},
+    {"default", default_split_layout},
     {"count-based", baseline_count_based},
     {"parameter-balanced", baseline_parameter_balanced},
 };

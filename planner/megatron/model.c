@@ -223,6 +223,9 @@ static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
     m->split = (struct default_split){
         .first_layers = (int)flags_number(f, FIRST_LAYERS, 0),
         .last_layers = (int)flags_number(f, LAST_LAYERS, 0),
+        .virtual_stages = flags_given(f, VPP),
+        .chunk_layers =
+            flags_given(f, VPP) ? 0 : (int)flags_number(f, LAYERS_PER_VPP, 0),
         .count_embedding = flags_given(f, ACCOUNT_EMBEDDING),
         .count_loss = flags_given(f, ACCOUNT_LOSS)};
     return megatron_model_set_world(f, p, msg);

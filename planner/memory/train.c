@@ -82,12 +82,14 @@ static int64_t layer_acts(const struct sizes *z, bool moe)
     return n + (moe ? experts_acts(z) : 0);
 }
 
+/* Two norms before the projection and one behind, with their inverse roots. */
 static int64_t mtp_acts(const struct sizes *z, bool moe)
 {
     return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
            3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
 }
 
+/* Scratch is shared by all layers of the rank: the widest of each counts. */
 static int64_t layer_work(const struct sizes *z)
 {
     const struct model *m = z->m;
@@ -129,6 +131,9 @@ static struct here train_find(const struct model *m, const struct layout *l,
     return h;
 }
 
+/* Several uses of the token table share one; a final norm goes with the last
+ * decoder layer. Kinds that are not here are not built: their sizes may not be
+ * known. */
 static int64_t stage_weights(const struct model *m, const struct here *h)
 {
     int64_t table = token_table(m), n = h->n_tables ? table : 0;

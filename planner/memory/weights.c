@@ -1,5 +1,7 @@
 #include "weights.h"
 
+/* Both groups of parameters, dense and of experts, are buffers of their own in
+ * Megatron, in which every weight starts at a multiple of this. */
 enum { START_ELEMENTS = 64 }; // param_and_grad_buffer.py, start alignment
 
 void memory_add_weight(struct weight_sums *sums, const struct weight *w)

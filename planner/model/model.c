@@ -1,3 +1,9 @@
+/*
+ * How it works: all counts come from the table of a unit's weights (weights.c),
+ * for the whole model on one rank: parameters are the sum of its rows, active
+ * ones count each expert matrix top-k times, FLOPs are two for each parameter
+ * that is a factor of a product, and the scores of attention on top.
+ */
 #include "model.h"
 
 #include "weights.h"
@@ -16,6 +22,8 @@ static const struct {
     [KIND_L] = {'L', "L"},
 };
 
+/* Megatron: bf16 parameters, fp32 gradients, and an fp32 copy with two moments
+ * in the optimiser. moe-train: fp32 throughout, two moments. */
 const struct memory_rules MEMORY_MEGATRON = {.trainer = TRAINER_MEGATRON,
                                              .param_bytes = 2,
                                              .grad_bytes = 4,
@@ -94,11 +102,13 @@ static int64_t unit_params(const struct model *m, enum unit_kind kind,
     return n;
 }
 
+/* An MTP layer is like the last layer of the decoder. */
 static enum unit_kind last_layer_kind(const struct model *m)
 {
     return model_layer_kind(m, m->n_layers - 1);
 }
 
+/* Token table: of E, of a tied output layer, and the output's own shape. */
 static int64_t table_params(const struct model *m)
 {
     struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
@@ -115,6 +125,7 @@ int64_t model_unit_active_params(const struct model *m, enum unit_kind kind)
     return unit_params(m, kind, m->topk);
 }
 
+/* Units of a model card: MTP is not among them. */
 static int64_t model_total(const struct model *m, int64_t n_used)
 {
     return unit_params(m, KIND_E, n_used) + unit_params(m, KIND_L, n_used) +

@@ -27,11 +27,12 @@ struct parallel {
     int tp, pp, vpp, cp, ep, etp, world, dp;
 };
 
-/* Megatron's flags that change its default split: layers fixed at the ends
- * (0: not given), and whether E or L counts as one layer. */
+/* Megatron's flags that change its default split (layout/default_split). */
 struct default_split {
-    int first_layers, last_layers;
-    bool count_embedding, count_loss;
+    int first_layers, last_layers;    // of the ranks at the ends, 0: not given
+    int chunk_layers;                 // of a virtual stage, 0: not given
+    bool count_embedding, count_loss; // E, L count as one layer
+    bool virtual_stages;              // their number is given
 };
 
 struct batch {
@@ -99,6 +100,8 @@ struct memory_rules {
 };
 extern const struct memory_rules MEMORY_MEGATRON;
 extern const struct memory_rules MEMORY_MOE_TRAIN;
+
+/* That of the two which is the trainer's. */
 const struct memory_rules *memory_rules_of(enum trainer_kind t);
 
 /* Letter of a kind in a layout ('t' for both layer kinds), and its name in

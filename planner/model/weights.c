@@ -6,6 +6,8 @@
  */
 #include "weights.h"
 
+/* Muon takes what is two-dimensional in Megatron and no embedding; the gate has
+ * one row, but is kept as a matrix of Adam's. FP8 is for linear layers only. */
 const struct weight_use WEIGHT_USE[N_WEIGHT_ROLES] = {
     [WEIGHT_LINEAR] = {.product = true,
                        .muon = true,
@@ -76,6 +78,7 @@ static void weights_bias(const struct builder *b, int64_t n)
         weights_vector(b, WEIGHT_BIAS, n);
 }
 
+/* RMSNorm has a weight only. */
 static void weights_norm(const struct builder *b, int64_t width)
 {
     weights_vector(b, WEIGHT_NORM, width);
@@ -119,6 +122,8 @@ static void weights_heads(const struct builder *b)
     }
 }
 
+/* The output bias is added once the ranks' shares are summed: whole on each.
+ * The offsets of the softmax go with their heads. */
 static void weights_attention(const struct builder *b)
 {
     const struct model *m = b->m;
@@ -191,6 +196,8 @@ static void weights_experts(const struct builder *b)
 
 /* ---- units ---- */
 
+/* Where a layer has no experts its MLP has the width `ffn`, also in a model
+ * without any, whose layers are KIND_T. */
 static void weights_layer(const struct builder *b, enum unit_kind kind)
 {
     const struct model *m = b->m;
@@ -216,6 +223,7 @@ struct weight weights_token_table(const struct model *m,
                            .role = WEIGHT_TABLE};
 }
 
+/* Learned positions are not split over tensor ranks. */
 static void weights_embedding(const struct builder *b)
 {
     weights_add(b->t, weights_token_table(b->m, b->shares));
@@ -234,6 +242,8 @@ static void weights_mtp(const struct builder *b)
     weights_layer(b, model_layer_kind(m, m->n_layers - 1));
 }
 
+/* A tied output layer is the token table of E; where L stands on another stage
+ * its copy there is the stage's, not the unit's. */
 static void weights_loss(const struct builder *b)
 {
     weights_norm(b, b->m->hidden);

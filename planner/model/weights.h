@@ -63,18 +63,18 @@ struct weight_shares weights_shares(const struct model *m);
 /* The most rows a unit can have: an MTP layer with experts that has everything
  * Megatron offers at once. A test builds it and finds no row to spare. */
 enum {
-    WEIGHTS_NORM = 2,     // LayerNorm: weight and bias
-    WEIGHTS_MLP = 4,      // two matrices and their biases
-    WEIGHTS_ATTENTION = 5 // MLA: down and up for queries, then keys, output
-                        + 2 * WEIGHTS_NORM // of the two latents
-                        + 2,               // output bias, softmax offsets
-    WEIGHTS_EXPERTS = 3                    // router, its bias, its buffer
-                      + 4                  // to the latent and back
-                      + WEIGHTS_MLP        // all experts
-                      + 2 + 1,             // shared expert (no biases), gate
-    WEIGHTS_LAYER =
-        WEIGHTS_NORM + WEIGHTS_ATTENTION + WEIGHTS_NORM + WEIGHTS_EXPERTS,
-    WEIGHTS_MAX = 3 * WEIGHTS_NORM + 1 + WEIGHTS_LAYER // MTP: 2h x h besides
+    // LayerNorm: weight and bias
+    WEIGHTS_NORM = 2,
+    // two matrices and their biases
+    WEIGHTS_MLP = 4,
+    // latent attention: five matrices, two norms, bias, softmax offsets
+    WEIGHTS_ATTENTION = 5 + 2 * WEIGHTS_NORM + 1 + 1,
+    // router with bias and buffer, ways to and from the latent with biases, all
+    // experts, the shared one (it has no biases) and its gate
+    WEIGHTS_EXPERTS = 3 + 4 + WEIGHTS_MLP + 2 + 1,
+    WEIGHTS_LAYER = 2 * WEIGHTS_NORM + WEIGHTS_ATTENTION + WEIGHTS_EXPERTS,
+    // MTP: three norms and the projection more
+    WEIGHTS_MAX = 3 * WEIGHTS_NORM + 1 + WEIGHTS_LAYER
 };
 
 struct weights {

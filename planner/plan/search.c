@@ -2,6 +2,7 @@
 
 #include "jitter.h"
 #include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <math.h>
@@ -172,15 +173,17 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
         const char *name;
         enum err (*make)(struct arena *, const struct model *, int,
                          struct layout *, struct err_msg *);
-    } rules[] = {{"default", baseline_default},
+    } rules[] = {{"default", default_split_layout},
                  {"count-based", baseline_count_based}};
     struct plan *plans = arena_alloc(a, 2, sizeof *plans);
     if (!plans)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     r->baselines = plans;
+    struct model m = *ctx->model; // split as the schedule runs it
+    m.par.vpp = ctx->schedule->vpp;
     for (int i = 0; i < 2; i++) {
         struct layout l;
-        enum err e = rules[i].make(a, ctx->model, ctx->schedule->pp, &l, NULL);
+        enum err e = rules[i].make(a, &m, ctx->schedule->pp, &l, NULL);
         if (e == ERR_OK)
             e = plan_predict(a, ctx, &l, &plans[r->n_baselines], msg);
         if (e == ERR_OK)
