@@ -113,6 +113,10 @@ TEST_LINK = $(CC) $(LINK) $(BLAS) -lcriterion
 $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(call room_of,$$*))) $$(call train_for,$$(call room_of,$$*))
 	$(Q)$(TEST_LINK)
 
+# the plain reader of logs, oracle of the fast one
+$(B)/tests/test_log_plain: $(B)/tests/plain_log.o
+build/fuzz/fuzz_logparse: build/fuzz/obj/tests/plain_log.o
+
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE

@@ -180,7 +180,8 @@ static enum err scan_again(FILE *f, const char *path,
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     struct printer *p = sink->data;
     p->any = false;
-    return logscan_file(f, path, sink, &sum, msg);
+    const struct log_input in = {.file = f, .where = path};
+    return logscan(&in, sink, &sum, msg);
 }
 
 static enum err bench_parse_print_json(struct printer *p, FILE *f,
@@ -193,7 +194,8 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
                                   .iteration = bench_parse_print_iteration};
     struct log_sink timers = {.data = p, .timer = print_timer};
     struct logmeans m;
-    enum err e = logmeans_read_file(&a, f, path, &sections, &m, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logmeans_read_input(&a, &in, &sections, &m, msg);
     if (e == ERR_OK && p->failed)
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (e != ERR_OK)
@@ -405,7 +407,8 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
         s->steps.section = -1;
         struct log_sink sink = {
             .data = s, .iteration = summary_iteration, .timer = summary_timer};
-        e = logmeans_read_file(&a, f, path, &sink, &m, msg);
+        const struct log_input in = {.file = f, .where = path};
+        e = logmeans_read_input(&a, &in, &sink, &m, msg);
     }
     if (e == ERR_OK) {
         printf("dialect     %s\n", m.log.dialect);

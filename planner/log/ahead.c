@@ -101,13 +101,14 @@ static void *ahead_run(void *data)
     return NULL;
 }
 
-/* A second thread pays from some MB on. */
-static bool is_large(const struct logahead *a)
+static bool ahead_wants_thread(const struct logahead *a)
 {
     struct stat st;
     int fd = fileno(a->file);
+    if (a->sizes.thread_bytes == 0)
+        return true;
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-           (size_t)st.st_size > 16 * a->sizes.read_bytes;
+           (size_t)st.st_size >= a->sizes.thread_bytes;
 }
 
 static void start_thread(struct logahead *a)
@@ -140,7 +141,7 @@ struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
         logahead_stop(a);
         return NULL;
     }
-    if (is_large(a))
+    if (ahead_wants_thread(a))
         start_thread(a);
     return a;
 }

@@ -369,8 +369,10 @@ static size_t rows_ahead(const struct log_block *b, const char **at)
     if (a->next == a->n)
         return 0;
     const struct log_run *run = &a->run[a->next];
+    // two writers' rows may follow one another: only those of this block's are
+    // taken, and one row tells for its run
     if (run->start != *at || run->n_rows > b->cap_rows - b->n_rows ||
-        a->n_head != b->n_head || memcmp(a->head, b->head, a->n_head) != 0)
+        run->n_head != b->n_head || !has_head(b, run->start))
         return 0;
     memcpy(b->rows + b->n_rows, a->rows + run->first_row,
            run->n_rows * sizeof *b->rows);
@@ -475,7 +477,8 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
         if (b->has_head && block_make_room(b))
             n = fast_rows(b, &p, end);
         b->n_rows += n;
-        if (n && !block_add_run(out, (struct log_run){start, p, first, n}))
+        const struct log_run run = {start, p, first, n, b->n_head};
+        if (n && !block_add_run(out, run))
             break;
         if (n)
             continue;
@@ -487,8 +490,6 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
         p = nl + 1;
     }
     out->rows = b->rows;
-    out->head = b->head;
-    out->n_head = b->n_head;
 }
 
 bool logblock_is_of_step(const struct log_block *b)

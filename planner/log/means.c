@@ -171,9 +171,9 @@ static enum err averager_finish(struct averager *v,
     return ERR_OK;
 }
 
-enum err logmeans_read_file(struct arena *a, FILE *f, const char *where,
-                            const struct log_sink *sink, struct logmeans *out,
-                            struct err_msg *msg)
+enum err logmeans_read_input(struct arena *a, const struct log_input *in,
+                             const struct log_sink *sink, struct logmeans *out,
+                             struct err_msg *msg)
 {
     struct averager v = {
         .facts = {.arena = a}, .also = sink, .before_section = -1};
@@ -184,7 +184,7 @@ enum err logmeans_read_file(struct arena *a, FILE *f, const char *where,
                            average_arguments,
                            average_argument};
     struct log_summary sum;
-    enum err e = logscan_file(f, where, &own, &sum, msg);
+    enum err e = logscan(in, &own, &sum, msg);
     if (e == ERR_OK)
         e = averager_finish(&v, &sum, out, msg);
     logfacts_clear(&v.facts);
@@ -199,7 +199,8 @@ enum err logmeans_read(struct arena *a, const char *path, struct logmeans *out,
     FILE *f = fopen(path, "rb");
     if (!f)
         return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    enum err e = logmeans_read_file(a, f, path, NULL, out, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logmeans_read_input(a, &in, NULL, out, msg);
     fclose(f);
     return e;
 }

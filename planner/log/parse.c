@@ -136,29 +136,14 @@ static enum err keeper_finish(struct keeper *k, const char *where,
     return ERR_OK;
 }
 
-struct input {
-    FILE *file; // or NULL
-    const void *data;
-    size_t len;
-    const char *where;
-};
-
-static enum err scan_input(const struct input *in, const struct log_sink *sink,
-                           struct log_summary *sum, struct err_msg *msg)
-{
-    if (in->file)
-        return logscan_file(in->file, in->where, sink, sum, msg);
-    return logscan_memory(in->data, in->len, sink, sum, msg);
-}
-
-static enum err read_input(struct arena *a, const struct input *in,
-                           struct runlog *out, struct err_msg *msg)
+enum err logparse_read_input(struct arena *a, const struct log_input *in,
+                             struct runlog *out, struct err_msg *msg)
 {
     struct keeper k = {.facts = {.arena = a}};
     struct log_sink sink = {&k,          keep_iteration, keep_timer,
                             keep_memory, keep_arguments, keep_argument};
     struct log_summary sum;
-    enum err e = scan_input(in, &sink, &sum, msg);
+    enum err e = logscan(in, &sink, &sum, msg);
     if (e == ERR_OK)
         e = keeper_finish(&k, in->where, &sum, out, msg);
     logfacts_clear(&k.facts);
@@ -174,8 +159,8 @@ enum err logparse_read(struct arena *a, const char *path, struct runlog *out,
     FILE *f = fopen(path, "rb");
     if (!f)
         return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    struct input in = {.file = f, .where = path};
-    enum err e = read_input(a, &in, out, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logparse_read_input(a, &in, out, msg);
     fclose(f);
     return e;
 }
@@ -183,8 +168,8 @@ enum err logparse_read(struct arena *a, const char *path, struct runlog *out,
 enum err logparse_read_memory(struct arena *a, const void *data, size_t len,
                               struct runlog *out, struct err_msg *msg)
 {
-    struct input in = {.data = data, .len = len, .where = "log"};
-    return read_input(a, &in, out, msg);
+    const struct log_input in = {.data = data, .len = len, .where = "log"};
+    return logparse_read_input(a, &in, out, msg);
 }
 
 /* ---- questions to a runlog

@@ -45,6 +45,10 @@ const struct log_iteration *runlog_find_used(const struct runlog *log,
 const struct log_timer *runlog_next_timer(const struct runlog *log,
                                           const char *name, size_t *at);
 
+/* The same of any input, in pieces of the sizes that it states. */
+enum err logparse_read_input(struct arena *a, const struct log_input *in,
+                             struct runlog *out, struct err_msg *msg);
+
 /* Mean over usable iterations of one timer, per rank: fills ms[0..n_ranks)
  * with NAN where a rank is never listed, and se_ms likewise with the standard
  * error of the mean. Returns the number of iterations used. */

@@ -10,7 +10,6 @@
  */
 #include "scan.h"
 
-#include "ahead.h"
 #include "block.h"
 #include "runlog.h"
 
@@ -20,14 +19,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    MAX_LINE = 1 << 20,
-    READ_BYTES = 1 << 18,
-    MAX_WRAP = 8192, // bytes of an iteration line joined from several
-};
+/* Pieces fit into a core's cache. A line of 1 MB is more than any writer has.
+ * A second thread takes some ten microseconds to start, which 4 MB repay. */
+static const struct log_piece_sizes usual_sizes = {
+    .read_bytes = 1 << 18, .max_line = 1 << 20, .thread_bytes = 1 << 22};
+
+enum { SCAN_MAX_WRAP = 8192 }; // bytes of an iteration line joined of several
 
 struct logscan {
     const struct log_sink *sink;
+    struct log_piece_sizes sizes;
     struct log_summary sum;
     struct logfail fail;
     struct log_block block;
@@ -44,10 +45,10 @@ struct logscan {
     bool in_arguments, has_arguments;
     uint64_t arguments_stream;
     bool tail_cut; // the file ends within a line that matters
-    bool skipping; // the rest of a line beyond MAX_LINE
-    char wrap[MAX_WRAP];
+    bool skipping; // the rest of a line beyond sizes.max_line
+    char wrap[SCAN_MAX_WRAP];
     size_t n_wrap;
-    char *plain; // scratch for lines with escape sequences, MAX_LINE bytes
+    char *plain; // scratch for lines with escape sequences, of max_line bytes
     bool out_of_memory;
 };
 
@@ -202,7 +203,7 @@ static bool look_for_iterations(struct logscan *s, struct log_text body,
         return false;
     s->in_arguments = false;
     s->n_wrap = 0;
-    if (!s->held.whole && !cut && body.n < MAX_WRAP) {
+    if (!s->held.whole && !cut && body.n < SCAN_MAX_WRAP) {
         memcpy(s->wrap, body.p, body.n);
         s->n_wrap = body.n;
     }
@@ -220,7 +221,7 @@ static bool goes_on_number(char before, char after)
  * on the line after an incomplete iteration line, the two are one. */
 static void look_for_wrapped(struct logscan *s, struct log_text body, bool cut)
 {
-    size_t room = MAX_WRAP - s->n_wrap;
+    size_t room = SCAN_MAX_WRAP - s->n_wrap;
     if (!s->n_wrap || s->emitted || body.n + 1 >= room ||
         !memchr(body.p, '|', body.n))
         return;
@@ -427,7 +428,7 @@ static struct log_text without_escapes(struct logscan *s, struct log_text line)
     if (!memchr(line.p, '\033', line.n))
         return line;
     if (!s->plain)
-        s->plain = malloc(MAX_LINE);
+        s->plain = malloc(s->sizes.max_line);
     if (!s->plain) {
         s->out_of_memory = true;
         return line;
@@ -563,45 +564,52 @@ static enum err judge_scan(const struct logscan *s, const char *where,
     return ERR_OK;
 }
 
-enum err logscan_file(FILE *f, const char *where, const struct log_sink *sink,
-                      struct log_summary *out, struct err_msg *msg)
+/* A stream over bytes in memory; the caller closes it. */
+static FILE *scan_open_memory(const struct log_input *in)
+{
+    // a stream of nothing cannot be opened: an empty line stands for it
+    char none = '\n';
+    void *text = NULL;
+    memcpy(&text, &in->data, sizeof text); // fmemopen takes no const
+    return fmemopen(in->len ? text : &none, in->len ? in->len : 1, "r");
+}
+
+static enum err scan_stream(struct logscan *s, FILE *f, const char *where,
+                            struct err_msg *msg)
+{
+    struct logahead *ahead = logahead_start(f, &s->sizes);
+    if (!ahead)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    scan_pieces(s, ahead);
+    scan_finish(s);
+    logahead_stop(ahead);
+    if (ferror(f))
+        return err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
+    return judge_scan(s, where, msg);
+}
+
+enum err logscan(const struct log_input *in, const struct log_sink *sink,
+                 struct log_summary *out, struct err_msg *msg)
 {
     enum err e = ERR_OK;
     struct logscan *s = calloc(1, sizeof *s);
-    struct logahead *ahead =
-        logahead_start(f, &(struct log_piece_sizes){READ_BYTES, MAX_LINE});
-    if (!s || !ahead) {
-        e = err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    FILE *f = in->file ? in->file : scan_open_memory(in);
+    if (!s || !f) {
+        e = err_set(msg, ERR_NOMEM, "%s: out of memory", in->where);
         goto done;
     }
     logscan_init(s, sink);
-    scan_pieces(s, ahead);
-    scan_finish(s);
-    e = ferror(f) ? err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno))
-                  : judge_scan(s, where, msg);
+    s->sizes = in->sizes ? *in->sizes : usual_sizes;
+    e = scan_stream(s, f, in->where, msg);
     if (e == ERR_OK)
         *out = s->sum;
 done:
-    logahead_stop(ahead);
+    if (f && !in->file)
+        fclose(f);
     if (s) {
         logblock_clear(&s->block);
         free(s->plain);
     }
     free(s);
-    return e;
-}
-
-enum err logscan_memory(const void *data, size_t len,
-                        const struct log_sink *sink, struct log_summary *out,
-                        struct err_msg *msg)
-{
-    char none = '\n'; // a stream of nothing cannot be opened
-    void *text = NULL;
-    memcpy(&text, &data, sizeof text); // fmemopen takes no const
-    FILE *f = fmemopen(len ? text : &none, len ? len : 1, "r");
-    if (!f)
-        return err_set(msg, ERR_NOMEM, "log: out of memory");
-    enum err e = logscan_file(f, "log", sink, out, msg);
-    fclose(f);
     return e;
 }

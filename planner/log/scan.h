@@ -15,6 +15,7 @@
 #ifndef LOG_SCAN_H
 #define LOG_SCAN_H
 
+#include "ahead.h"
 #include "base/err.h"
 #include "fail.h"
 #include "step.h"
@@ -61,12 +62,18 @@ struct log_summary {
     bool ended;           // the program said so
 };
 
-/* Scans an open file, or `len` bytes. ERR_PARSE when it cannot be read or
- * holds nothing of a training log; `where` begins messages. */
-enum err logscan_file(FILE *f, const char *where, const struct log_sink *sink,
-                      struct log_summary *out, struct err_msg *msg);
-enum err logscan_memory(const void *data, size_t len,
-                        const struct log_sink *sink, struct log_summary *out,
-                        struct err_msg *msg);
+/* What to read: an open file or, where `file` is NULL, `len` bytes. */
+struct log_input {
+    FILE *file;
+    const void *data;
+    size_t len;
+    const char *where;                   // begins messages
+    const struct log_piece_sizes *sizes; // NULL: the usual ones; for tests
+};
+
+/* Reads all of `in` and hands what it finds to the sink. ERR_PARSE when it
+ * cannot be read or holds nothing of a training log, ERR_NOMEM. */
+enum err logscan(const struct log_input *in, const struct log_sink *sink,
+                 struct log_summary *out, struct err_msg *msg);
 
 #endif
