@@ -21,7 +21,7 @@ INCLUDE  := -iquote planner -iquote harness
 OURS     := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
 COMPILE   = $(OURS) $(EXTRA) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lmd -lm
+LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lz -lmd -lm
 BLAS     := -lopenblas
 # kernels are plain loops: -O2 of gcc 12 vectorises few of them, and neither
 # branches nor roots without these two (they change no result)
@@ -138,19 +138,21 @@ deps: ## install missing Debian packages
 
 LOCAL := local local-exact local-full local-pp2 standalone
 
+# tables and figures of a run go to results/NAME/, which is not tracked
 run: ## install what is missing, build, run the local experiment to its table
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@$(B)/moe-bench run experiments/local.json; answer=$$?; \
-	[ $$answer -gt 1 ] || $(B)/moe-bench report || exit; exit $$answer
+	[ $$answer -gt 1 ] || $(B)/moe-bench report results/local || exit; \
+	exit $$answer
 
 # every local experiment is run, whatever the answer of the one before
 run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@no=0; for m in $(LOCAL); do \
-	    $(B)/moe-bench run experiments/$$m.json || no=1; done; \
-	$(B)/moe-bench report && exit $$no
+	    $(B)/moe-bench run experiments/$$m.json || no=1; \
+	    $(B)/moe-bench report results/$$m || no=1; done; exit $$no
 
 # a missed bound is an answer; what did not run cannot be published
 reference: ## run-full, then publish all results as reference data
@@ -158,9 +160,17 @@ reference: ## run-full, then publish all results as reference data
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(B)/moe-bench validate --update-baseline
+	@$(MAKE) --no-print-directory report
+
+report: ## REPORT.md and plots/out from the reference data alone
+	@sh harness/install-deps.sh run
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench report
+	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
+	    plots/out/memory-ci 'Megatron-LM CI'
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test
+	@sh harness/install-deps.sh run test static
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 
@@ -237,18 +247,18 @@ fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them
-STATIC_LIBS := -Lbuild/static -lcjson -lcsv -lyaml -llapacke -lopenblas \
-               -lgfortran -lquadmath -lmd -lm -lpthread
+STATIC_LIBS := -Lbuild/static $(LIBS) $(BLAS) -lgfortran -lquadmath -lm
+STATIC_LINK  = $(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(LDLIBS)
 static: ## moe-layout and moe-bench for any x86-64 Linux, in build/static
 	@sh harness/install-deps.sh run static
 	@sh harness/static-cjson.sh build/static
 	@$(MAKE) --no-print-directory build/static/moe-layout build/static/moe-bench
 
 build/static/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

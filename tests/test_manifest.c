@@ -57,6 +57,8 @@ Test(manifest, fills_defaults)
     cr_assert_eq(mf.profile_runs, 2);
     cr_assert_eq(mf.profile_timers, 2);
     cr_assert_eq(mf.trainer.kind, TRAINER_MOE_TRAIN);
+    // that of moe-layout plan
+    cr_assert_float_eq(mf.hardware.memory_margin_pct, 5, 1e-9);
     cr_assert(isnan(mf.accept.bound[ACCEPT_STEP]));
     cr_assert_eq(mf.n_measure, 1);
     cr_assert(manifest_has_role(&mf, ROLE_PICK));
@@ -71,7 +73,8 @@ Test(manifest, reads_all_sections)
         HEAD "\"model\":{\"num_layers\":4}," ITERATIONS
              "\"parallel\":{\"pp\":4,\"ep\":2,\"world\":8},"
              "\"batch\":{\"global_batch\":128},\"rounds\":3,"
-             "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141},"
+             "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141,"
+             "\"memory_margin_pct\":8},"
              "\"trainer\":{\"kind\":\"megatron\",\"args\":[\"--bf16\"]},"
              "\"profile\":{\"runs\":[\"Et|tL\",\"Ettt|L\"],\"count\":40},"
              "\"measure\":[{\"role\":\"layout\",\"layout\":\"Et|tL\"},"
@@ -83,6 +86,7 @@ Test(manifest, reads_all_sections)
         &mf, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_assert_not_null(strstr(mf.model_json, "num_layers"));
+    cr_assert_float_eq(mf.hardware.memory_margin_pct, 8, 0);
     cr_assert_float_eq(mf.accept.bound[ACCEPT_STEP], 5, 0);
     cr_assert_float_eq(mf.accept.bound[ACCEPT_MAX_MEMORY], 1, 0);
     cr_assert(isnan(mf.accept.bound[ACCEPT_MAX_STEP]));

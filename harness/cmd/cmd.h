@@ -30,8 +30,10 @@
     X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
       "write the errors as they are now into the baseline")                    \
     X(OPT_TO, "--to", NULL, "DIR", "the dataset (results/reference/<name>)")   \
-    X(OPT_INTO, "--into", NULL, "FILE", "filled file (REPORT.md)")             \
-    X(OPT_FIGURES, "--figures", NULL, "DIR", "of the figures (plots/out)")     \
+    X(OPT_INTO, "--into", NULL, "FILE",                                        \
+      "fill this file (without DIR: REPORT.md)")                               \
+    X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
+      "of the figures (with --into: plots/out)")                               \
     X(OPT_HELP, "--help", "-h", "", "this text")
 
 enum cmd_option {

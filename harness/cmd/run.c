@@ -2,7 +2,7 @@
  * moe-bench run: options, the dry run, and what is printed at the end.
  */
 #include "cmd.h"
-#include "experiment/experiment.h"
+#include "experiment/perform.h"
 #include "figures/stats.h"
 #include "report/summary.h"
 
@@ -81,8 +81,8 @@ static enum err print_campaign(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-static enum err print_command(struct experiment *e, const char *layout,
-                              bool profile, const char *note,
+static enum err print_command(struct experiment *e,
+                              const struct planned_run *which, const char *note,
                               struct err_msg *msg)
 {
     struct launch l;
@@ -90,8 +90,8 @@ static enum err print_command(struct experiment *e, const char *layout,
         .manifest = &e->manifest,
         .workload = &e->workload,
         .machine = &e->machine,
-        .layout = layout,
-        .profile = profile,
+        .layout = which->layout,
+        .profile = which->round == 0,
         .ops_path = arena_printf(e->a, "%s/runs/<run>/ops.csv", e->dir)};
     enum err err = launch_build(e->a, &lr, &l, msg);
     if (err != ERR_OK)
@@ -107,21 +107,26 @@ static enum err print_command(struct experiment *e, const char *layout,
     return ERR_OK;
 }
 
-static const char *target_note(struct experiment *e, int i)
+static const char *run_note(struct experiment *e,
+                            const struct planned_run *which)
 {
-    const struct target *t = &e->targets.target[i];
-    const char *rounds = arena_printf(e->a, "%d round%s", e->manifest.rounds,
-                                      e->manifest.rounds > 1 ? "s" : "");
-    if (t->runs_of != i)
+    int rounds = e->manifest.rounds;
+    if (which->round == 0)
+        return which->role;
+    if (which->shared) {
+        int owner = which->target->runs_of;
         return arena_printf(e->a, "%s: the runs of %s (same layout)",
-                            role_name(t->role),
-                            role_name(e->targets.target[t->runs_of].role));
-    return arena_printf(e->a, "%s, %s", role_name(t->role), rounds);
+                            which->role,
+                            role_name(e->targets.target[owner].role));
+    }
+    return arena_printf(e->a, "%s, %d round%s", which->role, rounds,
+                        rounds > 1 ? "s" : "");
 }
 
 static void print_bound(const struct experiment *e)
 {
-    int n = experiment_n_runs(e);
+    const struct planned plan = experiment_planned(e);
+    int n = planned_count(planned_all(&plan));
     double usd = n * experiment_run_bound_usd(e);
     printf("# %d runs of %d iterations (%d profile runs of %d, %d rounds); at "
            "most %.0f s each, %.1f h in all",
@@ -144,13 +149,14 @@ static enum err dry_run(struct experiment *e, enum role only,
         return err;
     print_bound(e);
     err = print_campaign(e, msg);
-    for (int i = 0; i < e->n_profile && err == ERR_OK; i++)
-        err = print_command(e, layout_string(e->a, &e->profile[i]), true,
-                            "profile", msg);
-    for (int i = 0; i < e->targets.n && err == ERR_OK; i++) {
-        const char *note = target_note(e, i);
-        err = print_command(e, e->targets.target[i].layout, false,
-                            note ? note : "", msg);
+    // all rounds have the commands of the first
+    const struct planned plan = experiment_planned(e);
+    struct planned_walk walk = planned_between(&plan, 0, 1);
+    struct planned_run which;
+    walk.shared = true;
+    while (err == ERR_OK && planned_next(&walk, &which)) {
+        const char *note = run_note(e, &which);
+        err = print_command(e, &which, note ? note : "", msg);
     }
     return err;
 }
@@ -181,11 +187,10 @@ static void bench_run_print_row(const struct layout_row *r)
 
 static void print_method(const struct experiment *e)
 {
-    bool smpi = strcmp(e->launch.launcher, "smpirun") == 0;
     printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
            e->launch.source, e->launch.clock, e->launch.launcher,
-           smpi ? " (virtual time, a core a rank)" : "", e->manifest.rounds,
-           e->manifest.rounds > 1 ? "s" : "");
+           e->launch.by->virtual_time ? " (virtual time, a core a rank)" : "",
+           e->manifest.rounds, e->manifest.rounds > 1 ? "s" : "");
     if (isfinite(e->reference_ms))
         printf(", corrected to the median machine speed (reference burst "
                "%.3f ms)",
@@ -284,7 +289,7 @@ static enum err bench_run_run(struct arena *a,
     if (err == ERR_OK && dry)
         return dry_run(&e, opt->only, msg);
     if (err == ERR_OK)
-        err = experiment_run(&e, opt, &n_bad, msg);
+        err = perform_experiment(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
         err = close_experiment(&e, opt->only, n_bad, &ok, msg);
     // without costs nothing was predicted: the question has no answer

@@ -10,8 +10,7 @@ struct tally {
 static void print_run(const struct experiment *e,
                       const struct planned_run *which, struct tally *t)
 {
-    const struct run_record *r =
-        which->layout ? experiment_find(e, which) : NULL;
+    const struct run_record *r = experiment_find(e, which);
     t->n_planned++;
     t->n_missing += !r;
     t->n_valid += r && r->status == RUN_VALID;
@@ -34,18 +33,11 @@ static enum err print_status(struct experiment *e, struct tally *t,
     if (err != ERR_OK)
         return err;
     printf("%5s  %-16s %-26s %s\n", "round", "role", "layout", "status");
-    for (int i = 0; i < e->n_profile; i++) {
-        const struct planned_run which = experiment_profile_run(e, i);
+    const struct planned plan = experiment_planned(e);
+    struct planned_walk walk = planned_all(&plan);
+    struct planned_run which;
+    while (planned_next(&walk, &which))
         print_run(e, &which, t);
-    }
-    for (int round = 1; round <= e->manifest.rounds; round++)
-        for (int i = 0; i < e->targets.n; i++) {
-            const struct target *x = &e->targets.target[i];
-            const struct planned_run which = {round, role_name(x->role),
-                                              x->layout, 0};
-            if (x->runs_of == i)
-                print_run(e, &which, t);
-        }
     printf("%s: %d of %d runs valid, %d missing, %d not valid; results in %s\n",
            e->manifest.name, t->n_valid, t->n_planned, t->n_missing,
            t->n_planned - t->n_valid - t->n_missing, e->dir);

@@ -1,3 +1,11 @@
+/*
+ * How it works: a run's folder is begun under a temporary name and gets all
+ * that decides the run before it starts. The trainer then runs as a child
+ * (supervise) or as a job of a job system, both seen through lines of its log,
+ * which drive the progress line and the limit on silence. What became of it is
+ * judged from the log first and the exit status second, and the folder is
+ * finished, or discarded where the run was not its own end.
+ */
 #include "execute.h"
 
 #include "base/writer.h"

@@ -1,3 +1,9 @@
+/*
+ * How it works: everything goes through the program `hf`, whose answers (JSON,
+ * or a table in some versions) are read by their words. A job is found again by
+ * its label, its log is fetched whole at every poll, and the results of an
+ * experiment's job are copied from the bucket that it writes to.
+ */
 #include "hf.h"
 
 #include "base/text.h"
@@ -9,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_ID_CHARS = 8 };
+enum { MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
 
 #define BUCKET "MOE_BENCH_BUCKET"
 
@@ -19,6 +25,7 @@ static void launch_hf_prefix(struct build *b, const struct launch_request *req,
     launch_torchrun_words(b, req, l, NULL);
 }
 
+/* What it prints is an answer, not a file of the run. */
 static enum err call_quietly(struct arena *a, const struct words *w,
                              const char **text, struct err_msg *msg)
 {

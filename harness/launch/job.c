@@ -9,6 +9,7 @@
 #include "base/reader.h"
 #include "base/text.h"
 #include "base/writer.h"
+#include "lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #define FORMAT "moe-bench/job/1"
 
 enum {
-    LINE_BYTES = 8192,
     READ_BYTES = 65536,
     MAX_SILENT_POLLS = 20, // questions without an answer before giving up
     CANCEL_POLLS = 60
@@ -32,8 +32,7 @@ struct watch {
     double running_since_s; // of the real-time clock, 0: not yet
     double log_since_s;     // when the log last grew
     long offset;            // of the log, as far as it is read
-    char line[LINE_BYTES];
-    size_t line_len;
+    struct lines lines;
     struct job_view view;
     int n_unanswered;
 };
@@ -142,21 +141,6 @@ static enum err job_take(struct watch *w, struct err_msg *msg)
 
 /* ---- watching ---- */
 
-static void job_feed_lines(struct watch *w, const char *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (data[i] != '\n') {
-            if (w->line_len < LINE_BYTES - 1)
-                w->line[w->line_len++] = data[i];
-            continue;
-        }
-        w->line[w->line_len] = '\0';
-        w->line_len = 0;
-        if (w->req->on_line)
-            w->req->on_line(w->req->data, w->line);
-    }
-}
-
 static void job_read_log(struct watch *w)
 {
     char data[READ_BYTES];
@@ -166,7 +150,7 @@ static void job_read_log(struct watch *w)
         return;
     if (fseek(f, w->offset, SEEK_SET) == 0)
         while ((n = fread(data, 1, sizeof data, f)) > 0) {
-            job_feed_lines(w, data, n);
+            lines_feed(&w->lines, data, n);
             w->offset += (long)n;
             w->log_since_s = job_now_s();
         }
@@ -271,6 +255,7 @@ static enum err job_watch(struct watch *w, struct job_result *out,
         e = by_us ? end_job(w, msg) : job_ask(w, msg);
     }
     job_read_log(w);
+    lines_end(&w->lines);
     if (e == ERR_OK && !by_us)
         job_judge(w, out);
     return e;
@@ -279,7 +264,10 @@ static enum err job_watch(struct watch *w, struct job_result *out,
 enum err job_run(struct arena *a, const struct job_request *req,
                  struct job_result *out, struct err_msg *msg)
 {
-    struct watch w = {.a = a, .req = req, .job = req->job};
+    struct watch w = {.a = a,
+                      .req = req,
+                      .job = req->job,
+                      .lines = {.on_line = req->on_line, .data = req->data}};
     struct job_result r = {0};
     w.log_since_s = job_now_s();
     enum err e = job_take(&w, msg);

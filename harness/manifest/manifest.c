@@ -6,6 +6,7 @@
 #include "manifest.h"
 
 #include "base/reader.h"
+#include "memory/memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,13 +70,20 @@ static void manifest_read_batch(struct reader top, struct manifest_batch *b)
 
 static void read_hardware(struct reader top, struct manifest_hardware *h)
 {
-    static const char *const keys[] = {"gpu", "count", "nodes", "hbm_gb",
+    static const char *const keys[] = {"gpu",
+                                       "count",
+                                       "nodes",
+                                       "hbm_gb",
+                                       "memory_margin_pct",
                                        "price_usd_per_hour"};
     struct reader s = open_section(top, "hardware", keys, COUNT(keys));
+    h->memory_margin_pct = 100 * MEMORY_MARGIN;
     reader_text(s, "gpu", &h->gpu);
     reader_int64(s, "count", (struct json_range){1, 1e6}, &h->count);
     reader_int64(s, "nodes", (struct json_range){1, 1e5}, &h->nodes);
     reader_double(s, "hbm_gb", (struct json_range){0, 1e5}, &h->hbm_gb);
+    reader_double(s, "memory_margin_pct", (struct json_range){0, 1000},
+                  &h->memory_margin_pct);
     reader_double(s, "price_usd_per_hour", (struct json_range){0, 1e6},
                   &h->price_usd_per_hour);
 }

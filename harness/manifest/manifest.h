@@ -46,6 +46,7 @@ struct manifest_hardware {
     const char *gpu;           // name of the device, or NULL
     int64_t count, nodes;      // 0: not given
     double hbm_gb;             // GiB a device, 0: no memory limit
+    double memory_margin_pct;  // kept free above predicted peaks
     double price_usd_per_hour; // of all devices together, 0: free
 };
 

@@ -1,5 +1,12 @@
+/*
+ * How it works: a run's folder has a name that begins with .tmp- until it is
+ * whole. Its last file, status.json, is what makes it a run; then the folder is
+ * flushed and renamed. Loading reads every status.json and the logs of those
+ * with the wanted key. A lock file keeps two harnesses apart.
+ */
 #include "results.h"
 
+#include "base/file.h"
 #include "base/reader.h"
 #include "base/writer.h"
 
@@ -11,14 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FORMAT "moe-bench/run/1"
 #define TEMPORARY ".tmp-"
 
-enum { MAX_PATH_BYTES = 4096, LOCK_TEXT_BYTES = 256 };
+enum { LOCK_TEXT_BYTES = 256 };
 
 static const char *const status_names[] = {
 #define STATUS_NAME(id, name, again) name,
@@ -48,39 +54,6 @@ static enum err results_no_memory(const char *where, struct err_msg *msg)
 }
 
 /* ---- folders and the lock ---- */
-
-static enum err make_folders(const char *path, struct err_msg *msg)
-{
-    char part[MAX_PATH_BYTES];
-    int n = snprintf(part, sizeof part, "%s", path);
-    if (n <= 0 || n >= (int)sizeof part)
-        return err_set(msg, ERR_IO, "%.60s...: path too long", path);
-    for (char *p = part + 1;; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        char c = *p;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return err_set(msg, ERR_IO, "%s: cannot make folder: %s", part,
-                           strerror(errno));
-        *p = c;
-        if (c == '\0')
-            return ERR_OK;
-    }
-}
-
-/* A run's folder holds plain files only. */
-static void remove_folder(const char *path)
-{
-    DIR *d = opendir(path);
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));)
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
-            unlinkat(dirfd(d), f->d_name, 0);
-    closedir(d);
-    rmdir(path);
-}
 
 /* A job of a job system may outlive the harness: its folder stays, for the
  * run that takes it over. */
@@ -114,7 +87,7 @@ static void remove_unfinished(struct arena *a, const char *dir)
                                ? arena_printf(a, "%s/%s", runs, f->d_name)
                                : NULL;
         if (path && !holds_job(a, path))
-            remove_folder(path);
+            file_remove_tree(path);
     }
     closedir(d);
 }
@@ -161,7 +134,7 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!path || !runs)
         return results_no_memory(dir, msg);
-    enum err e = make_folders(runs, msg);
+    enum err e = file_make_folders(runs, msg);
     if (e != ERR_OK)
         return e;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -386,8 +359,8 @@ enum err results_begin(struct arena *a, const struct results *r,
     if (!run->started_utc || !run->run_id || !run->folder)
         return results_no_memory(r->dir, msg);
     if (!holds_job(a, run->folder))
-        remove_folder(run->folder);
-    return make_folders(run->folder, msg);
+        file_remove_tree(run->folder);
+    return file_make_folders(run->folder, msg);
 }
 
 enum err results_put(struct arena *a, const struct run_record *run,
@@ -452,5 +425,5 @@ enum err results_finish(struct arena *a, const struct results *r,
 
 void results_discard(const struct run_record *run)
 {
-    remove_folder(run->folder);
+    file_remove_tree(run->folder);
 }

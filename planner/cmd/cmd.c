@@ -313,12 +313,6 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
     if (e == ERR_OK)
         e = cmd_margin(c, &out->memory_margin);
-    if (e == ERR_OK && hbm_gib > 0 && memory_refusal(&m->model) &&
-        cost->rules.trainer == TRAINER_MEGATRON)
-        e = err_set(&c->msg, ERR_MODEL,
-                    "%s: --hbm-gb: memory is not predicted: %s: measure it "
-                    "with one run, or plan without a limit",
-                    c->command->name, memory_refusal(&m->model));
     if (e != ERR_OK)
         return e;
     out->model = &m->model;
@@ -326,5 +320,7 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     out->n_mb = schedule->n_mb;
     out->schedule = schedule;
     out->hbm_bytes = hbm_gib * 1024 * 1024 * 1024;
-    return ERR_OK;
+    char where[64]; // a command's name and the option
+    snprintf(where, sizeof where, "%s: --hbm-gb", c->command->name);
+    return plan_context_check(out, &cost->rules, where, &c->msg);
 }

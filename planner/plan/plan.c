@@ -23,6 +23,21 @@ struct plan_engine {
     struct err_msg msg;            // of the last step that failed
 };
 
+/* Only Megatron's memory can be unpredictable: moe-train's own is counted by
+ * its size tables. */
+enum err plan_context_check(const struct plan_context *ctx,
+                            const struct memory_rules *rules, const char *where,
+                            struct err_msg *msg)
+{
+    const char *why = memory_refusal(ctx->model);
+    if (!why || ctx->hbm_bytes <= 0 || rules->trainer != TRAINER_MEGATRON)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: memory is not predicted: %s: measure it with one run, "
+                   "or plan without a limit",
+                   where, why);
+}
+
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {

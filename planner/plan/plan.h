@@ -54,6 +54,13 @@ struct plan_context {
     struct overlap_save save;        // of pairs of layers, with EP overlap
 };
 
+/* A memory limit needs a prediction of memory: ERR_MODEL where hbm_bytes is
+ * above 0 and the model's memory under a trainer's rules is not predicted.
+ * `where` begins the message: who asked for the limit, and how. */
+enum err plan_context_check(const struct plan_context *ctx,
+                            const struct memory_rules *rules, const char *where,
+                            struct err_msg *msg);
+
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
  * arena. */
 enum err plan_predict(struct arena *a, const struct plan_context *ctx,
