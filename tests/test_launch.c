@@ -1,4 +1,5 @@
 #include "launch/launch.h"
+#include "launch/words.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -257,4 +258,19 @@ Test(launch, finds_programs_along_path)
     cr_expect_not_null(launch_find_program(&arena, "sh"));
     cr_expect_null(launch_find_program(&arena, "moe-no-such-program"));
     cr_expect_null(launch_find_program(&arena, "/etc/passwd"));
+}
+
+Test(launch, words_are_as_many_as_there_are)
+{
+    struct build b = build_new(&arena);
+    struct words w = {0};
+    struct err_msg msg = {""};
+    for (int i = 0; i < 5000; i++)
+        build_add(&b, arena_printf(&arena, "%d", i));
+    cr_assert_eq(build_words(&b, "test", &w, &msg), ERR_OK, "%s", msg.text);
+    cr_assert_eq(w.n, 5000);
+    for (int i = 0; i < w.n; i++)
+        cr_assert_eq(strtol(w.word[i], NULL, 10), i);
+    build_add(&b, NULL);
+    cr_assert_eq(build_words(&b, "test", &w, &msg), ERR_NOMEM);
 }

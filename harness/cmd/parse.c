@@ -10,6 +10,7 @@
 #include "cmd.h"
 
 #include "base/err.h"
+#include "base/stats.h"
 #include "log/means.h"
 
 #include <errno.h>
@@ -279,18 +280,6 @@ static void add_step(void *data, const struct log_iteration *it)
         s->ms[s->n++] = it->step_ms;
 }
 
-static int bench_parse_by_value(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
-static double bench_parse_median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, bench_parse_by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static void show_steps(struct steps *s, const struct runlog *log)
 {
     printf("iterations  %zu logged", s->n_logged);
@@ -305,7 +294,7 @@ static void show_steps(struct steps *s, const struct runlog *log)
         printf("step        no usable iteration\n");
     else
         printf("step        median %.1f ms of %zu (min %.1f, max %.1f)\n",
-               bench_parse_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
+               stats_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
 }
 
 static void show_rank_columns(const struct logmeans *m, int n_ranks)

@@ -1,9 +1,9 @@
 /*
  * moe-bench run: options, the dry run, and what is printed at the end.
  */
+#include "base/stats.h"
 #include "cmd.h"
 #include "experiment/perform.h"
-#include "figures/stats.h"
 #include "report/summary.h"
 
 #include <math.h>

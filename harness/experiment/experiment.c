@@ -10,6 +10,7 @@
 
 #include "base/writer.h"
 
+#include "base/stats.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
 #include "plan/search.h"

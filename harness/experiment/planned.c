@@ -4,7 +4,7 @@
  */
 #include "planned.h"
 
-#include "figures/stats.h"
+#include "base/stats.h"
 #include "store/results.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
  */
 #include "figures.h"
 
+#include "base/stats.h"
 #include "log/runlog.h"
-#include "stats.h"
 #include "store/oplog.h"
 
 #include <math.h>

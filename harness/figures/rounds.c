@@ -5,8 +5,8 @@
  */
 #include "rounds.h"
 
+#include "base/stats.h"
 #include "log/runlog.h"
-#include "stats.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 #include "validate.h"
 
 #include "base/csv.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "experiment/calibrate.h"
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
-#include "figures/stats.h"
 #include "reference.h"
 
 #include <math.h>

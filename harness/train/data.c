@@ -1,6 +1,6 @@
 #include "data.h"
 
-#include "tensors.h"
+#include "base/random.h"
 
 #include <string.h>
 
@@ -20,15 +20,15 @@ static int token_of(const struct data *d, int n_symbols, int symbol)
 void data_sample(const struct data *d, int64_t sample, int *tokens)
 {
     int n_symbols = d->vocab < MAX_SYMBOLS ? d->vocab : MAX_SYMBOLS;
-    uint64_t chain = tensors_mix(d->seed ^ 0x636861696eu);
-    uint64_t state = tensors_mix(chain + (uint64_t)sample * 2 + 1);
+    uint64_t chain = random_mix(d->seed ^ 0x636861696eu);
+    uint64_t state = random_mix(chain + (uint64_t)sample * 2 + 1);
     int symbol = (int)(state % (uint64_t)n_symbols);
     for (int i = 0; i < data_sample_tokens(d); i++) {
         tokens[i] = token_of(d, n_symbols, symbol);
-        state = tensors_mix(state);
+        state = random_mix(state);
         uint64_t next = state >> 8;
         if (state % 16 >= NOISE_OF_16)
-            next = tensors_mix(chain ^ (uint64_t)symbol);
+            next = random_mix(chain ^ (uint64_t)symbol);
         symbol = (int)(next % (uint64_t)n_symbols);
     }
 }

@@ -1,5 +1,7 @@
 #include "tensors.h"
 
+#include "base/random.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,15 +105,6 @@ real *tensors_at(const struct tensors *t, int i)
     return (real *)(void *)(t->base + t->item[i].offset_b);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
-uint64_t tensors_mix(uint64_t x)
-{
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 /* Four 16-bit uniforms from one draw: their sum is bell-shaped with variance
  * 1/3 (Irwin-Hall), which is normal enough for first values and much faster.
  * Value i does not depend on the others. */
@@ -119,7 +112,7 @@ void tensors_normal(real *x, int64_t n, double std, uint64_t key)
 {
     const double scale = std * 1.7320508075688772 / 65536.0;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t r = tensors_mix(key + (uint64_t)i);
+        uint64_t r = random_mix(key + (uint64_t)i);
         int64_t sum = (int64_t)(r & 0xffff) + (int64_t)(r >> 16 & 0xffff) +
                       (int64_t)(r >> 32 & 0xffff) + (int64_t)(r >> 48);
         x[i] = (real)(scale * ((double)sum - 131070.0));
@@ -135,7 +128,7 @@ void tensors_randomize(struct tensors *t, uint64_t seed)
             continue;
         if (row->init_std >= 0) {
             tensors_normal(x, row->count, row->init_std,
-                           tensors_mix(seed ^ tensors_mix((uint64_t)row->id)));
+                           random_mix(seed ^ random_mix((uint64_t)row->id)));
             continue;
         }
         for (int64_t c = 0; c < row->count; c++)

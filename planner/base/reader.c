@@ -102,13 +102,20 @@ struct reader reader_open_file(struct reader_doc *doc, struct arena *a,
     return reader_top(doc);
 }
 
+struct reader reader_open_value(struct reader_doc *doc, struct arena *a,
+                                const char *text, const char *where,
+                                struct err_msg *msg)
+{
+    *doc = (struct reader_doc){.a = a, .file = where, .msg = msg};
+    doc->err = json_parse(text, where, &doc->tree, msg);
+    return reader_top(doc);
+}
+
 struct reader reader_open_text(struct reader_doc *doc, struct arena *a,
                                const char *text, const char *where,
                                struct err_msg *msg)
 {
-    *doc = (struct reader_doc){.a = a, .file = where, .msg = msg};
-    doc->err = json_parse(text, where, &doc->tree, msg);
-    struct reader top = reader_top(doc);
+    struct reader top = reader_open_value(doc, a, text, where, msg);
     if (top.item && !cJSON_IsObject(top.item))
         reader_fail(top, ERR_PARSE, "want a JSON object");
     return reader_top(doc);

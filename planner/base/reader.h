@@ -40,7 +40,8 @@ struct reader {
     const char *path;  // "a.b[3]", "" of the whole document
 };
 
-/* Reads a file (as json_read_file, with `format` NULL for any) or a text.
+/* Reads a file (as json_read_file, with `format` NULL for any) or a text, which
+ * must hold an object.
  * Errors stay in the document: the reader is absent then. */
 struct reader reader_open_file(struct reader_doc *doc, struct arena *a,
                                const char *path, const char *format,
@@ -48,6 +49,11 @@ struct reader reader_open_file(struct reader_doc *doc, struct arena *a,
 struct reader reader_open_text(struct reader_doc *doc, struct arena *a,
                                const char *text, const char *where,
                                struct err_msg *msg);
+
+/* The same of a text that may hold any value. */
+struct reader reader_open_value(struct reader_doc *doc, struct arena *a,
+                                const char *text, const char *where,
+                                struct err_msg *msg);
 
 /* Frees the tree and returns the first error. */
 enum err reader_close(struct reader_doc *doc);

@@ -1,5 +1,7 @@
 #include "jitter.h"
 
+#include "base/random.h"
+#include "base/stats.h"
 #include "log/runlog.h"
 
 #include <math.h>
@@ -10,25 +12,11 @@ static const double TAU = 6.283185307179586;
 
 /* ---- random numbers ---- */
 
-/* SplitMix64's finaliser: a bijection that mixes every bit. */
-static uint64_t jitter_mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static double jitter_uniform(uint64_t x)
-{
-    return ((double)(x >> 11) + 0.5) / 9007199254740992.0;
-}
-
 /* Two independent standard normal numbers of a key (Box and Muller 1958). */
 static void normal_pair(uint64_t key, double *x, double *y)
 {
-    double r = sqrt(-2 * log(jitter_uniform(jitter_mix(key))));
-    double angle = TAU * jitter_uniform(jitter_mix(~key));
+    double r = sqrt(-2 * log(random_uniform(random_mix(key))));
+    double angle = TAU * random_uniform(random_mix(~key));
     *x = r * cos(angle);
     *y = r * sin(angle);
 }
@@ -52,7 +40,7 @@ static enum err jitter_sample(struct sampler *s, const struct layout *l,
     for (int stage = 0; stage < l->n_stages; stage++) {
         const double fwd = s->mean_fwd_s[stage], bwd = s->mean_bwd_s[stage];
         for (int mb = 0; mb < n_mb; mb++) {
-            uint64_t key = jitter_mix(JITTER_SEED + (uint64_t)index) ^
+            uint64_t key = random_mix(JITTER_SEED + (uint64_t)index) ^
                            ((uint64_t)stage << 32 | (uint64_t)mb);
             double x, y;
             normal_pair(key, &x, &y);
@@ -64,25 +52,12 @@ static enum err jitter_sample(struct sampler *s, const struct layout *l,
     return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
 
-static int jitter_by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static struct jitter_step jitter_summarise(struct sampler *s)
 {
-    const int n = JITTER_SAMPLES;
-    double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++)
-        sum += s->steps[i];
-    for (int i = 0; i < n; i++)
-        squares += (s->steps[i] - sum / n) * (s->steps[i] - sum / n);
-    qsort(s->steps, (size_t)n, sizeof s->steps[0], jitter_by_value);
-    return (struct jitter_step){.mean_s = sum / n,
-                                .lo_s = s->steps[n / 40],
-                                .hi_s = s->steps[n - 1 - n / 40],
-                                .se_s = sqrt(squares / (n - 1) / n)};
+    struct stats_mean m = stats_mean(s->steps, JITTER_SAMPLES);
+    struct stats_interval middle = stats_middle(s->steps, JITTER_SAMPLES);
+    return (struct jitter_step){
+        .mean_s = m.mean, .lo_s = middle.lo, .hi_s = middle.hi, .se_s = m.se};
 }
 
 static struct sampler *sampler_new(struct arena *a,

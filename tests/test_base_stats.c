@@ -1,4 +1,4 @@
-#include "figures/stats.h"
+#include "base/stats.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -65,4 +65,38 @@ Test(stats, rounds_start_at_the_next_layout)
     for (int round = 0; round < 4; round++)
         for (int place = 0; place < 3; place++)
             cr_expect_eq(stats_rotated(round, place, 3), want[round][place]);
+}
+
+Test(stats, quantiles_are_linear_between_ranks)
+{
+    double x[] = {30, 10, 20, 40, 0}, one[] = {7}, none[1] = {0};
+    cr_expect_float_eq(stats_quantile(x, 5, 0), 0, 0);
+    cr_expect_float_eq(stats_quantile(x, 5, 0.5), 20, 0);
+    cr_expect_float_eq(stats_quantile(x, 5, 0.9), 36, 1e-12);
+    cr_expect_float_eq(stats_quantile(x, 5, 1), 40, 0);
+    cr_expect_float_eq(stats_quantile(one, 1, 0.9), 7, 0);
+    cr_expect(isnan(stats_quantile(none, 0, 0.5)));
+}
+
+Test(stats, means_have_their_standard_error)
+{
+    const double x[] = {1, 2, 3, 4}; // variance 5/3, over 4 values
+    struct stats_mean m = stats_mean(x, 4);
+    cr_expect_float_eq(m.mean, 2.5, 0);
+    cr_expect_float_eq(m.se, sqrt(5.0 / 12), 1e-15);
+    cr_expect_float_eq(stats_mean(x, 1).se, 0, 0);
+    cr_expect(isnan(stats_mean(x, 0).mean));
+}
+
+Test(stats, the_middle_leaves_a_fortieth_out_on_either_side)
+{
+    double x[80], few[] = {3, 1, 2};
+    for (int i = 0; i < 80; i++)
+        x[i] = 79 - i;
+    struct stats_interval m = stats_middle(x, 80);
+    cr_expect_float_eq(m.lo, 2, 0);
+    cr_expect_float_eq(m.hi, 77, 0);
+    m = stats_middle(few, 3);
+    cr_expect_float_eq(m.lo, 1, 0);
+    cr_expect_float_eq(m.hi, 3, 0);
 }
