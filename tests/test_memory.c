@@ -211,6 +211,28 @@ Test(memory, virtual_stages_are_walked_through)
     arena_clear(&a);
 }
 
+/* Combined operations start a chunk before they end one. */
+Test(memory, ep_overlap_keeps_a_chunk_more)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    m.par.pp = 2;
+    m.par.vpp = 2;
+    m.batch.n_microbatches = 8;
+    read(&a, &m, "Et|t*2|t*3|t*2mL", &l);
+    for (int rank = 0; rank < 2; rank++) {
+        m.overlap_moe_comm = false;
+        struct memory_rank plain = rank_of(&m, &l, rank);
+        m.overlap_moe_comm = true;
+        struct memory_rank r = rank_of(&m, &l, rank);
+        cr_assert_eq(plain.in_flight, rank ? 3 : 5);
+        cr_assert_eq(r.in_flight, plain.in_flight + 1);
+        cr_assert_gt(r.activation_bytes, plain.activation_bytes);
+    }
+    arena_clear(&a);
+}
+
 Test(memory, judgement_counts_margin_then_allowance)
 {
     struct model m = small_model();

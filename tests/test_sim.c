@@ -179,12 +179,15 @@ static void read_combined(struct arena *a, const cJSON *v,
         item->valuestring;
     const double *save = numbers(a, v, "save");
     double *mid = arena_alloc(a, n * (size_t)o->vpp, sizeof *mid);
-    *out = (struct sim_combined){
-        mid, numbers(a, v, "head_f"), numbers(a, v, "tail_f"),
-        numbers(a, v, "head_b"), numbers(a, v, "tail_b")};
+    *out = (struct sim_combined){mid,
+                                 numbers(a, v, "head_f"),
+                                 numbers(a, v, "tail_f"),
+                                 numbers(a, v, "head_b"),
+                                 numbers(a, v, "tail_b"),
+                                 NULL};
     const struct overlap_stages stages = {
         in->fwd_s, in->bwd_s, out, layers, {save[0], save[1], save[2]}};
-    overlap_mid(&s, &stages, mid);
+    overlap_mid(&s, &stages, mid, NULL);
 }
 
 static void check_finish(const cJSON *want, const struct sim_result *r,
@@ -340,6 +343,15 @@ Test(sim, combined_operations_save_what_their_pairs_save)
     in.combined = &combined;
     cr_assert_eq(sim_run(&a, &in, &r, &msg), ERR_OK);
     cr_assert_float_eq(r.step_s, 10 + 3 * 24 + 20, EXACT);
+    cr_assert_float_eq(r.busy_s[0], r.step_s, EXACT);
+    const double ops_f[] = {10, 11, 12, 13}, ops_b[] = {20, 21, 22, 23},
+                 saved = 6;
+    const struct sim_combined less = {.saved_s = &saved};
+    in.combined = &less;
+    in.op_fwd_s = ops_f;
+    in.op_bwd_s = ops_b;
+    cr_assert_eq(sim_run(&a, &in, &r, &msg), ERR_OK);
+    cr_assert_float_eq(r.step_s, 46 + 86 - 3 * 6, EXACT);
     cr_assert_float_eq(r.busy_s[0], r.step_s, EXACT);
     arena_clear(&a);
 }

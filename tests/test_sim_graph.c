@@ -20,7 +20,7 @@ static void set_up(struct fixture *f, enum p2p_mode mode, bool keep)
     arena_init(&f->a);
     cr_assert_eq(schedule_build(&f->a, &o, mode, &f->s, &f->msg), ERR_OK);
     cr_assert_eq(graph_compile(&f->a, &f->s, &options, &f->g, &f->msg), ERR_OK);
-    f->v = graph_values_new(&f->a, f->g);
+    f->v = graph_values_new(&f->a, f->g, 1);
 }
 
 /* Set `lane` of `lanes` sets of times. */
@@ -46,7 +46,7 @@ Test(graph, lanes_are_the_same_as_one_by_one)
         const size_t n = (size_t)graph_n_params(f.g);
         double *all = arena_alloc(&f.a, n * GRAPH_LANES, sizeof *all);
         double *one = arena_alloc(&f.a, n, sizeof *one);
-        struct graph_values *v = graph_values_new(&f.a, f.g);
+        struct graph_values *v = graph_values_new(&f.a, f.g, GRAPH_LANES);
         for (int l = 0; l < GRAPH_LANES; l++)
             fill(f.g, all, l, GRAPH_LANES);
         graph_eval_lanes(f.g, all, v);

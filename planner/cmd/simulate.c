@@ -1,4 +1,10 @@
-/* moe-layout simulate: one layout's step as a timeline, or many from a file. */
+/*
+ * moe-layout simulate: one layout's step as a timeline, or many from a file.
+ *
+ * How it works: the layout says how many chunks a rank has, the model's flags
+ * and the options how they are ordered; plan predicts the step and simulates
+ * it once more with its events, which are printed as one line of signs a rank.
+ */
 #include "simulate.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -9,7 +15,7 @@
 
 /* ---- one layout ---- */
 
-/* A time as letters of a line: [from, to). */
+/* An event's columns in a line of signs: [from, to). */
 struct span {
     int from, to;
 };
@@ -94,6 +100,7 @@ static enum err print_timeline(struct cmd *c, const struct sim_result *r,
     return ERR_OK;
 }
 
+/* A stage is a chunk of a rank where ranks have several. */
 static void print_stages(const struct plan *p, int pp)
 {
     const bool chunks = p->n_stages > pp;
@@ -179,6 +186,7 @@ static enum err read_layout(struct cmd *c, struct model *m, struct layout *l)
     return ERR_OK;
 }
 
+/* The plan, with what of the schedule it does not say. */
 static enum err print_json(struct cmd *c, const struct plan_context *ctx,
                            const struct plan *p)
 {

@@ -1,4 +1,7 @@
-/* simulate: what the two forms of the command share. */
+/*
+ * simulate: the form of the command that answers a file of cases, in a file of
+ * its own (simulate_batch.c).
+ */
 #ifndef CMD_SIMULATE_H
 #define CMD_SIMULATE_H
 

@@ -41,6 +41,7 @@ static enum err batch_array(const struct wanted *w, const cJSON **out,
                    w->key, w->n);
 }
 
+/* Times, bytes and weights: none is negative. */
 static enum err batch_numbers(struct arena *a, const struct wanted *w,
                               double **out, struct err_msg *msg)
 {
@@ -63,6 +64,7 @@ static enum err batch_numbers(struct arena *a, const struct wanted *w,
     return ERR_OK;
 }
 
+/* Layers of each stage as letters. */
 static enum err batch_words(struct arena *a, const struct wanted *w,
                             const char ***out, struct err_msg *msg)
 {
@@ -86,6 +88,7 @@ static enum err batch_words(struct arena *a, const struct wanted *w,
     return ERR_OK;
 }
 
+/* V is 1 and N is P when they are not given, as in Megatron. */
 static enum err batch_sizes(const cJSON *tree, const char *where,
                             struct order *o, struct err_msg *msg)
 {
@@ -114,6 +117,7 @@ static enum err batch_sizes(const cJSON *tree, const char *where,
     return ERR_OK;
 }
 
+/* Without a bandwidth only the latency counts. */
 static enum err batch_transfer(const cJSON *tree, const char *where,
                                struct sim_line *b, struct err_msg *msg)
 {
@@ -184,6 +188,7 @@ static enum err batch_read(struct arena *a, const cJSON *tree,
 
 /* ---- answering ---- */
 
+/* False when out of memory, as cJSON's own. */
 static bool add_number(cJSON *array, double v)
 {
     return cJSON_AddItemToArray(array, cJSON_CreateNumber(v));
@@ -207,6 +212,7 @@ static enum err add_in_flight(struct arena *a, cJSON *out,
     return ok ? ERR_OK : ERR_NOMEM;
 }
 
+/* One mode's answer; idle is what a rank does not work of the step. */
 static enum err add_result(cJSON *item, const struct sim_result *r, int pp)
 {
     bool ok = item && cJSON_AddNumberToObject(item, "step_time", r->step_s);
@@ -253,8 +259,8 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
     const struct schedule s = {.pp = o->pp, .vpp = o->vpp};
     const size_t n = (size_t)o->pp * (size_t)o->vpp * (size_t)o->vpp;
     double *mid = arena_alloc(a, n, sizeof *mid);
-    *out =
-        (struct sim_combined){mid, b->head_f, b->tail_f, b->head_b, b->tail_b};
+    *out = (struct sim_combined){mid,       b->head_f, b->tail_f,
+                                 b->head_b, b->tail_b, NULL};
     const struct overlap_stages stages = {
         .fwd_s = b->fwd,
         .bwd_s = b->bwd,
@@ -263,10 +269,11 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
         .save = {b->save[0], b->save[1], b->save[2]}};
     if (!mid)
         return ERR_NOMEM;
-    overlap_mid(&s, &stages, mid);
+    overlap_mid(&s, &stages, mid, NULL);
     return ERR_OK;
 }
 
+/* All transfers of a line take the same time. */
 static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
                           struct err_msg *msg)
 {
@@ -288,6 +295,7 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
     return e;
 }
 
+/* Megatron's refusal is told by reason, and nothing else is answered then. */
 static enum err batch_answer(struct arena *a, const struct sim_line *b,
                              cJSON *out, struct err_msg *msg)
 {

@@ -92,17 +92,33 @@ static enum err jitter_do_expect(struct sampler *s, const struct layout *l,
     return ERR_OK;
 }
 
+/* Of the costs' times; without jitter that is the plain step, which does not
+ * look at single operations. */
+static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
+                                struct jitter_step *out, struct err_msg *msg)
+{
+    const struct plan_context *ctx = s->ctx;
+    double one = 0;
+    if (ctx->cost->jitter_cv <= 0) {
+        if (plan_engine_step(s->engine, l, &one) != ERR_OK)
+            return err_set(msg, ERR_MODEL,
+                           "jitter: the layout cannot be simulated");
+        *out = (struct jitter_step){one, one, one, 0};
+        return ERR_OK;
+    }
+    for (int stage = 0; stage < l->n_stages; stage++)
+        cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
+                   &s->mean_bwd_s[stage]);
+    return jitter_do_expect(s, l, out, msg);
+}
+
 enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct jitter_step *out,
                        struct err_msg *msg)
 {
     struct sampler *s = sampler_new(a, ctx, l->n_stages);
-    if (!s)
-        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
-    for (int stage = 0; stage < l->n_stages; stage++)
-        cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
-                   &s->mean_bwd_s[stage]);
-    return jitter_do_expect(s, l, out, msg);
+    return s ? jitter_of_costs(s, l, out, msg)
+             : err_set(msg, ERR_NOMEM, "jitter: out of memory");
 }
 
 enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
@@ -137,9 +153,13 @@ static int jitter_by_bottleneck(const void *x, const void *y)
 enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
                      struct plan *plans, int n, struct err_msg *msg)
 {
+    struct sampler *sampler =
+        n > 0 ? sampler_new(a, ctx, plans[0].parsed.n_stages) : NULL;
+    if (n > 0 && !sampler)
+        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
     for (int i = 0; i < n; i++) {
         struct jitter_step s;
-        enum err e = jitter_expect(a, ctx, &plans[i].parsed, &s, msg);
+        enum err e = jitter_of_costs(sampler, &plans[i].parsed, &s, msg);
         if (e != ERR_OK)
             return e;
         plans[i].exp_step_s = s.mean_s;

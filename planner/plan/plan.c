@@ -125,11 +125,9 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
-    struct sim_input in = {.schedule = e->ctx.schedule,
-                           .op_fwd_s = ops->fwd_s,
-                           .op_bwd_s = ops->bwd_s,
-                           .mode = e->ctx.mode};
-    set_transfers(&e->ctx, ops->layout, e->x_s, &in);
+    struct sim_input in = input_of(e, ops->layout);
+    in.op_fwd_s = ops->fwd_s;
+    in.op_bwd_s = ops->bwd_s;
     enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, ops->layout);

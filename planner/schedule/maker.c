@@ -1,3 +1,8 @@
+/*
+ * A step's operation comes from the order, its messages from where its stage
+ * stands: nothing comes before the model's first stage or goes beyond its
+ * last. Whoever adds a message names this rank's chunk, not the peer's.
+ */
 #include "maker.h"
 
 /* ---- work ---- */
@@ -104,7 +109,8 @@ void maker_send_backward(const struct maker *m, struct op *op, int k)
         put_message(op, SEND_BACKWARD, b.bwd_chunk, b.bwd_mb);
 }
 
-/* The input of forward k, and of backward k. */
+/* The input of forward k, and of backward k: the output, or the gradient, of
+ * a neighbouring stage. */
 void maker_input_forward(const struct maker *m, struct op *op, int k)
 {
     struct order_op f = order_forward(m->order, k);

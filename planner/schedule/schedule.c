@@ -1,3 +1,7 @@
+/*
+ * A list is made twice by the same code, once to count its operations and once
+ * to write them, so that it takes no more memory than it needs.
+ */
 #include "schedule.h"
 
 #include "maker.h"
@@ -40,6 +44,8 @@ enum p2p_mode p2p_mode_default(int vpp)
 
 /* ---- the lists ---- */
 
+/* arguments.py: overlap_p2p_comm is set with virtual stages only, and without
+ * it they need a pipeline of more than two ranks. */
 static enum err check_mode(const struct order *o, enum p2p_mode mode,
                            struct err_msg *msg)
 {
@@ -111,6 +117,7 @@ enum err schedule_1f1b(struct arena *a, int pp, int n_mb, struct schedule *out,
 
 /* ---- questions ---- */
 
+/* Ranks stand in a ring: the last one's next is the first, a chunk later. */
 int schedule_peer(const struct schedule *s, int rank, enum message m)
 {
     bool next = m == SEND_FORWARD || m == RECV_BACKWARD;

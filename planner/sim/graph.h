@@ -3,7 +3,7 @@
  * dependency graph that is then evaluated for many sets of times. A node is
  * the end of something; its value is the latest of its predecessors' values
  * plus the time between: value = max over predecessors (value + weight).
- * Weights are sums of at most three parameters; parameters are what layouts
+ * Weights are sums of at most four parameters; parameters are what layouts
  * differ in (times of stages, of transfers, of combined operations).
  *
  * Nodes stand in a topological order with two predecessors each, so that
@@ -47,14 +47,15 @@ struct graph_options {
  *   SHAPE, SYNC     index 0: what a message that tells a shape takes, and the
  *                   synchronisation after it; both before every group of
  *                   messages with `shape_exchange`
- * With per_operation a combined operation takes its forward plus its
- * backward. */
+ *   SAVED           pair, with per_operation: what a combined operation takes
+ *                   beyond its forward plus its backward, 0 or less */
 enum graph_kind {
     GRAPH_NONE,
     GRAPH_FWD,
     GRAPH_BWD,
     GRAPH_TRANSFER,
     GRAPH_MID,
+    GRAPH_SAVED,
     GRAPH_HEAD_FWD,
     GRAPH_TAIL_FWD,
     GRAPH_HEAD_BWD,
@@ -85,10 +86,12 @@ int graph_pair(const struct schedule *s, int rank, int fwd_chunk,
 int graph_n_nodes(const struct graph *g);
 int graph_n_slots(const struct graph *g);
 
-/* Memory of an evaluation, owned by the arena, reused from one to the next;
- * good for one set and for lanes. NULL when out of memory. */
+/* Memory of an evaluation, owned by the arena, reused from one to the next:
+ * for one set (`lanes` 1), or for GRAPH_LANES and for one. NULL when out of
+ * memory. */
 struct graph_values;
-struct graph_values *graph_values_new(struct arena *a, const struct graph *g);
+struct graph_values *graph_values_new(struct arena *a, const struct graph *g,
+                                      int lanes);
 
 /* Evaluates one set of parameters, [graph_n_params()]. */
 void graph_eval(const struct graph *g, const double *params,

@@ -62,6 +62,7 @@ void compiler_mark(struct compiler *c, const struct graph_mark *mark)
 
 /* ---- work ---- */
 
+/* Modes in which transfers take no part of a rank. */
 static bool has_instant_inputs(const struct compiler *c)
 {
     return c->g->options.mode == P2P_IDEAL || c->g->options.mode == P2P_ASYNC;
@@ -143,6 +144,7 @@ static void keep_round(struct compiler *c, int rank, int mb, int before,
         at[1 - 2 * g->n_ranks] = before;
 }
 
+/* A forward or a backward by itself. */
 static bool run_single(struct compiler *c, int rank, const struct op *op)
 {
     const bool forward = op->kind == OP_FORWARD;
@@ -178,6 +180,7 @@ static bool run_combined(struct compiler *c, int rank, const struct op *op)
         .alone = {.kind = ops ? W_OPS : W_MID,
                   .i = i,
                   .index = {[GRAPH_MID] = pair,
+                            [GRAPH_SAVED] = pair,
                             [GRAPH_FWD] = i,
                             [GRAPH_BWD] = bwd * n_mb + op->bwd_mb}}};
     w.after_input = with_kind(w.alone, ops ? W_OPS_IN : W_MID_IN);
@@ -216,6 +219,7 @@ static bool run_head(struct compiler *c, int rank, const struct op *op)
     return true;
 }
 
+/* What comes after the layers of both, when their outputs have left. */
 static bool run_tails(struct compiler *c, int rank, const struct op *op)
 {
     struct work w = {
@@ -234,6 +238,7 @@ static bool run_tails(struct compiler *c, int rank, const struct op *op)
 
 /* ---- all ranks ---- */
 
+/* One operation of a rank; false while it has to wait. */
 static bool run_op(struct compiler *c, int rank, const struct op *op)
 {
     switch (op->kind) {
@@ -334,6 +339,7 @@ static int *filled(struct arena *a, size_t n, int value)
     return x;
 }
 
+/* Tables of what each work and message has come to, all unknown. */
 static bool take_memory(struct compiler *c)
 {
     struct graph *g = c->g;

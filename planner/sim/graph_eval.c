@@ -16,15 +16,15 @@ struct graph_values {
     int lanes;       // of the last evaluation
 };
 
-struct graph_values *graph_values_new(struct arena *a, const struct graph *g)
+struct graph_values *graph_values_new(struct arena *a, const struct graph *g,
+                                      int lanes)
 {
+    const size_t n = (size_t)lanes;
     struct graph_values *v = arena_alloc(a, 1, sizeof *v);
     if (!v)
         return NULL;
-    v->values =
-        arena_alloc(a, (size_t)g->n_slots * GRAPH_LANES, sizeof *v->values);
-    v->weights =
-        arena_alloc(a, (size_t)g->n_weights * GRAPH_LANES, sizeof *v->weights);
+    v->values = arena_alloc(a, (size_t)g->n_slots * n, sizeof *v->values);
+    v->weights = arena_alloc(a, (size_t)g->n_weights * n, sizeof *v->weights);
     v->lanes = 1;
     return v->values && v->weights ? v : NULL;
 }
@@ -37,8 +37,9 @@ static inline void eval_weights(const struct graph *g, const double *params,
         const double *x = params + w->param[0] * lanes;
         const double *y = params + w->param[1] * lanes;
         const double *z = params + w->param[2] * lanes;
+        const double *more = params + w->param[3] * lanes;
         for (int l = 0; l < lanes; l++)
-            weights[i * lanes + l] = x[l] + y[l] + z[l];
+            weights[i * lanes + l] = x[l] + y[l] + z[l] + more[l];
     }
 }
 

@@ -1,3 +1,8 @@
+/*
+ * How it works: one pass finds the last reader of every node, a second one
+ * walks the instructions, takes a free place for each result and gives back
+ * the operands' places after their last reader.
+ */
 #include "graph_slots.h"
 
 #include <limits.h>
@@ -23,6 +28,7 @@ static void find_last_uses(const struct graph *g, int *last)
         last[i] = INT_MAX;
 }
 
+/* Everything that names a node now names its place. */
 static void rename(const struct graph *g, const int *place)
 {
     for (int r = 0; r < g->n_ranks; r++)

@@ -18,7 +18,7 @@ struct graph_instr {
 
 /* A sum of parameters; parameter 0 is always 0 and pads it. */
 struct graph_weight {
-    int param[3];
+    int param[4];
 };
 
 /* An event as nodes: it starts at node `start`, or `weight` before its end
@@ -28,17 +28,19 @@ struct graph_mark {
     int start, end, weight;
 };
 
+/* The whole: parameters by kind, instructions in a topological order, sums of
+ * parameters, and where results are read off. */
 struct graph {
     struct graph_options options;
     int n_ranks, n_stages, n_mb;
-    int param_base[N_GRAPH_KINDS], n_params;
+    int param_base[N_GRAPH_KINDS], n_params; // a kind's first parameter
     struct graph_instr *instrs;
     int n_instrs;
-    struct graph_weight *weights;
-    int n_weights, n_slots;
-    int *finish; // [rank]: place of the end of its list
+    struct graph_weight *weights; // the zeroth is 0
+    int n_weights, n_slots;       // slots: places of values, the zeroth is 0
+    int *finish;                  // [rank]: place of the end of its list
     int *rounds; // [(round * n_ranks + rank) * 2 + which]: places, NULL: none
-    struct graph_mark *marks;
+    struct graph_mark *marks; // with the option `keep`
     int n_marks;
 };
 

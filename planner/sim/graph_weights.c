@@ -1,15 +1,20 @@
+/*
+ * How it works: the parameters of a graph stand in one row, kind after kind;
+ * a weight is up to four places in that row. Weights are looked up by kind
+ * and index in a table of small numbers, so that equal edges share one.
+ */
 #include "graph_weights.h"
 
 /* Which parameters a kind of weight is a sum of; GRAPH_NONE is 0. */
-static const enum graph_kind terms[N_WEIGHT_KINDS][3] = {
+static const enum graph_kind terms[N_WEIGHT_KINDS][4] = {
     [W_FWD] = {GRAPH_FWD},
     [W_FWD_IN] = {GRAPH_FWD, GRAPH_TRANSFER},
     [W_BWD] = {GRAPH_BWD},
     [W_BWD_IN] = {GRAPH_BWD, GRAPH_TRANSFER},
     [W_MID] = {GRAPH_MID},
     [W_MID_IN] = {GRAPH_MID, GRAPH_TRANSFER},
-    [W_OPS] = {GRAPH_FWD, GRAPH_BWD},
-    [W_OPS_IN] = {GRAPH_FWD, GRAPH_BWD, GRAPH_TRANSFER},
+    [W_OPS] = {GRAPH_FWD, GRAPH_BWD, GRAPH_SAVED},
+    [W_OPS_IN] = {GRAPH_FWD, GRAPH_BWD, GRAPH_SAVED, GRAPH_TRANSFER},
     [W_HEAD_FWD] = {GRAPH_HEAD_FWD},
     [W_HEAD_FWD_IN] = {GRAPH_HEAD_FWD, GRAPH_TRANSFER},
     [W_HEAD_BWD] = {GRAPH_HEAD_BWD},
@@ -27,11 +32,12 @@ static void count_params(const struct schedule *s, const struct graph *g,
     const bool ops = g->options.per_operation;
     const int n = g->n_stages, of_work = ops ? n * g->n_mb : n;
     const int parts = g->options.parts ? n : 0;
-    const int pairs = s->order.ep_overlap && !ops ? n * s->vpp : 0;
+    const int pairs = s->order.ep_overlap ? n * s->vpp : 0;
     counts[GRAPH_NONE] = 1;
     counts[GRAPH_FWD] = counts[GRAPH_BWD] = of_work;
     counts[GRAPH_TRANSFER] = n;
-    counts[GRAPH_MID] = pairs;
+    counts[GRAPH_MID] = ops ? 0 : pairs;
+    counts[GRAPH_SAVED] = ops ? pairs : 0;
     counts[GRAPH_HEAD_FWD] = counts[GRAPH_TAIL_FWD] = parts;
     counts[GRAPH_HEAD_BWD] = counts[GRAPH_TAIL_BWD] = parts;
     counts[GRAPH_SHAPE] = counts[GRAPH_SYNC] = 1;
@@ -49,6 +55,7 @@ enum err weights_init(struct arena *a, const struct schedule *s,
     }
     const int work = counts[GRAPH_FWD], n = g->n_stages;
     const int mid = counts[GRAPH_MID];
+    // an input's edge is told from the other input's of the same operation
     const int sizes[N_WEIGHT_KINDS] = {
         [W_FWD] = work,         [W_FWD_IN] = work,
         [W_BWD] = work,         [W_BWD_IN] = work,
@@ -66,22 +73,24 @@ enum err weights_init(struct arena *a, const struct schedule *s,
         return ERR_NOMEM;
     for (int k = 0; k < N_WEIGHT_KINDS; all += sizes[k++])
         out->of[k] = all;
-    g->n_weights = 1; // W_ZERO: three times the parameter that is 0
+    // a weight is never the zeroth, so 0 in a table means not made yet
+    g->n_weights = 1; // W_ZERO: four times the parameter that is 0
     return ERR_OK;
 }
 
 int weights_get(struct weights *w, const struct weight_key *key)
 {
-    int *at = &w->of[key->kind][key->i];
-    if (*at)
-        return *at;
     struct graph *g = w->graph;
+    int *at = &w->of[key->kind][key->i];
+    if (*at != W_ZERO)
+        return *at;
     struct graph_weight *sum = &g->weights[g->n_weights];
-    for (int t = 0; t < 3; t++) {
+    for (int t = 0; t < 4; t++) {
         enum graph_kind kind = terms[key->kind][t];
         sum->param[t] = graph_param(g, kind, key->index[kind]);
     }
-    return *at = g->n_weights++;
+    *at = g->n_weights++;
+    return *at;
 }
 
 int graph_param(const struct graph *g, enum graph_kind kind, int i)

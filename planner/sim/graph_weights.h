@@ -10,26 +10,26 @@
 /* What an edge stands for; `_IN`: an input that took a transfer to come
  * (async) and then the work itself. */
 enum weight_kind {
-    W_FWD,
+    W_FWD, // a forward of a stage, or of one operation
     W_FWD_IN,
     W_BWD,
     W_BWD_IN,
-    W_MID,
+    W_MID, // the layers of a combined operation
     W_MID_IN,
     W_OPS, // a combined operation as the sum of its two
     W_OPS_IN,
-    W_HEAD_FWD,
+    W_HEAD_FWD, // of a combined operation, before the layers
     W_HEAD_FWD_IN,
     W_HEAD_BWD,
     W_HEAD_BWD_IN,
-    W_TAILS,
-    W_TRANSFER,
-    W_SHAPE,
-    W_SYNC,
+    W_TAILS,    // after the layers, forward's and backward's
+    W_TRANSFER, // a message
+    W_SHAPE,    // a message that tells a shape
+    W_SYNC,     // the synchronisation after those
     N_WEIGHT_KINDS
 };
 
-enum { W_ZERO = 0 };
+enum { W_ZERO = 0 }; // the weight of an edge that takes no time
 
 /* A weight: its kind, `i` which tells it from others of the kind, and the
  * index of each parameter that it is a sum of. */
@@ -39,6 +39,7 @@ struct weight_key {
     int index[N_GRAPH_KINDS];
 };
 
+/* Weights of a graph while it is being compiled. */
 struct weights {
     struct graph *graph;
     int *of[N_WEIGHT_KINDS]; // [i]: weight, 0: not made yet

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+/* An MTP layer is a decoder layer with experts where the model has any. */
 static bool is_moe(char layer)
 {
     return layer != 'd';
@@ -25,7 +26,10 @@ double overlap_saving(const char *fwd_layers, const char *bwd_layers,
     return saved;
 }
 
-static double pair_mid(const struct overlap_stages *in, int fwd, int bwd)
+/* What Megatron runs between the parts: forward's and backward's layers in
+ * pairs, and what is left over of either alone. */
+static double pair_mid(const struct overlap_stages *in, int fwd, int bwd,
+                       double saved)
 {
     const struct sim_combined *p = in->parts;
     double f = in->fwd_s[fwd], b = in->bwd_s[bwd];
@@ -33,26 +37,31 @@ static double pair_mid(const struct overlap_stages *in, int fwd, int bwd)
         f -= p->head_fwd_s[fwd] + p->tail_fwd_s[fwd];
         b -= p->head_bwd_s[bwd] + p->tail_bwd_s[bwd];
     }
-    const double mid =
-        f + b - overlap_saving(in->layers[fwd], in->layers[bwd], &in->save);
+    const double mid = f + b - saved;
     return mid > 0 ? mid : 0;
 }
 
 void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
-                 double *mid_s)
+                 double *mid_s, double *saved_s)
 {
     for (int r = 0; r < s->pp; r++)
         for (int f = 0; f < s->vpp; f++)
-            for (int b = 0; b < s->vpp; b++)
-                mid_s[graph_pair(s, r, f, b)] =
-                    pair_mid(in, f * s->pp + r, b * s->pp + r);
+            for (int b = 0; b < s->vpp; b++) {
+                const int fwd = f * s->pp + r, bwd = b * s->pp + r;
+                const int pair = graph_pair(s, r, f, b);
+                const double saved =
+                    overlap_saving(in->layers[fwd], in->layers[bwd], &in->save);
+                mid_s[pair] = pair_mid(in, fwd, bwd, saved);
+                if (saved_s)
+                    saved_s[pair] = saved;
+            }
 }
 
 /* ---- of a layout ---- */
 
 struct overlap_times {
     const struct schedule *schedule;
-    double *mid_s, *head_fwd_s, *tail_fwd_s, *head_bwd_s, *tail_bwd_s;
+    double *mid_s, *saved_s, *head_fwd_s, *tail_fwd_s, *head_bwd_s, *tail_bwd_s;
     char *letters;       // of all layers, each stage ending with a 0
     const char **layers; // [stage], into letters
     struct sim_combined combined;
@@ -65,7 +74,7 @@ struct overlap_times *overlap_times_new(struct arena *a,
     const size_t n = (size_t)s->pp * (size_t)s->vpp;
     const size_t layers = (size_t)(m->n_layers + m->n_mtp);
     struct overlap_times *t = arena_alloc(a, 1, sizeof *t);
-    double *times = arena_alloc(a, n * (4 + (size_t)s->vpp), sizeof *times);
+    double *times = arena_alloc(a, n * (4 + 2 * (size_t)s->vpp), sizeof *times);
     if (!t || !times)
         return NULL;
     t->schedule = s;
@@ -76,6 +85,7 @@ struct overlap_times *overlap_times_new(struct arena *a,
     t->head_bwd_s = times + 2 * n;
     t->tail_bwd_s = times + 3 * n;
     t->mid_s = times + 4 * n;
+    t->saved_s = t->mid_s + n * (size_t)s->vpp;
     return t->letters && t->layers ? t : NULL;
 }
 
@@ -112,13 +122,14 @@ const struct sim_combined *overlap_times_set(struct overlap_times *t,
         t->layers[s] = at;
         at = put_letters(of, s, at);
     }
-    t->combined = (struct sim_combined){t->mid_s, t->head_fwd_s, t->tail_fwd_s,
-                                        t->head_bwd_s, t->tail_bwd_s};
+    t->combined =
+        (struct sim_combined){t->mid_s,      t->head_fwd_s, t->tail_fwd_s,
+                              t->head_bwd_s, t->tail_bwd_s, t->saved_s};
     const struct overlap_stages stages = {.fwd_s = of->fwd_s,
                                           .bwd_s = of->bwd_s,
                                           .parts = &t->combined,
                                           .layers = t->layers,
                                           .save = of->save};
-    overlap_mid(t->schedule, &stages, t->mid_s);
+    overlap_mid(t->schedule, &stages, t->mid_s, t->saved_s);
     return &t->combined;
 }

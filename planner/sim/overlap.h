@@ -16,7 +16,9 @@
 #include "schedule/schedule.h"
 #include "sim.h"
 
-/* Seconds that a pair saves, by which of its layers are MoE. */
+/* Seconds that a pair saves, by which of its layers are MoE: all four
+ * all-to-alls are hidden, or one direction's, or none. To be measured: kernels
+ * that run together slow each other down. */
 struct overlap_save {
     double both_s, forward_s, backward_s;
 };
@@ -37,9 +39,10 @@ struct overlap_stages {
 
 /* Fills mid_s[graph_pair()] with the time of the layers of every pair of
  * chunks of a rank: what is between the parts, less the savings, not below
- * 0. `mid_s` has pp*vpp*vpp places. */
+ * 0; and saved_s with those savings, unless it is NULL. Both have pp*vpp*vpp
+ * places. */
 void overlap_mid(const struct schedule *s, const struct overlap_stages *in,
-                 double *mid_s);
+                 double *mid_s, double *saved_s);
 
 /* Combined operations of one layout of `m` after another: memory for `s`,
  * which must outlive it, owned by the arena. NULL when out of memory. */

@@ -32,8 +32,9 @@ struct sim_graph {
     int n_mb;
     struct graph *graph;
     struct graph_values *values;
-    double *params; // [n_params * GRAPH_LANES]
-    int lanes;      // of params
+    double *params; // [n_params * lanes]
+    int room;       // lanes that there is memory for
+    int lanes;      // in use
 };
 
 struct sim_engine {
@@ -90,12 +91,6 @@ static enum err graph_for(struct sim_engine *e,
         g ? lists_of(e, n_mb, options->mode, &lists, msg) : ERR_NOMEM;
     if (err == ERR_OK)
         err = graph_compile(e->arena, &lists, options, &g->graph, msg);
-    if (err == ERR_OK) {
-        size_t n = (size_t)graph_n_params(g->graph) * GRAPH_LANES;
-        g->values = graph_values_new(e->arena, g->graph);
-        g->params = arena_alloc(e->arena, n, sizeof *g->params);
-        err = g->values && g->params ? ERR_OK : ERR_NOMEM;
-    }
     if (err == ERR_NOMEM)
         return err_set(msg, err, "simulation: out of memory");
     if (err != ERR_OK)
@@ -161,6 +156,17 @@ static void put_combined(struct sim_graph *g, int lane,
     put(g, lane, GRAPH_TAIL_BWD, c->tail_bwd_s, n);
 }
 
+static void put_saved(struct sim_graph *g, int lane, const struct schedule *s,
+                      const struct sim_input *in)
+{
+    const double *saved = in->combined ? in->combined->saved_s : NULL;
+    const int n = s->pp * s->vpp * s->vpp;
+    for (int i = 0; i < n; i++) {
+        const int at = graph_param(g->graph, GRAPH_SAVED, i);
+        g->params[at * g->lanes + lane] = saved ? -saved[i] : 0;
+    }
+}
+
 static void put_input(const struct sim_engine *e, struct sim_graph *g, int lane,
                       const struct sim_input *in)
 {
@@ -178,6 +184,8 @@ static void put_input(const struct sim_engine *e, struct sim_graph *g, int lane,
     put(g, lane, GRAPH_SYNC, &in->sync_s, 1);
     if (s->order.ep_overlap && !ops)
         put_combined(g, lane, s, in);
+    if (s->order.ep_overlap && ops)
+        put_saved(g, lane, s, in);
 }
 
 /* ---- steps ---- */
@@ -195,12 +203,33 @@ struct jobs {
     int n;
 };
 
+/* Memory for one set of times at first: those of single operations are many.
+ */
+static enum err take_lanes(struct sim_engine *e, struct sim_graph *g, int lanes,
+                           struct err_msg *msg)
+{
+    const size_t n = (size_t)graph_n_params(g->graph) * (size_t)lanes;
+    g->lanes = lanes;
+    if (g->room >= lanes)
+        return ERR_OK;
+    g->values = graph_values_new(e->arena, g->graph, lanes);
+    g->params = arena_alloc(e->arena, n, sizeof *g->params);
+    if (!g->values || !g->params)
+        return err_set(msg, ERR_NOMEM, "simulation: out of memory");
+    g->room = lanes;
+    return ERR_OK;
+}
+
 /* Evaluates up to GRAPH_LANES jobs; lanes that are left over repeat the
  * first. */
-static void jobs_eval(struct sim_engine *e, struct sim_graph *g,
-                      const struct job *job, int n)
+static enum err jobs_eval(struct sim_engine *e, struct sim_graph *g,
+                          const struct jobs *jobs, struct err_msg *msg)
 {
-    g->lanes = n == 1 ? 1 : GRAPH_LANES;
+    const struct job *job = jobs->job;
+    const int n = jobs->n;
+    enum err err = take_lanes(e, g, n == 1 ? 1 : GRAPH_LANES, msg);
+    if (err != ERR_OK)
+        return err;
     for (int l = 0; l < g->lanes; l++)
         put_input(e, g, l, job[l < n ? l : 0].in);
     if (n == 1)
@@ -209,6 +238,14 @@ static void jobs_eval(struct sim_engine *e, struct sim_graph *g,
         graph_eval_lanes(g->graph, g->params, g->values);
     for (int l = 0; l < n; l++)
         *job[l].step = graph_makespan(g->graph, g->values, l);
+    return ERR_OK;
+}
+
+/* Jobs from the i-th on, as many as go side by side. */
+static struct jobs jobs_from(const struct jobs *jobs, int n, int i)
+{
+    return (struct jobs){jobs->job + i,
+                         n - i < GRAPH_LANES ? n - i : GRAPH_LANES};
 }
 
 static enum err jobs_full(struct sim_engine *e,
@@ -218,8 +255,8 @@ static enum err jobs_full(struct sim_engine *e,
     struct sim_graph *g = NULL;
     enum err err = graph_for(e, options, e->schedule->n_mb, &g, msg);
     for (int i = 0; i < jobs->n && err == ERR_OK; i += GRAPH_LANES) {
-        const int left = jobs->n - i;
-        jobs_eval(e, g, jobs->job + i, left < GRAPH_LANES ? left : GRAPH_LANES);
+        const struct jobs some = jobs_from(jobs, jobs->n, i);
+        err = jobs_eval(e, g, &some, msg);
     }
     return err;
 }
@@ -275,9 +312,10 @@ static enum err jobs_rest(struct sim_engine *e, struct graph_options options,
     const int n = jobs_gather(jobs, j);
     options.n_rounds = 0;
     enum err err = n ? graph_for(e, &options, n_mb + j, &g, msg) : ERR_OK;
-    for (int i = 0; i < n && err == ERR_OK; i += GRAPH_LANES)
-        jobs_eval(e, g, jobs->job + i,
-                  n - i < GRAPH_LANES ? n - i : GRAPH_LANES);
+    for (int i = 0; i < n && err == ERR_OK; i += GRAPH_LANES) {
+        const struct jobs some = jobs_from(jobs, n, i);
+        err = jobs_eval(e, g, &some, msg);
+    }
     for (int i = 0; i < n; i++)
         *jobs->job[i].step += jobs->job[i].add;
     return err;
@@ -293,12 +331,11 @@ static enum err jobs_short(struct sim_engine *e, struct graph_options options,
     enum err err = graph_for(e, &options, n_mb, &g, msg);
     if (err != ERR_OK)
         return err;
-    for (int i = 0; i < jobs->n; i += GRAPH_LANES) {
-        const int left = jobs->n - i;
-        const int n = left < GRAPH_LANES ? left : GRAPH_LANES;
-        jobs_eval(e, g, jobs->job + i, n);
-        for (int l = 0; l < n; l++)
-            look_beyond(e, g, l, &jobs->job[i + l]);
+    for (int i = 0; i < jobs->n && err == ERR_OK; i += GRAPH_LANES) {
+        const struct jobs some = jobs_from(jobs, jobs->n, i);
+        err = jobs_eval(e, g, &some, msg);
+        for (int l = 0; l < some.n && err == ERR_OK; l++)
+            look_beyond(e, g, l, &some.job[l]);
     }
     for (int j = 1; j < options.n_rounds && err == ERR_OK; j++)
         err = jobs_rest(e, options, n_mb, j, jobs, msg);
@@ -386,6 +423,9 @@ static double work_s(const struct sim_input *in, int rank,
                              : t;
     }
     double t = 0;
+    if (op->kind == ORDER_COMBINED && in->combined && in->combined->saved_s)
+        t -= in->combined
+                 ->saved_s[graph_pair(s, rank, op->fwd_chunk, op->bwd_chunk)];
     if (op->fwd_chunk >= 0)
         t += in->op_fwd_s ? in->op_fwd_s[fwd * s->n_mb + op->fwd_mb]
                           : in->fwd_s[fwd];
@@ -463,14 +503,17 @@ enum err sim_run(struct arena *a, const struct sim_input *in,
     struct sim_result result = {0};
     struct graph_options options = options_of(in);
     struct sim_graph *g = NULL;
-    const struct job job = {.in = in, .step = &result.step_s};
+    struct job job = {.in = in, .step = &result.step_s};
+    const struct jobs jobs = {&job, 1};
     options.keep = in->want_events;
     if (!e)
         return err_set(msg, ERR_NOMEM, "simulation: out of memory");
     enum err err = graph_for(e, &options, in->schedule->n_mb, &g, msg);
     if (err != ERR_OK)
         return err;
-    jobs_eval(e, g, &job, 1);
+    err = jobs_eval(e, g, &jobs, msg);
+    if (err != ERR_OK)
+        return err;
     if (copy_result(a, in, g, &result) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "simulation: out of memory");
     *out = result;

@@ -34,11 +34,13 @@
 struct sim_combined {
     const double *mid_s;
     const double *head_fwd_s, *tail_fwd_s, *head_bwd_s, *tail_bwd_s;
+    const double *saved_s; // by pair, of the sum of its two, or NULL: nothing;
+                           // for times of single operations
 };
 
 /* Times in seconds, one a stage (s = v*PP + r). When `op_fwd_s` is set the
  * times of single operations are taken from there, [stage * n_mb + mb], and a
- * combined operation takes the sum of its two. */
+ * combined operation takes the sum of its two less what is saved. */
 struct sim_input {
     const struct schedule *schedule; // its order; its lists where they fit mode
     const double *fwd_s, *bwd_s;

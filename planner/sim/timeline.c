@@ -92,6 +92,7 @@ static bool trace_name(cJSON *events, const char *kind, int process, int track,
     return args && cJSON_AddStringToObject(args, "name", name);
 }
 
+/* Tracks in the order of ranks, under two processes. */
 static bool trace_tracks(cJSON *events, int n_ranks)
 {
     bool ok =
@@ -110,6 +111,7 @@ static bool trace_tracks(cJSON *events, int n_ranks)
     return ok;
 }
 
+/* A piece of work or a wait, on its rank's track. */
 static bool trace_work(cJSON *events, const struct sim_event *e, int vpp)
 {
     char name[64];
