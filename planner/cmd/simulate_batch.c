@@ -279,7 +279,7 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
 {
     const struct order *o = &b->order;
     const int n = o->pp * o->vpp;
-    struct sim_combined combined;
+    struct sim_combined combined = {.mid_s = NULL};
     double *x = arena_alloc(a, (size_t)n, sizeof *x);
     enum err e = x ? ERR_OK : ERR_NOMEM;
     for (int s = 0; s < n && x; s++)
