@@ -48,7 +48,7 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
-        check format check-format check-deps check-warnings cppcheck asan \
+        check format check-format check-deps check-style check-warnings cppcheck asan \
         bench fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -189,7 +189,7 @@ tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps check-warnings cppcheck asan ## format, warnings, order, cppcheck, sanitizers
+check: check-format check-deps check-style check-warnings cppcheck asan ## format, order, style, warnings, cppcheck, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -200,6 +200,10 @@ check-format:
 
 check-deps: ## fail on an include against the order of the rooms
 	@sh tests/check_deps.sh $(ROOMS)
+
+check-style: ## lengths, parameters, share of comments
+	@sh harness/install-deps.sh check
+	@sh tests/check_style.sh planner harness
 
 check-warnings: ## everything built with -Werror
 	@sh harness/install-deps.sh run test

@@ -11,7 +11,7 @@ for set in "$@"; do
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
         openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3" ;;
-    check) packages="$packages clang-format cppcheck" ;;
+    check) packages="$packages clang-format cppcheck universal-ctags" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
     *) echo "install-deps.sh: unknown set '$set', want run, test, check," \

@@ -136,7 +136,9 @@ enum err calibrate(struct arena *a, const struct calibrate_input *in,
         return read_other_costs(a, in, &out->cost, msg);
     enum err err = add_runs(a, in, &runs, &source, msg);
     if (err == ERR_OK)
-        err = fit_costs(a, in->ctx->model, runs.run, runs.n, &fit, msg);
+        err =
+            fit_costs(a, &(struct fit_input){in->ctx->model, runs.run, runs.n},
+                      &fit, msg);
     if (err != ERR_OK)
         return err;
     out->cost = fit.cost;

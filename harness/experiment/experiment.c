@@ -9,8 +9,6 @@
 #include "experiment.h"
 
 #include "base/writer.h"
-
-#include "base/stats.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
 #include "plan/search.h"

@@ -181,14 +181,14 @@ static struct mat head_hidden(const struct pass *p, real *hidden, int k)
                              (int64_t)k * p->dims->n_tokens * p->dims->hidden);
 }
 
-void loss_forward(const struct loss *l, const struct pass *p, const int *labels,
-                  real *hidden, int k, double *sum)
+double loss_forward(const struct loss *l, const struct pass *p,
+                    const int *labels, real *hidden, int k)
 {
     struct mat logits = head_logits(l, p->dims, k);
     real scale = (real)(k ? l->mtp_scale : l->main_scale);
     ops_linear(p->ops, head_hidden(p, hidden, k),
                mat_of(l->w, p->dims->vocab, p->dims->hidden), logits);
-    *sum += ops_cross_entropy(p->ops, logits, labels, scale);
+    return ops_cross_entropy(p->ops, logits, labels, scale);
 }
 
 void loss_backward(const struct loss *l, const struct pass *p, real *hidden,

@@ -80,9 +80,10 @@ struct loss {
     double main_scale, mtp_scale; // of the gradients
 };
 
-/* Adds the sum of losses over tokens of head `k` to *sum. */
-void loss_forward(const struct loss *l, const struct pass *p, const int *labels,
-                  real *hidden, int k, double *sum);
+/* Sum of the losses over the tokens of head `k`, and the gradients of its
+ * logits, kept for loss_backward(). */
+double loss_forward(const struct loss *l, const struct pass *p,
+                    const int *labels, real *hidden, int k);
 /* dhidden ((1+K)*T,C) of all heads. */
 void loss_backward(const struct loss *l, const struct pass *p, real *hidden,
                    real *dhidden);

@@ -168,7 +168,8 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
                             const struct fit_run *runs, struct fit *out)
 {
     struct schedule schedule;
-    enum err e = fit_costs(&c->arena, m, runs, c->n_runs, out, &c->msg);
+    enum err e = fit_costs(&c->arena, &(struct fit_input){m, runs, c->n_runs},
+                           out, &c->msg);
     if (e == ERR_OK)
         e = schedule_1f1b(&c->arena, m->par.pp, (int)m->batch.n_microbatches,
                           &schedule, &c->msg);

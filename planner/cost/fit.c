@@ -404,10 +404,11 @@ static enum err cost_fit_residuals(struct arena *a, const struct design *d,
     return ERR_OK;
 }
 
-static enum err set_origin(struct arena *a, const struct model *m,
-                           const struct fit_run *runs, int n_runs,
+static enum err set_origin(struct arena *a, const struct fit_input *in,
                            struct cost *c)
 {
+    const struct fit_run *runs = in->runs;
+    const int n_runs = in->n_runs;
     struct model_fact *facts = arena_alloc(a, MODEL_N_FACTS, sizeof *facts);
     const char **layouts = arena_alloc(a, (size_t)n_runs, sizeof *layouts);
     const char **hashes = arena_alloc(a, (size_t)n_runs, sizeof *hashes);
@@ -428,7 +429,7 @@ static enum err set_origin(struct arena *a, const struct model *m,
             c->bytes_per_s = runs[i].log->p2p_bytes_per_s;
         }
     }
-    c->n_facts = model_facts(m, facts);
+    c->n_facts = model_facts(in->model, facts);
     c->facts = facts;
     c->fitted_layout = layouts;
     c->fitted_sha256 = hashes;
@@ -455,16 +456,15 @@ static const char *cost_fit_note(struct arena *a, const struct design *d)
                         chunk);
 }
 
-enum err fit_costs(struct arena *a, const struct model *m,
-                   const struct fit_run *runs, int n_runs, struct fit *out,
+enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
                    struct err_msg *msg)
 {
-    struct design d = {.arena = a, .model = m};
+    struct design d = {.arena = a, .model = in->model};
     struct lsq_rank rank;
     struct lsq_solution solution;
-    enum err e = cost_fit_build(&d, runs, n_runs, msg);
+    enum err e = cost_fit_build(&d, in->runs, in->n_runs, msg);
     if (e == ERR_OK)
-        e = choose_unknowns(&d, runs[0].layout.pp, &rank, msg);
+        e = choose_unknowns(&d, in->runs[0].layout.pp, &rank, msg);
     if (e != ERR_OK)
         return e;
     struct lsq_problem p = cost_fit_problem(&d);
@@ -479,7 +479,7 @@ enum err fit_costs(struct arena *a, const struct model *m,
     read_costs(&d, &solution, &f.cost);
     e = cost_fit_residuals(a, &d, &solution, &f, msg);
     if (e == ERR_OK)
-        e = set_origin(a, m, runs, n_runs, &f.cost);
+        e = set_origin(a, in, &f.cost);
     if (e == ERR_OK)
         *out = f;
     return e;
