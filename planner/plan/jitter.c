@@ -124,9 +124,11 @@ enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
     struct sampler *s = sampler_new(a, ctx, l->n_stages);
     if (!s)
         return err_set(msg, ERR_NOMEM, "jitter: out of memory");
-    for (int stage = 0; stage < l->n_stages; stage++)
-        cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
-                   &s->mean_bwd_s[stage]);
+    for (int stage = 0; stage < l->n_stages; stage++) {
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, stage);
+        s->mean_fwd_s[stage] = t.fwd_s;
+        s->mean_bwd_s[stage] = t.bwd_s;
+    }
     return jitter_do_expect(s, l, out, msg);
 }
 

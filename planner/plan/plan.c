@@ -74,8 +74,11 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
                            .fwd_s = e->fwd_s,
                            .bwd_s = e->bwd_s,
                            .mode = e->ctx.mode};
-    for (int s = 0; s < l->n_stages; s++)
-        cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
+    for (int s = 0; s < l->n_stages; s++) {
+        struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
+        e->fwd_s[s] = t.fwd_s;
+        e->bwd_s[s] = t.bwd_s;
+    }
     set_transfers(&e->ctx, l, e->x_s, &in);
     return in;
 }
@@ -159,11 +162,12 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
         struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
         memory_stage_of(&terms, l, s, in_flight, &mem);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
         stages[s] = (struct plan_stage){.units = l->units[s],
+                                        .fwd_s = t.fwd_s,
+                                        .bwd_s = t.bwd_s,
                                         .mem_bytes = mem.peak_bytes,
                                         .in_flight = in_flight};
-        cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
-                   &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
         if (memory_judge(&terms, mem.peak_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
@@ -176,15 +180,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
 
 int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
 {
-    double most = 0, fwd, bwd;
+    double most = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        most = fwd + bwd > most ? fwd + bwd : most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        most = fmax(most, t.fwd_s + t.bwd_s);
     }
     int n = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        n += fwd + bwd >= NEAR * most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        n += t.fwd_s + t.bwd_s >= NEAR * most;
     }
     return n;
 }
