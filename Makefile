@@ -93,7 +93,7 @@ $(B)/tests/%.o: tests/%.c
 	$(Q)$(CC) $(COMPILE)
 
 $(B)/planner/%.o $(B)/harness/%.o: EXTRA = $(STRICT)
-$(B)/planner/plan/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
+$(B)/planner/sim/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMPILE)

@@ -243,11 +243,9 @@ Test(cost, a_stage_is_the_sum_of_its_units)
         c.unit[k] = (struct unit_cost){true, k + 1, 0, 10 * (k + 1), 0};
     arena_init(&a);
     cr_assert_eq(layout_read(&a, "Et*2|t*3|t*3|mL", &m, 4, &l, &msg), ERR_OK);
-    double f, b;
-    cost_stage(&c, &m, &l, 0, &f, &b);
-    cr_assert_float_eq(f, 1 + 2 * 2, 0);
-    cost_stage(&c, &m, &l, 3, &f, &b);
-    cr_assert_float_eq(b, 10 * (KIND_M + 1 + KIND_L + 1), 0);
+    cr_assert_float_eq(cost_stage(&c, &m, &l, 0).fwd_s, 1 + 2 * 2, 0);
+    cr_assert_float_eq(cost_stage(&c, &m, &l, 3).bwd_s,
+                       10 * (KIND_M + 1 + KIND_L + 1), 0);
     arena_clear(&a);
 }
 

@@ -1,3 +1,8 @@
+/*
+ * How it works: the first pass of carve calls writes the table of sizes, the
+ * second walks along it with a cursor. Nothing but the order of the calls joins
+ * the two, and asserts hold each call against its row.
+ */
 #include "tensors.h"
 
 #include "base/random.h"
@@ -6,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A cache line, and the widest vector. */
 enum { ALIGN_BYTES = 64 };
 
 void tensors_init(struct tensors *t, const char *kind)
@@ -20,6 +26,7 @@ void tensors_clear(struct tensors *t)
     tensors_init(t, t->kind);
 }
 
+/* Doubling: a stage has some hundred tensors. */
 static bool tensors_grow(struct tensors *t)
 {
     int room = t->n_room ? 2 * t->n_room : 64;
@@ -31,6 +38,7 @@ static bool tensors_grow(struct tensors *t)
     return true;
 }
 
+/* Negative where it would overflow. */
 static int64_t rounded_bytes(const struct tensor *spec)
 {
     int64_t size = (int64_t)spec->elem_bytes;
@@ -89,6 +97,7 @@ enum err tensors_alloc(struct tensors *t, struct err_msg *msg)
                        "%s: no memory for %.1f MiB, use a smaller model, "
                        "micro-batch or sequence",
                        t->kind, (double)t->bytes / (1024.0 * 1024.0));
+    // touched here, so that no page is first used, and timed, within a step
     memset(base, 0, bytes);
     t->base = base;
     t->cursor = 0;

@@ -28,7 +28,8 @@ void embedding_forward(const struct pass *p, real *table, const int *tokens,
 void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
                         real *dx);
 
-struct norm { // final norm
+/* Behind the last decoder layer; x (T,C) -> y (T,C). */
+struct norm {
     real *w, *dw;
     real *inv; // of the micro-batch at work
 };
@@ -37,6 +38,7 @@ void norm_forward(const struct norm *n, const struct pass *p, real *x, real *y);
 void norm_backward(const struct norm *n, const struct pass *p, real *x,
                    real *dy, real *dx);
 
+/* m: the weights of its layer, of three norms and of the projection. */
 struct mtp_weights { // or their gradients
     struct layer_weights layer;
     real *norm_e, *norm_h, *proj, *norm_out;

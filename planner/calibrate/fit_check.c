@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+/* What every check takes. */
 struct checker {
     struct arena *arena;
     const struct model *model;
@@ -40,6 +41,7 @@ static const char *option_of(const char *key)
     return NULL;
 }
 
+/* Says which of the two is to be changed: an option, or the model named. */
 static enum err fit_check_differs(const struct checker *c, const char *key,
                                   int64_t log, int64_t model)
 {
@@ -132,6 +134,7 @@ static enum err fit_check_check_model(const struct checker *c)
 
 /* ---- the same layout ---- */
 
+/* By what each stage holds: one layout has many spellings. */
 static bool same_layout(const struct layout *a, const struct layout *b)
 {
     if (a->n_stages != b->n_stages)
@@ -182,6 +185,8 @@ static enum err check_layout(const struct checker *c)
 
 /* ---- iterations and timers ---- */
 
+/* A log of warm-up only has a reason for each iteration; the last one is told.
+ */
 static enum err check_iterations(const struct checker *c)
 {
     const struct runlog *log = c->run->log;
@@ -203,6 +208,7 @@ static enum err check_iterations(const struct checker *c)
                    why ? why : "", why ? ")" : "");
 }
 
+/* In which forms a timer is there, among the iterations that count. */
 struct timer_kinds {
     bool per_rank, extremes;
 };
@@ -218,6 +224,7 @@ static struct timer_kinds find_timer(const struct runlog *log, const char *name)
     return found;
 }
 
+/* With the overlap Megatron's combined schedule has no backward timer. */
 static bool fit_check_overlaps(const struct checker *c)
 {
     const char *text =
@@ -225,6 +232,7 @@ static bool fit_check_overlaps(const struct checker *c)
     return c->model->overlap_moe_comm || (text && strcmp(text, "True") == 0);
 }
 
+/* Five ways in which a timer may be missing, each with what mends it. */
 static enum err check_timer(const struct checker *c, const char *name)
 {
     struct timer_kinds found = find_timer(c->run->log, name);

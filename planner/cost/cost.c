@@ -34,16 +34,17 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
     }
 }
 
-void cost_stage(const struct cost *c, const struct model *m,
-                const struct layout *l, int stage, double *fwd_s, double *bwd_s)
+struct cost_times cost_stage(const struct cost *c, const struct model *m,
+                             const struct layout *l, int stage)
 {
+    struct cost_times sum = {0, 0};
     int counts[N_KINDS];
     layout_stage_kinds(l, m, stage, counts);
-    *fwd_s = *bwd_s = 0;
     for (int k = 0; k < N_KINDS; k++) {
-        *fwd_s += counts[k] * c->unit[k].fwd_s;
-        *bwd_s += counts[k] * c->unit[k].bwd_s;
+        sum.fwd_s += counts[k] * c->unit[k].fwd_s;
+        sum.bwd_s += counts[k] * c->unit[k].bwd_s;
     }
+    return sum;
 }
 
 double cost_transfer_s(const struct cost *c, double bytes)

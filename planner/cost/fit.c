@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One stage and pass of one run: an equation of the fit. */
 struct row {
     int run, stage;
     bool forward;
@@ -40,6 +41,7 @@ static int n_columns(const struct design *d)
     return 2 * d->n_kinds + d->chunk;
 }
 
+/* What the user has to add to the run's command. */
 static enum err no_timers(const struct fit_run *run, const char *timer,
                           struct err_msg *msg)
 {
@@ -75,6 +77,7 @@ struct stage_stats { // pp entries each, seconds a step
     double *mean_s, *spread_s;
 };
 
+/* Mean of the timer for each rank; a world of one has it also as extremes. */
 static enum err rank_times(const struct fit_timer *t, double *ms,
                            struct err_msg *msg)
 {
@@ -134,6 +137,8 @@ enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
     return stage_stats(a, timer, &out, msg);
 }
 
+/* Timers are sums over a step's micro-batches; a stage that the timer does not
+ * list, an empty one, gives no row. */
 static enum err cost_fit_add_run(struct arena *a, const struct model *m,
                                  const struct fit_run *run, struct design *d,
                                  struct err_msg *msg)
@@ -172,6 +177,7 @@ static int row_count(const struct design *d, const struct row *row, int k)
     return row->counts[d->kinds[k]];
 }
 
+/* Rows are divided by what was measured: errors of timers are relative. */
 static void cost_fit_fill(struct design *d)
 {
     const int n = n_columns(d);
@@ -221,6 +227,7 @@ static enum err cost_fit_build(struct design *d, const struct fit_run *runs,
 
 /* ---- what the runs can tell ---- */
 
+/* Where every run has m beside L only their sum shows: L stands for both. */
 static void make_joint(struct design *d)
 {
     int n = 0;
@@ -299,6 +306,7 @@ static const char *layout_to_add(struct arena *a, const struct model *m,
     return NULL;
 }
 
+/* Names the kinds that are left, and a layout that would tell them apart. */
 static enum err cost_fit_undetermined(const struct design *d,
                                       const struct lsq_rank *r, int pp,
                                       struct err_msg *msg)
@@ -347,6 +355,8 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
 
 /* ---- the fit ---- */
 
+/* Standard errors grow by t(95%)/1.96, so that 1.96 of them are a 95% interval
+ * with the few degrees of freedom that two runs leave. */
 static void read_costs(const struct design *d, const struct lsq_solution *s,
                        struct cost *c)
 {
@@ -369,6 +379,7 @@ static double cost_fit_misfit(double pred, double meas)
     return meas > 0 ? fabs(pred / meas - 1) : 0;
 }
 
+/* One residual a run and stage, of the forward and the backward row. */
 static enum err cost_fit_residuals(struct arena *a, const struct design *d,
                                    const struct lsq_solution *s,
                                    struct fit *out, struct err_msg *msg)
@@ -404,6 +415,7 @@ static enum err cost_fit_residuals(struct arena *a, const struct design *d,
     return ERR_OK;
 }
 
+/* Where the costs come from: trainer and clock, link, model and layouts. */
 static enum err set_origin(struct arena *a, const struct fit_input *in,
                            struct cost *c)
 {

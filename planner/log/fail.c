@@ -50,8 +50,7 @@ static const struct mark marks[] = {
 };
 enum { N_MARKS = sizeof marks / sizeof marks[0] };
 
-/* test_log_parse has a log for each kind, so that an anchor that is missing
- * here is found. */
+/* Every mark's anchor must be here, or the mark is never looked for. */
 static const bool is_anchor[256] = {
     ['O'] = true, ['C'] = true, ['H'] = true, ['-'] = true, ['_'] = true,
     ['N'] = true, ['U'] = true, ['W'] = true, ['S'] = true, ['A'] = true,

@@ -196,7 +196,7 @@ size_t logline_strip_ansi(struct log_text line, char *buf)
     return kept;
 }
 
-/* ---- prefixes: each returns the bytes it takes, 0 when it is not there ---- */
+/* ---- prefixes: each returns the bytes it takes, 0: none ---- */
 
 /* 2026-01-02T03:04:05.678901234Z, or with a zone of digits */
 static size_t take_timestamp(struct log_text t, struct log_prefix *out)

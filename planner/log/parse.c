@@ -72,6 +72,7 @@ static bool keep_ranks(struct keeper *k, const struct log_timer_event *e,
     return true;
 }
 
+/* Once the limit is passed nothing more is kept: the answer is an error. */
 static void keep_timer(void *data, const struct log_timer_event *e)
 {
     struct keeper *k = data;
@@ -99,6 +100,7 @@ static void keep_memory(void *data, int section, const struct log_memory *m)
     logfacts_memory(&k->facts, section, m);
 }
 
+/* The last dump counts. */
 static void keep_arguments(void *data)
 {
     struct keeper *k = data;
@@ -221,6 +223,7 @@ const struct log_iteration *runlog_find_used(const struct runlog *log,
     return it && it->usable ? it : NULL;
 }
 
+/* Blocks of no iteration, such as those of start-up, have number 0. */
 const struct log_timer *runlog_next_timer(const struct runlog *log,
                                           const char *name, size_t *at)
 {

@@ -98,8 +98,11 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
                            .fwd_s = e->fwd_s,
                            .bwd_s = e->bwd_s,
                            .mode = e->ctx.mode};
-    for (int s = 0; s < l->n_stages; s++)
-        cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
+    for (int s = 0; s < l->n_stages; s++) {
+        struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
+        e->fwd_s[s] = t.fwd_s;
+        e->bwd_s[s] = t.bwd_s;
+    }
     set_transfers(&e->ctx, l, e->x_s, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
@@ -201,12 +204,13 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
     for (int s = 0; s < l->n_stages; s++) {
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
         stages[s] = (struct plan_stage){.units = l->units[s],
+                                        .fwd_s = t.fwd_s,
+                                        .bwd_s = t.bwd_s,
                                         .mem_bytes =
                                             stage_peak(&terms, l, s, in_flight),
                                         .in_flight = in_flight};
-        cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
-                   &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
         if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
@@ -219,15 +223,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
 
 int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
 {
-    double most = 0, fwd, bwd;
+    double most = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        most = fwd + bwd > most ? fwd + bwd : most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        most = fmax(most, t.fwd_s + t.bwd_s);
     }
     int n = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        n += fwd + bwd >= NEAR * most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        n += t.fwd_s + t.bwd_s >= NEAR * most;
     }
     return n;
 }

@@ -51,9 +51,8 @@ static double search_unevenness(const struct plan_context *ctx,
 {
     double sum = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        double fwd, bwd;
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        sum += (fwd + bwd) * (fwd + bwd);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        sum += (t.fwd_s + t.bwd_s) * (t.fwd_s + t.bwd_s);
     }
     return sum;
 }
