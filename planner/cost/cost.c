@@ -1,3 +1,8 @@
+/*
+ * How it works: a costs file is read and written by one function a section, in
+ * the order of the file; what is absent keeps its default. The fingerprint is
+ * the model's own list of facts, compared name by name.
+ */
 #include "cost.h"
 
 #include "base/reader.h"
@@ -77,9 +82,11 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
 
 /* ---- reading ---- */
 
+// eleven days a unit and micro-batch, and more than any link: a wrong unit
 static const struct json_range TIME = {0, 1e6};
 static const struct json_range RATE = {0, 1e18};
 
+/* A unit without its two times is no cost; standard errors may be absent. */
 static void cost_read_unit(struct reader at, struct unit_cost *out)
 {
     static const char *const keys[] = {"fwd_s", "fwd_se", "bwd_s", "bwd_se"};
@@ -168,6 +175,7 @@ static void cost_read_memory(struct reader top, struct cost *c)
     cost_read_memory_fit(memory, &c->rules);
 }
 
+/* Facts are data: any key is taken, and compared with the model's later. */
 static void cost_read_facts(struct reader top, struct cost *c)
 {
     static const struct json_range any = {-JSON_MAX_INT, JSON_MAX_INT};
