@@ -9,13 +9,15 @@ static enum err model_of(struct arena *a, const char *line, struct model *m,
                          struct err_msg *msg)
 {
     arena_init(a);
-    struct megatron_flags f = {.arena = a, .where = ""};
+    struct megatron_flags f;
+    flags_init(&f, a);
     char *rest = arena_strdup(a, line);
     for (char *w; (w = strtok_r(rest, " ", &rest));) {
         enum flag_id id = flag_by_name(w + 2, strlen(w + 2));
-        cr_assert_neq(id, NO_FLAG, "%s", w);
-        const char *value =
-            flag_type(id) == BOOL ? "true" : strtok_r(rest, " ", &rest);
+        cr_assert_neq(id, FLAG_NONE, "%s", w);
+        const char *value = flag_type(id) == FLAG_TYPE_BOOL
+                                ? "true"
+                                : strtok_r(rest, " ", &rest);
         enum err e = flags_set(&f, id, value, msg);
         if (e != ERR_OK)
             return e;

@@ -166,6 +166,7 @@ static int roles_neighbours(struct finder *f, const struct layout *pick,
         if (!move_unit(f->a, pick, i / 2, i % 2 == 0, &l) ||
             layout_validate(&l, m->n_layers, m->n_mtp, msg) != LAYOUT_OK ||
             layout_mtp_standalone(&l) != layout_mtp_standalone(pick) ||
+            plan_refusal(f->ctx, &l) ||
             plan_predict(f->a, f->ctx, &l, &p, msg) != ERR_OK)
             continue;
         out[n++] = (struct neighbour){l, p.pred_step_s};
@@ -259,6 +260,16 @@ static struct target unknown_target(enum role role)
                            .hi_s = NAN};
 }
 
+enum err roles_check_core(const struct plan_context *ctx, const char *text,
+                          const struct layout *l, struct err_msg *msg)
+{
+    const char *refusal = plan_refusal(ctx, l);
+    if (!refusal)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE, "trainer.core %s refuses layout '%s': %s",
+                   ctx->core->name, text, refusal);
+}
+
 static enum err resolve_one(struct finder *f, struct target *t,
                             struct err_msg *msg)
 {
@@ -271,6 +282,9 @@ static enum err resolve_one(struct finder *f, struct target *t,
     t->layout = layout_string(f->a, &t->parsed);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    e = roles_check_core(f->ctx, t->layout, &t->parsed, msg);
+    if (e != ERR_OK)
+        return e;
     if (!f->ctx->cost)
         return ERR_OK;
     return roles_do_predict(f->a, f->ctx, t, msg);

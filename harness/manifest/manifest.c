@@ -139,28 +139,47 @@ static void get_words(struct reader *r, const struct section *s,
         *out = (struct words){words, n};
 }
 
-static void read_parallel(struct reader *r, const cJSON *top,
-                          struct manifest_parallel *p)
+/* A section whose keys are all in the table of overrides. */
+static void check_override_section(struct reader *r, const cJSON *top,
+                                   const char *section)
 {
-    static const char *const keys[] = {"tp",  "pp", "vpp",  "ep",
-                                       "etp", "cp", "world"};
-    int64_t *const to[] = {&p->tp,  &p->pp, &p->vpp,  &p->ep,
-                           &p->etp, &p->cp, &p->world};
-    struct section s = open_section(r, top, "parallel", keys, COUNT(keys));
-    for (size_t i = 0; i < COUNT(keys); i++)
-        get_int(r, &s, keys[i], (struct json_range){1, 65536}, to[i]);
+    const char *keys[N_OVERRIDES];
+    size_t n = 0, len = strlen(section);
+    for (int i = 0; i < N_OVERRIDES; i++) {
+        const char *key = override_key((enum override_id)i);
+        if (strncmp(key, section, len) == 0 && key[len] == '.')
+            keys[n++] = key + len + 1;
+    }
+    open_section(r, top, section, keys, n);
 }
 
-static void manifest_read_batch(struct reader *r, const cJSON *top,
-                                struct manifest_batch *b)
+static void read_override(struct reader *r, const cJSON *top,
+                          enum override_id id, struct overrides *out)
 {
-    static const char *const keys[] = {"micro_batch", "global_batch",
-                                       "seq_tokens"};
-    struct section s = open_section(r, top, "batch", keys, COUNT(keys));
-    const struct json_range range = {1, 1e9};
-    get_int(r, &s, "micro_batch", range, &b->micro_batch);
-    get_int(r, &s, "global_batch", range, &b->global_batch);
-    get_int(r, &s, "seq_tokens", range, &b->seq_tokens);
+    const char *path = override_key(id), *dot = strchr(path, '.');
+    enum flag_id flag = override_flag(id);
+    const char *name =
+        dot ? arena_strndup(r->a, path, (size_t)(dot - path)) : NULL;
+    struct section s = {NULL, ""};
+    if (name)
+        s = (struct section){json_get(top, name), manifest_place(r, name)};
+    if (flag == FLAG_NONE && name)
+        get_string(r, &s, dot + 1, &out->text[id]);
+    if (flag == FLAG_NONE || !name)
+        return;
+    struct flag_range range = flag_range(flag);
+    get_int(r, &s, dot + 1,
+            (struct json_range){(double)range.lo, (double)range.hi},
+            &out->size[id]);
+}
+
+static void read_overrides(struct reader *r, const cJSON *top,
+                           struct overrides *out)
+{
+    check_override_section(r, top, "parallel");
+    check_override_section(r, top, "batch");
+    for (int i = 0; i < N_OVERRIDES; i++)
+        read_override(r, top, (enum override_id)i, out);
 }
 
 static void read_hardware(struct reader *r, const cJSON *top,
@@ -251,7 +270,6 @@ static void manifest_read_trainer(struct reader *r, const cJSON *top,
     const char *kind = "moe-train";
     get_string(r, &s, "kind", &kind);
     get_string(r, &s, "commit", &t->commit);
-    get_string(r, &s, "core", &t->core);
     get_string(r, &s, "container", &t->container);
     get_string(r, &s, "entry", &t->entry);
     get_words(r, &s, "args", &t->args);
@@ -549,11 +567,10 @@ static void read_top(struct reader *r, const cJSON *top, struct manifest *mf)
     check_keys(r, &s, keys, COUNT(keys));
     read_names(r, top, mf);
     read_model(r, top, mf);
-    read_parallel(r, top, &mf->parallel);
-    manifest_read_batch(r, top, &mf->batch);
     read_hardware(r, top, &mf->hardware);
     read_launcher(r, top, &mf->launcher);
     manifest_read_trainer(r, top, &mf->trainer);
+    read_overrides(r, top, &mf->overrides);
     read_iterations(r, top, mf);
     read_profile(r, top, mf);
     read_measure(r, top, mf);

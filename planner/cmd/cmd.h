@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,11 +131,9 @@ typedef enum err (*cmd_line)(const char *line, const char *where,
                              struct err_msg *msg);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
-/* Transfers mode of --p2p, blocking by default. */
-enum err cmd_p2p(struct cmd *c, enum p2p_mode *out);
-
-/* --memory-margin as a share; MEMORY_MARGIN when it is not given. */
-enum err cmd_margin(struct cmd *c, double *out);
+/* Version of core, GPU, transfers and memory margin, as the options say or by
+ * default. */
+enum err cmd_settings(struct cmd *c, struct plan_settings *out);
 
 /* Everything a prediction needs: reads --costs, checks it against the model,
  * builds the schedule. Refuses virtual stages and a missing batch. */

@@ -94,7 +94,7 @@ static enum layout_error parse_chars(struct arena *a, const char *text,
         return e;
     if (!layout_split(a, &x->out, &l)) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
-        return LAYOUT_TOO_LARGE;
+        return LAYOUT_NO_MEMORY;
     }
     if (l.n_stages % pp != 0) {
         err_set(msg, ERR_RANGE,
@@ -114,7 +114,7 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
     struct layout_expansion *x = layout_expansion_new();
     if (!x) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
-        return LAYOUT_TOO_LARGE;
+        return LAYOUT_NO_MEMORY;
     }
     struct layout l = {.pp = pp};
     enum layout_error e = parse_chars(a, text, x, &l, msg);
@@ -237,7 +237,7 @@ enum err layout_read(struct arena *a, const char *text, const struct model *m,
 {
     enum layout_error e = layout_parse(a, text, pp, out, msg);
     if (e != LAYOUT_OK)
-        return ERR_RANGE;
+        return e == LAYOUT_NO_MEMORY ? ERR_NOMEM : ERR_RANGE;
     e = layout_validate(out, m->n_layers, m->n_mtp, msg);
     if (e == LAYOUT_OK)
         return ERR_OK;

@@ -73,12 +73,13 @@ static enum err read_padded_vocab(const char *text, struct megatron_args *args,
     static const char mark[] = "dummy tokens (new size: ";
     const char *p = strstr(text, mark);
     char digits[16];
-    if (!p || megatron_args_given(args, "padded-vocab-size"))
+    if (!p || flags_given(megatron_args_flags(args), FLAG_PADDED_VOCAB_SIZE))
         return ERR_OK;
     p += sizeof mark - 1;
     snprintf(digits, sizeof digits, "%.*s", (int)strspn(p, "0123456789"), p);
-    return *digits ? megatron_args_set(args, "padded-vocab-size", digits, msg)
-                   : ERR_OK;
+    return *digits
+               ? megatron_args_set(args, FLAG_PADDED_VOCAB_SIZE, digits, msg)
+               : ERR_OK;
 }
 
 static enum err source_read_log(struct arena *a, const struct text_span *text,

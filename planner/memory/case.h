@@ -40,7 +40,7 @@ enum err memory_case_predict(struct arena *a,
  * options that count embedding and loss as layers or fix the ends. ERR_MODEL
  * with Megatron's reason. */
 enum err memory_case_split(struct arena *a, const struct model *m,
-                           const struct megatron_args *args, struct layout *out,
+                           const struct megatron_flags *f, struct layout *out,
                            struct err_msg *msg);
 
 #endif

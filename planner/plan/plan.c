@@ -18,6 +18,14 @@ struct plan_engine {
     double *fwd_s, *bwd_s, *x_s; // [pp]
 };
 
+const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
+{
+    struct core_refusal why;
+    if (!ctx->core || !core_version_refuses(ctx->core, l, &why))
+        return NULL;
+    return why.plain;
+}
+
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {
@@ -161,7 +169,7 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     if (!stages)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     struct memory_terms terms;
-    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
+    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &terms);
     for (int s = 0; s < l->n_stages; s++) {
         struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
