@@ -10,10 +10,11 @@
 
 #include "calibrate.h"
 #include "calibrate/profile.h"
+#include "core_check.h"
 #include "figures/stats.h"
 #include "launch/supervise.h"
+#include "manifest/settings.h"
 #include "plan/search.h"
-#include "plan/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,33 +65,16 @@ static void experiment_warn(void *data, const char *line)
     fprintf(stderr, "moe-bench: warning: %s: %s\n", e->manifest.name, line);
 }
 
-/* A GPU of any name may be stated; of those without a row the workspaces are
- * taken to be the default's. moe-train has no such workspaces. */
-static void note_platform(struct experiment *e, struct overrides *o)
-{
-    enum platform known;
-    const char *gpu = o->text[OVERRIDE_PLATFORM];
-    if (!gpu || platform_from_name(gpu, &known))
-        return;
-    o->text[OVERRIDE_PLATFORM] = NULL;
-    const char *line = arena_printf(
-        e->a,
-        "hardware.gpu '%s': its library workspaces are not known, memory "
-        "is predicted with those of %s",
-        gpu, platform_name(PLATFORM_HOPPER));
-    if (line && e->manifest.trainer.kind == TRAINER_MEGATRON)
-        experiment_warn(e, line);
-}
-
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
     struct plan_settings set;
-    struct overrides o = e->manifest.overrides;
-    note_platform(e, &o);
-    enum err err = plan_settings_read(&o, &set, msg);
+    const char *note = NULL;
+    enum err err = manifest_settings(e->a, &e->manifest, &set, &note, msg);
     if (err != ERR_OK)
-        return err_prefix(msg, err, "%s: trainer.core", e->manifest.path);
+        return err;
+    if (note)
+        experiment_warn(e, note);
     e->ctx =
         (struct plan_context){.model = m,
                               .n_mb = (int)m->batch.n_microbatches,
@@ -104,28 +88,6 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
 static bool wants_standalone(const struct manifest *mf)
 {
     return manifest_has_role(mf, ROLE_STANDALONE_MTP);
-}
-
-/* What the version of Megatron core would refuse hours later, on the rented
- * machine. */
-static enum err check_core(const struct experiment *e, struct err_msg *msg)
-{
-    const struct manifest *mf = &e->manifest;
-    enum err err = ERR_OK;
-    if (wants_standalone(mf) && e->ctx.model->n_mtp > 0 &&
-        !core_version_parts_mtp(e->ctx.core))
-        err = err_set(msg, ERR_RANGE,
-                      "role 'standalone-mtp': trainer.core %s takes no m on a "
-                      "stage without L",
-                      e->ctx.core->name);
-    for (int i = 0; i < e->n_profile && err == ERR_OK; i++) {
-        const char *text = layout_string(e->a, &e->profile[i]);
-        err = text ? roles_check_core(&e->ctx, text, &e->profile[i], msg)
-                   : experiment_no_memory(e, msg);
-        if (err != ERR_OK)
-            err_prefix(msg, err, "profile");
-    }
-    return err == ERR_OK ? err : err_prefix(msg, err, "%s", mf->path);
 }
 
 static enum err choose_profile(struct experiment *e, struct err_msg *msg)
@@ -199,7 +161,8 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
-        err = check_core(e, msg);
+        err = core_check(a, &e->manifest, &e->ctx,
+                         &(struct core_profile){e->profile, e->n_profile}, msg);
     if (err == ERR_OK)
         err = load_runs(e, msg);
     return err;

@@ -5,6 +5,7 @@
  */
 #include "roles.h"
 
+#include "core_check.h"
 #include "layout/baseline.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
@@ -260,16 +261,6 @@ static struct target unknown_target(enum role role)
                            .hi_s = NAN};
 }
 
-enum err roles_check_core(const struct plan_context *ctx, const char *text,
-                          const struct layout *l, struct err_msg *msg)
-{
-    const char *refusal = plan_refusal(ctx, l);
-    if (!refusal)
-        return ERR_OK;
-    return err_set(msg, ERR_RANGE, "trainer.core %s refuses layout '%s': %s",
-                   ctx->core->name, text, refusal);
-}
-
 static enum err resolve_one(struct finder *f, struct target *t,
                             struct err_msg *msg)
 {
@@ -282,7 +273,7 @@ static enum err resolve_one(struct finder *f, struct target *t,
     t->layout = layout_string(f->a, &t->parsed);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
-    e = roles_check_core(f->ctx, t->layout, &t->parsed, msg);
+    e = core_check_layout(f->ctx, t->layout, &t->parsed, msg);
     if (e != ERR_OK)
         return e;
     if (!f->ctx->cost)

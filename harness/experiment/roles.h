@@ -48,11 +48,6 @@ struct roles_request {
 enum err roles_resolve(struct arena *a, const struct roles_request *req,
                        struct targets *out, struct err_msg *msg);
 
-/* ERR_RANGE when the context's version of Megatron core would not take the
- * layout, which `text` is. */
-enum err roles_check_core(const struct plan_context *ctx, const char *text,
-                          const struct layout *l, struct err_msg *msg);
-
 /* Targets of layouts that are known already (role and layout of each), with
  * predictions where ctx has costs. */
 enum err roles_recorded(struct arena *a, const struct plan_context *ctx,

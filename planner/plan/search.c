@@ -27,7 +27,7 @@ struct collector {
     struct candidate *all;
     size_t n, cap;
     int64_t n_dropped, n_refused;
-    const char *refusal; // of the last one that was refused
+    const char *refusal; // why the last of them was
 };
 
 static bool search_fits(const struct collector *c, const struct layout *l)
@@ -237,8 +237,7 @@ static enum err search_check_any(const struct layout_space *space,
 {
     if (c->n + (size_t)c->n_dropped == 0 && c->n_refused)
         return err_set(msg, ERR_MODEL,
-                       "search: Megatron core %s refuses all of %lld layouts, "
-                       "the last because %s",
+                       "search: Megatron core %s refuses all %lld layouts: %s",
                        c->ctx->core->name, (long long)c->n_refused, c->refusal);
     if (c->n + (size_t)c->n_dropped == 0)
         return err_set(msg, ERR_MODEL,
