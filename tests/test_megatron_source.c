@@ -26,6 +26,7 @@ static const struct {
     {"mixtral-8x22b", 140620634112, 0, 39, 1, ALL, ROUNDED},
     {"olmoe-1b-7b", 6919161856, 0, 1.3, 0.1, ALL, ROUNDED},
     {"glm-4.5-air", 106852251264, 2375059584, 12, 1, NO_TABLES, ROUNDED},
+    {"glm-4.5", 352797829024, 3988069792, 32, 1, NO_TABLES, ROUNDED},
     {"gpt-oss-20b", 20914757184, 0, 3.61, 0.01, NO_LOOKUP, ROUNDED},
     {"gpt-oss-120b", 116829156672, 0, 5.13, 0.01, NO_LOOKUP, ROUNDED},
     {"llama-3-8b", 8030261248, 0, 8.03, 0.01, ALL, ROUNDED},

@@ -135,7 +135,8 @@ Test(memory, only_the_loss_stage_has_a_head)
     s = stage_of(&m, &l, 3, 1);
     cr_assert_eq(s.head_bytes, 2 * 32 * 512 * 6); // two passes, 6 bytes a logit
     struct memory_rank r = rank_of(&m, &l, 3);
-    cr_assert(r.moment.forward, "the peak is the forward of the loss");
+    cr_assert_eq(r.moment.kind, ORDER_FORWARD,
+                 "the peak is the forward of the loss");
     arena_clear(&a);
 }
 
@@ -179,7 +180,7 @@ Test(memory, full_recompute_keeps_inputs_and_one_layer_at_work)
     int64_t kept = memory_hidden_bytes(&m);
     struct memory_rank r = rank_of(&m, &l, 1);
     cr_assert_eq(r.activation_bytes, 3 * 3 * kept + plain - kept);
-    cr_assert_not(r.moment.forward);
+    cr_assert_eq(r.moment.kind, ORDER_BACKWARD);
     m.memory.full_recompute = RECOMPUTE_BLOCK;
     m.memory.recompute_layers = 2;
     r = rank_of(&m, &l, 1);
@@ -206,7 +207,7 @@ Test(memory, virtual_stages_are_walked_through)
     cr_assert_eq(r.in_flight, 3);
     cr_assert_eq(r.activation_bytes, 2 * 2 * t + last);
     cr_assert_eq(r.head_bytes, memory_head_bytes(&m));
-    cr_assert_eq(r.moment.chunk, 1);
+    cr_assert_eq(r.moment.fwd_chunk, 1);
     arena_clear(&a);
 }
 

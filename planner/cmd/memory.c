@@ -138,6 +138,20 @@ static void cmd_memory_print_table(struct cmd *c, const struct question *q)
     }
 }
 
+static void print_moment(const struct order_op *op)
+{
+    printf("its peak is the ");
+    if (op->fwd_chunk >= 0)
+        printf("forward of micro-batch %d, chunk %d", op->fwd_mb,
+               op->fwd_chunk);
+    if (op->kind == ORDER_COMBINED)
+        printf(" with the ");
+    if (op->bwd_chunk >= 0)
+        printf("backward of micro-batch %d, chunk %d", op->bwd_mb,
+               op->bwd_chunk);
+    printf("\n");
+}
+
 static void print_reason(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
@@ -150,9 +164,7 @@ static void print_reason(const struct question *q)
         printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
     printf("\n");
     if (!q->moe_train)
-        printf("its peak is the %s of micro-batch %d, chunk %d\n",
-               k->moment.forward ? "forward" : "backward", k->moment.mb,
-               k->moment.chunk);
+        print_moment(&k->moment);
 }
 
 static void cmd_memory_print_verdict(const struct question *q)

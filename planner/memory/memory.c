@@ -1,7 +1,7 @@
 /*
  * How it works: memory_terms() sums the weights and activations of one unit of
  * each kind; a chunk is a count of units by kind; a rank is its chunks. The
- * peak is found by walking the rank's order of work (memory_order): a forward
+ * peak is found by walking the rank's order of work (schedule/order): a forward
  * adds its chunk's activations, a backward takes them off, and at either the
  * head or a layer that is recomputed may stand on top.
  */
@@ -282,36 +282,33 @@ static void set_static(const struct memory_terms *t,
         out->param_bytes + out->grad_bytes + out->optimizer_bytes;
 }
 
+enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
+
 /* ---- peak ---- */
 
-/* Walks no further than the order needs to repeat itself. */
-static int walk_size(const struct memory_order *o)
-{
-    int all = memory_order_size(o);
-    int enough = memory_order_warmup(o) + 4 * o->group * o->vpp + 2;
-    return enough < all ? enough : all;
-}
-
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
-                      const struct memory_order *order, struct memory_rank *out)
+                      const struct order *order, int rank,
+                      struct memory_rank *out)
 {
     int64_t alive = 0, most = -1;
-    int n = 0, size = walk_size(order);
+    int n = 0, size = order_walk_size(order, rank);
     for (int i = 0; i < size; i++) {
-        struct memory_op op = memory_order_at(order, i);
-        const struct chunk *c = &chunks[op.chunk];
-        alive += op.forward ? c->kept : 0;
-        n += op.forward ? 1 : 0;
-        int64_t top = op.forward ? c->head : c->recomputed;
+        struct order_op op = order_at(order, rank, i);
+        bool forward = op.fwd_chunk >= 0, backward = op.bwd_chunk >= 0;
+        int64_t head = forward ? chunks[op.fwd_chunk].head : 0;
+        int64_t again = backward ? chunks[op.bwd_chunk].recomputed : 0;
+        alive += forward ? chunks[op.fwd_chunk].kept : 0;
+        n += forward;
+        int64_t top = head > again ? head : again;
         if (alive + top > most) {
             most = alive + top;
-            out->activation_bytes = most - (op.forward ? c->head : 0);
-            out->head_bytes = op.forward ? c->head : 0;
+            out->activation_bytes = most - head;
+            out->head_bytes = head;
             out->moment = op;
         }
         out->in_flight = n > out->in_flight ? n : out->in_flight;
-        alive -= op.forward ? 0 : c->kept;
-        n -= op.forward ? 0 : 1;
+        alive -= backward ? chunks[op.bwd_chunk].kept : 0;
+        n -= backward;
     }
     for (int v = 0; v < order->vpp; v++)
         if (chunks[v].head)
@@ -319,22 +316,16 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
 }
 
 /* Layers with activations, over the micro-batches in flight, at most. */
-static int most_layers(const struct chunk *chunks,
-                       const struct memory_order *order)
+static int most_layers(const struct chunk *chunks, const struct order *order,
+                       int rank)
 {
-    int n = 0, most = 0, size = walk_size(order);
-    for (int i = 0; i < size; i++) {
-        struct memory_op op = memory_order_at(order, i);
-        n += op.forward ? chunks[op.chunk].n_layers : 0;
-        most = n > most ? n : most;
-        n -= op.forward ? 0 : chunks[op.chunk].n_layers;
-    }
-    return most;
+    double layers[MAX_CHUNKS];
+    for (int v = 0; v < order->vpp; v++)
+        layers[v] = chunks[v].n_layers;
+    return (int)order_peak(order, rank, layers);
 }
 
 /* ---- ranks ---- */
-
-enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 static struct workspace_place place_of(const struct memory_terms *t,
                                        const struct layout *l, int rank)
@@ -369,17 +360,17 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
         n_tables += tables_of(t, &chunks[v]);
     }
     int64_t n_mb = m->batch.n_microbatches;
-    struct memory_order order = {
-        .pp = l->pp,
-        .vpp = vpp,
-        .rank = rank,
-        .n_mb = n_mb > MAX_MB ? MAX_MB : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
+    struct order order = {.pp = l->pp,
+                          .vpp = vpp,
+                          .ep_overlap = m->overlap_moe_comm,
+                          .n_mb = n_mb > MAX_MB ? MAX_MB : (int)n_mb,
+                          .group = m->memory.mb_group > 0 ? m->memory.mb_group
+                                                          : l->pp};
     order.group = order.group > order.n_mb ? order.n_mb : order.group;
     struct workspace_place at = place_of(t, l, rank);
     set_static(t, &sums, n_tables, out);
-    find_peak(t, chunks, &order, out);
-    at.n_graphed = most_layers(chunks, &order);
+    find_peak(t, chunks, &order, rank, out);
+    at.n_graphed = most_layers(chunks, &order, rank);
     memory_workspaces(m, &at, &out->workspaces);
     out->workspace_bytes = memory_workspaces_sum(&out->workspaces) +
                            (int64_t)t->rules.rank_more_bytes;

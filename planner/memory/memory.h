@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "layout/layout.h"
 #include "model/model.h"
-#include "schedule/memory_order.h"
+#include "schedule/order.h"
 #include "train.h"
 #include "weights.h"
 #include "workspace.h"
@@ -53,8 +53,8 @@ struct memory_rank {
     int64_t allocated_bytes;              // between steps: static + workspaces
     int64_t activation_bytes, head_bytes; // at the peak
     int64_t peak_bytes;
-    int in_flight;           // chunks, at most
-    struct memory_op moment; // of the peak
+    int in_flight;          // chunks, at most
+    struct order_op moment; // of the peak
 };
 
 /* Rank `rank` with M micro-batches a step (model->batch.n_microbatches). For

@@ -1,0 +1,209 @@
+#include "schedule/order.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum { MAX_OPS = 1 << 24 };
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- what Megatron refuses ---- */
+
+static bool is_group(const struct order *o, int group)
+{
+    int rest = o->n_mb % group;
+    return group >= o->pp && group <= o->n_mb && (!rest || rest >= o->pp);
+}
+
+/* The first few group sizes that would do, as words: "4, 8 or 16". */
+static void order_groups(const struct order *o, char *out, size_t room)
+{
+    enum { SHOWN = 6 };
+    int found[SHOWN], n = 0;
+    for (int group = o->pp; group <= o->n_mb && n < SHOWN; group++)
+        if (is_group(o, group))
+            found[n++] = group;
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < n && used < room; i++) {
+        const char *between = i == 0 ? "" : i == n - 1 ? " or " : ", ";
+        used += (size_t)snprintf(out + used, room - used, "%s%d", between,
+                                 found[i]);
+    }
+}
+
+/* schedules.py, the checks at the head of the interleaved schedule; the group
+ * rule is transformer_config's and get_schedule_table's. */
+static enum err order_check_group(const struct order *o, struct err_msg *msg)
+{
+    char groups[96];
+    if (o->pp == 1)
+        return err_set(msg, ERR_RANGE,
+                       "interleaving needs P>1: got 1 rank with %d chunks, "
+                       "want one chunk, or more ranks",
+                       o->vpp);
+    if (o->n_mb < o->pp)
+        return err_set(msg, ERR_RANGE,
+                       "group size must be in [P, M]: no group fits %d "
+                       "micro-batches on %d ranks, want at least %d "
+                       "micro-batches",
+                       o->n_mb, o->pp, o->pp);
+    order_groups(o, groups, sizeof groups);
+    if (o->group < o->pp || o->group > o->n_mb)
+        return err_set(msg, ERR_RANGE,
+                       "group size must be in [P, M] = [%d, %d]: got %d, want "
+                       "%s",
+                       o->pp, o->n_mb, o->group, groups);
+    if (!is_group(o, o->group))
+        return err_set(msg, ERR_RANGE,
+                       "last group smaller than P: groups of %d leave %d of "
+                       "%d micro-batches for %d ranks, want groups of %s",
+                       o->group, o->n_mb % o->group, o->n_mb, o->pp, groups);
+    return ERR_OK;
+}
+
+static enum err order_check_size(const char *what, int got, int most,
+                                 struct err_msg *msg)
+{
+    if (got >= 1 && got <= most)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE, "%s: got %d, want 1 to %d", what, got, most);
+}
+
+enum err order_check(const struct order *o, struct err_msg *msg)
+{
+    enum err e = order_check_size("pipeline size", o->pp, ORDER_MAX_RANKS, msg);
+    if (e == ERR_OK)
+        e = order_check_size("chunks a rank", o->vpp, ORDER_MAX_CHUNKS, msg);
+    if (e == ERR_OK)
+        e = order_check_size("micro-batches", o->n_mb, ORDER_MAX_MB, msg);
+    if (e != ERR_OK)
+        return e;
+    if ((long)o->pp * o->vpp * o->n_mb > MAX_OPS)
+        return err_set(msg, ERR_RANGE,
+                       "ranks x chunks x micro-batches: got %d x %d x %d, want "
+                       "at most %d",
+                       o->pp, o->vpp, o->n_mb, MAX_OPS);
+    if (o->ep_overlap && o->pp > 1 && o->vpp == 1)
+        return err_set(msg, ERR_RANGE,
+                       "EP overlap with P>1 needs interleaving: got %d ranks "
+                       "with one chunk each, want 2 or more chunks a rank",
+                       o->pp);
+    return o->vpp > 1 ? order_check_group(o, msg) : ERR_OK;
+}
+
+/* ---- the order ---- */
+
+int order_warmup(const struct order *o, int rank)
+{
+    int after = o->pp - 1 - rank, all = o->n_mb * o->vpp;
+    int forwards = o->vpp == 1 ? after : 2 * after + (o->vpp - 1) * o->group;
+    return least(forwards + (o->ep_overlap ? 1 : 0), all);
+}
+
+int order_size(const struct order *o, int rank)
+{
+    int all = o->n_mb * o->vpp;
+    return o->ep_overlap ? all + order_warmup(o, rank) : 2 * all;
+}
+
+/* One chunk a rank is a single group of all micro-batches. */
+static int group_of(const struct order *o)
+{
+    return o->vpp == 1 ? o->n_mb : o->group;
+}
+
+/* Place k in the order of groups: micro-batch and how many chunks came before.
+ * The last group may be smaller. */
+static void order_place(const struct order *o, int k, int *turn, int *mb)
+{
+    int whole = group_of(o) * o->vpp, first = k / whole * group_of(o);
+    int size = least(group_of(o), o->n_mb - first);
+    *turn = k % whole / size;
+    *mb = first + k % whole % size;
+}
+
+struct order_op order_forward(const struct order *o, int k)
+{
+    struct order_op op = {ORDER_FORWARD, 0, 0, -1, -1};
+    order_place(o, k, &op.fwd_chunk, &op.fwd_mb);
+    return op;
+}
+
+struct order_op order_backward(const struct order *o, int k)
+{
+    struct order_op op = {ORDER_BACKWARD, -1, -1, 0, 0};
+    order_place(o, k, &op.bwd_chunk, &op.bwd_mb);
+    op.bwd_chunk = o->vpp - 1 - op.bwd_chunk;
+    return op;
+}
+
+int order_forward_index(const struct order *o, int chunk, int mb)
+{
+    int first = mb / group_of(o) * group_of(o);
+    int size = least(group_of(o), o->n_mb - first);
+    return first * o->vpp + chunk * size + mb - first;
+}
+
+int order_backward_index(const struct order *o, int chunk, int mb)
+{
+    return order_forward_index(o, o->vpp - 1 - chunk, mb);
+}
+
+static struct order_op order_combined(const struct order *o, int k_fwd,
+                                      int k_bwd)
+{
+    struct order_op op = order_forward(o, k_fwd), b = order_backward(o, k_bwd);
+    op.kind = ORDER_COMBINED;
+    op.bwd_chunk = b.bwd_chunk;
+    op.bwd_mb = b.bwd_mb;
+    return op;
+}
+
+struct order_op order_at(const struct order *o, int rank, int i)
+{
+    int warm = order_warmup(o, rank), all = o->n_mb * o->vpp;
+    if (i < warm)
+        return order_forward(o, i);
+    if (o->ep_overlap)
+        return i < all ? order_combined(o, i, i - warm)
+                       : order_backward(o, i - warm);
+    int steady = i - warm;
+    if (steady >= 2 * (all - warm))
+        return order_backward(o, i - all);
+    return steady % 2 == 0 ? order_forward(o, warm + steady / 2)
+                           : order_backward(o, steady / 2);
+}
+
+/* ---- in flight ---- */
+
+int order_max_in_flight(const struct order *o, int rank)
+{
+    return least(order_warmup(o, rank) + 1, o->n_mb * o->vpp);
+}
+
+/* Which chunks are in flight repeats from group to group once the warm-up is
+ * over, unless the last group is a smaller one. */
+int order_walk_size(const struct order *o, int rank)
+{
+    int turn = o->vpp == 1 ? 1 : o->group * o->vpp, all = order_size(o, rank);
+    if (o->vpp > 1 && o->n_mb % o->group)
+        return all;
+    return least(order_warmup(o, rank) + 2 * turn + 2, all);
+}
+
+double order_peak(const struct order *o, int rank, const double *weight)
+{
+    double now = 0, most = 0;
+    int n = order_walk_size(o, rank);
+    for (int i = 0; i < n; i++) {
+        struct order_op op = order_at(o, rank, i);
+        now += op.fwd_chunk >= 0 ? weight[op.fwd_chunk] : 0;
+        most = now > most ? now : most;
+        now -= op.bwd_chunk >= 0 ? weight[op.bwd_chunk] : 0;
+    }
+    return most;
+}
