@@ -7,6 +7,7 @@
 #include "manifest.h"
 
 #include "base/json.h"
+#include "overrides.h"
 
 #include <math.h>
 #include <string.h>
@@ -137,49 +138,6 @@ static void get_words(struct reader *r, const struct section *s,
         r->err = err_set(r->msg, ERR_NOMEM, "%s: out of memory", s->where);
     else
         *out = (struct words){words, n};
-}
-
-/* A section whose keys are all in the table of overrides. */
-static void check_override_section(struct reader *r, const cJSON *top,
-                                   const char *section)
-{
-    const char *keys[N_OVERRIDES];
-    size_t n = 0, len = strlen(section);
-    for (int i = 0; i < N_OVERRIDES; i++) {
-        const char *key = override_key((enum override_id)i);
-        if (strncmp(key, section, len) == 0 && key[len] == '.')
-            keys[n++] = key + len + 1;
-    }
-    open_section(r, top, section, keys, n);
-}
-
-static void read_override(struct reader *r, const cJSON *top,
-                          enum override_id id, struct overrides *out)
-{
-    const char *path = override_key(id), *dot = strchr(path, '.');
-    enum flag_id flag = override_flag(id);
-    const char *name =
-        dot ? arena_strndup(r->a, path, (size_t)(dot - path)) : NULL;
-    struct section s = {NULL, ""};
-    if (name)
-        s = (struct section){json_get(top, name), manifest_place(r, name)};
-    if (flag == FLAG_NONE && name)
-        get_string(r, &s, dot + 1, &out->text[id]);
-    if (flag == FLAG_NONE || !name)
-        return;
-    struct flag_range range = flag_range(flag);
-    get_int(r, &s, dot + 1,
-            (struct json_range){(double)range.lo, (double)range.hi},
-            &out->size[id]);
-}
-
-static void read_overrides(struct reader *r, const cJSON *top,
-                           struct overrides *out)
-{
-    check_override_section(r, top, "parallel");
-    check_override_section(r, top, "batch");
-    for (int i = 0; i < N_OVERRIDES; i++)
-        read_override(r, top, (enum override_id)i, out);
 }
 
 static void read_hardware(struct reader *r, const cJSON *top,
@@ -570,7 +528,8 @@ static void read_top(struct reader *r, const cJSON *top, struct manifest *mf)
     read_hardware(r, top, &mf->hardware);
     read_launcher(r, top, &mf->launcher);
     manifest_read_trainer(r, top, &mf->trainer);
-    read_overrides(r, top, &mf->overrides);
+    if (r->err == ERR_OK)
+        r->err = manifest_overrides(r->a, top, r->path, &mf->overrides, r->msg);
     read_iterations(r, top, mf);
     read_profile(r, top, mf);
     read_measure(r, top, mf);

@@ -1,3 +1,10 @@
+/*
+ * How it works: the table of flags.h becomes an array of rows; a set of slots
+ * begins as the defaults, parsed once, and every flag that is given replaces
+ * its slot and gets the next turn. A slot is cleared by making it its default
+ * again. Names are looked up by walking the rows: some hundred comparisons of
+ * mostly one byte, for words of a command line or keys of a file.
+ */
 #include "flags.h"
 
 #include "base/text.h"
@@ -127,6 +134,7 @@ static bool flags_parse(enum flag_type type, const char *text,
     }
 }
 
+/* Defaults are ours: one that does not parse is a mistake in the table. */
 static struct flag_slot flags_default(enum flag_id id)
 {
     struct flag_slot slot = {.turn = 0};
@@ -144,6 +152,7 @@ void flags_init(struct megatron_flags *f, struct arena *a)
         f->slot[i] = flags_default((enum flag_id)i);
 }
 
+/* The last one given wins, and comes last on a command line. */
 static void flags_fill(struct megatron_flags *f, enum flag_id id,
                        struct flag_slot slot)
 {

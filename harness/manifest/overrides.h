@@ -1,0 +1,20 @@
+/*
+ * overrides: what a manifest says in place of the model's source: the keys
+ * that megatron/overrides.h names, such as parallel.pp and trainer.core. The
+ * sections `parallel` and `batch` hold nothing else.
+ */
+#ifndef MANIFEST_OVERRIDES_H
+#define MANIFEST_OVERRIDES_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "megatron/overrides.h"
+
+/* Reads them from a manifest's top object; `path` begins messages. ERR_PARSE
+ * for a section that is no object, an unknown key or a wrong type, ERR_RANGE
+ * for a size outside of its flag's range. Texts are owned by the arena. */
+enum err manifest_overrides(struct arena *a, const cJSON *top, const char *path,
+                            struct overrides *out, struct err_msg *msg);
+
+#endif
