@@ -92,8 +92,8 @@ Test(manifest, reads_all_sections)
     cr_assert(isnan(mf.accept.bound[ACCEPT_MAX_STEP]));
     cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
     cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
-    cr_assert_eq(mf.parallel.world, 8);
-    cr_assert_eq(mf.batch.global_batch, 128);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_WORLD], 8);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_GBS], 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
     cr_assert_eq(mf.profile_layouts.n, 2);
     cr_assert_str_eq(mf.profile_layouts.word[1], "Ettt|L");

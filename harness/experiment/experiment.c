@@ -11,6 +11,8 @@
 #include "base/writer.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
+#include "core_check.h"
+#include "manifest/settings.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -62,19 +64,26 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
-    const struct manifest_hardware *h = &e->manifest.hardware;
     bool ours = e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
-    e->ctx = (struct plan_context){.model = m,
-                                   .mode = P2P_BLOCKING,
-                                   .n_mb = (int)m->batch.n_microbatches,
-                                   .hbm_bytes = h->hbm_gb * GIB,
-                                   .memory_margin = h->memory_margin_pct / 100,
-                                   .schedule = &e->schedule};
+    struct plan_settings set;
+    const char *note = NULL;
+    enum err err = manifest_settings(e->a, &e->manifest, &set, &note, msg);
+    if (err != ERR_OK)
+        return err;
+    if (note)
+        experiment_warn(e, note);
+    e->ctx =
+        (struct plan_context){.model = m,
+                              .n_mb = (int)m->batch.n_microbatches,
+                              .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
+                              .schedule = &e->schedule};
+    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
     if (!where)
         return experiment_no_memory(e, msg);
-    enum err err = plan_context_check(
+    err = plan_context_check(
         &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
     if (err != ERR_OK)
         return err;
@@ -167,6 +176,9 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
         err = make_key(e, msg);
     if (err == ERR_OK)
         err = choose_profile(e, msg);
+    if (err == ERR_OK)
+        err = core_check(a, &e->manifest, &e->ctx,
+                         &(struct core_profile){e->profile, e->n_profile}, msg);
     if (err == ERR_OK)
         err = experiment_reload(e, msg);
     return err;

@@ -5,6 +5,7 @@
  */
 #include "roles.h"
 
+#include "core_check.h"
 #include "layout/baseline.h"
 #include "layout/default_split.h"
 #include "plan/jitter.h"
@@ -192,6 +193,7 @@ static int roles_neighbours(struct finder *f, const struct layout *pick,
         if (!move_unit(f->a, pick, i / 2, i % 2 == 0, &l) ||
             layout_validate(&l, m->n_layers, m->n_mtp, msg) != LAYOUT_OK ||
             layout_mtp_standalone(&l) != layout_mtp_standalone(pick) ||
+            plan_refusal(f->ctx, &l) ||
             plan_predict(f->a, f->ctx, &l, &p, msg) != ERR_OK)
             continue;
         out[n++] = (struct neighbour){l, p.pred_step_s};
@@ -298,6 +300,9 @@ static enum err resolve_one(struct finder *f, struct target *t,
     t->layout = layout_string(f->a, &t->parsed);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    e = core_check_layout(f->ctx, t->layout, &t->parsed, msg);
+    if (e != ERR_OK)
+        return e;
     if (!f->ctx->cost)
         return ERR_OK;
     return roles_do_predict(f->a, f->ctx, t, msg);

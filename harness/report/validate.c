@@ -13,6 +13,7 @@
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
+#include "manifest/settings.h"
 #include "reference.h"
 
 #include <math.h>
@@ -96,10 +97,15 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
     if (e != ERR_OK)
         return e;
     const struct model *m = &d->workload.model;
+    struct plan_settings set;
+    const char *note = NULL;
+    e = manifest_settings(a, &d->manifest, &set, &note, msg);
+    if (e != ERR_OK)
+        return e;
     d->ctx = (struct plan_context){.model = m,
-                                   .mode = P2P_BLOCKING,
                                    .n_mb = (int)m->batch.n_microbatches,
                                    .schedule = &d->schedule};
+    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
     return schedule_1f1b(a, m->par.pp, d->ctx.n_mb, &d->schedule, msg);
 }
 

@@ -223,16 +223,6 @@ static cJSON *answer_json(struct cmd *c, const struct question *q,
 
 /* ---- one layout ---- */
 
-static enum err read_platform(struct cmd *c, enum platform *out)
-{
-    const char *name = c->option[OPT_PLATFORM];
-    *out = PLATFORM_HOPPER;
-    if (!name || platform_from_name(name, out))
-        return ERR_OK;
-    return err_set(&c->msg, ERR_PARSE,
-                   "--platform: got '%s', want h100, gb200 or a100", name);
-}
-
 static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 {
     const char *name = c->option[OPT_TRAINER];
@@ -244,7 +234,7 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 
 static enum err read_question(struct cmd *c, struct question *q)
 {
-    enum platform platform;
+    struct plan_settings set;
     double hbm_gib = 0;
     enum err e = cmd_model(c, &q->model);
     if (e == ERR_OK)
@@ -257,7 +247,7 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
                         &c->msg);
     if (e == ERR_OK)
-        e = read_platform(c, &platform);
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_memory_read_trainer(c, q);
     if (e == ERR_OK && q->trainer == TRAINER_MOE_TRAIN && q->layout.vpp > 1)
@@ -267,15 +257,14 @@ static enum err read_question(struct cmd *c, struct question *q)
                     q->layout.vpp);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
-    if (e == ERR_OK)
-        e = cmd_margin(c, &q->margin);
     if (e != ERR_OK)
         return e;
     // without a batch: as many micro-batches as can be in flight
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
-    memory_terms(m, memory_rules_of(q->trainer), platform, &q->terms);
+    memory_terms(m, memory_rules_of(q->trainer), set.platform, &q->terms);
+    q->margin = set.memory_margin;
     return ERR_OK;
 }
 

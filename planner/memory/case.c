@@ -4,54 +4,13 @@
 
 #include <string.h>
 
-/* ---- flags ---- */
-
-/* Text of a value as a command line would carry it. */
-static const char *case_value_text(struct arena *a, const cJSON *v)
-{
-    if (cJSON_IsTrue(v))
-        return "true";
-    if (cJSON_IsString(v))
-        return v->valuestring;
-    if (cJSON_IsNumber(v))
-        return arena_printf(a, "%.17g", v->valuedouble);
-    return NULL;
-}
-
-/* false and null are flags not given. */
-static enum err take_flags(struct arena *a, struct megatron_args *args,
-                           const cJSON *flags, struct err_msg *msg)
-{
-    if (!cJSON_IsObject(flags))
-        return err_set(msg, ERR_PARSE,
-                       "flags: want an object {\"--name\": "
-                       "value}");
-    for (const cJSON *f = flags->child; f; f = f->next) {
-        if (cJSON_IsFalse(f) || cJSON_IsNull(f))
-            continue;
-        const char *text = case_value_text(a, f);
-        if (strncmp(f->string, "--", 2) != 0 || !text)
-            return err_set(msg, ERR_PARSE,
-                           "flags: %s: want \"--name\" with true, a number or "
-                           "a string",
-                           f->string);
-        enum err e = megatron_args_set(args, f->string + 2, text, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
-}
-
-/* ---- the layout ---- */
-
 /* Without a layout the flags mean Megatron's own split; with one they must not
  * say anything of it. */
 static enum err case_read_layout(struct arena *a,
-                                 const struct megatron_args *args,
+                                 const struct megatron_flags *f,
                                  struct memory_case *c, struct err_msg *msg)
 {
-    const char *text =
-        megatron_args_string(args, "pipeline-model-parallel-layout");
+    const char *text = flags_text(f, FLAG_LAYOUT);
     const struct model *m = &c->model;
     if (!text)
         return default_split_layout(a, m, m->par.pp, &c->layout, msg);
@@ -61,17 +20,6 @@ static enum err case_read_layout(struct arena *a,
 }
 
 /* ---- prediction ---- */
-
-/* A number that the case states beside its flags; 0: it does not. */
-static enum err set_number(struct arena *a, struct megatron_args *args,
-                           const char *name, int64_t v, struct err_msg *msg)
-{
-    if (!v)
-        return ERR_OK;
-    const char *text = arena_printf(a, "%lld", (long long)v);
-    return text ? megatron_args_set(args, name, text, msg)
-                : err_set(msg, ERR_NOMEM, "case: out of memory");
-}
 
 /* A model that cannot be built is a refusal with the message as reason. */
 static enum err case_refuse(struct arena *a, struct memory_case *c, enum err e,
@@ -106,22 +54,22 @@ static enum err case_read_args(struct arena *a,
     struct megatron_args *args = megatron_args_new(a);
     if (!args)
         return err_set(msg, ERR_NOMEM, "case: out of memory");
-    enum err e = take_flags(a, args, in->flags, msg);
-    if (e == ERR_OK)
-        e = set_number(a, args, "world-size", in->world_size, msg);
-    if (e == ERR_OK)
-        e = set_number(a, args, "padded-vocab-size", in->padded_vocab_size,
-                       msg);
+    struct megatron_flags *f = megatron_args_flags(args);
+    enum err e = megatron_args_read_case(args, in->flags, msg);
+    if (in->world_size)
+        flags_set_int(f, FLAG_WORLD_SIZE, in->world_size);
+    if (in->padded_vocab_size)
+        flags_set_int(f, FLAG_PADDED_VOCAB_SIZE, in->padded_vocab_size);
     *out = args;
     return e;
 }
 
 /* The oldest image of the corpus has no deterministic fused attention. */
-static void apply_platform(const struct megatron_args *args, const char *name,
+static void apply_platform(const struct megatron_flags *f, const char *name,
                            struct memory_options *o)
 {
     if (strncmp(name, "lts_dgxa100", 11) == 0 && o->deterministic &&
-        !megatron_args_given(args, "attention-backend"))
+        !flags_given(f, FLAG_ATTENTION_BACKEND))
         o->unfused_attention = true;
 }
 
@@ -134,15 +82,16 @@ enum err memory_case_predict(struct arena *a,
     enum err e = case_read_args(a, in, &args, msg);
     if (e != ERR_OK)
         return e;
+    const struct megatron_flags *f = megatron_args_flags(args);
     if (!platform_from_name(in->platform, &c.platform))
         c.refusal = "the workspaces of this platform are not known";
     e = megatron_args_model(a, args, &c.model, msg);
     if (e == ERR_OK)
-        e = case_read_layout(a, args, &c, msg);
+        e = case_read_layout(a, f, &c, msg);
     if (e != ERR_OK) {
         e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
-        apply_platform(args, in->platform, &c.model.memory);
+        apply_platform(f, in->platform, &c.model.memory);
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
     }

@@ -158,11 +158,9 @@ int64_t model_mtp_params(const struct model *m)
 
 /* ---- floating-point operations ---- */
 
-/* Does this layer attend to all tokens? Megatron: without a skip frequency
- * every layer is windowed, else every Nth (1-based) is not. */
 static bool attends_to_all(const struct model *m, int layer)
 {
-    return !m->window || (m->window_skip && (layer + 1) % m->window_skip == 0);
+    return !m->window || !m->layer_window || !m->layer_window[layer];
 }
 
 /* Keys that one query meets on the average: half of the sequence, or within a

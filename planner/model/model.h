@@ -71,7 +71,8 @@ struct model {
     bool mtp_repeated;     // one MTP layer, used n_mtp times
     bool overlap_moe_comm; // --overlap-moe-expert-parallel-comm
     int64_t window;        // tokens a windowed layer attends to, 0: all
-    int window_skip;       // every such layer attends to all, 0: none does
+    const uint8_t *layer_window; // n_layers flags: 1 when the layer attends to
+                                 // the window only; NULL without a window
     int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
     const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
     struct memory_options memory;

@@ -38,6 +38,14 @@ enum err plan_context_check(const struct plan_context *ctx,
                    where, why);
 }
 
+const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
+{
+    struct core_refusal why;
+    if (!ctx->core || !core_version_refuses(ctx->core, l, &why))
+        return NULL;
+    return why.plain;
+}
+
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {
@@ -201,7 +209,7 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     if (!stages)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     struct memory_terms terms;
-    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
+    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &terms);
     for (int s = 0; s < l->n_stages; s++) {
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
         struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
