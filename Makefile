@@ -3,7 +3,8 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base log model layout schedule megatron cost memory plan calibrate
+PLANNER := base log model layout schedule megatron cost memory sim prove plan \
+           calibrate
 HARNESS := manifest launch store figures experiment report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
@@ -92,7 +93,7 @@ $(B)/tests/%.o: tests/%.c
 	$(Q)$(CC) $(COMPILE)
 
 $(B)/planner/%.o $(B)/harness/%.o: EXTRA = $(STRICT)
-$(B)/planner/plan/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
+$(B)/planner/sim/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMPILE)

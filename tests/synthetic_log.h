@@ -47,10 +47,12 @@ static inline struct fit_run synthetic_run(struct arena *a,
     cr_assert_eq(layout_read(a, text, m, m->par.pp, &run.layout, &msg), ERR_OK,
                  "%s", msg.text);
     for (int s = 0; s < m->par.pp; s++) {
-        double f, b, scale = (double)m->batch.n_microbatches * 1e3;
-        cost_stage(c, m, &run.layout, s, &f, &b);
-        ms[0][s] = (f + c->chunk_s) * scale * (1 + (s % 2 ? wiggle : -wiggle));
-        ms[1][s] = (b + c->chunk_s) * scale * (1 + (s % 2 ? -wiggle : wiggle));
+        double scale = (double)m->batch.n_microbatches * 1e3;
+        struct cost_times t = cost_stage(c, m, &run.layout, s);
+        ms[0][s] =
+            (t.fwd_s + c->chunk_s) * scale * (1 + (s % 2 ? wiggle : -wiggle));
+        ms[1][s] =
+            (t.bwd_s + c->chunk_s) * scale * (1 + (s % 2 ? -wiggle : wiggle));
     }
     log->clock = c->chunk_s > 0 ? NULL : "wall"; // Megatron or moe-train
     log->p2p_latency_s = log->p2p_bytes_per_s = (double)NAN;

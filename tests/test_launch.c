@@ -26,8 +26,11 @@ static void setup(void)
                                  .dir = ".",
                                  .model_json = MODEL,
                                  .launcher = {.kind = "mpirun"},
-                                 .parallel = {.pp = 4},
-                                 .batch = {1, 8, 32},
+                                 .trainer = {.kind = TRAINER_MOE_TRAIN},
+                                 .overrides = {.size = {[OVERRIDE_PP] = 4,
+                                                        [OVERRIDE_MBS] = 1,
+                                                        [OVERRIDE_GBS] = 8,
+                                                        [OVERRIDE_SEQ] = 32}},
                                  .warmup = 2,
                                  .count = 5,
                                  .profile_timers = 2,
@@ -114,9 +117,9 @@ Test(launch, ep_overlap_is_for_measured_runs_only)
 {
     struct launch l;
     struct err_msg msg = {""};
-    manifest.parallel.vpp = 2;
-    manifest.parallel.group = 8;
-    manifest.parallel.ep_overlap = true;
+    manifest.overrides.size[OVERRIDE_VPP] = 2;
+    manifest.overrides.size[OVERRIDE_GROUP] = 8;
+    manifest.ep_overlap = true;
     cr_assert_eq(workload_read(&arena, &manifest, &workload, &msg), ERR_OK);
     cr_expect_eq(workload.model.par.vpp, 2);
     cr_expect_eq(workload.model.memory.mb_group, 8);

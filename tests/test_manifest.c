@@ -93,11 +93,11 @@ Test(manifest, reads_all_sections)
     cr_assert(isnan(mf.accept.bound[ACCEPT_MAX_STEP]));
     cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
     cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
-    cr_assert_eq(mf.parallel.world, 8);
-    cr_assert_eq(mf.parallel.vpp, 2);
-    cr_assert_eq(mf.parallel.group, 6);
-    cr_assert(mf.parallel.ep_overlap);
-    cr_assert_eq(mf.batch.global_batch, 128);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_WORLD], 8);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_VPP], 2);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_GROUP], 6);
+    cr_assert(mf.ep_overlap);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_GBS], 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
     cr_assert_eq(mf.profile_layouts.n, 2);
     cr_assert_str_eq(mf.profile_layouts.word[1], "Ettt|L");
@@ -153,7 +153,7 @@ ParameterizedTestParameters(manifest, tells_what_is_wrong)
          "measure[1]: role 'pick' is given twice", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"trainer\":{\"kind\":\"megatrn\"}," MEASURE
                                "}",
-         "trainer.kind: got 'megatrn', want moe-train or megatron", ERR_PARSE},
+         "trainer.kind: got 'megatrn', want megatron or moe-train", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"trainer\":{\"args\":[1]}," MEASURE "}",
          "trainer.args[0]: got a number, want a string", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"profile\":{\"runs\":1}," MEASURE "}",

@@ -112,7 +112,8 @@ Test(model_source, dense_first_layers_and_windows_are_told_apart)
     cr_assert(m.mla && m.q_lora == 1536 && m.qk_norm);
     arena_clear(&a);
     read_model(&a, "tests/fixtures/models/hf-gpt-oss-20b.json", &m);
-    cr_assert(m.window == 128 && m.window_skip == 2 && m.sinks);
+    cr_assert(m.window == 128 && m.sinks);
+    cr_assert(m.layer_window[0] && !m.layer_window[1] && m.layer_window[2]);
     arena_clear(&a);
 }
 

@@ -145,8 +145,11 @@ Test(plan, replay_of_the_costs_is_the_prediction)
     f.cost.overhead_s = 1e-3;
     const char *text = "Et*3|t*4|tm|L";
     layout_read(&f.arena, text, &f.m, 4, &l, &f.msg);
-    for (int i = 0; i < 24; i++)
-        cost_stage(&f.cost, &f.m, &l, i / 6, &fwd[i], &bwd[i]);
+    for (int i = 0; i < 24; i++) {
+        struct cost_times t = cost_stage(&f.cost, &f.m, &l, i / 6);
+        fwd[i] = t.fwd_s;
+        bwd[i] = t.bwd_s;
+    }
     cr_assert_eq(plan_replay(&f.arena, &f.ctx, &(struct plan_ops){&l, fwd, bwd},
                              &step, &f.msg),
                  ERR_OK);

@@ -1,3 +1,8 @@
+/*
+ * How it works: cmd_main() is the frame of every command: one arena, one line
+ * read against the command's rows, one place that prints help or an error and
+ * makes the exit code.
+ */
 #include "cmd.h"
 
 #include <errno.h>
@@ -54,6 +59,7 @@ int cmd_main(const struct command *command, int argc, char *const *argv)
         bench_cmd_print_help(&c, stdout);
     else if (e == ERR_OK)
         e = command->run(&c);
+    // a full disk behind a redirected output is an error, not silence
     if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout)))
         e = err_set(&c.msg, ERR_IO, "standard output: %s", strerror(errno));
     if (e != ERR_OK)

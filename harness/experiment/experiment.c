@@ -12,6 +12,8 @@
 #include "calibrate.h"
 #include "calibrate/profile.h"
 #include "context.h"
+#include "core_check.h"
+#include "manifest/settings.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -63,16 +65,23 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
-    const struct manifest_hardware *h = &e->manifest.hardware;
     bool ours = e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
-    e->ctx = (struct plan_context){.model = m,
-                                   .hbm_bytes = h->hbm_gb * GIB,
-                                   .memory_margin = h->memory_margin_pct / 100};
+    struct plan_settings set;
+    const char *note = NULL;
+    enum err err = manifest_settings(e->a, &e->manifest, &set, &note, msg);
+    if (err != ERR_OK)
+        return err;
+    if (note)
+        experiment_warn(e, note);
+    e->ctx = (struct plan_context){
+        .model = m, .hbm_bytes = e->manifest.hardware.hbm_gb * GIB};
+    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
     if (!where)
         return experiment_no_memory(e, msg);
-    enum err err = plan_context_check(
+    err = plan_context_check(
         &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
     if (err != ERR_OK)
         return err;
@@ -171,6 +180,9 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
         err = make_key(e, msg);
     if (err == ERR_OK)
         err = choose_profile(e, msg);
+    if (err == ERR_OK)
+        err = core_check(a, &e->manifest, &e->ctx,
+                         &(struct core_profile){e->profile, e->n_profile}, msg);
     if (err == ERR_OK)
         err = experiment_reload(e, msg);
     return err;

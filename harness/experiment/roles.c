@@ -5,7 +5,9 @@
  */
 #include "roles.h"
 
+#include "core_check.h"
 #include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
 
@@ -76,34 +78,26 @@ static enum err find_measured_pick(struct finder *f, struct layout *out,
     return roles_fastest(f, false, out, msg);
 }
 
-typedef enum err baseline_fn(struct arena *a, const struct model *m, int pp,
-                             struct layout *out, struct err_msg *msg);
+static enum err find_default(struct finder *f, struct layout *out,
+                             struct err_msg *msg)
+{
+    const struct model *m = f->ctx->model;
+    return default_split_layout(f->a, m, m->par.pp, out, msg);
+}
 
-/* Both rules split over all stages alike, whatever rank they are on. */
-static enum err split_stages(struct finder *f, baseline_fn *rule,
-                             struct layout *out, struct err_msg *msg)
+/* The rule splits over all stages alike, whatever rank they are on. */
+static enum err find_count_based(struct finder *f, struct layout *out,
+                                 struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
     struct layout l;
-    enum err e = rule(f->a, m, m->par.pp * m->par.vpp, &l, msg);
+    enum err e = baseline_count_based(f->a, m, m->par.pp * m->par.vpp, &l, msg);
     if (e != ERR_OK)
         return e;
     l.pp = m->par.pp;
     l.vpp = m->par.vpp;
     *out = l;
     return ERR_OK;
-}
-
-static enum err find_default(struct finder *f, struct layout *out,
-                             struct err_msg *msg)
-{
-    return split_stages(f, baseline_default, out, msg);
-}
-
-static enum err find_count_based(struct finder *f, struct layout *out,
-                                 struct err_msg *msg)
-{
-    return split_stages(f, baseline_count_based, out, msg);
 }
 
 /* What a planner without measurements would pick: costs in proportion to FLOPs
@@ -206,6 +200,7 @@ static int roles_neighbours(struct finder *f, const struct layout *pick,
         if (!move_unit(f->a, pick, i / 2, i % 2 == 0, &l) ||
             layout_validate(&l, m->n_layers, m->n_mtp, msg) != LAYOUT_OK ||
             layout_mtp_standalone(&l) != layout_mtp_standalone(pick) ||
+            plan_refusal(f->ctx, &l) ||
             plan_predict(f->a, f->ctx, &l, &p, msg) != ERR_OK)
             continue;
         out[n++] = (struct neighbour){l, p.pred_step_s};
@@ -318,6 +313,9 @@ static enum err resolve_one(struct finder *f, struct target *t,
     t->layout = layout_string(f->a, &t->parsed);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    e = core_check_layout(f->ctx, t->layout, &t->parsed, msg);
+    if (e != ERR_OK)
+        return e;
     if (!f->ctx->cost)
         return ERR_OK;
     return roles_do_predict(f->a, f->ctx, t, msg);

@@ -7,6 +7,7 @@
 
 #include "base/reader.h"
 #include "memory/memory.h"
+#include "overrides.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,29 +45,6 @@ static void get_words(struct reader s, const char *key, struct words *out)
 {
     int n = reader_texts(s, key, MAX_WORDS, &out->word);
     out->n = n > 0 ? n : out->n;
-}
-
-static void read_parallel(struct reader top, struct manifest_parallel *p)
-{
-    static const char *const keys[] = {
-        "tp", "pp", "vpp", "ep", "etp", "cp", "world", "group", "ep_overlap"};
-    int64_t *const to[] = {&p->tp,  &p->pp, &p->vpp,   &p->ep,
-                           &p->etp, &p->cp, &p->world, &p->group};
-    struct reader s = open_section(top, "parallel", keys, COUNT(keys));
-    for (size_t i = 0; i < COUNT(to); i++)
-        reader_int64(s, keys[i], (struct json_range){1, 65536}, to[i]);
-    reader_bool(s, "ep_overlap", &p->ep_overlap);
-}
-
-static void manifest_read_batch(struct reader top, struct manifest_batch *b)
-{
-    static const char *const keys[] = {"micro_batch", "global_batch",
-                                       "seq_tokens"};
-    struct reader s = open_section(top, "batch", keys, COUNT(keys));
-    const struct json_range range = {1, 1e9};
-    reader_int64(s, "micro_batch", range, &b->micro_batch);
-    reader_int64(s, "global_batch", range, &b->global_batch);
-    reader_int64(s, "seq_tokens", range, &b->seq_tokens);
 }
 
 static void read_hardware(struct reader top, struct manifest_hardware *h)
@@ -141,13 +119,13 @@ static void manifest_read_trainer(struct reader top, struct manifest_trainer *t)
     static const char *const keys[] = {"kind",      "commit", "core",
                                        "container", "entry",  "args"};
     struct reader s = open_section(top, "trainer", keys, COUNT(keys));
-    static const char *const kinds[] = {
-        [TRAINER_MOE_TRAIN] = "moe-train", [TRAINER_MEGATRON] = "megatron"};
+    const char *const kinds[] = {
+        [TRAINER_MEGATRON] = trainer_name(TRAINER_MEGATRON),
+        [TRAINER_MOE_TRAIN] = trainer_name(TRAINER_MOE_TRAIN)};
     int kind = TRAINER_MOE_TRAIN;
     reader_choice(s, "kind", kinds, COUNT(kinds), &kind);
     t->kind = (enum trainer_kind)kind;
     reader_text(s, "commit", &t->commit);
-    reader_text(s, "core", &t->core);
     reader_text(s, "container", &t->container);
     reader_text(s, "entry", &t->entry);
     get_words(s, "args", &t->args);
@@ -400,11 +378,11 @@ static void read_top(struct reader top, struct manifest *mf)
     reader_keys(top, keys, COUNT(keys));
     read_names(top, mf);
     read_model(top, mf);
-    read_parallel(top, &mf->parallel);
-    manifest_read_batch(top, &mf->batch);
     read_hardware(top, &mf->hardware);
     read_launcher(top, &mf->launcher);
     manifest_read_trainer(top, &mf->trainer);
+    manifest_overrides(top, &mf->overrides);
+    reader_bool(reader_object(top, "parallel"), "ep_overlap", &mf->ep_overlap);
     read_iterations(top, mf);
     read_profile(top, mf);
     read_measure(top, mf);

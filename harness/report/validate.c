@@ -14,6 +14,7 @@
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
+#include "manifest/settings.h"
 #include "reference.h"
 
 #include <math.h>
@@ -96,6 +97,13 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
         e = workload_read(a, &d->manifest, &d->workload, msg);
     if (e != ERR_OK)
         return e;
+    struct plan_settings set;
+    const char *note = NULL;
+    e = manifest_settings(a, &d->manifest, &set, &note, msg);
+    if (e != ERR_OK)
+        return e;
+    d->ctx = (struct plan_context){.model = &d->workload.model};
+    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
     return context_make(&d->manifest, &d->workload, &d->schedule, &d->ctx, msg);
 }
 

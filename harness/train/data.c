@@ -12,7 +12,7 @@
 
 /* Few enough to be learnt in some hundred steps; one token in eight is noise.
  */
-enum { MAX_SYMBOLS = 64, NOISE_OF_16 = 2 };
+enum { DATA_MAX_SYMBOLS = 64, DATA_NOISE_OF_16 = 2 };
 
 int data_sample_tokens(const struct data *d)
 {
@@ -27,7 +27,7 @@ static int token_of(const struct data *d, int n_symbols, int symbol)
 
 void data_sample(const struct data *d, int64_t sample, int *tokens)
 {
-    int n_symbols = d->vocab < MAX_SYMBOLS ? d->vocab : MAX_SYMBOLS;
+    int n_symbols = d->vocab < DATA_MAX_SYMBOLS ? d->vocab : DATA_MAX_SYMBOLS;
     uint64_t chain = random_mix(d->seed ^ 0x636861696eu);
     uint64_t state = random_mix(chain + (uint64_t)sample * 2 + 1);
     int symbol = (int)(state % (uint64_t)n_symbols);
@@ -35,7 +35,7 @@ void data_sample(const struct data *d, int64_t sample, int *tokens)
         tokens[i] = token_of(d, n_symbols, symbol);
         state = random_mix(state);
         uint64_t next = state >> 8;
-        if (state % 16 >= NOISE_OF_16)
+        if (state % 16 >= DATA_NOISE_OF_16)
             next = random_mix(chain ^ (uint64_t)symbol);
         symbol = (int)(next % (uint64_t)n_symbols);
     }

@@ -39,13 +39,13 @@ static bool is_last(const struct trainer *t)
 static enum err make_optim(struct trainer *t, struct err_msg *msg)
 {
     const struct train_args *args = &t->args;
-    struct adamw adamw = {.lr = train_args_real(args, "lr"),
-                          .beta1 = train_args_real(args, "adam-beta1"),
-                          .beta2 = train_args_real(args, "adam-beta2"),
-                          .eps = train_args_real(args, "adam-eps"),
-                          .decay = train_args_real(args, "weight-decay")};
+    struct adamw adamw = {.lr = train_args_real(args, TRAIN_LR),
+                          .beta1 = train_args_real(args, TRAIN_ADAM_BETA1),
+                          .beta2 = train_args_real(args, TRAIN_ADAM_BETA2),
+                          .eps = train_args_real(args, TRAIN_ADAM_EPS),
+                          .decay = train_args_real(args, TRAIN_WEIGHT_DECAY)};
     if (optim_new(&t->arena, t->shard, &adamw,
-                  train_args_real(args, "clip-grad"), &t->optim) != ERR_OK)
+                  train_args_real(args, TRAIN_CLIP_GRAD), &t->optim) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "optimizer: out of memory");
     return ERR_OK;
 }
@@ -57,12 +57,12 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
         .shard = t->shard,
         .pipeline = &t->pipeline,
         .out = is_last(t) ? stdout : NULL,
-        .timing_level = (int)train_args_int(&t->args, "timing-log-level"),
-        .n_iterations = train_args_int(&t->args, "train-iters"),
+        .timing_level = (int)train_args_int(&t->args, TRAIN_TIMING_LOG_LEVEL),
+        .n_iterations = train_args_int(&t->args, TRAIN_TRAIN_ITERS),
         .global_batch = t->args.model.batch.global_batch,
         .learning_rate = t->optim.adamw.lr};
     return train_log_new(&t->arena, &t->log,
-                         train_args_text(&t->args, "record-ops"), msg);
+                         train_args_text(&t->args, TRAIN_RECORD_OPS), msg);
 }
 
 static enum err make_shard(struct trainer *t, struct err_msg *msg)
@@ -77,8 +77,8 @@ static enum err make_shard(struct trainer *t, struct err_msg *msg)
         .layout = &args->split.layout,
         .order = &args->split.order,
         .rank = t->comm.pp_rank,
-        .mtp_factor = train_args_real(args, "mtp-loss-scaling-factor"),
-        .seed = (uint64_t)train_args_int(args, "seed")};
+        .mtp_factor = train_args_real(args, TRAIN_MTP_LOSS_SCALING_FACTOR),
+        .seed = (uint64_t)train_args_int(args, TRAIN_SEED)};
     return shard_new(&t->arena, &opt, &t->shard, msg);
 }
 
@@ -94,7 +94,7 @@ static enum err make_all(struct trainer *t, struct err_msg *msg)
     e = make_optim(t, msg);
     if (e == ERR_OK)
         e = burst_new(&t->arena, &t->comm,
-                      (int)train_args_int(&t->args, "reference-burst"),
+                      (int)train_args_int(&t->args, TRAIN_REFERENCE_BURST),
                       &t->burst, msg);
     return e == ERR_OK ? make_log(t, msg) : e;
 }
@@ -171,8 +171,8 @@ static enum err moe_train_read(struct trainer *t, int argc, char **argv,
         train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
     if (e != ERR_OK || t->args.help)
         return e;
-    e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
-                             msg);
+    e = comm_clock_from_name(train_args_text(&t->args, TRAIN_CLOCK),
+                             &t->comm.clock, msg);
     t->args.clock = comm_clock_name(t->comm.clock);
     return e;
 }

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "layout/layout.h"
-#include "megatron/args.h"
+#include "megatron/flags.h"
 #include "model/model.h"
 #include "schedule/schedule.h"
 
@@ -25,7 +25,7 @@ struct split {
 /* Reads the flags of pipelines for model `m`, whose number of virtual stages
  * becomes the layout's. ERR_RANGE names the flag, or says which numbers would
  * do. Owned by the arena. */
-enum err split_read(struct arena *a, const struct megatron_args *flags,
+enum err split_read(struct arena *a, const struct megatron_flags *f,
                     struct model *m, struct split *out, struct err_msg *msg);
 
 #endif

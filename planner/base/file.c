@@ -16,10 +16,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+// zlib asks for 64 KB or more to keep its calls few
 enum { BLOCK_BYTES = 1 << 16 };
 
 /* ---- folders ---- */
 
+/* Another process may make the same folder at the same time. */
 static enum err file_make_folder(const char *path, struct err_msg *msg)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST)

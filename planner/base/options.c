@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// where the help of a row begins: behind the longest usual name and value
 enum { HELP_COLUMN = 23, HELP_WIDTH = 80 };
 
+/* Rows are the program's; a command knows its own only. */
 static bool option_is_taken(const struct option_spec *s, int id)
 {
     if (!s->takes)
@@ -23,6 +25,7 @@ static bool option_is_taken(const struct option_spec *s, int id)
     return false;
 }
 
+/* The whole name: abbreviations would change meaning as options are added. */
 static bool option_is_named(const char *name, const char *word, size_t len)
 {
     return name && strlen(name) == len && memcmp(name, word, len) == 0;
@@ -93,6 +96,7 @@ enum err options_take(const struct option_spec *spec, struct option_line *line,
     *out = (struct option_use){id, ""};
     if (!*row->value)
         return ERR_OK;
+    // "--out --quiet" is a forgotten folder, not one of that name
     if (!equals &&
         (line->at >= line->argc || text_starts(line->argv[line->at], "--")))
         return err_set(msg, ERR_PARSE, "%s: value missing, want %s", row->name,
@@ -172,6 +176,8 @@ enum err options_read(struct arena *a, const struct option_spec *spec, int argc,
 
 /* ---- values ---- */
 
+/* From the end: the last of several wins, as in a script that adds to another
+ * one's line. */
 const char *options_text(const struct options *o, int id)
 {
     for (int i = o->n_uses; i-- > 0;)
@@ -258,6 +264,7 @@ static void option_print_wrapped(const char *text, int column, FILE *out)
     fputc('\n', out);
 }
 
+/* Name, other name and value; the help below them where they are too long. */
 static void option_print_row(const struct option_row *r, FILE *out)
 {
     int n = 2 + (int)strlen(r->name);

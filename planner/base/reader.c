@@ -13,10 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
+// together within struct err_msg, so that what is wanted is not cut off
 enum { MAX_TEXT = 512, MAX_PATH_TEXT = 400 };
 
 /* ---- errors ---- */
 
+/* Keeps the first error only: later ones follow from it. `key` is "" for the
+ * value itself. */
 static void reader_note(struct reader at, const char *key, enum err code,
                         const char *text)
 {
@@ -31,6 +34,7 @@ static void reader_note(struct reader at, const char *key, enum err code,
                      text);
 }
 
+/* Without the path, which may be what could not be made. */
 static void reader_note_memory(struct reader at)
 {
     if (at.doc->err == ERR_OK)
@@ -130,6 +134,7 @@ enum err reader_close(struct reader_doc *doc)
 
 /* ---- moving ---- */
 
+/* Not there: everything that is read from it is not there either. */
 static struct reader reader_absent(struct reader at)
 {
     return (struct reader){at.doc, NULL, ""};
@@ -286,6 +291,7 @@ void reader_int64(struct reader at, const char *key, struct json_range range,
     const cJSON *item = reader_member(at, key);
     if (!item || !reader_number(at, key, item, range))
         return;
+    // below 2^53, as json_parse() made sure: floor() and the cast are exact
     double v = item->valuedouble;
     if (v < floor(v) || v > floor(v))
         reader_fail_at(at, key, ERR_PARSE, "got %.12g, want an integer", v);
@@ -293,6 +299,7 @@ void reader_int64(struct reader at, const char *key, struct json_range range,
         *out = (int64_t)v;
 }
 
+/* The bounds of int are part of the range, so that the message has them. */
 void reader_int(struct reader at, const char *key, struct json_range range,
                 int *out)
 {
@@ -316,6 +323,7 @@ void reader_bool(struct reader at, const char *key, bool *out)
         reader_wrong_type(at, key, item, "true or false");
 }
 
+/* The arena's copy outlives the tree. */
 static void reader_copy(struct reader at, const char *key, const cJSON *item,
                         const char **out)
 {

@@ -1,3 +1,7 @@
+/*
+ * How it works: what is read off ranks sorts the caller's array in place, so
+ * that nothing here takes memory or can fail.
+ */
 #include "stats.h"
 
 #include "random.h"
@@ -5,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Without a difference: it overflows to no sign for large values. */
 static int stats_compare(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -30,6 +35,7 @@ double stats_quantile(double *x, size_t n, double q)
     if (n == 0)
         return (double)NAN;
     stats_sort(x, n);
+    // type 7 of Hyndman and Fan (1996), which most programs take
     double at = q * (double)(n - 1);
     size_t i = (size_t)at;
     double next = i + 1 < n ? x[i + 1] : x[i];
@@ -51,6 +57,7 @@ struct stats_mean stats_mean(const double *x, size_t n)
         return (struct stats_mean){(double)NAN, 0};
     for (size_t i = 0; i < n; i++)
         sum += x[i];
+    // a second pass: the sum of squares of times cancels to nothing
     for (size_t i = 0; i < n; i++)
         squares += (x[i] - sum / count) * (x[i] - sum / count);
     return (struct stats_mean){sum / count,
@@ -68,6 +75,7 @@ struct stats_interval stats_middle(double *x, size_t n)
 struct stats_interval stats_bootstrap(const double *x, size_t n, uint64_t seed,
                                       double *scratch)
 {
+    // Efron's percentile method; one value has no spread to resample
     double *sample = scratch, *medians = scratch + n;
     if (n < 2)
         return (struct stats_interval){(double)NAN, (double)NAN};

@@ -1,9 +1,15 @@
+/*
+ * How it works: every addition goes through writer_put(), the one place where
+ * cJSON can fail. After a failure items are still made and freed again, which
+ * costs nothing that matters and keeps callers free of checks.
+ */
 #include "writer.h"
 
 #include "json.h"
 
 #include <string.h>
 
+/* `tree` is NULL where memory ran out at once. */
 static struct writer writer_begin(struct writer_doc *doc, cJSON *tree)
 {
     *doc = (struct writer_doc){.tree = tree, .failed = !tree};
@@ -84,6 +90,7 @@ enum err writer_print(struct writer_doc *doc, bool pretty, FILE *out,
     return json_print_and_delete(writer_close(doc), pretty, out, msg);
 }
 
+/* The newline makes it a text file; cJSON prints none. */
 const char *writer_print_tree(struct arena *a, cJSON *tree)
 {
     char *text = tree ? cJSON_Print(tree) : NULL;

@@ -59,13 +59,17 @@ static struct writer cmd_check_write(struct writer_doc *doc,
     return tree;
 }
 
-static void cmd_check_judge(struct arena *a, struct verdict *v)
+static enum err cmd_check_judge(struct arena *a, struct verdict *v,
+                                struct err_msg *msg)
 {
     const struct layout_question *q = &v->asked;
     v->error = layout_parse(a, q->text, q->pp, &v->layout, &v->why);
+    if (v->error == LAYOUT_NO_MEMORY)
+        return err_set(msg, ERR_NOMEM, "check: out of memory");
     v->parsed = v->error == LAYOUT_OK;
     if (v->parsed)
         v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
+    return ERR_OK;
 }
 
 /* ---- one layout ---- */
@@ -176,8 +180,8 @@ static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
 static enum err check_one(struct cmd *c)
 {
     struct cmd_model m;
-    const struct core_version *core = NULL;
-    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    struct plan_settings set;
+    enum err e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e != ERR_OK)
@@ -190,9 +194,11 @@ static enum err check_one(struct cmd *c)
         .model = &m.model};
     if (!m.batch_given) // nothing to say about micro-batches
         m.model.batch.n_microbatches = 0;
-    cmd_check_judge(&c->arena, &v);
+    e = cmd_check_judge(&c->arena, &v, &c->msg);
+    if (e != ERR_OK)
+        return e;
     if (v.error == LAYOUT_OK)
-        v.refused = core_version_refuses(core, &v.layout, &v.refusal);
+        v.refused = core_version_refuses(set.core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
         return cmd_check_print_verdict(c, &v);
     e = cmd_check_print_json(c, &v);
@@ -224,12 +230,8 @@ static enum err check_line(const char *line, const char *where,
     struct verdict v = {0};
     cmd_check_read_line(reader_open_text(&in, &a, line, where, msg), &v.asked);
     enum err e = reader_close(&in);
-    if (e == ERR_OK) {
-        cmd_check_judge(&a, &v);
-        e = v.error == LAYOUT_NO_MEMORY
-                ? err_set(msg, ERR_NOMEM, "%s", v.why.text)
-                : ERR_OK;
-    }
+    if (e == ERR_OK)
+        e = cmd_check_judge(&a, &v, msg);
     if (e == ERR_OK) {
         cmd_check_write(&out, &v);
         e = writer_print(&out, false, stdout, msg);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "megatron/args.h"
+#include "megatron/overrides.h"
 #include "megatron/source.h"
 
 #include <stdio.h>
@@ -110,31 +111,37 @@ static void cmd_warn(void *data, const char *line)
     fprintf(stderr, "moe-layout: warning: %s\n", one.text);
 }
 
-static enum err read_overrides(struct cmd *c, struct model_overrides *o)
+/* The option that the row of the overrides' table names. */
+static enum cmd_option override_to_option(enum override_id id)
 {
-    const int64_t most = 1 << 24;
-    struct {
-        enum cmd_option option;
-        int64_t value;
-    } all[] = {{OPT_TP, 0},  {OPT_PP, 0},   {OPT_VPP, 0}, {OPT_CP, 0},
-               {OPT_EP, 0},  {OPT_ETP, 0},  {OPT_MBS, 0}, {OPT_GBS, 0},
-               {OPT_SEQ, 0}, {OPT_WORLD, 0}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        enum err e = cmd_int(c, all[i].option, 1, most, &all[i].value);
+    int o = 0;
+    while (o < N_OPTIONS && strcmp(rows[o].name, override_option(id)) != 0)
+        o++;
+    return (enum cmd_option)o;
+}
+
+static enum err read_overrides(struct cmd *c, struct overrides *out)
+{
+    *out = (struct overrides){.size = {0}};
+    for (int i = 0; i < N_OVERRIDES; i++) {
+        enum cmd_option o = override_to_option((enum override_id)i);
+        enum flag_id flag = override_flag((enum override_id)i);
+        out->text[i] = c->option[o];
+        if (flag == FLAG_NONE)
+            continue;
+        struct flag_range range = flag_range(flag);
+        enum err e = cmd_int(c, o, range.lo, range.hi, &out->size[i]);
         if (e != ERR_OK)
             return e;
     }
-    *o = (struct model_overrides){.tp = (int)all[0].value,
-                                  .pp = (int)all[1].value,
-                                  .vpp = (int)all[2].value,
-                                  .cp = (int)all[3].value,
-                                  .ep = (int)all[4].value,
-                                  .etp = (int)all[5].value,
-                                  .micro_batch = all[6].value,
-                                  .global_batch = all[7].value,
-                                  .seq_tokens = all[8].value,
-                                  .world = (int)all[9].value};
     return ERR_OK;
+}
+
+enum err cmd_settings(struct cmd *c, struct plan_settings *out)
+{
+    struct overrides o;
+    enum err e = read_overrides(c, &o);
+    return e == ERR_OK ? plan_settings_read(&o, out, &c->msg) : e;
 }
 
 /* MODEL, the flags after "--", or both. */
@@ -163,18 +170,19 @@ static enum err cmd_read_source(struct cmd *c, struct megatron_args *args,
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)
 {
-    struct model_overrides o;
+    struct overrides o;
     struct megatron_args *args = megatron_args_new(&c->arena);
     if (!args)
         return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+    struct megatron_flags *f = megatron_args_flags(args);
     enum err e = cmd_read_source(c, args, &out->name);
     if (e == ERR_OK)
         e = read_overrides(c, &o);
     if (e != ERR_OK)
         return e;
-    megatron_args_override(args, &o);
-    out->batch_given = megatron_args_given(args, "global-batch-size");
-    out->seq_given = megatron_args_given(args, "seq-length");
+    overrides_apply(&o, f);
+    out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
+    out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
     return megatron_args_model(&c->arena, args, &out->model, &c->msg);
 }
 
@@ -205,21 +213,9 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 
 /* ---- predictions ---- */
 
-enum err cmd_p2p(struct cmd *c, int vpp, enum p2p_mode *out)
+void cmd_order(const struct cmd *c, struct model *m)
 {
-    *out = p2p_mode_default(vpp);
-    if (!c->option[OPT_P2P])
-        return ERR_OK;
-    return p2p_mode_from_name(c->option[OPT_P2P], out, &c->msg);
-}
-
-enum err cmd_order(struct cmd *c, struct model *m)
-{
-    int64_t group = m->memory.mb_group;
-    enum err e = cmd_int(c, OPT_GROUP, 1, ORDER_MAX_MB, &group);
-    m->memory.mb_group = (int)group;
     m->overlap_moe_comm = m->overlap_moe_comm || cmd_given(c, OPT_EP_OVERLAP);
-    return e;
 }
 
 /* --ep-save B,F,W in milliseconds. */
@@ -251,14 +247,6 @@ static struct order order_of(const struct model *m)
         .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
         .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
         .ep_overlap = m->overlap_moe_comm};
-}
-
-enum err cmd_margin(struct cmd *c, double *out)
-{
-    double percent = 100 * MEMORY_MARGIN;
-    enum err e = cmd_double(c, OPT_MARGIN, 0, 1000, &percent);
-    *out = percent / 100;
-    return e;
 }
 
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
@@ -296,25 +284,26 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                        "%s: --costs: missing: make one with 'moe-layout fit' "
                        "or 'moe-layout costs --analytic'",
                        c->command->name);
+    struct plan_settings set;
     enum err e = cmd_require_seq(c, m);
+    if (e == ERR_OK)
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = cmd_p2p(c, m->model.par.vpp, &out->mode);
-    if (e == ERR_OK)
         e = cmd_ep_save(c, &out->save);
     const struct order order = order_of(&m->model);
     if (e == ERR_OK)
-        e = schedule_outline(&order, out->mode, schedule, &c->msg);
+        e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
+                             schedule, &c->msg);
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
-    if (e == ERR_OK)
-        e = cmd_margin(c, &out->memory_margin);
     if (e != ERR_OK)
         return e;
+    plan_settings_apply(&set, m->model.par.vpp, out);
     out->model = &m->model;
     out->cost = cost;
     out->n_mb = schedule->n_mb;

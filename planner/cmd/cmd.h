@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,16 +143,12 @@ typedef enum err (*cmd_line)(const char *line, const char *where,
                              struct err_msg *msg);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
-/* Transfers mode of --p2p; without it what Megatron does with `vpp` chunks a
- * rank. */
-enum err cmd_p2p(struct cmd *c, int vpp, enum p2p_mode *out);
+/* Puts --ep-overlap into the model, where it wins over its flags. */
+void cmd_order(const struct cmd *c, struct model *m);
 
-/* Puts --group and --ep-overlap into the model, where they win over its flags.
- */
-enum err cmd_order(struct cmd *c, struct model *m);
-
-/* --memory-margin as a share; MEMORY_MARGIN when it is not given. */
-enum err cmd_margin(struct cmd *c, double *out);
+/* Version of core, GPU, transfers and memory margin, as the options say or by
+ * default. */
+enum err cmd_settings(struct cmd *c, struct plan_settings *out);
 
 /* Everything a prediction needs: reads --costs, checks it against the model,
  * outlines the schedule of the model's virtual stages, group and EP overlap.

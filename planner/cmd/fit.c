@@ -165,6 +165,7 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 /* ---- commands ---- */
 
 static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
+                            const struct plan_settings *set,
                             const struct fit_run *runs, struct fit *out)
 {
     struct schedule schedule;
@@ -179,25 +180,20 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
                                .cost = &out->cost,
                                .n_mb = schedule.n_mb,
                                .schedule = &schedule};
-    e = cmd_p2p(c, 1, &ctx.mode);
-    if (e != ERR_OK)
-        return e;
+    plan_settings_apply(set, m->par.vpp, &ctx);
     const struct overhead_runs all = {runs, c->n_runs};
     return overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
 }
 
 /* Memory lines correct the memory model; without a prediction to correct, or
  * without lines, nothing is fitted. */
-static enum err fit_memory(struct cmd *c, const struct model *m,
-                           const struct fit_run *runs, struct cost *cost,
-                           struct memory_fit *out)
+static enum err fit_memory(struct cmd *c, const struct memory_fit_input *in,
+                           struct cost *cost, struct memory_fit *out)
 {
     *out = (struct memory_fit){.n_rows = 0};
-    if (cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes &&
-        memory_refusal(m))
+    if (cost->rules.trainer == TRAINER_MEGATRON && memory_refusal(in->model))
         return ERR_OK;
-    struct memory_fit_input in = {m, runs, c->n_runs, PLATFORM_HOPPER};
-    return memory_fit(&c->arena, &in, &cost->rules, out, &c->msg);
+    return memory_fit(&c->arena, in, &cost->rules, out, &c->msg);
 }
 
 /* Timers scatter by percents; more than this is another layout or model. */
@@ -217,7 +213,10 @@ static enum err run_fit(struct cmd *c)
     struct cmd_model m;
     struct fit f;
     struct memory_fit memory;
+    struct plan_settings set;
     enum err e = cmd_model(c, &m);
+    if (e == ERR_OK)
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_refuse_vpp(c, &m.model);
     if (e == ERR_OK && c->n_runs == 0)
@@ -232,11 +231,13 @@ static enum err run_fit(struct cmd *c)
         arena_alloc(&c->arena, (size_t)c->n_runs, sizeof *runs);
     if (!runs)
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+    const struct memory_fit_input in = {&m.model, runs, c->n_runs,
+                                        set.platform};
     e = read_runs(c, &m.model, runs);
     if (e == ERR_OK)
-        e = cmd_fit_fit(c, &m.model, runs, &f);
+        e = cmd_fit_fit(c, &m.model, &set, runs, &f);
     if (e == ERR_OK)
-        e = fit_memory(c, &m.model, runs, &f.cost, &memory);
+        e = fit_memory(c, &in, &f.cost, &memory);
     if (e == ERR_OK)
         e = write_costs(c, &f.cost);
     if (e != ERR_OK)
@@ -286,9 +287,9 @@ static enum err run_costs(struct cmd *c)
 }
 
 static const enum cmd_option fit_options[] = {
-    OPT_RUN, OPT_PP,   OPT_GBS,  OPT_MBS,  OPT_SEQ,   OPT_TP,
-    OPT_CP,  OPT_VPP,  OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_P2P,
-    OPT_OUT, OPT_JSON, OPT_HELP, N_OPTIONS};
+    OPT_RUN,      OPT_PP,  OPT_GBS,  OPT_MBS,  OPT_SEQ,   OPT_TP,
+    OPT_CP,       OPT_VPP, OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_P2P,
+    OPT_PLATFORM, OPT_OUT, OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option cost_options[] = {
     OPT_ANALYTIC, OPT_TFLOPS, OPT_MBS,  OPT_GBS,  OPT_SEQ, OPT_TP,
     OPT_PP,       OPT_VPP,    OPT_CP,   OPT_EP,   OPT_ETP, OPT_WORLD,

@@ -20,7 +20,7 @@ struct question {
     int fullest;
     double limit_bytes; // 0: none
     double margin;      // of predicted peaks, relative
-    bool moe_train;
+    enum trainer_kind trainer;
 };
 
 /* ---- parts of a rank ---- */
@@ -164,14 +164,14 @@ static void print_reason(const struct question *q)
     if (q->layout.pp > 1)
         printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
     printf("\n");
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         print_moment(&k->moment);
 }
 
 static void cmd_memory_print_verdict(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         printf("allowance for reserved memory, CUDA context and NCCL (stated, "
                "not measured): %.3f GiB; margin %.1f%%\n",
                cmd_memory_allowance(q, k) / GIB, 100 * q->margin);
@@ -223,21 +223,10 @@ static cJSON *answer_json(struct cmd *c, const struct question *q,
 
 /* ---- one layout ---- */
 
-static enum err read_platform(struct cmd *c, enum platform *out)
-{
-    const char *name = c->option[OPT_PLATFORM];
-    *out = PLATFORM_HOPPER;
-    if (!name || platform_from_name(name, out))
-        return ERR_OK;
-    return err_set(&c->msg, ERR_PARSE,
-                   "--platform: got '%s', want h100, gb200 or a100", name);
-}
-
 static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 {
     const char *name = c->option[OPT_TRAINER];
-    q->moe_train = name && strcmp(name, "moe-train") == 0;
-    if (!name || q->moe_train || strcmp(name, "megatron") == 0)
+    if (!name || trainer_from_name(name, &q->trainer))
         return ERR_OK;
     return err_set(&c->msg, ERR_PARSE,
                    "--trainer: got '%s', want megatron or moe-train", name);
@@ -245,7 +234,7 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 
 static enum err read_question(struct cmd *c, struct question *q)
 {
-    enum platform platform;
+    struct plan_settings set;
     double hbm_gib = 0;
     enum err e = cmd_model(c, &q->model);
     if (e == ERR_OK)
@@ -258,21 +247,19 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
                         &c->msg);
     if (e == ERR_OK)
-        e = read_platform(c, &platform);
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_memory_read_trainer(c, q);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
-    if (e == ERR_OK)
-        e = cmd_margin(c, &q->margin);
     if (e != ERR_OK)
         return e;
     // without a batch: as many micro-batches as can be in flight
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
-    memory_terms(m, q->moe_train ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON,
-                 platform, &q->terms);
+    memory_terms(m, memory_rules_of(q->trainer), set.platform, &q->terms);
+    q->margin = set.memory_margin;
     return ERR_OK;
 }
 
@@ -325,7 +312,8 @@ static enum err one_layout(struct cmd *c)
     enum err e = read_question(c, &q);
     if (e != ERR_OK)
         return e;
-    const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
+    const char *refusal =
+        q.trainer == TRAINER_MOE_TRAIN ? NULL : memory_refusal(&q.model.model);
     if (refusal)
         return cmd_memory_refuse(c, &q, refusal);
     e = cmd_memory_predict(c, &q);

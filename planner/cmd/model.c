@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <string.h>
@@ -156,7 +157,7 @@ static const struct rule {
     enum err (*make)(struct arena *, const struct model *, int, struct layout *,
                      struct err_msg *);
 } rules[] = {
-    {"default", baseline_default},
+    {"default", default_split_layout},
     {"count-based", baseline_count_based},
     {"parameter-balanced", baseline_parameter_balanced},
 };
@@ -233,9 +234,9 @@ static enum err print_profile(struct cmd *c, const struct layout *l, int n)
 static enum err run_profile(struct cmd *c)
 {
     struct cmd_model m;
-    const struct core_version *core = NULL;
+    struct plan_settings set;
     int64_t n = 2;
-    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    enum err e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e == ERR_OK)
@@ -250,8 +251,7 @@ static enum err run_profile(struct cmd *c)
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
     const struct profile_wish wish = {m.model.par.pp, (int)n,
-                                      core->mtp > CORE_MTP_REFUSED &&
-                                          core->mtp != CORE_MTP_WITH_LOSS};
+                                      core_version_parts_mtp(set.core)};
     e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
     if (e == ERR_OK)
         e = print_profile(c, l, (int)n);

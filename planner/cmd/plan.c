@@ -28,6 +28,8 @@ static cJSON *result_json(const struct search_result *r,
     cmd_plan_write(tree, "baselines", r->baselines, r->n_baselines);
     writer_text(tree, "searched", searched);
     writer_number(tree, "dropped_for_memory", (double)r->n_dropped_for_memory);
+    if (r->n_refused > 0)
+        writer_number(tree, "refused_by_core", (double)r->n_refused);
     writer_text(tree, "proof", "enumerated");
     writer_number(tree, "gap_pct", 0);
     writer_text(tree, "p2p", p2p_mode_name(ctx->mode));
@@ -105,6 +107,9 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
                (long long)r->n_dropped_for_memory);
     else
         printf("memory: no limit given (--hbm-gb), no layout dropped\n");
+    if (r->n_refused > 0)
+        printf("core %s: refuses %lld more layouts\n", ctx->core->name,
+               (long long)r->n_refused);
     print_hint(r);
     const char *list = layout_list(&c->arena, &r->plans[0].parsed);
     if (!list)
@@ -145,10 +150,10 @@ static enum err cmd_plan_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS, OPT_HBM,   OPT_MARGIN,
-    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P, OPT_PROVE, OPT_MBS,
-    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,  OPT_ETP,   OPT_WORLD,
-    OPT_JSON, OPT_HELP,       N_OPTIONS};
+    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS,  OPT_HBM,   OPT_MARGIN,
+    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P,  OPT_PROVE, OPT_MBS,
+    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,   OPT_ETP,   OPT_WORLD,
+    OPT_CORE, OPT_PLATFORM,   OPT_JSON,  OPT_HELP, N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd.h"
-#include "plan/timeline.h"
+#include "sim/timeline.h"
 
 #include <string.h>
 
@@ -213,10 +213,10 @@ static enum err simulate_one(struct cmd *c)
     struct plan p;
     struct sim_result r;
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK)
-        e = cmd_order(c, &m.model);
-    if (e == ERR_OK)
-        e = read_layout(c, &m.model, &l);
+    if (e != ERR_OK)
+        return e;
+    cmd_order(c, &m.model);
+    e = read_layout(c, &m.model, &l);
     if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
     if (e == ERR_OK)

@@ -5,8 +5,8 @@
  */
 #include "base/arena.h"
 #include "base/json.h"
-#include "plan/overlap.h"
-#include "plan/sim.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 #include "simulate.h"
 
 #include <stdio.h>

@@ -1,3 +1,8 @@
+/*
+ * How it works: a costs file is read and written by one function a section, in
+ * the order of the file; what is absent keeps its default. The fingerprint is
+ * the model's own list of facts, compared name by name.
+ */
 #include "cost.h"
 
 #include "base/reader.h"
@@ -34,16 +39,17 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
     }
 }
 
-void cost_stage(const struct cost *c, const struct model *m,
-                const struct layout *l, int stage, double *fwd_s, double *bwd_s)
+struct cost_times cost_stage(const struct cost *c, const struct model *m,
+                             const struct layout *l, int stage)
 {
+    struct cost_times sum = {0, 0};
     int counts[N_KINDS];
     layout_stage_kinds(l, m, stage, counts);
-    *fwd_s = *bwd_s = 0;
     for (int k = 0; k < N_KINDS; k++) {
-        *fwd_s += counts[k] * c->unit[k].fwd_s;
-        *bwd_s += counts[k] * c->unit[k].bwd_s;
+        sum.fwd_s += counts[k] * c->unit[k].fwd_s;
+        sum.bwd_s += counts[k] * c->unit[k].bwd_s;
     }
+    return sum;
 }
 
 double cost_transfer_s(const struct cost *c, double bytes)
@@ -76,9 +82,11 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
 
 /* ---- reading ---- */
 
+// eleven days a unit and micro-batch, and more than any link: a wrong unit
 static const struct json_range TIME = {0, 1e6};
 static const struct json_range RATE = {0, 1e18};
 
+/* A unit without its two times is no cost; standard errors may be absent. */
 static void cost_read_unit(struct reader at, struct unit_cost *out)
 {
     static const char *const keys[] = {"fwd_s", "fwd_se", "bwd_s", "bwd_se"};
@@ -136,21 +144,38 @@ static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
         reader_double(units, names[k], relative, &r->unit_more[k]);
 }
 
+/* Files that do not name the trainer are told apart by the bytes of a value:
+ * moe-train computes in fp32, Megatron in 16 bits. */
+static void cost_read_trainer(struct reader memory, struct memory_rules *r)
+{
+    const char *const names[] = {
+        [TRAINER_MEGATRON] = trainer_name(TRAINER_MEGATRON),
+        [TRAINER_MOE_TRAIN] = trainer_name(TRAINER_MOE_TRAIN)};
+    int trainer = r->value_bytes == MEMORY_MOE_TRAIN.value_bytes
+                      ? TRAINER_MOE_TRAIN
+                      : TRAINER_MEGATRON;
+    reader_choice(memory, "trainer", names, sizeof names / sizeof names[0],
+                  &trainer);
+    r->trainer = (enum trainer_kind)trainer;
+}
+
 static void cost_read_memory(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {
         "param_bytes", "grad_bytes", "optimizer_bytes", "value_bytes",
-        "unit_more",   "head_more",  "rank_more_bytes"};
+        "unit_more",   "head_more",  "rank_more_bytes", "trainer"};
     int *const values[] = {&c->rules.param_bytes, &c->rules.grad_bytes,
                            &c->rules.optimizer_bytes, &c->rules.value_bytes};
     c->rules = MEMORY_MEGATRON;
     struct reader memory = reader_object(top, "memory");
-    reader_keys(memory, keys, 7);
+    reader_keys(memory, keys, sizeof keys / sizeof keys[0]);
     for (int i = 0; i < 4; i++)
         reader_int(memory, keys[i], (struct json_range){1, 64}, values[i]);
+    cost_read_trainer(memory, &c->rules);
     cost_read_memory_fit(memory, &c->rules);
 }
 
+/* Facts are data: any key is taken, and compared with the model's later. */
 static void cost_read_facts(struct reader top, struct cost *c)
 {
     static const struct json_range any = {-JSON_MAX_INT, JSON_MAX_INT};
@@ -214,6 +239,7 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
 static void cost_write_memory(struct writer to, const struct memory_rules *r)
 {
     struct writer memory = writer_object(to, "memory");
+    writer_text(memory, "trainer", trainer_name(r->trainer));
     writer_number(memory, "param_bytes", r->param_bytes);
     writer_number(memory, "grad_bytes", r->grad_bytes);
     writer_number(memory, "optimizer_bytes", r->optimizer_bytes);

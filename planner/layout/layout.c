@@ -371,6 +371,39 @@ const char *layout_string(struct arena *a, const struct layout *l)
     return text;
 }
 
+static const char *stage_text(struct arena *a, const struct layout *l,
+                              int stage, int n_layers, int n_mtp)
+{
+    char *text = arena_alloc(a, (size_t)n_layers + (size_t)n_mtp + 3, 1);
+    char *p = text;
+    if (!text)
+        return NULL;
+    if (stage == 0)
+        *p++ = 'E';
+    memset(p, 't', (size_t)n_layers);
+    p += n_layers;
+    if (stage == l->n_stages - 1) {
+        memset(p, 'm', (size_t)n_mtp);
+        p[n_mtp] = 'L';
+    }
+    return text;
+}
+
+enum err layout_from_counts(struct arena *a, const int *n_layers, int n_mtp,
+                            struct layout *out, struct err_msg *msg)
+{
+    const char **units = arena_alloc(a, (size_t)out->n_stages, sizeof *units);
+    bool all = units != NULL;
+    for (int s = 0; s < out->n_stages && all; s++) {
+        units[s] = stage_text(a, out, s, n_layers[s], n_mtp);
+        all = units[s] != NULL;
+    }
+    if (!all)
+        return err_set(msg, ERR_NOMEM, "layout: out of memory");
+    out->units = units;
+    return ERR_OK;
+}
+
 static const char *unit_word(char unit)
 {
     return unit == 'E'   ? "\"embedding\""

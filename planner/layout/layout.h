@@ -68,6 +68,12 @@ enum layout_error layout_validate(const struct layout *l, int n_layers,
 enum err layout_read(struct arena *a, const char *text, const struct model *m,
                      int pp, struct layout *out, struct err_msg *msg);
 
+/* The layout with n_layers[s] decoder layers in stage s, E in the first stage
+ * and n_mtp m and L in the last. The caller has set out->pp, vpp and n_stages;
+ * the units are owned by the arena. ERR_NOMEM is the only error. */
+enum err layout_from_counts(struct arena *a, const int *n_layers, int n_mtp,
+                            struct layout *out, struct err_msg *msg);
+
 /* Units of one stage, and the global index (0-based) of its first decoder
  * layer (where it has none: of the next one). */
 struct layout_counts layout_stage(const struct layout *l, int stage);

@@ -21,7 +21,7 @@ const double MEMORY_MARGIN = 0.05;
 
 static bool is_moe_train(const struct memory_rules *r)
 {
-    return r->value_bytes == 4;
+    return r->trainer == TRAINER_MOE_TRAIN;
 }
 
 /* A bound of everything that activations multiply out to. */
@@ -65,7 +65,8 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
                   enum platform platform, struct memory_terms *out)
 {
     struct memory_terms t = {.model = m, .rules = *rules, .platform = platform};
-    struct weight table = memory_embedding(m);
+    const struct weight_shares shares = weights_shares(m);
+    struct weight table = weights_token_table(m, &shares);
     memory_add_weight(&t.table, &table);
     for (int k = 0; k < N_KINDS; k++) {
         if (k == KIND_M && !m->n_mtp)
@@ -90,6 +91,7 @@ struct chunk {
     int64_t recomputed; // a layer's, while it is in its backward pass
     int64_t head;
     int n_layers;
+    int first; // index of its first decoder layer
 };
 
 static int embedding_copies(const struct model *m, const int counts[N_KINDS])
@@ -126,6 +128,7 @@ static struct chunk chunk_of(const struct memory_terms *t,
     add_activations(t, &c);
     c.head = c.counts[KIND_L] ? t->head : 0;
     c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
+    c.first = layout_first_layer(l, stage);
     return c;
 }
 
@@ -286,77 +289,72 @@ enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 /* ---- peak ---- */
 
-/* What is alive and what stands on top of it at a moment of the walk. */
-struct moment {
-    int64_t alive, head, again; // again: a layer that is recomputed
-    struct order_op op;
-};
-
-static void take_moment(struct memory_rank *out, const struct moment *m,
-                        int64_t *most)
+/* Activations of the chunk's i-th layer, MTP layers last. */
+static int64_t layer_kept(const struct memory_terms *t, const struct chunk *c,
+                          int i)
 {
-    const int64_t top = m->head > m->again ? m->head : m->again;
-    if (m->alive + top <= *most)
-        return;
-    *most = m->alive + top;
-    out->activation_bytes = *most - m->head;
-    out->head_bytes = m->head;
-    out->moment = m->op;
+    bool decoder = i < c->n_layers - c->counts[KIND_M];
+    return t->kept[decoder ? model_layer_kind(t->model, c->first + i) : KIND_M];
 }
 
-/* A combined operation takes its layers in pairs: pair k makes the forward's
- * layer k and then frees the backward's layer L-1-k (combined_1f1b.py), so that
- * it holds about one chunk, not two; the measured peaks say the same. The head
- * comes when the layers are done, and the backward's were freed. */
-static void walk_combined(const struct chunk *chunks,
-                          const struct moment *start, struct memory_rank *out,
-                          int64_t *most)
+/* Most bytes that a combined operation stands above what was alive before it:
+ * its forward adds layer by layer while its backward gives layers back, in
+ * pairs, then what is left of the backward, then of the forward
+ * (model_chunk_schedule_plan.py). So two chunks are in flight, but hardly more
+ * bytes than of one: Megatron's own measurements show no more, either. */
+static int64_t combined_rise(const struct memory_terms *t,
+                             const struct chunk *f, const struct chunk *b)
 {
-    const struct chunk *f = &chunks[start->op.fwd_chunk];
-    const struct chunk *b = &chunks[start->op.bwd_chunk];
-    const int n_fwd = f->n_layers > 0 ? f->n_layers : 1;
-    const int n_bwd = b->n_layers > 0 ? b->n_layers : 1;
-    const int n = n_fwd > n_bwd ? n_fwd : n_bwd;
-    struct moment m = *start;
-    m.again = b->recomputed;
-    for (int k = 0; k < n; k++) {
-        const int made = k + 1 < n_fwd ? k + 1 : n_fwd;
-        const int freed = k < n_bwd ? k : n_bwd;
-        m.alive =
-            start->alive + f->kept * made / n_fwd - b->kept * freed / n_bwd;
-        take_moment(out, &m, most);
+    int pairs = f->n_layers < b->n_layers ? f->n_layers : b->n_layers;
+    int64_t now = f->counts[KIND_E] * t->kept[KIND_E] -
+                  b->counts[KIND_L] * t->kept[KIND_L];
+    int64_t most = now > 0 ? now : 0;
+    for (int i = 0; i < pairs; i++) {
+        now += layer_kept(t, f, i);
+        most = now > most ? now : most;
+        now -= layer_kept(t, b, b->n_layers - 1 - i);
     }
-    m = *start;
-    m.alive += f->kept - b->kept;
-    m.head = f->head;
-    take_moment(out, &m, most);
+    for (int i = pairs; i < b->n_layers; i++)
+        now -= layer_kept(t, b, b->n_layers - 1 - i);
+    for (int i = pairs; i < f->n_layers; i++)
+        now += layer_kept(t, f, i);
+    return now > most ? now : most;
+}
+
+/* Keeps the highest moment: `alive` activations with `top` on them, of which
+ * `head` is the loss. */
+static void note_moment(struct memory_rank *out, struct order_op op,
+                        int64_t alive, int64_t head)
+{
+    if (alive + head <= out->activation_bytes + out->head_bytes)
+        return;
+    out->activation_bytes = alive;
+    out->head_bytes = head;
+    out->moment = op;
 }
 
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
                       const struct order *order, int rank,
                       struct memory_rank *out)
 {
-    int64_t most = -1;
+    int64_t alive = 0;
     int n = 0, size = order_walk_size(order, rank);
-    struct moment m = {.alive = 0};
     for (int i = 0; i < size; i++) {
-        m.op = order_at(order, rank, i);
-        const bool forward = m.op.fwd_chunk >= 0,
-                   backward = m.op.bwd_chunk >= 0;
-        const struct chunk *f = forward ? &chunks[m.op.fwd_chunk] : NULL;
-        const struct chunk *b = backward ? &chunks[m.op.bwd_chunk] : NULL;
-        if (f && b)
-            walk_combined(chunks, &m, out, &most);
-        m.alive += f ? f->kept : 0;
-        m.head = f ? f->head : 0;
-        m.again = b ? b->recomputed : 0;
-        if (!f || !b)
-            take_moment(out, &m, &most);
-        n += forward;
+        struct order_op op = order_at(order, rank, i);
+        const struct chunk *f =
+            op.fwd_chunk >= 0 ? &chunks[op.fwd_chunk] : NULL;
+        const struct chunk *b =
+            op.bwd_chunk >= 0 ? &chunks[op.bwd_chunk] : NULL;
+        n += f != NULL;
         out->in_flight = n > out->in_flight ? n : out->in_flight;
-        m.alive -= b ? b->kept : 0;
-        m.head = m.again = 0;
-        n -= backward;
+        n -= b != NULL;
+        if (b)
+            note_moment(
+                out, op,
+                alive + b->recomputed + (f ? combined_rise(t, f, b) : 0), 0);
+        alive += (f ? f->kept : 0) - (b ? b->kept : 0);
+        if (f)
+            note_moment(out, op, alive, f->head);
     }
     for (int v = 0; v < order->vpp; v++)
         if (chunks[v].head)
@@ -499,7 +497,8 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
     for (int k = 0; k < N_KINDS; k++)
         n +=
             counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
-    return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return n + embedding_copies(m, counts) * weight_params(&table);
 }
 
 /* Chunks of a rank share a copy of the embedding. */

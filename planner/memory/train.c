@@ -1,5 +1,7 @@
 #include "train.h"
 
+#include "model/weights.h"
+
 #include <stdbool.h>
 
 enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
@@ -34,23 +36,27 @@ static bool is_moe(const struct model *m, int layer)
 
 /* ---- weights ---- */
 
-static int64_t layer_weights(const struct sizes *z, bool moe)
+static int64_t train_weight(const struct weight *w)
 {
-    const struct model *m = z->m;
-    int64_t plain = moe ? m->shared_ffn : m->ffn;
-    int64_t n = 2 * train_tensor(z->C) + train_tensor(z->Q * z->C) +
-                train_tensor(z->C * z->A);
-    if (moe)
-        n += train_tensor(m->n_experts * z->C) +
-             train_tensor(m->n_experts * 2 * m->moe_ffn * z->C) +
-             train_tensor(m->n_experts * z->C * m->moe_ffn);
-    return n + train_tensor(2 * plain * z->C) + train_tensor(z->C * plain);
+    return train_tensor(weight_params(w));
 }
 
-static int64_t mtp_weights(const struct sizes *z, bool moe)
+/* A unit's weights, all experts' as one tensor. The trainer keeps the final
+ * norm and the output layer of L at different places. */
+static int64_t unit_weights(const struct model *m, enum unit_kind kind)
 {
-    return layer_weights(z, moe) + 3 * train_tensor(z->C) +
-           train_tensor(2 * z->C * z->C);
+    struct weights t;
+    int64_t n = 0;
+    weights_of_unit(m, kind, &WEIGHTS_WHOLE, &t);
+    for (int i = 0; i < t.n; i++)
+        n += train_weight(&t.row[i]);
+    return n;
+}
+
+static int64_t token_table(const struct model *m)
+{
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return train_weight(&table);
 }
 
 /* ---- activations ---- */
@@ -76,12 +82,14 @@ static int64_t layer_acts(const struct sizes *z, bool moe)
     return n + (moe ? experts_acts(z) : 0);
 }
 
+/* Two norms before the projection and one behind, with their inverse roots. */
 static int64_t mtp_acts(const struct sizes *z, bool moe)
 {
     return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
            3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
 }
 
+/* Scratch is shared by all layers of the rank: the widest of each counts. */
 static int64_t layer_work(const struct sizes *z)
 {
     const struct model *m = z->m;
@@ -177,17 +185,23 @@ static struct here train_find(const struct model *m, const struct layout *l,
     return h;
 }
 
-static int64_t stage_weights(const struct sizes *z, const struct here *h)
+/* All but the token table, which add_tables() adds; a final norm goes with the
+ * last decoder layer. Kinds that are not here are not built: their sizes may
+ * not be known. */
+static int64_t stage_weights(const struct model *m, const struct here *h)
 {
-    const struct model *m = z->m;
-    int64_t table = train_tensor(m->padded_vocab * z->C);
-    int64_t n = 0;
+    int64_t output = m->tied ? 0 : token_table(m), n = 0;
+    int64_t final_norm = unit_weights(m, KIND_L) - output;
+    int n_dense = 0;
     for (int i = 0; i < h->n.n_layers; i++)
-        n += layer_weights(z, is_moe(m, h->first + i));
-    if (h->ends_layers)
-        n += train_tensor(z->C);
-    n += h->n.n_mtp * mtp_weights(z, is_moe(m, m->n_layers - 1));
-    return n + (h->n.n_loss && !m->tied ? table : 0);
+        n_dense += model_layer_kind(m, h->first + i) == KIND_T_DENSE;
+    if (h->n.n_layers > n_dense)
+        n += (h->n.n_layers - n_dense) * unit_weights(m, KIND_T);
+    if (n_dense)
+        n += n_dense * unit_weights(m, KIND_T_DENSE);
+    if (h->n.n_mtp)
+        n += h->n.n_mtp * unit_weights(m, KIND_M);
+    return n + (h->ends_layers ? final_norm : 0) + (h->n.n_loss ? output : 0);
 }
 
 static int64_t stage_slot(const struct sizes *z, const struct here *h,
@@ -225,7 +239,7 @@ static void add_stage(const struct sizes *z, const struct here *h, int n_slots,
     int64_t TC = z->T * z->C, head = 0;
     if (h->n.n_loss)
         head = train_tensor((1 + m->n_mtp) * z->T * m->padded_vocab);
-    t->weights += stage_weights(z, h);
+    t->weights += stage_weights(m, h);
     t->head += n_slots * head;
     t->slot += n_slots * stage_slot(z, h, head, keeps_gradients);
     if (h->n.n_mtp)
@@ -233,10 +247,10 @@ static void add_stage(const struct sizes *z, const struct here *h, int n_slots,
 }
 
 /* `n_tables` uses of the embedding share a copy, with a gradient each. */
-static void add_tables(const struct sizes *z, int n_tables,
+static void add_tables(const struct model *m, int n_tables,
                        struct memory_train *t)
 {
-    int64_t table = train_tensor(z->m->padded_vocab * z->C);
+    int64_t table = token_table(m);
     t->weights += n_tables ? table : 0;
     t->grads = t->weights + (n_tables > 1 ? n_tables - 1 : 0) * table;
     t->adam = 2 * train_tensor(t->weights / VALUE);
@@ -249,7 +263,7 @@ void memory_train_stage(const struct model *m, const struct layout *l,
     struct here h = train_find(m, l, stage);
     struct memory_train t = {.work = scratch(&z, l->vpp == 1 ? &h : NULL)};
     add_stage(&z, &h, 1, l->vpp > 1, &t);
-    add_tables(&z, h.n_tables, &t);
+    add_tables(m, h.n_tables, &t);
     *out = t;
 }
 
@@ -266,6 +280,6 @@ void memory_train_rank(const struct model *m, const struct layout *l,
         add_stage(&z, &h, memory_train_slots(o, rank, v), l->vpp > 1, &t);
         n_tables += h.n_tables;
     }
-    add_tables(&z, n_tables, &t);
+    add_tables(m, n_tables, &t);
     *out = t;
 }

@@ -106,9 +106,11 @@ static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
         *out = (struct jitter_step){one, one, one, 0};
         return ERR_OK;
     }
-    for (int stage = 0; stage < l->n_stages; stage++)
-        cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
-                   &s->mean_bwd_s[stage]);
+    for (int stage = 0; stage < l->n_stages; stage++) {
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, stage);
+        s->mean_fwd_s[stage] = t.fwd_s;
+        s->mean_bwd_s[stage] = t.bwd_s;
+    }
     return jitter_do_expect(s, l, out, msg);
 }
 

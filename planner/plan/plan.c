@@ -7,7 +7,7 @@
 #include "plan.h"
 
 #include "base/writer.h"
-#include "transfer.h"
+#include "sim/transfer.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,13 +30,20 @@ enum err plan_context_check(const struct plan_context *ctx,
                             struct err_msg *msg)
 {
     const char *why = memory_refusal(ctx->model);
-    if (!why || ctx->hbm_bytes <= 0 ||
-        rules->value_bytes != MEMORY_MEGATRON.value_bytes)
+    if (!why || ctx->hbm_bytes <= 0 || rules->trainer != TRAINER_MEGATRON)
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
                    "%s: memory is not predicted: %s: measure it with one run, "
                    "or plan without a limit",
                    where, why);
+}
+
+const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
+{
+    struct core_refusal why;
+    if (!ctx->core || !core_version_refuses(ctx->core, l, &why))
+        return NULL;
+    return why.plain;
 }
 
 struct plan_engine *plan_engine_new(struct arena *a,
@@ -99,8 +106,11 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
                            .fwd_s = e->fwd_s,
                            .bwd_s = e->bwd_s,
                            .mode = e->ctx.mode};
-    for (int s = 0; s < l->n_stages; s++)
-        cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
+    for (int s = 0; s < l->n_stages; s++) {
+        struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
+        e->fwd_s[s] = t.fwd_s;
+        e->bwd_s[s] = t.bwd_s;
+    }
     set_transfers(&e->ctx, l, e->x_s, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
@@ -199,15 +209,16 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     if (!stages)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     struct memory_terms terms;
-    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
+    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &terms);
     for (int s = 0; s < l->n_stages; s++) {
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
         stages[s] = (struct plan_stage){.units = l->units[s],
+                                        .fwd_s = t.fwd_s,
+                                        .bwd_s = t.bwd_s,
                                         .mem_bytes =
                                             stage_peak(&terms, l, s, in_flight),
                                         .in_flight = in_flight};
-        cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
-                   &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
         if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
@@ -220,15 +231,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
 
 int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
 {
-    double most = 0, fwd, bwd;
+    double most = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        most = fwd + bwd > most ? fwd + bwd : most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        most = fmax(most, t.fwd_s + t.bwd_s);
     }
     int n = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        n += fwd + bwd >= NEAR * most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        n += t.fwd_s + t.bwd_s >= NEAR * most;
     }
     return n;
 }

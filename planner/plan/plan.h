@@ -9,11 +9,12 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cost/cost.h"
+#include "layout/core_version.h"
 #include "layout/layout.h"
 #include "memory/memory.h"
 #include "model/model.h"
-#include "overlap.h"
-#include "sim.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,8 @@ struct plan_context {
     int n_mb;
     double hbm_bytes;                // per-rank memory limit, 0: none
     double memory_margin;            // of predicted peaks, relative
+    enum platform platform;          // whose library workspaces count
+    const struct core_version *core; // what must take the layouts; NULL: any
     const struct schedule *schedule; // for the model's pp and vpp, and n_mb
     struct overlap_save save;        // of pairs of layers, with EP overlap
 };
@@ -60,6 +63,11 @@ struct plan_context {
 enum err plan_context_check(const struct plan_context *ctx,
                             const struct memory_rules *rules, const char *where,
                             struct err_msg *msg);
+
+/* Why the context's version of Megatron core refuses a valid layout, in plain
+ * words; NULL: it takes it. */
+const char *plan_refusal(const struct plan_context *ctx,
+                         const struct layout *l);
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
  * arena. */

@@ -18,8 +18,8 @@
  * grow with M: a short step is simulated until its rounds repeat, and what the
  * further rounds add is known exactly. Values keep the caller's unit of time.
  */
-#ifndef PLAN_SIM_H
-#define PLAN_SIM_H
+#ifndef SIM_H
+#define SIM_H
 
 #include "base/arena.h"
 #include "base/err.h"

@@ -6,8 +6,8 @@
  * the forward's layer k goes with the backward's layer L-1-k, what is left
  * over goes alone).
  */
-#ifndef PLAN_OVERLAP_H
-#define PLAN_OVERLAP_H
+#ifndef SIM_OVERLAP_H
+#define SIM_OVERLAP_H
 
 #include "base/arena.h"
 #include "cost/cost.h"

@@ -1,8 +1,8 @@
 #include "base/json.h"
 #include "base/text.h"
-#include "plan/graph.h"
-#include "plan/overlap.h"
-#include "plan/sim.h"
+#include "sim/graph.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * chrome://tracing, or a drawing. Chunks are told apart by colour; sized for a
  * few ten thousand events (P 16, V 2, M 64 has 15,000).
  */
-#ifndef PLAN_TIMELINE_H
-#define PLAN_TIMELINE_H
+#ifndef SIM_TIMELINE_H
+#define SIM_TIMELINE_H
 
 #include "base/err.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "plan/transfer.h"
+#include "sim/transfer.h"
 
 #include <criterion/criterion.h>
 

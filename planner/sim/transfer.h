@@ -10,8 +10,8 @@
  * tensor-parallel size only with sequence parallelism. Without it every
  * tensor-parallel rank holds, and sends, the same whole hidden state.
  */
-#ifndef PLAN_TRANSFER_H
-#define PLAN_TRANSFER_H
+#ifndef SIM_TRANSFER_H
+#define SIM_TRANSFER_H
 
 #include "model/model.h"
 

@@ -1,4 +1,4 @@
-#include "plan/graph.h"
+#include "sim/graph.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

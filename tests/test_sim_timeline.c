@@ -1,4 +1,4 @@
-#include "plan/timeline.h"
+#include "sim/timeline.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
