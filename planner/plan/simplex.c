@@ -1,0 +1,395 @@
+/*
+ * How it works. The dual: maximise c.w + (bounds times their multipliers), rows
+ * 0: sum of w = 1; 1..n: for each x, multipliers balance g. All columns are
+ * non-negative, the right side is the first unit vector (shifted a little to
+ * keep pivots from stalling). The basis inverse is kept dense; the prices y
+ * are theta and x themselves, so pricing a column is asking how much x violates
+ * that row or bound.
+ */
+#include "plan/simplex.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Column ids: rows of the programme first, then bounds by family. */
+enum family { FAMILY_LO, FAMILY_HI, FAMILY_LEAST, FAMILY_MOST, N_FAMILIES };
+
+static const double TOLERANCE = 1e-7; // rows are scaled to entries of about 1
+static const double PIVOT = 1e-8;     // smallest usable pivot
+static const double SHIFT = 1e-7;     // of the right side, against stalling
+enum { REFACTOR = 150, MAX_PIVOTS = 4000 };
+
+struct simplex {
+    int n, m, max_rows, n_rows; // m = n + 1
+    double *g, *c;              // [max_rows][n], [max_rows]
+    int *used;                  // [max_rows] solve in which it was basic last
+    double *lo, *hi, *least, *most, total;
+    int *basis;          // [m] column ids
+    bool *basic_row;     // [max_rows]
+    double *inverse;     // [m][m]
+    double *rhs, *level; // [m] right side, values of the basic columns
+    double *y, *column, *dir;
+    double *work; // [m][m]
+    int n_solves, since_refactor;
+};
+
+static bool simplex_alloc(struct arena *a, struct simplex *s)
+{
+    size_t n = (size_t)s->n + 1, m = (size_t)s->m, rows = (size_t)s->max_rows;
+    double **vectors[] = {&s->lo,    &s->hi, &s->least,  &s->most, &s->rhs,
+                          &s->level, &s->y,  &s->column, &s->dir};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        *vectors[i] = arena_alloc(a, n + 1, sizeof(double));
+        ok = ok && *vectors[i];
+    }
+    s->g = arena_alloc(a, rows * n, sizeof(double));
+    s->c = arena_alloc(a, rows, sizeof(double));
+    s->used = arena_alloc(a, rows, sizeof(int));
+    s->basis = arena_alloc(a, m, sizeof(int));
+    s->basic_row = arena_alloc(a, rows, sizeof(bool));
+    s->inverse = arena_alloc(a, m * m, sizeof(double));
+    s->work = arena_alloc(a, m * m, sizeof(double));
+    return ok && s->g && s->c && s->used && s->basis && s->basic_row &&
+           s->inverse && s->work;
+}
+
+struct simplex *simplex_new(struct arena *a, int n, int max_rows)
+{
+    struct simplex *s = arena_alloc(a, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct simplex){.n = n, .m = n + 1, .max_rows = max_rows};
+    return simplex_alloc(a, s) ? s : NULL;
+}
+
+int simplex_rows(const struct simplex *s)
+{
+    return s->n_rows;
+}
+
+/* ---- columns ---- */
+
+static int bound_id(const struct simplex *s, enum family f, int i)
+{
+    return s->max_rows + (int)f * s->m + i;
+}
+
+/* The column of an id into s->column, and its cost. */
+static double simplex_column(struct simplex *s, int id)
+{
+    double *a = s->column;
+    memset(a, 0, sizeof *a * (size_t)s->m);
+    if (id < s->max_rows) {
+        const double *g = s->g + (size_t)id * (size_t)s->n;
+        a[0] = 1;
+        for (int i = 0; i < s->n; i++)
+            a[i + 1] = -g[i];
+        return s->c[id];
+    }
+    int f = (id - s->max_rows) / s->m, i = (id - s->max_rows) % s->m;
+    double sign = f == FAMILY_LO || f == FAMILY_LEAST ? 1 : -1;
+    if (f == FAMILY_LO || f == FAMILY_HI) {
+        a[i + 1] = sign;
+        return sign * (f == FAMILY_LO ? s->lo[i] : s->hi[i]);
+    }
+    if (i < s->n)
+        a[i + 1] = sign;
+    if (i > 0)
+        a[i] = -sign;
+    double width = f == FAMILY_LEAST ? s->least[i] : s->most[i];
+    return sign * (width - (i == s->n ? s->total : 0));
+}
+
+/* ---- the basis ---- */
+
+/* Multiplies the inverse with the right side and the costs: levels and y. */
+static void simplex_values(struct simplex *s)
+{
+    int m = s->m;
+    memset(s->y, 0, sizeof *s->y * (size_t)m);
+    for (int i = 0; i < m; i++) {
+        const double *row = s->inverse + (size_t)i * (size_t)m;
+        double cost = simplex_column(s, s->basis[i]), level = 0;
+        for (int j = 0; j < m; j++) {
+            level += row[j] * s->rhs[j];
+            s->y[j] += cost * row[j];
+        }
+        s->level[i] = level;
+    }
+}
+
+static void row_subtract(double *to, const double *from, double times, int m)
+{
+    for (int j = 0; j < m; j++)
+        to[j] -= times * from[j];
+}
+
+/* Gauss-Jordan on [work | inverse] with row pivots. */
+static bool simplex_invert(struct simplex *s)
+{
+    int m = s->m;
+    for (int k = 0; k < m; k++) {
+        int best = k;
+        for (int i = k + 1; i < m; i++)
+            if (fabs(s->work[i * m + k]) > fabs(s->work[best * m + k]))
+                best = i;
+        double pivot = s->work[best * m + k];
+        if (fabs(pivot) < PIVOT)
+            return false;
+        for (int j = 0; j < m; j++) {
+            double w = s->work[best * m + j], v = s->inverse[best * m + j];
+            s->work[best * m + j] = s->work[k * m + j];
+            s->inverse[best * m + j] = s->inverse[k * m + j];
+            s->work[k * m + j] = w / pivot;
+            s->inverse[k * m + j] = v / pivot;
+        }
+        for (int i = 0; i < m; i++) {
+            double times = s->work[i * m + k];
+            if (i == k || times == 0)
+                continue;
+            row_subtract(s->work + i * m, s->work + k * m, times, m);
+            row_subtract(s->inverse + i * m, s->inverse + k * m, times, m);
+        }
+    }
+    return true;
+}
+
+/* A basis that is always feasible: one row, and for each x the bound that
+ * balances its slope. */
+static void simplex_start(struct simplex *s)
+{
+    memset(s->basic_row, 0, sizeof *s->basic_row * (size_t)s->max_rows);
+    s->basis[0] = 0;
+    s->basic_row[0] = true;
+    for (int i = 0; i < s->n; i++) {
+        bool up = s->g[i] >= 0;
+        s->basis[i + 1] = bound_id(s, up ? FAMILY_LO : FAMILY_HI, i);
+        /* uneven shifts, so that ties are broken */
+        double shift = SHIFT * (1 + (double)(i * 7919 % 101) / 101);
+        s->rhs[i + 1] = up ? shift : -shift;
+    }
+    s->rhs[0] = 1;
+}
+
+static void simplex_refactor(struct simplex *s)
+{
+    int m = s->m;
+    for (int tries = 0; tries < 2; tries++) {
+        memset(s->inverse, 0, sizeof *s->inverse * (size_t)(m * m));
+        for (int j = 0; j < m; j++) {
+            simplex_column(s, s->basis[j]);
+            for (int i = 0; i < m; i++)
+                s->work[i * m + j] = s->column[i];
+            s->inverse[j * m + j] = 1;
+        }
+        if (simplex_invert(s))
+            break;
+        simplex_start(s); // singular by rounding: begin anew
+    }
+    s->since_refactor = 0;
+    simplex_values(s);
+    for (int i = 0; i < m; i++)
+        if (s->level[i] < -1e-6) { // drifted out: begin anew
+            simplex_start(s);
+            s->since_refactor = REFACTOR;
+            break;
+        }
+}
+
+int simplex_add(struct simplex *s, const double *g, double c)
+{
+    if (s->n_rows == s->max_rows)
+        return -1;
+    int k = s->n_rows++;
+    memcpy(s->g + (size_t)k * (size_t)s->n, g, sizeof *g * (size_t)s->n);
+    s->c[k] = c;
+    s->used[k] = s->n_solves;
+    s->basic_row[k] = false;
+    return k;
+}
+
+static bool simplex_keeps(const struct simplex *s, int k, int since)
+{
+    return s->basic_row[k] || s->used[k] >= since;
+}
+
+int simplex_purge(struct simplex *s, int keep, int *kept)
+{
+    int since = s->n_solves + 1, n = 0;
+    for (int step = 1; step <= s->n_solves + 1; step *= 2) {
+        n = 0;
+        for (int k = 0; k < s->n_rows; k++)
+            n += simplex_keeps(s, k, s->n_solves + 1 - step);
+        if (n > keep)
+            break;
+        since = s->n_solves + 1 - step;
+    }
+    n = 0;
+    for (int k = 0; k < s->n_rows; k++) {
+        if (!simplex_keeps(s, k, since))
+            continue;
+        memmove(s->g + (size_t)n * (size_t)s->n,
+                s->g + (size_t)k * (size_t)s->n, sizeof *s->g * (size_t)s->n);
+        s->c[n] = s->c[k];
+        s->used[n] = s->used[k];
+        s->basic_row[n] = s->basic_row[k];
+        for (int i = 0; i < s->m; i++)
+            s->basis[i] = s->basis[i] == k ? n : s->basis[i];
+        kept[n++] = k;
+    }
+    s->n_rows = n;
+    return n;
+}
+
+void simplex_bound(struct simplex *s, const struct simplex_bounds *b)
+{
+    size_t n = (size_t)s->n;
+    memcpy(s->lo, b->lo, n * sizeof *s->lo);
+    memcpy(s->hi, b->hi, n * sizeof *s->hi);
+    memcpy(s->least, b->least, (n + 1) * sizeof *s->least);
+    memcpy(s->most, b->most, (n + 1) * sizeof *s->most);
+    s->total = b->total;
+}
+
+/* ---- pivots ---- */
+
+static void offer(double violation, int id, double *worst, int *best)
+{
+    if (violation > *worst) {
+        *worst = violation;
+        *best = id;
+    }
+}
+
+static int simplex_price_bounds(const struct simplex *s, double *worst)
+{
+    const double *x = s->y + 1;
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        offer(s->lo[i] - x[i], bound_id(s, FAMILY_LO, i), worst, &best);
+        offer(x[i] - s->hi[i], bound_id(s, FAMILY_HI, i), worst, &best);
+    }
+    for (int i = 0; i <= s->n; i++) {
+        double width = (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
+        offer(s->least[i] - width, bound_id(s, FAMILY_LEAST, i), worst, &best);
+        offer(width - s->most[i], bound_id(s, FAMILY_MOST, i), worst, &best);
+    }
+    return best;
+}
+
+/* The column that x violates most; -1 when none. */
+static int simplex_price(const struct simplex *s)
+{
+    double worst = TOLERANCE;
+    int best = simplex_price_bounds(s, &worst);
+    const double *x = s->y + 1;
+    for (int k = 0; k < s->n_rows; k++) {
+        const double *g = s->g + (size_t)k * (size_t)s->n;
+        double value = s->c[k] - s->y[0];
+        for (int i = 0; i < s->n; i++)
+            value += g[i] * x[i];
+        if (!s->basic_row[k])
+            offer(value, k, &worst, &best);
+    }
+    return best;
+}
+
+/* Harris: among the rows that bind within a tolerance, the largest pivot. */
+static int simplex_ratio(const struct simplex *s)
+{
+    double most = INFINITY, pivot = 0;
+    int best = -1;
+    for (int i = 0; i < s->m; i++)
+        if (s->dir[i] > PIVOT)
+            most = fmin(most, (fmax(s->level[i], 0) + 1e-9) / s->dir[i]);
+    for (int i = 0; i < s->m; i++)
+        if (s->dir[i] > PIVOT && fmax(s->level[i], 0) / s->dir[i] <= most &&
+            s->dir[i] > pivot) {
+            pivot = s->dir[i];
+            best = i;
+        }
+    return best;
+}
+
+static void simplex_direction(struct simplex *s)
+{
+    for (int i = 0; i < s->m; i++) {
+        const double *row = s->inverse + (size_t)i * (size_t)s->m;
+        double d = 0;
+        for (int j = 0; j < s->m; j++)
+            d += row[j] * s->column[j];
+        s->dir[i] = d;
+    }
+}
+
+static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
+{
+    int m = s->m;
+    double *row = s->inverse + (size_t)at * (size_t)m;
+    double pivot = s->dir[at];
+    for (int j = 0; j < m; j++)
+        row[j] /= pivot;
+    s->level[at] = fmax(s->level[at], 0) / pivot;
+    for (int i = 0; i < m; i++)
+        if (i != at && s->dir[i] != 0) {
+            row_subtract(s->inverse + (size_t)i * (size_t)m, row, s->dir[i], m);
+            s->level[i] -= s->dir[i] * s->level[at];
+        }
+    row_subtract(s->y, row, -reduced, m);
+    if (s->basis[at] < s->max_rows) {
+        s->basic_row[s->basis[at]] = false;
+        s->used[s->basis[at]] = s->n_solves;
+    }
+    if (id < s->max_rows)
+        s->basic_row[id] = true;
+    s->basis[at] = id;
+    s->since_refactor++;
+}
+
+enum simplex_end simplex_solve(struct simplex *s, double stop_at)
+{
+    if (s->n_solves++ == 0)
+        simplex_start(s);
+    if (s->n_solves == 1 || s->since_refactor >= REFACTOR)
+        simplex_refactor(s);
+    simplex_values(s);
+    for (int n = 0; n < MAX_PIVOTS; n++) {
+        if (s->since_refactor >= REFACTOR)
+            simplex_refactor(s);
+        if (s->y[0] >= stop_at)
+            return SIMPLEX_PASSED;
+        int id = simplex_price(s);
+        if (id < 0)
+            return SIMPLEX_OPTIMAL;
+        double reduced = simplex_column(s, id);
+        for (int j = 0; j < s->m; j++)
+            reduced -= s->y[j] * s->column[j];
+        simplex_direction(s);
+        int at = simplex_ratio(s);
+        if (at < 0)
+            return SIMPLEX_STUCK;
+        simplex_pivot(s, at, id, reduced);
+    }
+    return SIMPLEX_STUCK;
+}
+
+/* ---- the answer ---- */
+
+double simplex_theta(const struct simplex *s)
+{
+    return s->y[0];
+}
+
+const double *simplex_x(const struct simplex *s)
+{
+    return s->y + 1;
+}
+
+void simplex_weights(const struct simplex *s, double *weight)
+{
+    memset(weight, 0, sizeof *weight * (size_t)s->n_rows);
+    for (int i = 0; i < s->m; i++)
+        if (s->basis[i] < s->max_rows)
+            weight[s->basis[i]] = fmax(s->level[i], 0);
+}
