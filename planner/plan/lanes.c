@@ -9,17 +9,9 @@
  */
 #include "plan/lanes.h"
 
-#include <string.h>
+#include "plan/wide.h"
 
-/* Wide loops pay with wide registers; sanitizers dislike ifuncs. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
-    !defined(__SANITIZE_ADDRESS__)
-#define LANES_CLONES                                                           \
-    __attribute__((target_clones("default", "avx2", "avx512f"),                \
-                   optimize("tree-vectorize")))
-#else
-#define LANES_CLONES
-#endif
+#include <string.h>
 
 enum { NONE = 0 }; // operation 0 and slot 0: ended at time 0
 
@@ -296,7 +288,7 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
 /* ---- batches ---- */
 
 /* Operations of one input each. */
-LANES_CLONES static void lanes_run(const struct lane_op *op, int n_ops,
+WIDE static void lanes_run(const struct lane_op *op, int n_ops,
                                    int64_t *value, const int64_t *time)
 {
     for (int i = 0; i < n_ops; i++) {
@@ -310,7 +302,7 @@ LANES_CLONES static void lanes_run(const struct lane_op *op, int n_ops,
 }
 
 /* With combined operations: two inputs. */
-LANES_CLONES static void lanes_run2(const struct lane_op *op, int n_ops,
+WIDE static void lanes_run2(const struct lane_op *op, int n_ops,
                                     int64_t *value, const int64_t *time)
 {
     for (int i = 0; i < n_ops; i++) {

@@ -14,6 +14,8 @@
 #include "plan/lanes.h"
 #include "plan/live.h"
 #include "plan/simplex.h"
+#include <stdlib.h>
+#define TUNE(name, value) (getenv(name) ? atoi(getenv(name)) : (value))
 
 /* The largest number that the dynamic programmes meet stays below this: sums of
  * three of them cannot overflow. */
@@ -43,7 +45,7 @@ struct proof {
     long n_relax, n_nodes, n_leaves, n_branches, n_points; // for the curious
 };
 
-enum { PROOF_ROWS = 1024, PROOF_DEPTH = 64 };
+enum { PROOF_ROWS = 512, PROOF_DEPTH = 64 };
 
 /* Allocates all of it for a space; ERR_NOMEM. */
 enum err proof_init(struct arena *a, const struct space *sp, struct lanes *l,

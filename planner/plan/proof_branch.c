@@ -23,13 +23,13 @@ static bool proof_halve(struct proof *p, struct live *l, int depth);
 
 static bool proof_settle_at(struct proof *p, struct live *l, int depth)
 {
-    int passes = depth == 0 ? ROOT_PASSES : CHILD_PASSES;
+    int passes = depth == 0 ? ROOT_PASSES : TUNE("CP", CHILD_PASSES);
     if (p->stopped)
         return false;
     if (proof_relax(p, l) == PROOF_REFUTED ||
         proof_probe(p, l, passes) == PROOF_REFUTED)
         return !p->stopped;
-    long budget = depth + 1 < PROOF_DEPTH ? BUDGET : INT64_MAX;
+    long budget = depth + 1 < PROOF_DEPTH ? TUNE("BUDGET", (int)BUDGET) : INT64_MAX;
     if (p->stopped)
         return false;
     return proof_dive(p, l, budget) ||

@@ -7,18 +7,10 @@
  * that passes all paths is evaluated; its critical path joins at once.
  */
 #include "plan/proof.h"
+#include "plan/wide.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
-    !defined(__SANITIZE_ADDRESS__)
-#define DIVE_CLONES                                                            \
-    __attribute__((target_clones("default", "avx2", "avx512f"),                \
-                   optimize("tree-vectorize")))
-#else
-#define DIVE_CLONES
-#endif
 
 enum { DIVE_PATHS = 256, DIVE_BLOCK = 32, DIVE_BLOCKS = 8 };
 
@@ -244,7 +236,7 @@ static void dive_begin_memory(struct proof *p)
 
 /* ---- the search ---- */
 
-DIVE_CLONES static bool dive_block_prunes(const int64_t *base,
+WIDE static bool dive_block_prunes(const int64_t *base,
                                           const int64_t *rest, int64_t limit)
 {
     int64_t over = 0;
@@ -253,7 +245,7 @@ DIVE_CLONES static bool dive_block_prunes(const int64_t *base,
     return over < 0;
 }
 
-DIVE_CLONES static void dive_step(int64_t *to, const int64_t *from,
+WIDE static void dive_step(int64_t *to, const int64_t *from,
                                   const int64_t *turn)
 {
     int64_t *restrict out = to;

@@ -16,7 +16,7 @@ static const double FINE = 256;
 /* Duals become integers that sum to about this. */
 static const double MIX_TOTAL = 1 << 20;
 static const double CLOSE = 1e-7; // of theta: the solution is simulated exactly
-enum { POINTS = 400, ROUNDS = 8, KEEP_ROWS = 400 };
+enum { POINTS = 400, KEEP_ROWS = 200 };
 
 struct relax {
     int64_t *value; // [SPACE_N_SUMS][n_stages]
@@ -219,31 +219,6 @@ static void relax_first_row(struct proof *p, const struct live *l)
     proof_relax_add(p, p->relax->count);
 }
 
-enum relax_end {
-    RELAX_PASSED, // theta is above the limit
-    RELAX_BELOW,  // some chunk times are within the limit
-    RELAX_SOLVED  // nothing to add, theta within the limit
-};
-
-static enum relax_end relax_solve(struct proof *p, double limit, bool to_end)
-{
-    for (int n = 0; n < POINTS; n++) {
-        enum simplex_end end = simplex_solve(p->lp, limit * (1 + 1e-9));
-        if (end == SIMPLEX_PASSED)
-            return RELAX_PASSED;
-        if (end == SIMPLEX_STUCK)
-            return RELAX_SOLVED;
-        double theta = simplex_theta(p->lp);
-        double length = relax_simulate(p, simplex_x(p->lp));
-        if (length <= theta * (1 + CLOSE) || proof_stop(p))
-            return RELAX_SOLVED;
-        proof_relax_add(p, p->relax->count);
-        if (length <= limit && !to_end)
-            return RELAX_BELOW;
-    }
-    return RELAX_SOLVED;
-}
-
 /* The dual as integers, on a scale that the programmes cannot overflow. */
 static const struct proof_mix *relax_mix(struct proof *p)
 {
@@ -264,23 +239,44 @@ static const struct proof_mix *relax_mix(struct proof *p)
     return &r->mix;
 }
 
+/* What became of one solution of the programme. */
+enum relax_end {
+    RELAX_ON,      // a row was added
+    RELAX_STALLED, // nothing to add, or no use
+    RELAX_EMPTY    // no layout is left
+};
+
+/* Solves, drops chunks by the dual mix, simulates the solution. */
+static enum relax_end relax_step(struct proof *p, struct live *l)
+{
+    double limit = (double)proof_limit(p) / p->step_unit;
+    enum simplex_end end = simplex_solve(p->lp, limit * (1 + 1e-9));
+    double theta = simplex_theta(p->lp);
+    int dropped = proof_prune(p, l, relax_mix(p));
+    if (dropped < 0 || (dropped && !proof_prune_memory(p, l)))
+        return RELAX_EMPTY;
+    if (dropped)
+        relax_set_bounds(p, l);
+    if (end == SIMPLEX_PASSED) // then it must have dropped something
+        return dropped ? RELAX_ON : RELAX_STALLED;
+    double length = relax_simulate(p, simplex_x(p->lp));
+    if (end == SIMPLEX_STUCK || length <= theta * (1 + CLOSE))
+        return dropped ? RELAX_ON : RELAX_STALLED;
+    proof_relax_add(p, p->relax->count);
+    return length <= limit && !dropped ? RELAX_STALLED : RELAX_ON;
+}
+
 enum proof_end proof_relax(struct proof *p, struct live *l)
 {
     relax_first_row(p, l);
-    int arcs = live_arcs(l);
-    for (int round = 0; round < ROUNDS && !p->stopped; round++) {
-        p->n_relax++;
-        relax_set_bounds(p, l);
-        double limit = (double)proof_limit(p) / p->step_unit;
-        enum relax_end end = relax_solve(p, limit, false);
-        int dropped = proof_prune(p, l, relax_mix(p));
-        if (dropped < 0 || !proof_prune_memory(p, l))
+    relax_set_bounds(p, l);
+    p->n_relax++;
+    for (int n = 0; n < POINTS && !proof_stop(p); n++) {
+        enum relax_end end = relax_step(p, l);
+        if (end == RELAX_EMPTY)
             return PROOF_REFUTED;
-        if (end != RELAX_PASSED && dropped * 10 < arcs)
-            return PROOF_OPEN;
-        if (!dropped)
-            return PROOF_OPEN;
-        arcs -= dropped;
+        if (end == RELAX_STALLED)
+            break;
     }
     return PROOF_OPEN;
 }
@@ -289,10 +285,15 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    relax_solve(p, INFINITY, true);
+    for (int n = 0; n < POINTS && !proof_stop(p); n++) {
+        if (simplex_solve(p->lp, INFINITY) == SIMPLEX_STUCK)
+            break;
+        double length = relax_simulate(p, simplex_x(p->lp));
+        if (length <= simplex_theta(p->lp) * (1 + CLOSE))
+            break;
+        proof_relax_add(p, p->relax->count);
+    }
     const struct proof_mix *mix = relax_mix(p);
-    if (mix->total == 0)
-        return 0;
     int64_t least = proof_least(p, l, mix);
-    return (least + mix->total - 1) / mix->total;
+    return mix->total ? (least + mix->total - 1) / mix->total : 0;
 }

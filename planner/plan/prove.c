@@ -4,6 +4,7 @@
 #include "plan/proof.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const double ENUMERATE = 20000; // layouts; cheaper than a proof
@@ -252,6 +253,9 @@ enum err prove_layouts(struct arena *a, const struct prove_problem *problem,
     p->began = began;
     p->deadline = problem->time_limit_s > 0 ? began + problem->time_limit_s : 0;
     e = prove_run(&scratch, p, out, msg);
+#ifdef PROVE_STATS
+    fprintf(stderr, "relax %ld points %ld pivots %ld rows %d nodes %ld leaves %ld branches %ld\n", p->n_relax, p->n_points, simplex_pivots(p->lp), simplex_rows(p->lp), p->n_nodes, p->n_leaves, p->n_branches);
+#endif
     if (e == ERR_OK)
         e = prove_fill(a, p, out, msg);
 done:

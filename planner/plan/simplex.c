@@ -8,6 +8,8 @@
  */
 #include "plan/simplex.h"
 
+#include "plan/wide.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -17,40 +19,44 @@ enum family { FAMILY_LO, FAMILY_HI, FAMILY_LEAST, FAMILY_MOST, N_FAMILIES };
 static const double TOLERANCE = 1e-7; // rows are scaled to entries of about 1
 static const double PIVOT = 1e-8;     // smallest usable pivot
 static const double SHIFT = 1e-7;     // of the right side, against stalling
-enum { REFACTOR = 150, MAX_PIVOTS = 4000 };
+enum { REFACTOR = 150, MAX_PIVOTS = 4000, LANES = 8, ROW_BLOCK = 32 };
 
 struct simplex {
     int n, m, max_rows, n_rows; // m = n + 1
-    double *g, *c;              // [max_rows][n], [max_rows]
+    int stride;                 // m, rounded up to whole registers
+    double *g, *c;              // [n][max_rows], [max_rows]
+    double *value;              // [max_rows] of the rows at x
     int *used;                  // [max_rows] solve in which it was basic last
     double *lo, *hi, *least, *most, total;
     int *basis;          // [m] column ids
     bool *basic_row;     // [max_rows]
     double *inverse;     // [m][m]
     double *rhs, *level; // [m] right side, values of the basic columns
-    double *y, *column, *dir;
-    double *work; // [m][m]
+    double *y, *column, *dir, *part;
+    double *work; // [m][stride]
     int n_solves, since_refactor;
+    long n_pivots;
 };
 
 static bool simplex_alloc(struct arena *a, struct simplex *s)
 {
-    size_t n = (size_t)s->n + 1, m = (size_t)s->m, rows = (size_t)s->max_rows;
+    size_t n = (size_t)s->stride, m = (size_t)s->m, rows = (size_t)s->max_rows;
     double **vectors[] = {&s->lo,    &s->hi, &s->least,  &s->most, &s->rhs,
-                          &s->level, &s->y,  &s->column, &s->dir};
+                          &s->level, &s->y,  &s->column, &s->dir, &s->part};
     bool ok = true;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        *vectors[i] = arena_alloc(a, n + 1, sizeof(double));
+        *vectors[i] = arena_alloc(a, n, sizeof(double));
         ok = ok && *vectors[i];
     }
     s->g = arena_alloc(a, rows * n, sizeof(double));
     s->c = arena_alloc(a, rows, sizeof(double));
+    s->value = arena_alloc(a, rows, sizeof(double));
     s->used = arena_alloc(a, rows, sizeof(int));
     s->basis = arena_alloc(a, m, sizeof(int));
     s->basic_row = arena_alloc(a, rows, sizeof(bool));
-    s->inverse = arena_alloc(a, m * m, sizeof(double));
-    s->work = arena_alloc(a, m * m, sizeof(double));
-    return ok && s->g && s->c && s->used && s->basis && s->basic_row &&
+    s->inverse = arena_alloc(a, m * n, sizeof(double));
+    s->work = arena_alloc(a, m * n, sizeof(double));
+    return ok && s->g && s->c && s->value && s->used && s->basis && s->basic_row &&
            s->inverse && s->work;
 }
 
@@ -59,7 +65,11 @@ struct simplex *simplex_new(struct arena *a, int n, int max_rows)
     struct simplex *s = arena_alloc(a, 1, sizeof *s);
     if (!s)
         return NULL;
-    *s = (struct simplex){.n = n, .m = n + 1, .max_rows = max_rows};
+    *s = (struct simplex){.n = n,
+                          .m = n + 1,
+                          .max_rows = (max_rows + ROW_BLOCK - 1) / ROW_BLOCK *
+                                      ROW_BLOCK,
+                          .stride = (n + LANES) / LANES * LANES};
     return simplex_alloc(a, s) ? s : NULL;
 }
 
@@ -81,10 +91,9 @@ static double simplex_column(struct simplex *s, int id)
     double *a = s->column;
     memset(a, 0, sizeof *a * (size_t)s->m);
     if (id < s->max_rows) {
-        const double *g = s->g + (size_t)id * (size_t)s->n;
         a[0] = 1;
         for (int i = 0; i < s->n; i++)
-            a[i + 1] = -g[i];
+            a[i + 1] = -s->g[i * s->max_rows + id];
         return s->c[id];
     }
     int f = (id - s->max_rows) / s->m, i = (id - s->max_rows) % s->m;
@@ -103,53 +112,93 @@ static double simplex_column(struct simplex *s, int id)
 
 /* ---- the basis ---- */
 
+/* ---- kernels: nearly all the time goes here; n is a multiple of LANES ---- */
+
+WIDE static void add_times(double *restrict to, const double *restrict from,
+                           double times, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] += times * from[i];
+}
+
+/* column[j] -= part[j] * dir for all m columns. */
+WIDE static void subtract_outer(double *columns, const double *dir,
+                                const double *part, int m, int stride)
+{
+    for (int j = 0; j < m; j++) {
+        double *restrict column = columns + j * stride;
+        double times = part[j];
+        for (int i = 0; times != 0 && i < stride; i++)
+            column[i] -= times * dir[i];
+    }
+}
+
+/* value = c + g x, ROW_BLOCK rows at a time. */
+WIDE static void price_rows(const struct simplex *s, double *value)
+{
+    for (int k = 0; k < s->n_rows; k += ROW_BLOCK) {
+        double sum[ROW_BLOCK];
+        for (int j = 0; j < ROW_BLOCK; j++)
+            sum[j] = s->c[k + j];
+        for (int i = 0; i < s->n; i++) {
+            const double *g = s->g + i * s->max_rows + k;
+            double x = s->y[i + 1];
+            for (int j = 0; j < ROW_BLOCK; j++)
+                sum[j] += g[j] * x;
+        }
+        for (int j = 0; j < ROW_BLOCK; j++)
+            value[k + j] = sum[j];
+    }
+}
+
+static double *simplex_inverse(const struct simplex *s, int column)
+{
+    return s->inverse + (size_t)column * (size_t)s->stride;
+}
+
 /* Multiplies the inverse with the right side and the costs: levels and y. */
 static void simplex_values(struct simplex *s)
 {
     int m = s->m;
-    memset(s->y, 0, sizeof *s->y * (size_t)m);
-    for (int i = 0; i < m; i++) {
-        const double *row = s->inverse + (size_t)i * (size_t)m;
-        double cost = simplex_column(s, s->basis[i]), level = 0;
-        for (int j = 0; j < m; j++) {
-            level += row[j] * s->rhs[j];
-            s->y[j] += cost * row[j];
-        }
-        s->level[i] = level;
+    memset(s->level, 0, sizeof *s->level * (size_t)s->stride);
+    for (int i = 0; i < m; i++)
+        s->dir[i] = simplex_column(s, s->basis[i]); // costs
+    for (int j = 0; j < m; j++) {
+        const double *column = simplex_inverse(s, j);
+        double price = 0;
+        add_times(s->level, column, s->rhs[j], s->stride);
+        for (int i = 0; i < m; i++)
+            price += s->dir[i] * column[i];
+        s->y[j] = price;
     }
 }
 
-static void row_subtract(double *to, const double *from, double times, int m)
-{
-    for (int j = 0; j < m; j++)
-        to[j] -= times * from[j];
-}
-
-/* Gauss-Jordan on [work | inverse] with row pivots. */
+/* Gauss-Jordan on [work | inverse], both by columns of length m as rows here:
+ * the basis is laid out transposed, so that what comes out is too. */
 static bool simplex_invert(struct simplex *s)
 {
-    int m = s->m;
+    int m = s->m, n = s->stride;
     for (int k = 0; k < m; k++) {
         int best = k;
         for (int i = k + 1; i < m; i++)
-            if (fabs(s->work[i * m + k]) > fabs(s->work[best * m + k]))
+            if (fabs(s->work[i * n + k]) > fabs(s->work[best * n + k]))
                 best = i;
-        double pivot = s->work[best * m + k];
+        double pivot = s->work[best * n + k];
         if (fabs(pivot) < PIVOT)
             return false;
         for (int j = 0; j < m; j++) {
-            double w = s->work[best * m + j], v = s->inverse[best * m + j];
-            s->work[best * m + j] = s->work[k * m + j];
-            s->inverse[best * m + j] = s->inverse[k * m + j];
-            s->work[k * m + j] = w / pivot;
-            s->inverse[k * m + j] = v / pivot;
+            double w = s->work[best * n + j], v = s->inverse[best * n + j];
+            s->work[best * n + j] = s->work[k * n + j];
+            s->inverse[best * n + j] = s->inverse[k * n + j];
+            s->work[k * n + j] = w / pivot;
+            s->inverse[k * n + j] = v / pivot;
         }
         for (int i = 0; i < m; i++) {
-            double times = s->work[i * m + k];
+            double times = s->work[i * n + k];
             if (i == k || times == 0)
                 continue;
-            row_subtract(s->work + i * m, s->work + k * m, times, m);
-            row_subtract(s->inverse + i * m, s->inverse + k * m, times, m);
+            add_times(s->work + i * n, s->work + k * n, -times, n);
+            add_times(s->inverse + i * n, s->inverse + k * n, -times, n);
         }
     }
     return true;
@@ -163,7 +212,7 @@ static void simplex_start(struct simplex *s)
     s->basis[0] = 0;
     s->basic_row[0] = true;
     for (int i = 0; i < s->n; i++) {
-        bool up = s->g[i] >= 0;
+        bool up = s->g[i * s->max_rows] >= 0;
         s->basis[i + 1] = bound_id(s, up ? FAMILY_LO : FAMILY_HI, i);
         /* uneven shifts, so that ties are broken */
         double shift = SHIFT * (1 + (double)(i * 7919 % 101) / 101);
@@ -176,12 +225,12 @@ static void simplex_refactor(struct simplex *s)
 {
     int m = s->m;
     for (int tries = 0; tries < 2; tries++) {
-        memset(s->inverse, 0, sizeof *s->inverse * (size_t)(m * m));
+        memset(s->inverse, 0, sizeof *s->inverse * (size_t)(m * s->stride));
         for (int j = 0; j < m; j++) {
             simplex_column(s, s->basis[j]);
-            for (int i = 0; i < m; i++)
-                s->work[i * m + j] = s->column[i];
-            s->inverse[j * m + j] = 1;
+            memcpy(s->work + j * s->stride, s->column,
+                   sizeof *s->work * (size_t)s->stride);
+            simplex_inverse(s, j)[j] = 1;
         }
         if (simplex_invert(s))
             break;
@@ -202,7 +251,8 @@ int simplex_add(struct simplex *s, const double *g, double c)
     if (s->n_rows == s->max_rows)
         return -1;
     int k = s->n_rows++;
-    memcpy(s->g + (size_t)k * (size_t)s->n, g, sizeof *g * (size_t)s->n);
+    for (int i = 0; i < s->n; i++)
+        s->g[i * s->max_rows + k] = g[i];
     s->c[k] = c;
     s->used[k] = s->n_solves;
     s->basic_row[k] = false;
@@ -229,8 +279,8 @@ int simplex_purge(struct simplex *s, int keep, int *kept)
     for (int k = 0; k < s->n_rows; k++) {
         if (!simplex_keeps(s, k, since))
             continue;
-        memmove(s->g + (size_t)n * (size_t)s->n,
-                s->g + (size_t)k * (size_t)s->n, sizeof *s->g * (size_t)s->n);
+        for (int i = 0; i < s->n; i++)
+            s->g[i * s->max_rows + n] = s->g[i * s->max_rows + k];
         s->c[n] = s->c[k];
         s->used[n] = s->used[k];
         s->basic_row[n] = s->basic_row[k];
@@ -279,19 +329,14 @@ static int simplex_price_bounds(const struct simplex *s, double *worst)
 }
 
 /* The column that x violates most; -1 when none. */
-static int simplex_price(const struct simplex *s)
+static int simplex_price(struct simplex *s)
 {
     double worst = TOLERANCE;
     int best = simplex_price_bounds(s, &worst);
-    const double *x = s->y + 1;
-    for (int k = 0; k < s->n_rows; k++) {
-        const double *g = s->g + (size_t)k * (size_t)s->n;
-        double value = s->c[k] - s->y[0];
-        for (int i = 0; i < s->n; i++)
-            value += g[i] * x[i];
+    price_rows(s, s->value);
+    for (int k = 0; k < s->n_rows; k++)
         if (!s->basic_row[k])
-            offer(value, k, &worst, &best);
-    }
+            offer(s->value[k] - s->y[0], k, &worst, &best);
     return best;
 }
 
@@ -314,29 +359,15 @@ static int simplex_ratio(const struct simplex *s)
 
 static void simplex_direction(struct simplex *s)
 {
-    for (int i = 0; i < s->m; i++) {
-        const double *row = s->inverse + (size_t)i * (size_t)s->m;
-        double d = 0;
-        for (int j = 0; j < s->m; j++)
-            d += row[j] * s->column[j];
-        s->dir[i] = d;
-    }
+    memset(s->dir, 0, sizeof *s->dir * (size_t)s->stride);
+    for (int j = 0; j < s->m; j++)
+        if (s->column[j] != 0)
+            add_times(s->dir, simplex_inverse(s, j), s->column[j],
+                      s->stride);
 }
 
-static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
+static void simplex_enter(struct simplex *s, int at, int id)
 {
-    int m = s->m;
-    double *row = s->inverse + (size_t)at * (size_t)m;
-    double pivot = s->dir[at];
-    for (int j = 0; j < m; j++)
-        row[j] /= pivot;
-    s->level[at] = fmax(s->level[at], 0) / pivot;
-    for (int i = 0; i < m; i++)
-        if (i != at && s->dir[i] != 0) {
-            row_subtract(s->inverse + (size_t)i * (size_t)m, row, s->dir[i], m);
-            s->level[i] -= s->dir[i] * s->level[at];
-        }
-    row_subtract(s->y, row, -reduced, m);
     if (s->basis[at] < s->max_rows) {
         s->basic_row[s->basis[at]] = false;
         s->used[s->basis[at]] = s->n_solves;
@@ -345,6 +376,25 @@ static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
         s->basic_row[id] = true;
     s->basis[at] = id;
     s->since_refactor++;
+    s->n_pivots++;
+}
+
+static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
+{
+    int m = s->m;
+    double pivot = s->dir[at];
+    double level = fmax(s->level[at], 0) / pivot;
+    s->dir[at] = 0;
+    for (int j = 0; j < m; j++)
+        s->part[j] = simplex_inverse(s, j)[at] / pivot;
+    subtract_outer(s->inverse, s->dir, s->part, m, s->stride);
+    for (int j = 0; j < m; j++) {
+        simplex_inverse(s, j)[at] = s->part[j];
+        s->y[j] += reduced * s->part[j];
+    }
+    add_times(s->level, s->dir, -level, s->stride);
+    s->level[at] = level;
+    simplex_enter(s, at, id);
 }
 
 enum simplex_end simplex_solve(struct simplex *s, double stop_at)
@@ -392,4 +442,9 @@ void simplex_weights(const struct simplex *s, double *weight)
     for (int i = 0; i < s->m; i++)
         if (s->basis[i] < s->max_rows)
             weight[s->basis[i]] = fmax(s->level[i], 0);
+}
+
+long simplex_pivots(const struct simplex *s)
+{
+    return s->n_pivots;
 }

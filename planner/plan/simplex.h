@@ -39,6 +39,9 @@ struct simplex *simplex_new(struct arena *a, int n, int max_rows);
 int simplex_add(struct simplex *s, const double *g, double c);
 int simplex_rows(const struct simplex *s);
 
+/* Pivots made so far, for the curious. */
+long simplex_pivots(const struct simplex *s);
+
 /* Drops the rows that are not in the basis, keeping at most about `keep` of
  * those that were used last; kept[new index] = old index. Returns the number
  * of rows now. */
