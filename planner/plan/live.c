@@ -5,18 +5,21 @@
 static size_t live_n_words(const struct live *l)
 {
     size_t arcs = (size_t)l->n_stages * (size_t)l->n_pos * (size_t)l->words;
-    return arcs + (size_t)(l->n_stages + 1) * (size_t)l->words;
+    return arcs + (size_t)(l->n_stages + 1) * (size_t)l->words +
+           2 * (size_t)l->pp;
 }
 
 bool live_new(struct arena *a, const struct space *sp, struct live *out)
 {
     struct live l = {.n_stages = sp->n_stages,
                      .n_pos = sp->n_pos,
+                     .pp = sp->pp,
                      .words = (sp->n_pos + LIVE_WORD - 1) / LIVE_WORD};
     l.arc = arena_alloc(a, live_n_words(&l), sizeof *l.arc);
     if (!l.arc)
         return false;
     l.node = live_arc(&l, l.n_stages, 0);
+    l.load = (int64_t *)live_node(&l, l.n_stages + 1);
     *out = l;
     return true;
 }
@@ -37,6 +40,9 @@ bool live_fill(struct live *l, const struct space *sp)
                     set_bit(live_node(l, s), from);
                 }
     set_bit(live_node(l, l->n_stages), l->n_pos - 1);
+    for (int r = 0; r < sp->pp; r++)
+        live_load(l, r)[1] = sp->sum[SPACE_FWD][l->n_pos - 1] +
+                             sp->sum[SPACE_BWD][l->n_pos - 1];
     return live_clean(l);
 }
 

@@ -17,6 +17,8 @@ struct live {
     int n_stages, n_pos, words;
     uint64_t *arc;  // [n_stages][n_pos][words]
     uint64_t *node; // [n_stages + 1][words], positions with an arc
+    int pp;
+    int64_t *load; // [pp][2] least and most time of a rank's chunks together
 };
 
 /* An empty graph of the space's size in the arena; false: out of memory. */
@@ -42,6 +44,13 @@ int live_count(const struct live *l, int stage);
 int live_first(const struct live *l, int stage);
 int live_last(const struct live *l, int stage);
 int live_nth(const struct live *l, int stage, int k);
+
+/* Time, forward and backward, of all chunks of a rank: bounds that the search
+ * has proved. */
+static inline int64_t *live_load(const struct live *l, int rank)
+{
+    return l->load + 2 * rank;
+}
 
 /* Number of arcs. */
 int live_arcs(const struct live *l);

@@ -64,10 +64,12 @@ int64_t proof_leaf(struct proof *p, const int *pos);
 
 /* ---- proof_prune.c: exact dynamic programmes ---- */
 
-/* A non-negative mix of paths: count[which * n_stages + s], `total` of them. */
+/* A non-negative mix of paths, count[which * n_stages + s], `total` of them, and
+ * of bounds of ranks' loads, which are worth `extra` at most: no layout within
+ * the limit has more than total * limit + extra. */
 struct proof_mix {
     int64_t *count;
-    int64_t total;
+    int64_t total, extra;
 };
 
 /* Drops every chunk through which each layout is longer than the limit; number
@@ -77,7 +79,7 @@ int proof_prune(struct proof *p, struct live *l, const struct proof_mix *mix);
 /* Drops chunks that do not fit even with the cheapest others of their rank. */
 bool proof_prune_memory(const struct proof *p, struct live *l);
 
-/* The least value of the mix over all layouts of the graph. */
+/* The least value of the mix over all layouts of the graph, less `extra`. */
 int64_t proof_least(struct proof *p, const struct live *l,
                     const struct proof_mix *mix);
 
@@ -104,6 +106,14 @@ void proof_relax_add(struct proof *p, const int32_t *count);
  * ends); passes repeat while they drop more than a tenth of the arcs and
  * `passes` are left. PROOF_REFUTED as above. */
 enum proof_end proof_probe(struct proof *p, struct live *l, int passes);
+
+/* ---- proof_loads.c: the same for what all chunks of a rank take together ----
+ *
+ * A relaxation may share time evenly between ranks, whole layers cannot: which
+ * loads are possible is known exactly, and each end of them is probed. `child`
+ * is a graph to try things on. */
+enum proof_end proof_probe_loads(struct proof *p, struct live *l,
+                                 struct live *child);
 
 /* ---- proof_dive.c: depth first over all that is left ---- */
 

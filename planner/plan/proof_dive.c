@@ -17,6 +17,7 @@ enum { DIVE_PATHS = 256, DIVE_BLOCK = 32, DIVE_BLOCKS = 8 };
 /* A path that prunes nothing: all of its values are 0. */
 struct dive {
     int n_paths;    // in use; the rest prune nothing
+    int n_loads; // the first of them are bounds of ranks' loads
     int32_t *count; // [DIVE_PATHS][SPACE_N_SUMS * n_stages]
     int *index;     // [n_stages + 1][n_pos] node number of live positions
     int n_nodes, room;
@@ -29,7 +30,8 @@ struct dive {
     long hits[DIVE_PATHS], left;
     int last_block, oldest;
     const struct live *live;
-    int64_t limit;
+    int64_t limit;  // of steps
+    int64_t *most; // [DIVE_PATHS] what each path may reach
 };
 
 enum err proof_dive_init(struct proof *p, struct err_msg *msg)
@@ -45,9 +47,10 @@ enum err proof_dive_init(struct proof *p, struct err_msg *msg)
     d->index = arena_alloc(p->arena, (stages + 1) * n_pos, sizeof *d->index);
     d->base = arena_alloc(p->arena, (stages + 1) * paths, sizeof *d->base);
     d->pos = arena_alloc(p->arena, stages + 1, sizeof *d->pos);
+    d->most = arena_alloc(p->arena, paths, sizeof *d->most);
     d->used = arena_alloc(p->arena, stages, sizeof *d->used);
     d->cheap = arena_alloc(p->arena, stages, sizeof *d->cheap);
-    if (!d->count || !d->index || !d->base || !d->pos || !d->used || !d->cheap)
+    if (!d->count || !d->index || !d->base || !d->pos || !d->most || !d->used || !d->cheap)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     return ERR_OK;
 }
@@ -162,6 +165,7 @@ static void dive_set_path(struct proof *p, int k, const int32_t *count,
     size_t size = (size_t)(SPACE_N_SUMS * p->sp->n_stages);
     memcpy(d->count + (size_t)k * size, count, size * sizeof *count);
     d->hits[k] = 0;
+    d->most[k] = d->limit;
     dive_fill(p, k);
     dive_rebase(p, k, depth);
 }
@@ -172,20 +176,47 @@ static void dive_learn(struct proof *p, const int32_t *count, int depth)
 {
     enum { LOOK_AT = 24 };
     struct dive *d = p->dive;
-    int k = d->n_paths;
+    int k = d->n_paths, fixed = d->n_loads;
     if (k < DIVE_PATHS) {
         d->n_paths++;
     } else {
-        k = d->oldest;
+        k = fixed + d->oldest;
         for (int i = 0; i < LOOK_AT; i++) {
-            int other = (d->oldest + i) % DIVE_PATHS;
+            int other = fixed + (d->oldest + i) % (DIVE_PATHS - fixed);
             if (d->hits[other] < d->hits[k])
                 k = other;
             d->hits[other] /= 2;
         }
-        d->oldest = (d->oldest + LOOK_AT) % DIVE_PATHS;
+        d->oldest = (d->oldest + LOOK_AT) % (DIVE_PATHS - fixed);
     }
     dive_set_path(p, k, count, depth);
+}
+
+/* A rank's load as if it were a path; negated for its lower bound. */
+static void dive_add_load(struct proof *p, int rank, bool upper)
+{
+    struct dive *d = p->dive;
+    int n = p->sp->n_stages;
+    int32_t count[SPACE_N_SUMS * PROVE_MAX_STAGES] = {0};
+    for (int s = rank; s < n; s += p->sp->pp)
+        count[SPACE_FWD * n + s] = count[SPACE_BWD * n + s] = upper ? 1 : -1;
+    int64_t bound = live_load(d->live, rank)[upper];
+    dive_set_path(p, d->n_paths, count, 0);
+    d->most[d->n_paths++] = upper ? bound : -bound;
+}
+
+static void dive_add_loads(struct proof *p)
+{
+    struct dive *d = p->dive;
+    int last = p->sp->n_pos - 1;
+    int64_t all = p->sp->sum[SPACE_FWD][last] + p->sp->sum[SPACE_BWD][last];
+    for (int r = 0; r < p->sp->pp; r++) {
+        if (live_load(d->live, r)[1] < all && d->n_paths < DIVE_PATHS / 2)
+            dive_add_load(p, r, true);
+        if (live_load(d->live, r)[0] > 0 && d->n_paths < DIVE_PATHS / 2)
+            dive_add_load(p, r, false);
+    }
+    d->n_loads = d->n_paths;
 }
 
 /* Starts with the paths of the relaxation, latest first. */
@@ -198,6 +229,8 @@ static void dive_begin(struct proof *p)
     for (int k = 0; k < DIVE_PATHS; k++)
         dive_clear_path(d, k);
     d->pos[0] = 0;
+    d->limit = proof_limit(p);
+    dive_add_loads(p);
     for (int k = rows - 1; k >= 0 && d->n_paths < DIVE_PATHS; k--)
         dive_set_path(p, d->n_paths++, p->row + (size_t)k * size, 0);
 }
@@ -237,11 +270,12 @@ static void dive_begin_memory(struct proof *p)
 /* ---- the search ---- */
 
 WIDE static bool dive_block_prunes(const int64_t *base,
-                                          const int64_t *rest, int64_t limit)
+                                          const int64_t *rest,
+                                          const int64_t *most)
 {
     int64_t over = 0;
     for (int k = 0; k < DIVE_BLOCK; k++)
-        over |= limit - (base[k] + rest[k]); // negative: longer
+        over |= most[k] - (base[k] + rest[k]); // negative: longer
     return over < 0;
 }
 
@@ -257,7 +291,7 @@ static void dive_credit(struct dive *d, const int64_t *base,
                         const int64_t *rest, int block)
 {
     for (int k = block * DIVE_BLOCK; k < (block + 1) * DIVE_BLOCK; k++)
-        d->hits[k] += base[k] + rest[k] > d->limit;
+        d->hits[k] += base[k] + rest[k] > d->most[k];
 }
 
 /* The block that pruned last is asked first. */
@@ -268,7 +302,7 @@ static bool dive_prunes(struct dive *d, const int64_t *base,
     int blocks = (d->n_paths + DIVE_BLOCK - 1) / DIVE_BLOCK, b = d->last_block;
     for (int i = 0; i < blocks; i++, b = b + 1 < blocks ? b + 1 : 0) {
         int at = b * DIVE_BLOCK;
-        if (!dive_block_prunes(base + at, rest + at, d->limit))
+        if (!dive_block_prunes(base + at, rest + at, d->most + at))
             continue;
         d->last_block = b;
         if (d->left % CREDIT_EVERY == 0)
@@ -276,6 +310,15 @@ static bool dive_prunes(struct dive *d, const int64_t *base,
         return true;
     }
     return false;
+}
+
+/* A layout was found: paths may reach less. */
+static void dive_lower(struct proof *p)
+{
+    struct dive *d = p->dive;
+    d->limit = proof_limit(p);
+    for (int k = d->n_loads; k < DIVE_PATHS; k++)
+        d->most[k] = d->limit;
 }
 
 static void dive_leaf(struct proof *p)
@@ -287,7 +330,7 @@ static void dive_leaf(struct proof *p)
     int32_t count[SPACE_N_SUMS * PROVE_MAX_STAGES];
     p->n_leaves++;
     int64_t step = proof_leaf(p, d->pos);
-    d->limit = proof_limit(p);
+    dive_lower(p);
     for (int j = 0; j < SPACE_N_SUMS; j++) {
         for (int s = 0; s < n; s++)
             value[j][s] =
@@ -355,7 +398,6 @@ bool proof_dive(struct proof *p, const struct live *l, long budget)
     }
     dive_begin(p);
     dive_begin_memory(p);
-    d->limit = proof_limit(p);
     d->left = budget;
     bool done = dive_visit(p, 0);
     p->n_nodes += budget - d->left;

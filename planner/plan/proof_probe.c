@@ -36,6 +36,8 @@ static enum proof_end proof_probe_end(struct proof *p, struct live *l,
 static enum proof_end proof_probe_pass(struct proof *p, struct live *l,
                                        struct live *child)
 {
+    if (proof_probe_loads(p, l, child) == PROOF_REFUTED)
+        return PROOF_REFUTED;
     for (int s = 1; s < l->n_stages && !p->stopped; s++)
         for (int low = 0; low < 2; low++)
             if (proof_probe_end(p, l, child, s, low) == PROOF_REFUTED)

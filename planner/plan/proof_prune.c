@@ -100,7 +100,8 @@ int proof_prune(struct proof *p, struct live *l, const struct proof_mix *mix)
 {
     proof_weights(p, mix);
     proof_forward(p, l);
-    int dropped = proof_backward(p, l, mix->total * proof_limit(p));
+    int dropped = proof_backward(
+        p, l, mix->total * proof_limit(p) + mix->extra);
     if (dropped && !live_clean(l))
         return -1;
     return dropped;
@@ -111,7 +112,7 @@ int64_t proof_least(struct proof *p, const struct live *l,
 {
     proof_weights(p, mix);
     proof_forward(p, l);
-    return proof_cell(p, p->behind, l->n_stages)[l->n_pos - 1];
+    return proof_cell(p, p->behind, l->n_stages)[l->n_pos - 1] - mix->extra;
 }
 
 /* ---- memory ---- */

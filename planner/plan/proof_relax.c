@@ -24,6 +24,7 @@ struct relax {
     double *g, *weights;
     int *kept;
     double *lo, *hi, *least, *most;
+    double *group_least, *group_most;
     struct proof_mix mix;
 };
 
@@ -65,14 +66,17 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     r->hi = arena_alloc(a, n, sizeof(double));
     r->least = arena_alloc(a, n, sizeof(double));
     r->most = arena_alloc(a, n, sizeof(double));
+    r->group_least = arena_alloc(a, n, sizeof(double));
+    r->group_most = arena_alloc(a, n, sizeof(double));
     r->weights = arena_alloc(a, PROOF_ROWS, sizeof(double));
     r->kept = arena_alloc(a, PROOF_ROWS, sizeof(int));
     p->row = arena_alloc(a, PROOF_ROWS * SPACE_N_SUMS * stages, sizeof *p->row);
     p->at = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->slope = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
-    p->lp = simplex_new(a, (int)stages - 1, PROOF_ROWS);
+    p->lp = simplex_new(a, (int)stages - 1, p->sp->pp, PROOF_ROWS);
     if (!r->value || !r->count || !r->mix.count || !r->g || !r->lo || !r->hi ||
-        !r->least || !r->most || !r->weights || !r->kept || !p->row || !p->at ||
+        !r->least || !r->most || !r->group_least || !r->group_most ||
+        !r->weights || !r->kept || !p->row || !p->at ||
         !p->slope || !p->lp)
         return err_set(msg, ERR_NOMEM, "relaxation: out of memory");
     return ERR_OK;
@@ -195,11 +199,17 @@ static void relax_set_bounds(struct proof *p, const struct live *l)
             r->hi[s - 1] = relax_x(p, live_last(l, s));
         }
     }
+    for (int g = 0; g < l->pp; g++) {
+        r->group_least[g] = (double)live_load(l, g)[0] / p->x_unit;
+        r->group_most[g] = (double)live_load(l, g)[1] / p->x_unit;
+    }
     simplex_bound(
         p->lp, &(struct simplex_bounds){.lo = r->lo,
                                         .hi = r->hi,
                                         .least = r->least,
                                         .most = r->most,
+                             .group_least = r->group_least,
+                             .group_most = r->group_most,
                                         .total = relax_x(p, p->sp->n_pos - 1)});
 }
 
@@ -219,8 +229,28 @@ static void relax_first_row(struct proof *p, const struct live *l)
     proof_relax_add(p, p->relax->count);
 }
 
+/* Adds the bounds of ranks' loads that the dual uses: load <= most, times what
+ * it is worth, or load >= least. */
+static void relax_mix_loads(struct proof *p, const struct live *l,
+                            double scale)
+{
+    struct relax *r = p->relax;
+    int n = p->sp->n_stages;
+    simplex_group_weights(p->lp, r->weights);
+    for (int g = 0; g < l->pp; g++) {
+        int64_t times = (int64_t)(r->weights[g] * scale *
+                                  p->sp->problem->order.n_mb);
+        for (int s = g; times && s < n; s += l->pp) {
+            r->mix.count[SPACE_FWD * n + s] += times;
+            r->mix.count[SPACE_BWD * n + s] += times;
+        }
+        r->mix.extra += times * live_load(l, g)[times > 0];
+    }
+}
+
 /* The dual as integers, on a scale that the programmes cannot overflow. */
-static const struct proof_mix *relax_mix(struct proof *p)
+static const struct proof_mix *relax_mix(struct proof *p,
+                                         const struct live *l)
 {
     struct relax *r = p->relax;
     size_t size = relax_row_size(p);
@@ -228,7 +258,7 @@ static const struct proof_mix *relax_mix(struct proof *p)
     double scale = fmin(MIX_TOTAL, (double)PROOF_INFINITE / 8 / most);
     scale = fmax(scale, 1);
     memset(r->mix.count, 0, size * sizeof *r->mix.count);
-    r->mix.total = 0;
+    r->mix.total = r->mix.extra = 0;
     simplex_weights(p->lp, r->weights);
     for (int k = 0; k < simplex_rows(p->lp); k++) {
         int64_t times = (int64_t)(r->weights[k] * scale + 0.5);
@@ -236,6 +266,7 @@ static const struct proof_mix *relax_mix(struct proof *p)
             r->mix.count[i] += times * p->row[(size_t)k * size + i];
         r->mix.total += times;
     }
+    relax_mix_loads(p, l, scale);
     return &r->mix;
 }
 
@@ -252,7 +283,7 @@ static enum relax_end relax_step(struct proof *p, struct live *l)
     double limit = (double)proof_limit(p) / p->step_unit;
     enum simplex_end end = simplex_solve(p->lp, limit * (1 + 1e-9));
     double theta = simplex_theta(p->lp);
-    int dropped = proof_prune(p, l, relax_mix(p));
+    int dropped = proof_prune(p, l, relax_mix(p, l));
     if (dropped < 0 || (dropped && !proof_prune_memory(p, l)))
         return RELAX_EMPTY;
     if (dropped)
@@ -293,7 +324,7 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
             break;
         proof_relax_add(p, p->relax->count);
     }
-    const struct proof_mix *mix = relax_mix(p);
+    const struct proof_mix *mix = relax_mix(p, l);
     int64_t least = proof_least(p, l, mix);
     return mix->total ? (least + mix->total - 1) / mix->total : 0;
 }

@@ -14,7 +14,14 @@
 #include <string.h>
 
 /* Column ids: rows of the programme first, then bounds by family. */
-enum family { FAMILY_LO, FAMILY_HI, FAMILY_LEAST, FAMILY_MOST, N_FAMILIES };
+enum family {
+    FAMILY_LO,
+    FAMILY_HI,
+    FAMILY_LEAST,
+    FAMILY_MOST,
+    FAMILY_GROUP_LEAST,
+    FAMILY_GROUP_MOST
+};
 
 static const double TOLERANCE = 1e-7; // rows are scaled to entries of about 1
 static const double PIVOT = 1e-8;     // smallest usable pivot
@@ -22,12 +29,13 @@ static const double SHIFT = 1e-7;     // of the right side, against stalling
 enum { REFACTOR = 150, MAX_PIVOTS = 4000, LANES = 8, ROW_BLOCK = 32 };
 
 struct simplex {
-    int n, m, max_rows, n_rows; // m = n + 1
+    int n, m, groups, max_rows, n_rows; // m = n + 1
     int stride;                 // m, rounded up to whole registers
     double *g, *c;              // [n][max_rows], [max_rows]
     double *value;              // [max_rows] of the rows at x
     int *used;                  // [max_rows] solve in which it was basic last
     double *lo, *hi, *least, *most, total;
+    double *group_least, *group_most;
     int *basis;          // [m] column ids
     bool *basic_row;     // [max_rows]
     double *inverse;     // [m][m]
@@ -42,7 +50,8 @@ static bool simplex_alloc(struct arena *a, struct simplex *s)
 {
     size_t n = (size_t)s->stride, m = (size_t)s->m, rows = (size_t)s->max_rows;
     double **vectors[] = {&s->lo,    &s->hi, &s->least,  &s->most, &s->rhs,
-                          &s->level, &s->y,  &s->column, &s->dir, &s->part};
+                          &s->level, &s->y,  &s->column, &s->dir, &s->part,
+                          &s->group_least, &s->group_most};
     bool ok = true;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         *vectors[i] = arena_alloc(a, n, sizeof(double));
@@ -60,12 +69,13 @@ static bool simplex_alloc(struct arena *a, struct simplex *s)
            s->inverse && s->work;
 }
 
-struct simplex *simplex_new(struct arena *a, int n, int max_rows)
+struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows)
 {
     struct simplex *s = arena_alloc(a, 1, sizeof *s);
     if (!s)
         return NULL;
     *s = (struct simplex){.n = n,
+                          .groups = groups,
                           .m = n + 1,
                           .max_rows = (max_rows + ROW_BLOCK - 1) / ROW_BLOCK *
                                       ROW_BLOCK,
@@ -85,6 +95,21 @@ static int bound_id(const struct simplex *s, enum family f, int i)
     return s->max_rows + (int)f * s->m + i;
 }
 
+/* The column of a group's sum, and the cost of its bound. */
+static double simplex_group_column(struct simplex *s, int group, double sign,
+                                   double bound)
+{
+    double *a = s->column;
+    for (int i = group; i <= s->n; i += s->groups) {
+        if (i < s->n)
+            a[i + 1] += sign;
+        if (i > 0)
+            a[i] -= sign;
+    }
+    bool last = s->n % s->groups == group;
+    return sign * (bound - (last ? s->total : 0));
+}
+
 /* The column of an id into s->column, and its cost. */
 static double simplex_column(struct simplex *s, int id)
 {
@@ -97,7 +122,12 @@ static double simplex_column(struct simplex *s, int id)
         return s->c[id];
     }
     int f = (id - s->max_rows) / s->m, i = (id - s->max_rows) % s->m;
-    double sign = f == FAMILY_LO || f == FAMILY_LEAST ? 1 : -1;
+    double sign = f % 2 ? -1 : 1;
+    if (f >= FAMILY_GROUP_LEAST)
+        return simplex_group_column(s, i, sign,
+                                    f == FAMILY_GROUP_LEAST
+                                        ? s->group_least[i]
+                                        : s->group_most[i]);
     if (f == FAMILY_LO || f == FAMILY_HI) {
         a[i + 1] = sign;
         return sign * (f == FAMILY_LO ? s->lo[i] : s->hi[i]);
@@ -300,6 +330,9 @@ void simplex_bound(struct simplex *s, const struct simplex_bounds *b)
     memcpy(s->least, b->least, (n + 1) * sizeof *s->least);
     memcpy(s->most, b->most, (n + 1) * sizeof *s->most);
     s->total = b->total;
+    size_t groups = (size_t)s->groups;
+    memcpy(s->group_least, b->group_least, groups * sizeof *s->group_least);
+    memcpy(s->group_most, b->group_most, groups * sizeof *s->group_most);
 }
 
 /* ---- pivots ---- */
@@ -328,11 +361,27 @@ static int simplex_price_bounds(const struct simplex *s, double *worst)
     return best;
 }
 
+static void simplex_price_groups(const struct simplex *s, double *worst,
+                                 int *best)
+{
+    const double *x = s->y + 1;
+    for (int g = 0; g < s->groups; g++) {
+        double sum = 0;
+        for (int i = g; i <= s->n; i += s->groups)
+            sum += (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
+        offer(s->group_least[g] - sum, bound_id(s, FAMILY_GROUP_LEAST, g),
+              worst, best);
+        offer(sum - s->group_most[g], bound_id(s, FAMILY_GROUP_MOST, g), worst,
+              best);
+    }
+}
+
 /* The column that x violates most; -1 when none. */
 static int simplex_price(struct simplex *s)
 {
     double worst = TOLERANCE;
     int best = simplex_price_bounds(s, &worst);
+    simplex_price_groups(s, &worst, &best);
     price_rows(s, s->value);
     for (int k = 0; k < s->n_rows; k++)
         if (!s->basic_row[k])
@@ -447,4 +496,16 @@ void simplex_weights(const struct simplex *s, double *weight)
 long simplex_pivots(const struct simplex *s)
 {
     return s->n_pivots;
+}
+
+void simplex_group_weights(const struct simplex *s, double *weight)
+{
+    memset(weight, 0, sizeof *weight * (size_t)s->groups);
+    for (int i = 0; i < s->m; i++) {
+        int id = s->basis[i] - bound_id(s, FAMILY_GROUP_LEAST, 0);
+        if (id < 0)
+            continue;
+        bool upper = id >= s->m;
+        weight[id % s->m] += (upper ? 1 : -1) * fmax(s->level[i], 0);
+    }
 }

@@ -4,7 +4,8 @@
  *   minimise theta over x[0..n), with
  *   theta >= c_k + g_k . x     for every row k (added as they are found)
  *   lo <= x <= hi,  least_i <= x[i] - x[i-1] <= most_i   (x[-1] = 0,
- *   x[n] = total, so n + 1 differences)
+ *   x[n] = total, so n + 1 differences; difference i is of group i mod groups)
+ *   group_least <= sum of a group's differences <= group_most
  *
  * Its dual is solved with the primal simplex method: new rows and changed
  * bounds leave the basis feasible, so every solve starts from the last one.
@@ -23,6 +24,7 @@ struct simplex;
 struct simplex_bounds {
     const double *lo, *hi;      // [n]
     const double *least, *most; // [n + 1]
+    const double *group_least, *group_most; // [groups]
     double total;
 };
 
@@ -33,7 +35,7 @@ enum simplex_end {
 };
 
 /* A programme without rows; NULL: out of memory. */
-struct simplex *simplex_new(struct arena *a, int n, int max_rows);
+struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows);
 
 /* Adds a row and returns its index, or -1 when there is no room. */
 int simplex_add(struct simplex *s, const double *g, double c);
@@ -59,5 +61,9 @@ enum simplex_end simplex_solve(struct simplex *s, double stop_at);
 double simplex_theta(const struct simplex *s);
 const double *simplex_x(const struct simplex *s);
 void simplex_weights(const struct simplex *s, double *weight);
+
+/* Weights of the bounds of the groups' sums: weight[g] > 0 of the upper, < 0 of
+ * the lower bound. */
+void simplex_group_weights(const struct simplex *s, double *weight);
 
 #endif
