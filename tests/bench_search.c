@@ -6,6 +6,7 @@
 #include "plan/prove.h"
 
 #include <stdio.h>
+#include <time.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,8 @@ static void bench_print(const struct bench_case *c,
                         const struct prove_result *r)
 {
     static const char *STATE[] = {"enumerated", "optimal", "gap"};
-    printf("%-12s %8.3f s %-10s best %lld bound %lld gap %.3f%% seen %lld",
-           c->name, r->seconds, STATE[r->state],
+    printf("%-12s cpu %.3f wall %8.3f s %-10s best %lld bound %lld gap %.3f%% seen %lld",
+           c->name, (double)clock() / CLOCKS_PER_SEC, r->seconds, STATE[r->state],
            r->n_layouts ? (long long)r->layouts[0].step_ns : -1,
            (long long)r->bound_ns, 100 * r->gap, (long long)r->n_evaluated);
     printf("%s\n",

@@ -87,16 +87,19 @@ bool live_clean(struct live *l)
     return live_has(live_node(l, 0), 0);
 }
 
-/* Bits from..to of one word. */
-static uint64_t live_range(int word, int from, int to)
+/* Bits 0..at of word `w`. */
+static uint64_t live_up_to(int w, int at)
 {
-    uint64_t mask = 0;
-    for (int b = 0; b < LIVE_WORD; b++) {
-        int at = word * LIVE_WORD + b;
-        if (at >= from && at <= to)
-            mask |= (uint64_t)1 << b;
-    }
-    return mask;
+    int bit = at - w * LIVE_WORD;
+    if (bit < 0)
+        return 0;
+    return bit >= LIVE_WORD - 1 ? ~(uint64_t)0 : ((uint64_t)2 << bit) - 1;
+}
+
+/* Bits from..to of word `w`. */
+static uint64_t live_range(int w, int from, int to)
+{
+    return live_up_to(w, to) & ~live_up_to(w, from - 1);
 }
 
 bool live_keep(struct live *l, int stage, int from, int to)
@@ -149,4 +152,45 @@ int live_arcs(const struct live *l)
          i < (size_t)l->n_stages * (size_t)l->n_pos * (size_t)l->words; i++)
         n += __builtin_popcountll(l->arc[i]);
     return n;
+}
+
+void live_lengths(const struct live *l, int stage, int *fewest, int *most)
+{
+    const uint64_t *node = live_node(l, stage);
+    *fewest = l->n_pos;
+    *most = 0;
+    for (int i = live_first(l, stage); i >= 0;
+         i = live_next(node, l->words, i + 1)) {
+        const uint64_t *arc = live_arc(l, stage, i);
+        int w = l->words - 1, first = live_next(arc, l->words, i) - i;
+        while (!arc[w])
+            w--;
+        int last = w * LIVE_WORD + LIVE_WORD - 1 - __builtin_clzll(arc[w]) - i;
+        *fewest = first < *fewest ? first : *fewest;
+        *most = last > *most ? last : *most;
+    }
+}
+
+/* Of each node's arcs those that span from..to, or the others. */
+static bool live_filter_lengths(struct live *l, int stage, int from, int to,
+                                bool keep)
+{
+    const uint64_t *node = live_node(l, stage);
+    for (int i = live_first(l, stage); i >= 0;
+         i = live_next(node, l->words, i + 1))
+        for (int w = 0; w < l->words; w++) {
+            uint64_t range = live_range(w, i + from, i + to);
+            live_arc(l, stage, i)[w] &= keep ? range : ~range;
+        }
+    return live_clean(l);
+}
+
+bool live_keep_lengths(struct live *l, int stage, int from, int to)
+{
+    return live_filter_lengths(l, stage, from, to, true);
+}
+
+bool live_drop_lengths(struct live *l, int stage, int from, int to)
+{
+    return live_filter_lengths(l, stage, from, to, false);
 }

@@ -45,6 +45,14 @@ int live_first(const struct live *l, int stage);
 int live_last(const struct live *l, int stage);
 int live_nth(const struct live *l, int stage, int k);
 
+/* Fewest and most positions that a chunk of `stage` spans. */
+void live_lengths(const struct live *l, int stage, int *fewest, int *most);
+
+/* Keeps only chunks of `stage` that span from..to positions, or all but those.
+ * False when no layout is left. */
+bool live_keep_lengths(struct live *l, int stage, int from, int to);
+bool live_drop_lengths(struct live *l, int stage, int from, int to);
+
 /* Time, forward and backward, of all chunks of a rank: bounds that the search
  * has proved. */
 static inline int64_t *live_load(const struct live *l, int rank)

@@ -1,4 +1,5 @@
 #include "plan/proof.h"
+#include <stdio.h>
 
 /* Enough for most spaces after probing; beyond it halving a range pays. */
 static const long BUDGET = 1000000;
@@ -29,6 +30,22 @@ static bool proof_settle_at(struct proof *p, struct live *l, int depth)
     if (proof_relax(p, l) == PROOF_REFUTED ||
         proof_probe(p, l, passes) == PROOF_REFUTED)
         return !p->stopped;
+#ifdef PROVE_STATS
+    if (getenv("SHOW")) {
+        fprintf(stderr, "depth %d arcs %d nodes", depth, live_arcs(l));
+        for (int i = 1; i < l->n_stages; i++)
+            fprintf(stderr, " %d", live_count(l, i));
+        fprintf(stderr, " lengths");
+        for (int i = 0; i < l->n_stages; i++) {
+            int a, b; live_lengths(l, i, &a, &b);
+            fprintf(stderr, " %d-%d", a, b);
+        }
+        fprintf(stderr, " loads");
+        for (int r = 0; r < l->pp; r++)
+            fprintf(stderr, " %lld-%lld", (long long)live_load(l, r)[0] / 3, (long long)live_load(l, r)[1] / 3);
+        fprintf(stderr, " limit %lld t %.3f\n", (long long)proof_limit(p), proof_now() - p->began);
+    }
+#endif
     long budget = depth + 1 < PROOF_DEPTH ? TUNE("BUDGET", (int)BUDGET) : INT64_MAX;
     if (p->stopped)
         return false;

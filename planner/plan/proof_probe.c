@@ -33,6 +33,32 @@ static enum proof_end proof_probe_end(struct proof *p, struct live *l,
     return PROOF_OPEN;
 }
 
+/* The same for how many positions the chunk spans. */
+static enum proof_end proof_probe_length(struct proof *p, struct live *l,
+                                         struct live *child, int stage,
+                                         bool low)
+{
+    int fewest, most;
+    live_lengths(l, stage, &fewest, &most);
+    for (int part = (most - fewest + 1) / 2; part >= 1 && !p->stopped;) {
+        int from = low ? fewest : most - part + 1, to = from + part - 1;
+        live_copy(child, l);
+        if (live_keep_lengths(child, stage, from, to) &&
+            proof_relax(p, child) == PROOF_OPEN) {
+            part /= 2;
+            continue;
+        }
+        if (p->stopped)
+            return PROOF_OPEN;
+        if (!live_drop_lengths(l, stage, from, to))
+            return PROOF_REFUTED;
+        live_lengths(l, stage, &fewest, &most);
+        if (part > most - fewest)
+            part = (most - fewest + 1) / 2;
+    }
+    return PROOF_OPEN;
+}
+
 static enum proof_end proof_probe_pass(struct proof *p, struct live *l,
                                        struct live *child)
 {
@@ -40,7 +66,9 @@ static enum proof_end proof_probe_pass(struct proof *p, struct live *l,
         return PROOF_REFUTED;
     for (int s = 1; s < l->n_stages && !p->stopped; s++)
         for (int low = 0; low < 2; low++)
-            if (proof_probe_end(p, l, child, s, low) == PROOF_REFUTED)
+            if ((!TUNE("NOPOS",0) && proof_probe_end(p, l, child, s, low) == PROOF_REFUTED) ||
+                (TUNE("LEN", 1) && proof_probe_length(p, l, child, s, low) ==
+                PROOF_REFUTED))
                 return PROOF_REFUTED;
     return PROOF_OPEN;
 }
