@@ -1,4 +1,5 @@
 #include "plan/proof.h"
+#include "plan/wide.h"
 
 #include <string.h>
 
@@ -23,6 +24,47 @@ static void proof_weights(struct proof *p, const struct proof_mix *mix)
     }
 }
 
+/* ---- kernels over runs of neighbouring positions: most arcs of a node ---- */
+
+/* next = min(next, base + w) */
+WIDE static void proof_reach(int64_t *restrict next, const int64_t *restrict w,
+                             int64_t base, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t v = base + w[i];
+        next[i] = v < next[i] ? v : next[i];
+    }
+}
+
+struct proof_range {
+    int64_t least, most;
+};
+
+WIDE static struct proof_range proof_span(const int64_t *v, int n)
+{
+    int64_t least = PROOF_INFINITE, most = -PROOF_INFINITE;
+    for (int i = 0; i < n; i++) {
+        least = v[i] < least ? v[i] : least;
+        most = v[i] > most ? v[i] : most;
+    }
+    return (struct proof_range){least, most};
+}
+
+/* Length of the run of set bits from `at` on. */
+static int proof_run(const uint64_t *mask, int words, int at)
+{
+    int end = at;
+    while (end / LIVE_WORD < words) {
+        uint64_t clear = ~(mask[end / LIVE_WORD] >> (end % LIVE_WORD));
+        int room = LIVE_WORD - end % LIVE_WORD;
+        int run = clear ? __builtin_ctzll(clear) : LIVE_WORD;
+        end += run < room ? run : room;
+        if (run < room)
+            break;
+    }
+    return end - at;
+}
+
 /* behind[s][pos]: least value of chunks 0..s-1 when stage s begins at pos. */
 static void proof_forward(struct proof *p, const struct live *l)
 {
@@ -39,13 +81,30 @@ static void proof_forward(struct proof *p, const struct live *l)
         for (int i = live_next(node, words, 0); i >= 0;
              i = live_next(node, words, i + 1)) {
             const uint64_t *arc = live_arc(l, s, i);
-            int64_t base = now[i] - w[i];
+            int run;
             for (int to = live_next(arc, words, i); to >= 0;
-                 to = live_next(arc, words, to + 1))
-                if (base + w[to] < next[to])
-                    next[to] = base + w[to];
+                 to = live_next(arc, words, to + run)) {
+                run = proof_run(arc, words, to);
+                proof_reach(next + to, w + to, now[i] - w[i], run);
+            }
         }
     }
+}
+
+/* Drops those arcs of a run that are beyond the limit; how many. */
+static int proof_drop_run(uint64_t *arc, int from, int run, int64_t most,
+                          const int64_t *onward, int64_t *least)
+{
+    int dropped = 0;
+    for (int to = from; to < from + run; to++) {
+        if (onward[to] > most) {
+            arc[to / LIVE_WORD] &= ~((uint64_t)1 << (to % LIVE_WORD));
+            dropped++;
+        } else if (onward[to] < *least) {
+            *least = onward[to];
+        }
+    }
+    return dropped;
 }
 
 /* The arcs of one node: drops those beyond the limit, returns how many;
@@ -53,15 +112,15 @@ static void proof_forward(struct proof *p, const struct live *l)
 static int proof_prune_node(uint64_t *arc, int words, int64_t most,
                             const int64_t *onward, int64_t *least)
 {
-    int dropped = 0;
+    int dropped = 0, run;
     for (int to = live_next(arc, words, 0); to >= 0;
-         to = live_next(arc, words, to + 1)) {
-        if (onward[to] > most) {
-            arc[to / LIVE_WORD] &= ~((uint64_t)1 << (to % LIVE_WORD));
-            dropped++;
-        } else if (onward[to] < *least) {
-            *least = onward[to];
-        }
+         to = live_next(arc, words, to + run)) {
+        run = proof_run(arc, words, to);
+        struct proof_range r = proof_span(onward + to, run);
+        if (r.most > most)
+            dropped += proof_drop_run(arc, to, run, most, onward, least);
+        else if (r.least < *least)
+            *least = r.least;
     }
     return dropped;
 }

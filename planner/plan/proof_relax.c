@@ -16,7 +16,7 @@ static const double FINE = 256;
 /* Duals become integers that sum to about this. */
 static const double MIX_TOTAL = 1 << 20;
 static const double CLOSE = 1e-7; // of theta: the solution is simulated exactly
-enum { POINTS = 400, KEEP_ROWS = 200 };
+enum { POINTS = 400, PRUNE_EVERY = 3, KEEP_ROWS = 200 };
 
 struct relax {
     int64_t *value; // [SPACE_N_SUMS][n_stages]
@@ -277,24 +277,37 @@ enum relax_end {
     RELAX_EMPTY    // no layout is left
 };
 
-/* Solves, drops chunks by the dual mix, simulates the solution. */
-static enum relax_end relax_step(struct proof *p, struct live *l)
+/* Drops chunks by the dual mix; the number, -1 when no layout is left. */
+static int relax_prune(struct proof *p, struct live *l)
+{
+    int dropped = proof_prune(p, l, relax_mix(p, l));
+    if (dropped < 0 || (dropped && !proof_prune_memory(p, l)))
+        return -1;
+    if (dropped)
+        relax_set_bounds(p, l);
+    return dropped;
+}
+
+/* Solves and simulates the solution. Chunks are dropped when that ends, and
+ * from time to time before: often where the graph is small. */
+static enum relax_end relax_step(struct proof *p, struct live *l, int number)
 {
     double limit = (double)proof_limit(p) / p->step_unit;
     enum simplex_end end = simplex_solve(p->lp, limit * (1 + 1e-9));
-    double theta = simplex_theta(p->lp);
-    int dropped = proof_prune(p, l, relax_mix(p, l));
-    if (dropped < 0 || (dropped && !proof_prune_memory(p, l)))
+    double theta = simplex_theta(p->lp), length = 0;
+    bool over = end != SIMPLEX_OPTIMAL;
+    if (!over) {
+        length = relax_simulate(p, simplex_x(p->lp));
+        over = length <= theta * (1 + CLOSE) || length <= limit;
+    }
+    int dropped = 0;
+    if (over || number % PRUNE_EVERY == PRUNE_EVERY - 1)
+        dropped = relax_prune(p, l);
+    if (dropped < 0)
         return RELAX_EMPTY;
-    if (dropped)
-        relax_set_bounds(p, l);
-    if (end == SIMPLEX_PASSED) // then it must have dropped something
-        return dropped ? RELAX_ON : RELAX_STALLED;
-    double length = relax_simulate(p, simplex_x(p->lp));
-    if (end == SIMPLEX_STUCK || length <= theta * (1 + CLOSE))
-        return dropped ? RELAX_ON : RELAX_STALLED;
-    proof_relax_add(p, p->relax->count);
-    return length <= limit && !dropped ? RELAX_STALLED : RELAX_ON;
+    if (end == SIMPLEX_OPTIMAL && length > theta * (1 + CLOSE))
+        proof_relax_add(p, p->relax->count);
+    return over && !dropped ? RELAX_STALLED : RELAX_ON;
 }
 
 enum proof_end proof_relax(struct proof *p, struct live *l)
@@ -303,7 +316,7 @@ enum proof_end proof_relax(struct proof *p, struct live *l)
     relax_set_bounds(p, l);
     p->n_relax++;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
-        enum relax_end end = relax_step(p, l);
+        enum relax_end end = relax_step(p, l, n);
         if (end == RELAX_EMPTY)
             return PROOF_REFUTED;
         if (end == RELAX_STALLED)
