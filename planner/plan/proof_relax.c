@@ -330,7 +330,7 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
     relax_first_row(p, l);
     relax_set_bounds(p, l);
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
-        if (simplex_solve(p->lp, INFINITY) == SIMPLEX_STUCK)
+        if (simplex_solve(p->lp, INFINITY) != SIMPLEX_OPTIMAL)
             break;
         double length = relax_simulate(p, simplex_x(p->lp));
         if (length <= simplex_theta(p->lp) * (1 + CLOSE))

@@ -44,6 +44,7 @@ struct simplex {
     double *work; // [m][stride]
     int n_solves, since_refactor;
     long n_pivots;
+    int ray; // column that enters along a ray, -1: none
 };
 
 static bool simplex_alloc(struct arena *a, struct simplex *s)
@@ -446,6 +447,15 @@ static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
     simplex_enter(s, at, id);
 }
 
+/* The dual grows without end along this direction: its weights instead of the
+ * basic ones, until the next solve computes those again. */
+static void simplex_show_ray(struct simplex *s, int id)
+{
+    for (int i = 0; i < s->m; i++)
+        s->level[i] = fmax(-s->dir[i], 0);
+    s->ray = id;
+}
+
 enum simplex_end simplex_solve(struct simplex *s, double stop_at)
 {
     if (s->n_solves++ == 0)
@@ -453,6 +463,7 @@ enum simplex_end simplex_solve(struct simplex *s, double stop_at)
     if (s->n_solves == 1 || s->since_refactor >= REFACTOR)
         simplex_refactor(s);
     simplex_values(s);
+    s->ray = -1;
     for (int n = 0; n < MAX_PIVOTS; n++) {
         if (s->since_refactor >= REFACTOR)
             simplex_refactor(s);
@@ -466,8 +477,10 @@ enum simplex_end simplex_solve(struct simplex *s, double stop_at)
             reduced -= s->y[j] * s->column[j];
         simplex_direction(s);
         int at = simplex_ratio(s);
-        if (at < 0)
-            return SIMPLEX_STUCK;
+        if (at < 0) {
+            simplex_show_ray(s, id);
+            return SIMPLEX_RAY;
+        }
         simplex_pivot(s, at, id, reduced);
     }
     return SIMPLEX_STUCK;
@@ -488,6 +501,8 @@ const double *simplex_x(const struct simplex *s)
 void simplex_weights(const struct simplex *s, double *weight)
 {
     memset(weight, 0, sizeof *weight * (size_t)s->n_rows);
+    if (s->ray >= 0) // a ray has no rows: their weights sum to one
+        return;
     for (int i = 0; i < s->m; i++)
         if (s->basis[i] < s->max_rows)
             weight[s->basis[i]] = fmax(s->level[i], 0);
@@ -498,14 +513,21 @@ long simplex_pivots(const struct simplex *s)
     return s->n_pivots;
 }
 
+/* Adds to its group's weight if the column is a bound of a group. */
+static void simplex_add_group(const struct simplex *s, int id, double level,
+                              double *weight)
+{
+    int at = id - bound_id(s, FAMILY_GROUP_LEAST, 0);
+    if (at >= 0)
+        weight[at % s->m] += (at >= s->m ? 1 : -1) * fmax(level, 0);
+}
+
 void simplex_group_weights(const struct simplex *s, double *weight)
 {
     memset(weight, 0, sizeof *weight * (size_t)s->groups);
-    for (int i = 0; i < s->m; i++) {
-        int id = s->basis[i] - bound_id(s, FAMILY_GROUP_LEAST, 0);
-        if (id < 0)
-            continue;
-        bool upper = id >= s->m;
-        weight[id % s->m] += (upper ? 1 : -1) * fmax(s->level[i], 0);
-    }
+    for (int i = 0; i < s->m; i++)
+        simplex_add_group(s, s->basis[i], s->level[i], weight);
+    if (s->ray >= 0)
+        simplex_add_group(s, s->ray, 1, weight);
 }
+

@@ -31,7 +31,8 @@ struct simplex_bounds {
 enum simplex_end {
     SIMPLEX_OPTIMAL, // no row and no bound is violated
     SIMPLEX_PASSED,  // theta reached `stop_at`
-    SIMPLEX_STUCK    // iterations ran out, or bounds contradict each other
+    SIMPLEX_STUCK,   // iterations ran out
+    SIMPLEX_RAY      // bounds contradict each other: the weights show how
 };
 
 /* A programme without rows; NULL: out of memory. */
@@ -57,7 +58,7 @@ void simplex_bound(struct simplex *s, const struct simplex_bounds *b);
 enum simplex_end simplex_solve(struct simplex *s, double stop_at);
 
 /* After a solve: theta, x, and the row weights of the dual (summing to 1, zero
- * outside the basis). */
+ * outside the basis; all zero after SIMPLEX_RAY). */
 double simplex_theta(const struct simplex *s);
 const double *simplex_x(const struct simplex *s);
 void simplex_weights(const struct simplex *s, double *weight);
