@@ -8,15 +8,15 @@
 static const double TILTS[] = {0, -0.5, 0.5, -1, 1};
 enum { N_TILTS = sizeof TILTS / sizeof *TILTS };
 
+enum { MAX_PASSES = 8, MAX_CHOICES = 24 };
+
 struct descent {
     struct proof *p;
     const struct live *l;
     int n;            // n_stages + 1
     int *pos, *trial; // [n], [LANES_WIDE][n]
-    int *next;        // [n]: best neighbour
     int n_trial;
-    int64_t step, excess;           // of pos
-    int64_t next_step, next_excess; // of next
+    int64_t step, excess; // of pos
     uint64_t random;
 };
 
@@ -53,17 +53,16 @@ static bool descent_better(int64_t excess, int64_t step, int64_t than_excess,
 
 /* ---- neighbours ---- */
 
-static void descent_flush(struct descent *d)
+/* Looks at one batch; moves to its best layout if that is better. */
+static bool descent_flush(struct descent *d)
 {
     int64_t step[LANES_WIDE];
-    if (!d->n_trial)
-        return;
+    int best = -1;
     lanes_eval(d->p->lanes, d->p->sp, d->trial, d->n_trial, step);
     for (int i = 0; i < d->n_trial; i++) {
         const int *pos = d->trial + i * d->n;
         int64_t excess = descent_excess(d, pos);
-        bool better =
-            descent_better(excess, step[i], d->next_excess, d->next_step);
+        bool better = descent_better(excess, step[i], d->excess, d->step);
         bool listed = !excess && step[i] <= best_limit(&d->p->best);
         if ((!better && !listed) || (!excess && !descent_fits(d, pos)))
             continue;
@@ -71,11 +70,14 @@ static void descent_flush(struct descent *d)
             best_offer(&d->p->best, pos, step[i]);
         if (!better)
             continue;
-        memcpy(d->next, pos, sizeof *pos * (size_t)d->n);
-        d->next_step = step[i];
-        d->next_excess = excess;
+        best = i;
+        d->step = step[i];
+        d->excess = excess;
     }
     d->n_trial = 0;
+    if (best >= 0)
+        memcpy(d->pos, d->trial + best * d->n, sizeof *d->pos * (size_t)d->n);
+    return best >= 0;
 }
 
 static bool descent_in_space(const struct descent *d, const int *pos, int first,
@@ -88,33 +90,27 @@ static bool descent_in_space(const struct descent *d, const int *pos, int first,
     return true;
 }
 
-static void descent_try(struct descent *d, int first, int last, int by)
+/* One neighbour; true when a batch was full and led to a better layout. */
+static bool descent_try(struct descent *d, int first, int last, int by)
 {
     int *pos = d->trial + d->n_trial * d->n;
     memcpy(pos, d->pos, sizeof *pos * (size_t)d->n);
     for (int s = first; s <= last; s++)
         pos[s] += by;
     if (!descent_in_space(d, pos, first, last))
-        return;
-    if (++d->n_trial == LANES_WIDE)
-        descent_flush(d);
+        return false;
+    return ++d->n_trial == LANES_WIDE && descent_flush(d);
 }
 
-static bool descent_once(struct descent *d)
+/* All neighbours once, moving on from each better one that a batch holds. */
+static bool descent_sweep(struct descent *d)
 {
-    d->next_step = d->step;
-    d->next_excess = d->excess;
+    bool moved = false;
     for (int first = 1; first < d->n - 1; first++)
         for (int last = first; last < d->n - 1; last++)
             for (int by = -1; by <= 1; by += 2)
-                descent_try(d, first, last, by);
-    descent_flush(d);
-    if (!descent_better(d->next_excess, d->next_step, d->excess, d->step))
-        return false;
-    memcpy(d->pos, d->next, sizeof *d->pos * (size_t)d->n);
-    d->step = d->next_step;
-    d->excess = d->next_excess;
-    return true;
+                moved |= descent_try(d, first, last, by);
+    return (d->n_trial && descent_flush(d)) || moved;
 }
 
 static void descent_walk(struct descent *d)
@@ -125,7 +121,7 @@ static void descent_walk(struct descent *d)
         best_offer(&d->p->best, d->pos, d->step);
     else if (!d->excess)
         d->step = INT64_MAX; // any layout that fits is better
-    while (descent_once(d) && !proof_stop(d->p))
+    while (descent_sweep(d) && !proof_stop(d->p))
         ;
 }
 
@@ -176,9 +172,8 @@ static bool descent_init(struct arena *a, struct proof *p, const struct live *l,
     *d = (struct descent){.p = p, .l = l, .n = (int)n};
     d->random = 0x9e3779b97f4a7c15u; // any odd number: the same every time
     d->pos = arena_alloc(a, n, sizeof *d->pos);
-    d->next = arena_alloc(a, n, sizeof *d->next);
     d->trial = arena_alloc(a, n * LANES_WIDE, sizeof *d->trial);
-    return d->pos && d->next && d->trial;
+    return d->pos && d->trial;
 }
 
 /* Uniform in -1..1 (xorshift64). */
@@ -190,29 +185,69 @@ static double descent_random(struct descent *d)
     return (double)(d->random >> 11) / 4503599627370496.0 - 1;
 }
 
-/* Even chunks; `tilt` of a chunk is taken from each end, `noise` of a chunk
- * moves each cut. */
-static void descent_shares(struct descent *d, double tilt, double noise,
-                           double *share)
+/* Chunks of which those of pass v through the ranks are `weight[v]` large;
+ * `tilt` of a chunk is taken from each end, `noise` of a chunk moves each cut.
+ */
+static void descent_shares(struct descent *d, const double *weight, double tilt,
+                           double noise, double *share)
 {
-    int n = d->n - 1;
+    int n = d->n - 1, pp = d->p->sp->pp;
+    double all = 0, sum = 0;
+    for (int s = 0; s < n; s++)
+        all += weight[s / pp];
     for (int s = 0; s <= n; s++) {
         double middle = 1 - 2.0 * s / n;
-        share[s] = (s + tilt * middle + noise * descent_random(d)) / n;
+        share[s] = sum / all + (tilt * middle + noise * descent_random(d)) / n;
+        sum += s < n ? weight[s / pp] : 0;
     }
 }
 
-enum err descent_from(struct proof *p, const struct live *l,
-                      const double *share, struct err_msg *msg)
+static bool descent_start(struct descent *d, const double *weight, double tilt,
+                          double noise)
 {
-    struct arena scratch;
-    struct descent d;
-    arena_init(&scratch);
-    bool ok = descent_init(&scratch, p, l, &d) && descent_nearest(&d, share);
-    if (ok)
-        descent_walk(&d);
-    arena_clear(&scratch);
-    return ok ? ERR_OK : err_set(msg, ERR_NOMEM, "local search: out of memory");
+    double share[PROVE_MAX_STAGES + 1];
+    descent_shares(d, weight, tilt, noise, share);
+    if (!descent_nearest(d, share))
+        return false;
+    descent_walk(d);
+    return true;
+}
+
+/* Where chunks cannot all have the same number of layers, some passes have one
+ * more on all ranks: every choice of as many passes as that takes. */
+static bool descent_passes(struct descent *d)
+{
+    int vpp = d->p->sp->problem->order.vpp, pp = d->p->sp->pp;
+    int units = d->l->n_pos - 2, base = units / (vpp * pp), tried = 0;
+    int larger = (units - base * vpp * pp + pp - 1) / pp;
+    bool ok = true;
+    for (unsigned set = 1; vpp <= MAX_PASSES && set < 1u << vpp; set++) {
+        double weight[MAX_PASSES];
+        if (__builtin_popcount(set) != larger || tried++ == MAX_CHOICES)
+            continue;
+        for (int v = 0; v < vpp; v++)
+            weight[v] = base + (set >> v & 1 ? 1 : 0.1);
+        ok = ok && !d->p->stopped && descent_start(d, weight, 0, 0);
+    }
+    return ok || d->p->stopped;
+}
+
+static bool descent_all(struct descent *d, int n_random)
+{
+    double weight[PROVE_MAX_STAGES];
+    int vpp = d->p->sp->problem->order.vpp;
+    bool ok = true;
+    for (int v = 0; v < vpp; v++)
+        weight[v] = 1;
+    for (int i = 0; ok && i < N_TILTS && !d->p->stopped; i++)
+        ok = descent_start(d, weight, TILTS[i], 0);
+    ok = ok && descent_passes(d);
+    for (int i = 0; ok && i < n_random && !d->p->stopped; i++) {
+        for (int v = 0; v < vpp; v++)
+            weight[v] = 1 + 0.7 * descent_random(d);
+        ok = descent_start(d, weight, descent_random(d), 0.7);
+    }
+    return ok;
 }
 
 enum err descent_run(struct proof *p, const struct live *l, int n_random,
@@ -220,17 +255,8 @@ enum err descent_run(struct proof *p, const struct live *l, int n_random,
 {
     struct arena scratch;
     struct descent d;
-    double share[PROVE_MAX_STAGES + 1];
     arena_init(&scratch);
-    bool ok = descent_init(&scratch, p, l, &d);
-    for (int i = 0; ok && i < N_TILTS + n_random && !p->stopped; i++) {
-        bool even = i < N_TILTS;
-        descent_shares(&d, even ? TILTS[i] : descent_random(&d), even ? 0 : 0.7,
-                       share);
-        ok = descent_nearest(&d, share);
-        if (ok)
-            descent_walk(&d);
-    }
+    bool ok = descent_init(&scratch, p, l, &d) && descent_all(&d, n_random);
     arena_clear(&scratch);
     return ok ? ERR_OK : err_set(msg, ERR_NOMEM, "local search: out of memory");
 }

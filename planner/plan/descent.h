@@ -14,9 +14,4 @@
 enum err descent_run(struct proof *p, const struct live *l, int n_random,
                      struct err_msg *msg);
 
-/* Descends from the layout of the graph nearest to the wished positions, given
- * as shares of the total time, [n_stages + 1]. */
-enum err descent_from(struct proof *p, const struct live *l,
-                      const double *share, struct err_msg *msg);
-
 #endif

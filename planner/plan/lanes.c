@@ -288,8 +288,8 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
 /* ---- batches ---- */
 
 /* Operations of one input each. */
-WIDE static void lanes_run(const struct lane_op *op, int n_ops,
-                                   int64_t *value, const int64_t *time)
+WIDE static void lanes_run(const struct lane_op *op, int n_ops, int64_t *value,
+                           const int64_t *time)
 {
     for (int i = 0; i < n_ops; i++) {
         const int64_t *before = value + op[i].before * LANES_WIDE;
@@ -302,8 +302,8 @@ WIDE static void lanes_run(const struct lane_op *op, int n_ops,
 }
 
 /* With combined operations: two inputs. */
-WIDE static void lanes_run2(const struct lane_op *op, int n_ops,
-                                    int64_t *value, const int64_t *time)
+WIDE static void lanes_run2(const struct lane_op *op, int n_ops, int64_t *value,
+                            const int64_t *time)
 {
     for (int i = 0; i < n_ops; i++) {
         const int64_t *before = value + op[i].before * LANES_WIDE;

@@ -41,8 +41,8 @@ bool live_fill(struct live *l, const struct space *sp)
                 }
     set_bit(live_node(l, l->n_stages), l->n_pos - 1);
     for (int r = 0; r < sp->pp; r++)
-        live_load(l, r)[1] = sp->sum[SPACE_FWD][l->n_pos - 1] +
-                             sp->sum[SPACE_BWD][l->n_pos - 1];
+        live_load(l, r)[1] =
+            sp->sum[SPACE_FWD][l->n_pos - 1] + sp->sum[SPACE_BWD][l->n_pos - 1];
     return live_clean(l);
 }
 

@@ -37,6 +37,12 @@ int64_t proof_limit(const struct proof *p)
     return limit < p->target ? limit : p->target;
 }
 
+long proof_work(const struct proof *p)
+{
+    const long nodes_a_pivot = 200; // measured: 7 us against 30 to 50 ns
+    return simplex_pivots(p->lp) + p->n_nodes / nodes_a_pivot;
+}
+
 bool proof_stop(struct proof *p)
 {
     const struct prove_hooks *h = &p->sp->problem->hooks;
@@ -44,6 +50,8 @@ bool proof_stop(struct proof *p)
     if (p->deadline > 0 && now > p->deadline)
         p->stopped = true;
     if (h->interrupted && h->interrupted(h->data))
+        p->interrupted = true;
+    if (p->interrupted || (p->work_limit && proof_work(p) > p->work_limit))
         p->stopped = true;
     if (h->progress && now > p->last_word + WORD_EVERY) {
         p->last_word = now;

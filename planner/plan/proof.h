@@ -14,8 +14,6 @@
 #include "plan/lanes.h"
 #include "plan/live.h"
 #include "plan/simplex.h"
-#include <stdlib.h>
-#define TUNE(name, value) (getenv(name) ? atoi(getenv(name)) : (value))
 
 /* The largest number that the dynamic programmes meet stays below this: sums of
  * three of them cannot overflow. */
@@ -30,7 +28,9 @@ struct proof {
     double began, deadline; // seconds of the monotonic clock; 0: none
     double last_word;       // when progress was last told
     int64_t proved_ns;      // nothing faster: told as progress
-    bool stopped;           // time is up or the caller interrupted
+    bool stopped;           // work or time is up, or the caller interrupted
+    bool interrupted;       // by the caller
+    long work_limit;        // 0: none; see proof_work()
 
     struct simplex *lp;
     int32_t *row;             // [PROOF_ROWS][SPACE_N_SUMS][n_stages]
@@ -42,7 +42,7 @@ struct proof {
     struct dive *dive;
     struct live *spare; // [PROOF_DEPTH] graphs, one a level of branching
     int n_spare;
-    long n_relax, n_nodes, n_leaves, n_branches, n_points; // for the curious
+    long n_nodes, n_leaves;
 };
 
 enum { PROOF_ROWS = 512, PROOF_DEPTH = 64 };
@@ -54,7 +54,10 @@ enum err proof_init(struct arena *a, const struct space *sp, struct lanes *l,
 /* What a layout must not exceed to matter now. */
 int64_t proof_limit(const struct proof *p);
 
-/* Whether to stop; asks the clock and the caller. */
+/* Work done, the same on every machine: about 10 us each. */
+long proof_work(const struct proof *p);
+
+/* Whether to stop; asks the clock, the work limit and the caller. */
 bool proof_stop(struct proof *p);
 double proof_now(void);
 
@@ -64,9 +67,9 @@ int64_t proof_leaf(struct proof *p, const int *pos);
 
 /* ---- proof_prune.c: exact dynamic programmes ---- */
 
-/* A non-negative mix of paths, count[which * n_stages + s], `total` of them, and
- * of bounds of ranks' loads, which are worth `extra` at most: no layout within
- * the limit has more than total * limit + extra. */
+/* A non-negative mix of paths, count[which * n_stages + s], `total` of them,
+ * and of bounds of ranks' loads, which are worth `extra` at most: no layout
+ * within the limit has more than total * limit + extra. */
 struct proof_mix {
     int64_t *count;
     int64_t total, extra;

@@ -17,7 +17,7 @@ enum { DIVE_PATHS = 256, DIVE_BLOCK = 32, DIVE_BLOCKS = 8 };
 /* A path that prunes nothing: all of its values are 0. */
 struct dive {
     int n_paths;    // in use; the rest prune nothing
-    int n_loads; // the first of them are bounds of ranks' loads
+    int n_loads;    // the first of them are bounds of ranks' loads
     int32_t *count; // [DIVE_PATHS][SPACE_N_SUMS * n_stages]
     int *index;     // [n_stages + 1][n_pos] node number of live positions
     int n_nodes, room;
@@ -30,7 +30,7 @@ struct dive {
     long hits[DIVE_PATHS], left;
     int last_block, oldest;
     const struct live *live;
-    int64_t limit;  // of steps
+    int64_t limit; // of steps
     int64_t *most; // [DIVE_PATHS] what each path may reach
 };
 
@@ -50,7 +50,8 @@ enum err proof_dive_init(struct proof *p, struct err_msg *msg)
     d->most = arena_alloc(p->arena, paths, sizeof *d->most);
     d->used = arena_alloc(p->arena, stages, sizeof *d->used);
     d->cheap = arena_alloc(p->arena, stages, sizeof *d->cheap);
-    if (!d->count || !d->index || !d->base || !d->pos || !d->most || !d->used || !d->cheap)
+    if (!d->count || !d->index || !d->base || !d->pos || !d->most || !d->used ||
+        !d->cheap)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     return ERR_OK;
 }
@@ -269,9 +270,8 @@ static void dive_begin_memory(struct proof *p)
 
 /* ---- the search ---- */
 
-WIDE static bool dive_block_prunes(const int64_t *base,
-                                          const int64_t *rest,
-                                          const int64_t *most)
+WIDE static bool dive_block_prunes(const int64_t *base, const int64_t *rest,
+                                   const int64_t *most)
 {
     int64_t over = 0;
     for (int k = 0; k < DIVE_BLOCK; k++)
@@ -280,7 +280,7 @@ WIDE static bool dive_block_prunes(const int64_t *base,
 }
 
 WIDE static void dive_step(int64_t *to, const int64_t *from,
-                                  const int64_t *turn)
+                           const int64_t *turn)
 {
     int64_t *restrict out = to;
     for (int k = 0; k < DIVE_PATHS; k++)

@@ -66,9 +66,8 @@ static enum proof_end proof_probe_pass(struct proof *p, struct live *l,
         return PROOF_REFUTED;
     for (int s = 1; s < l->n_stages && !p->stopped; s++)
         for (int low = 0; low < 2; low++)
-            if ((!TUNE("NOPOS",0) && proof_probe_end(p, l, child, s, low) == PROOF_REFUTED) ||
-                (TUNE("LEN", 1) && proof_probe_length(p, l, child, s, low) ==
-                PROOF_REFUTED))
+            if (proof_probe_end(p, l, child, s, low) == PROOF_REFUTED ||
+                proof_probe_length(p, l, child, s, low) == PROOF_REFUTED)
                 return PROOF_REFUTED;
     return PROOF_OPEN;
 }

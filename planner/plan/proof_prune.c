@@ -159,8 +159,8 @@ int proof_prune(struct proof *p, struct live *l, const struct proof_mix *mix)
 {
     proof_weights(p, mix);
     proof_forward(p, l);
-    int dropped = proof_backward(
-        p, l, mix->total * proof_limit(p) + mix->extra);
+    int dropped =
+        proof_backward(p, l, mix->total * proof_limit(p) + mix->extra);
     if (dropped && !live_clean(l))
         return -1;
     return dropped;

@@ -76,8 +76,7 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     p->lp = simplex_new(a, (int)stages - 1, p->sp->pp, PROOF_ROWS);
     if (!r->value || !r->count || !r->mix.count || !r->g || !r->lo || !r->hi ||
         !r->least || !r->most || !r->group_least || !r->group_most ||
-        !r->weights || !r->kept || !p->row || !p->at ||
-        !p->slope || !p->lp)
+        !r->weights || !r->kept || !p->row || !p->at || !p->slope || !p->lp)
         return err_set(msg, ERR_NOMEM, "relaxation: out of memory");
     return ERR_OK;
 }
@@ -143,7 +142,6 @@ static double relax_simulate(struct proof *p, const double *x)
     struct relax *r = p->relax;
     int n = p->sp->n_stages;
     struct lanes_times t;
-    p->n_points++;
     for (int j = 0; j < SPACE_N_SUMS; j++) {
         int64_t *value = r->value + j * n;
         const double *at = p->at + j * (n + 1), *slope = p->slope + j * (n + 1);
@@ -208,8 +206,8 @@ static void relax_set_bounds(struct proof *p, const struct live *l)
                                         .hi = r->hi,
                                         .least = r->least,
                                         .most = r->most,
-                             .group_least = r->group_least,
-                             .group_most = r->group_most,
+                                        .group_least = r->group_least,
+                                        .group_most = r->group_most,
                                         .total = relax_x(p, p->sp->n_pos - 1)});
 }
 
@@ -231,15 +229,14 @@ static void relax_first_row(struct proof *p, const struct live *l)
 
 /* Adds the bounds of ranks' loads that the dual uses: load <= most, times what
  * it is worth, or load >= least. */
-static void relax_mix_loads(struct proof *p, const struct live *l,
-                            double scale)
+static void relax_mix_loads(struct proof *p, const struct live *l, double scale)
 {
     struct relax *r = p->relax;
     int n = p->sp->n_stages;
     simplex_group_weights(p->lp, r->weights);
     for (int g = 0; g < l->pp; g++) {
-        int64_t times = (int64_t)(r->weights[g] * scale *
-                                  p->sp->problem->order.n_mb);
+        int64_t times =
+            (int64_t)(r->weights[g] * scale * p->sp->problem->order.n_mb);
         for (int s = g; times && s < n; s += l->pp) {
             r->mix.count[SPACE_FWD * n + s] += times;
             r->mix.count[SPACE_BWD * n + s] += times;
@@ -249,8 +246,7 @@ static void relax_mix_loads(struct proof *p, const struct live *l,
 }
 
 /* The dual as integers, on a scale that the programmes cannot overflow. */
-static const struct proof_mix *relax_mix(struct proof *p,
-                                         const struct live *l)
+static const struct proof_mix *relax_mix(struct proof *p, const struct live *l)
 {
     struct relax *r = p->relax;
     size_t size = relax_row_size(p);
@@ -314,7 +310,6 @@ enum proof_end proof_relax(struct proof *p, struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    p->n_relax++;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
         enum relax_end end = relax_step(p, l, n);
         if (end == RELAX_EMPTY)

@@ -4,7 +4,6 @@
 #include "plan/proof.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double ENUMERATE = 20000; // layouts; cheaper than a proof
@@ -150,22 +149,45 @@ static enum err prove_enumerate(struct proof *p, const struct live *l,
 static int64_t prove_target(const struct proof *p, double gap)
 {
     int64_t worst = best_limit(&p->best) + 1;
-    return (int64_t)ceil((double)worst / (1 + gap)) - 1;
+    return gap > 0 ? (int64_t)ceil((double)worst / (1 + gap)) - 1 : INT64_MAX;
 }
 
-/* Settles smaller and smaller gaps, so that an early end still leaves one. */
-static void prove_search(struct proof *p, const struct live *root,
-                         struct live *work)
+/* Tries to settle that nothing better than the listed ones by more than `gap`
+ * is left; false when time, or `work` (0: no limit), ran out first. */
+static bool prove_attempt(struct proof *p, const struct live *root, double gap,
+                          long work)
 {
-    static const double STEPS[] = {0.02, 0.01, 0.005, 0.0025};
-    double goal = p->sp->problem->gap, first = goal;
-    live_copy(work, root);
-    p->proved_ns = proof_relax_bound(p, work);
-    (void)STEPS;
-    p->target = first > 0 ? prove_target(p, first) : INT64_MAX;
-    live_copy(work, root);
-    if (proof_settle(p, work))
+    struct live *l = &p->spare[PROOF_DEPTH];
+    p->target = prove_target(p, gap);
+    p->work_limit = work ? proof_work(p) + work : 0;
+    p->stopped = false;
+    live_copy(l, root);
+    bool settled = !proof_stop(p) && proof_settle(p, l);
+    if (settled && proof_limit(p) + 1 > p->proved_ns)
         p->proved_ns = proof_limit(p) + 1;
+    p->work_limit = 0;
+    p->stopped = false;
+    return settled;
+}
+
+/* The whole answer first; what does not end soon goes by smaller and smaller
+ * gaps, so that an early end leaves the last of them. True when the wanted gap
+ * was settled. */
+static bool prove_search(struct proof *p, const struct live *root)
+{
+    static const double STEPS[] = {0.04, 0.02, 0.01, 0.005, 0.0025};
+    const long at_once = 600000; // work: some seconds
+    double goal = p->sp->problem->gap;
+    p->proved_ns = proof_relax_bound(p, root);
+    if (prove_attempt(p, root, goal, at_once))
+        return true;
+    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
+        if (STEPS[i] <= goal || prove_target(p, STEPS[i]) < p->proved_ns)
+            continue;
+        if (!prove_attempt(p, root, STEPS[i], 0))
+            return false;
+    }
+    return prove_attempt(p, root, goal, 0);
 }
 
 /* ---- the answer ---- */
@@ -198,10 +220,10 @@ static enum err prove_fill(struct arena *a, const struct proof *p,
 static enum err prove_run(struct arena *scratch, struct proof *p,
                           struct prove_result *out, struct err_msg *msg)
 {
-    struct live root, work;
+    struct live root;
     double n = space_count(p->sp, out->space);
     int64_t up_to = p->sp->problem->enumerate_up_to;
-    if (!live_new(scratch, p->sp, &root) || !live_new(scratch, p->sp, &work))
+    if (!live_new(scratch, p->sp, &root))
         return err_set(msg, ERR_NOMEM, "layout search: out of memory");
     if (n < 1)
         return err_set(msg, ERR_RANGE,
@@ -220,9 +242,9 @@ static enum err prove_run(struct arena *scratch, struct proof *p,
     enum err e = descent_run(p, &root, RANDOM_STARTS, msg);
     if (e != ERR_OK)
         return e;
-    prove_search(p, &root, &work);
-    out->state = p->stopped || p->target < best_limit(&p->best) ? PROVE_GAP
-                                                                : PROVE_OPTIMAL;
+    bool settled = prove_search(p, &root);
+    out->state = settled && p->proved_ns > best_limit(&p->best) ? PROVE_OPTIMAL
+                                                                : PROVE_GAP;
     return ERR_OK;
 }
 
@@ -253,9 +275,6 @@ enum err prove_layouts(struct arena *a, const struct prove_problem *problem,
     p->began = began;
     p->deadline = problem->time_limit_s > 0 ? began + problem->time_limit_s : 0;
     e = prove_run(&scratch, p, out, msg);
-#ifdef PROVE_STATS
-    fprintf(stderr, "relax %ld points %ld pivots %ld rows %d nodes %ld leaves %ld branches %ld\n", p->n_relax, p->n_points, simplex_pivots(p->lp), simplex_rows(p->lp), p->n_nodes, p->n_leaves, p->n_branches);
-#endif
     if (e == ERR_OK)
         e = prove_fill(a, p, out, msg);
 done:

@@ -30,10 +30,10 @@ enum { REFACTOR = 150, MAX_PIVOTS = 4000, LANES = 8, ROW_BLOCK = 32 };
 
 struct simplex {
     int n, m, groups, max_rows, n_rows; // m = n + 1
-    int stride;                 // m, rounded up to whole registers
-    double *g, *c;              // [n][max_rows], [max_rows]
-    double *value;              // [max_rows] of the rows at x
-    int *used;                  // [max_rows] solve in which it was basic last
+    int stride;                         // m, rounded up to whole registers
+    double *g, *c;                      // [n][max_rows], [max_rows]
+    double *value;                      // [max_rows] of the rows at x
+    int *used; // [max_rows] solve in which it was basic last
     double *lo, *hi, *least, *most, total;
     double *group_least, *group_most;
     int *basis;          // [m] column ids
@@ -50,9 +50,9 @@ struct simplex {
 static bool simplex_alloc(struct arena *a, struct simplex *s)
 {
     size_t n = (size_t)s->stride, m = (size_t)s->m, rows = (size_t)s->max_rows;
-    double **vectors[] = {&s->lo,    &s->hi, &s->least,  &s->most, &s->rhs,
-                          &s->level, &s->y,  &s->column, &s->dir, &s->part,
-                          &s->group_least, &s->group_most};
+    double **vectors[] = {&s->lo,  &s->hi,    &s->least,       &s->most,
+                          &s->rhs, &s->level, &s->y,           &s->column,
+                          &s->dir, &s->part,  &s->group_least, &s->group_most};
     bool ok = true;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         *vectors[i] = arena_alloc(a, n, sizeof(double));
@@ -66,8 +66,8 @@ static bool simplex_alloc(struct arena *a, struct simplex *s)
     s->basic_row = arena_alloc(a, rows, sizeof(bool));
     s->inverse = arena_alloc(a, m * n, sizeof(double));
     s->work = arena_alloc(a, m * n, sizeof(double));
-    return ok && s->g && s->c && s->value && s->used && s->basis && s->basic_row &&
-           s->inverse && s->work;
+    return ok && s->g && s->c && s->value && s->used && s->basis &&
+           s->basic_row && s->inverse && s->work;
 }
 
 struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows)
@@ -126,9 +126,8 @@ static double simplex_column(struct simplex *s, int id)
     double sign = f % 2 ? -1 : 1;
     if (f >= FAMILY_GROUP_LEAST)
         return simplex_group_column(s, i, sign,
-                                    f == FAMILY_GROUP_LEAST
-                                        ? s->group_least[i]
-                                        : s->group_most[i]);
+                                    f == FAMILY_GROUP_LEAST ? s->group_least[i]
+                                                            : s->group_most[i]);
     if (f == FAMILY_LO || f == FAMILY_HI) {
         a[i + 1] = sign;
         return sign * (f == FAMILY_LO ? s->lo[i] : s->hi[i]);
@@ -412,8 +411,7 @@ static void simplex_direction(struct simplex *s)
     memset(s->dir, 0, sizeof *s->dir * (size_t)s->stride);
     for (int j = 0; j < s->m; j++)
         if (s->column[j] != 0)
-            add_times(s->dir, simplex_inverse(s, j), s->column[j],
-                      s->stride);
+            add_times(s->dir, simplex_inverse(s, j), s->column[j], s->stride);
 }
 
 static void simplex_enter(struct simplex *s, int at, int id)
@@ -530,4 +528,3 @@ void simplex_group_weights(const struct simplex *s, double *weight)
     if (s->ray >= 0)
         simplex_add_group(s, s->ray, 1, weight);
 }
-

@@ -22,8 +22,8 @@
 struct simplex;
 
 struct simplex_bounds {
-    const double *lo, *hi;      // [n]
-    const double *least, *most; // [n + 1]
+    const double *lo, *hi;                  // [n]
+    const double *least, *most;             // [n + 1]
     const double *group_least, *group_most; // [groups]
     double total;
 };
@@ -42,7 +42,7 @@ struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows);
 int simplex_add(struct simplex *s, const double *g, double c);
 int simplex_rows(const struct simplex *s);
 
-/* Pivots made so far, for the curious. */
+/* Pivots made so far: a measure of work. */
 long simplex_pivots(const struct simplex *s);
 
 /* Drops the rows that are not in the basis, keeping at most about `keep` of

@@ -10,7 +10,7 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     !defined(__SANITIZE_ADDRESS__)
 #define WIDE                                                                   \
-    __attribute__((target_clones("default", "avx2", "avx512f"),               \
+    __attribute__((target_clones("default", "avx2", "avx512f"),                \
                    optimize("tree-vectorize", "no-trapping-math")))
 #else
 #define WIDE
