@@ -1,68 +1,54 @@
 # make help prints the targets. Output goes to build/$(MODE)/ only.
 include config.mk
 
-# ---- modules, in dependency order: an include may only point left ----------
-BASE    := err arena text json csv runlog logline logfail logstep logblock logahead \
-           logscan logfacts logmeans logparse
-PLANNER := memory_options model layout_expand layout layout_shortest \
-           layout_explain core_version layer_freq megatron_flags megatron_known \
-           megatron_memory megatron_model megatron_args layout_space \
-           shell_math shell_text source_script source_yaml source_hf \
-           source_log model_source \
-           lsq cost fit schedule/order schedule/schedule sim timeline memory_weights memory_activations \
-           memory_workspace memory_train memory memory_case memory_corpus memory_fit plan jitter overhead \
-           baseline profile search fit_check
-TRAIN   := ops tensors attention experts layer data unit blas comm stage \
-           pipeline optim burst train_args train_log
-HARNESS := options role manifest machine workload supervise launch_words launcher \
-           launch_local launch_torchrun launch_slurm launch_hf launch job stats results oplog figures provenance \
-           execute campaign roles tables summary calibrate experiment reference validate contribute report
-ORDER   := $(BASE) $(PLANNER) $(TRAIN) $(HARNESS)
+# ---- rooms, in dependency order: an include may only point left --------------
+# a room is a folder, and all files in it belong to it
+PLANNER := base log model layout schedule megatron cost memory plan calibrate
+HARNESS := manifest launch store figures experiment report
+ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
+           $(HARNESS:%=harness/%) harness/cmd
 
 # ---- flags -------------------------------------------------------------------
+# CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS of the caller come on top of ours
 B        := build/$(MODE)
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
             -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wcast-qual \
-            -Wdouble-promotion -Werror
+            -Wdouble-promotion
+WERROR   := $(if $(filter check asan,$(MODE)),-Werror)
 STRICT   := -Wconversion -Wwrite-strings
-INCLUDE  := -iquote planner/base -iquote planner/schedule -iquote planner -iquote harness \
-            -iquote harness/train
-CFLAGS   := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
+INCLUDE  := -iquote planner -iquote harness
+OURS     := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
+COMPILE   = $(OURS) $(EXTRA) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lmd -lm
 BLAS     := -lopenblas
 # kernels are plain loops: -O2 of gcc 12 vectorises few of them, and neither
 # branches nor roots without these two (they change no result)
-TRAIN_OPT := $(if $(filter release,$(MODE)),-O3 -fno-trapping-math -fno-math-errno)
+TRAIN_OPT := $(if $(filter-out asan,$(MODE)),-O3 -fno-trapping-math -fno-math-errno)
 comma    := ,
-LDFLAGS  := $(if $(filter asan,$(MODE)),-fsanitize=address$(comma)undefined)
+OUR_LDFLAGS := $(if $(filter asan,$(MODE)),-fsanitize=address$(comma)undefined)
+LINK      = $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(LDLIBS)
 Q        := $(if $(V),,@)
 
 # ---- sources -----------------------------------------------------------------
-have      = $(wildcard $(1))
-BASE_SRC  := $(wildcard $(BASE:%=planner/base/%.c))
-PLAN_SRC  := $(wildcard $(PLANNER:%=planner/%.c))
-TRAIN_SRC := $(wildcard $(TRAIN:%=harness/train/%.c))
-HARN_SRC  := $(wildcard $(HARNESS:%=harness/%.c))
-LAYOUT_CMD := $(wildcard planner/cmd*.c planner/moe_layout.c)
-BENCH_CMD  := $(wildcard harness/cmd*.c harness/moe_bench.c)
-TRAIN_CMD  := $(wildcard harness/train/moe_train.c harness/train/cmd*.c)
-
 obj       = $(1:%.c=$(B)/%.o)
-PLANNER_OBJ := $(call obj,$(BASE_SRC) $(PLAN_SRC))
-HARNESS_OBJ := $(call obj,$(HARN_SRC))
-TRAIN_C     := $(TRAIN_SRC) $(TRAIN_CMD)
-MPI_OBJ     := $(TRAIN_C:%.c=$(B)/mpi/%.o)
-SMPI_OBJ    := $(TRAIN_C:%.c=$(B)/smpi/%.o)
+room_obj  = $(call obj,$(wildcard $(1:%=%/*.c)))
+PLANNER_OBJ := $(call room_obj,$(PLANNER:%=planner/%))
+HARNESS_OBJ := $(call room_obj,$(HARNESS:%=harness/%))
+LAYOUT_OBJ  := $(call room_obj,planner/cmd)
+BENCH_OBJ   := $(call room_obj,harness/cmd)
+TRAIN_SRC   := $(wildcard harness/train/*.c)
+MPI_OBJ     := $(TRAIN_SRC:%.c=$(B)/mpi/%.o)
+SMPI_OBJ    := $(TRAIN_SRC:%.c=$(B)/smpi/%.o)
+# files of the trainer that need MPI
+WITH_MPI := $(addprefix harness/train/,comm.c stage.c pipeline.c optim.c burst.c log.c moe_train.c)
 
-PROGRAMS := $(if $(LAYOUT_CMD),$(B)/moe-layout) $(if $(BENCH_CMD),$(B)/moe-bench)
-TRAINERS := $(if $(TRAIN_CMD),$(B)/moe-train $(B)/moe-train-smpi)
-ifeq ($(MODE),asan)
-TRAINERS :=
-endif
+PROGRAMS := $(B)/moe-layout $(B)/moe-bench
+TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
-.PHONY: all tests help deps run run-full reference test test-long check format check-format \
-        check-deps cppcheck asan bench fuzz report install clean
+.PHONY: all tests help deps run run-full reference test test-long test-slurm \
+        check format check-format check-deps check-warnings cppcheck asan \
+        bench fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,64 +57,69 @@ all: $(PROGRAMS) $(TRAINERS) ## build the programs
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
 
-$(B)/moe-layout: $(PLANNER_OBJ) $(call obj,$(LAYOUT_CMD))
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
+	$(Q)$(CC) $(LINK)
 
-$(B)/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(call obj,$(BENCH_CMD))
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+$(B)/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
+	$(Q)$(CC) $(LINK) $(BLAS)
 
 $(B)/moe-train: $(PLANNER_OBJ) $(MPI_OBJ)
-	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+	$(Q)$(MPICC) $(LINK) $(BLAS)
 
 $(B)/moe-train-smpi: $(PLANNER_OBJ) $(SMPI_OBJ)
-	$(Q)$(SMPICC) $(OPT_$(MODE)) -o $@ $^ $(LIBS) $(BLAS)
+	$(Q)$(SMPICC) $(OPT_$(MODE)) $(LINK) $(BLAS)
 
+$(B)/mpi/%.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/mpi/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(MPICC) $(CFLAGS) $(TRAIN_OPT) $(WARN) $(STRICT) -c -o $@ $<
+	$(Q)$(MPICC) $(COMPILE)
 
+# SimGrid's macros trip these two
+$(B)/smpi/%.o: EXTRA = $(TRAIN_OPT) -DMOE_SMPI
+$(B)/smpi/%.o: WARN := $(filter-out -Wpedantic,$(WARN))
+$(B)/smpi/%.o: WERROR :=
 $(B)/smpi/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(SMPICC) $(CFLAGS) $(TRAIN_OPT) $(filter-out -Werror -Wpedantic,$(WARN)) -DMOE_SMPI -c -o $@ $<
+	$(Q)$(SMPICC) $(COMPILE)
 
+$(B)/double/%.o: EXTRA = $(STRICT) -DREAL_DOUBLE
 $(B)/double/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) $(STRICT) -DREAL_DOUBLE -c -o $@ $<
+	$(Q)$(CC) $(COMPILE)
 
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) -c -o $@ $<
+	$(Q)$(CC) $(COMPILE)
 
+$(B)/planner/%.o $(B)/harness/%.o: EXTRA = $(STRICT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) $(STRICT) -c -o $@ $<
+	$(Q)$(CC) $(COMPILE)
 
-# ---- tests: each binary links its module and those before it ----------------
-upto = $(if $(2),$(firstword $(2)) $(if $(filter $(1),$(firstword $(2))),,$(call upto,$(1),$(wordlist 2,99,$(2)))))
-NO_MPI_ORDER := $(filter-out comm stage pipeline optim burst train_log,$(ORDER))
-module_src = $(wildcard $(foreach m,$(call upto,$(1),$(NO_MPI_ORDER)),planner/base/$(m).c planner/$(m).c harness/train/$(m).c harness/$(m).c))
+# ---- tests: test_ROOM_MODULE links its room and those before it --------------
+upto = $(if $(filter $(1),$(2)),$(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call upto,$(1),$(filter-out $(firstword $(2)),$(2)))))
+room_of   = $(firstword $(subst _, ,$(1)))
+rooms_for = $(or $(addprefix planner/,$(call upto,$(1),$(PLANNER))),$(PLANNER:%=planner/%) $(addprefix harness/,$(call upto,$(1),$(HARNESS))))
+train_for = $(if $(filter train,$(1)),$(call obj,$(filter-out $(WITH_MPI),$(TRAIN_SRC))))
 TEST_SRC := $(wildcard tests/test_*.c)
 TESTS    := $(TEST_SRC:tests/%.c=$(B)/tests/%)
 MPI_TEST_SRC := $(wildcard tests/mpi/test_*.c)
-MPI_TESTS    := $(if $(filter asan,$(MODE)),,$(MPI_TEST_SRC:%.c=$(B)/%))
+MPI_TESTS    := $(if $(filter-out asan,$(MODE)),$(MPI_TEST_SRC:%.c=$(B)/%))
+TEST_LINK = $(CC) $(LINK) $(BLAS) -lcriterion
 
 .SECONDEXPANSION:
-$(B)/tests/test_%: $(B)/tests/test_%.o $$(call obj,$$(call module_src,$$*))
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
+$(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(call room_of,$$*))) $$(call train_for,$$(call room_of,$$*))
+	$(Q)$(TEST_LINK)
 
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
-$(B)/tests/test_unit.o: CFLAGS += -DREAL_DOUBLE
-$(B)/tests/test_unit: $(B)/tests/test_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
-
-# runs the trainer, and simulates what it recorded
-$(B)/tests/test_train_sim: $(B)/tests/test_train_sim.o $(PLANNER_OBJ)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS) -lcriterion
+$(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
+$(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
+	$(Q)$(TEST_LINK)
 
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
-	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+	$(Q)$(MPICC) $(LINK) $(BLAS)
 
 # ---- the two commands ----------------------------------------------------------
 deps: ## install missing Debian packages
@@ -177,8 +168,7 @@ tests: $(TESTS) $(MPI_TESTS)
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps cppcheck asan ## format, warnings, order, cppcheck, sanitizers
-	@$(MAKE) --no-print-directory all
+check: check-format check-deps check-warnings cppcheck asan ## format, warnings, order, cppcheck, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -187,14 +177,18 @@ check-format:
 	@sh harness/install-deps.sh check
 	@clang-format --dry-run -Werror $(C_FILES)
 
-check-deps: ## fail on an include against the module order
-	@sh tests/check_deps.sh $(ORDER)
+check-deps: ## fail on an include against the order of the rooms
+	@sh tests/check_deps.sh $(ROOMS)
+
+check-warnings: ## everything built with -Werror
+	@sh harness/install-deps.sh run test
+	@$(MAKE) --no-print-directory MODE=check -j2 all tests
 
 cppcheck:
 	@sh harness/install-deps.sh check
 	@cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
 	    --enable=warning,performance,portability --suppress=missingInclude \
-	    -Iplanner/base -Iplanner -Iharness -Iharness/train \
+	    -Iplanner -Iharness \
 	    planner harness
 
 asan: ## the unit tests under AddressSanitizer and UBSan
@@ -202,16 +196,16 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 	@MODE=asan BUILD=build/asan sh tests/run.sh \
 	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
 
-$(B)/tests/bench.o: CFLAGS += -D_DEFAULT_SOURCE
+$(B)/tests/bench.o: EXTRA = -D_DEFAULT_SOURCE
 $(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(BLAS)
+	$(Q)$(CC) $(LINK) $(BLAS)
 
 bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
 	@$(B)/tests/bench $(B)
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LIB := $(patsubst %.c,build/fuzz/obj/%.o,$(BASE_SRC) $(PLAN_SRC))
+FUZZ_LIB := $(PLANNER_OBJ:$(B)/%=build/fuzz/obj/%)
 FUZZ_CC  := clang -std=c11 -D_POSIX_C_SOURCE=200809L -g -O1 $(INCLUDE) \
             -DMOE_VERSION='"$(VERSION)"' -fno-sanitize-recover=all
 
@@ -239,11 +233,11 @@ static: ## moe-layout and moe-bench for any x86-64 Linux, in build/static
 	@sh harness/static-cjson.sh build/static
 	@$(MAKE) --no-print-directory build/static/moe-layout build/static/moe-bench
 
-build/static/moe-layout: $(PLANNER_OBJ) $(call obj,$(LAYOUT_CMD))
-	$(Q)$(CC) -static -o $@ $^ $(STATIC_LIBS)
+build/static/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
+	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
 
-build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(call obj,$(BENCH_CMD))
-	$(Q)$(CC) -static -o $@ $^ $(STATIC_LIBS)
+build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
+	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
 
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -6,8 +6,8 @@
  * beside `wc -l`.
  * usage: bench BUILD_FOLDER
  */
-#include "blas.h"
-#include "ops.h"
+#include "train/blas.h"
+#include "train/ops.h"
 
 #include <cblas.h>
 #include <fcntl.h>

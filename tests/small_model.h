@@ -3,7 +3,7 @@
 #ifndef SMALL_MODEL_H
 #define SMALL_MODEL_H
 
-#include "model.h"
+#include "model/model.h"
 
 static inline struct model small_model(void)
 {

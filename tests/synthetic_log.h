@@ -3,9 +3,9 @@
 #ifndef SYNTHETIC_LOG_H
 #define SYNTHETIC_LOG_H
 
-#include "arena.h"
-#include "fit.h"
-#include "runlog.h"
+#include "base/arena.h"
+#include "cost/fit.h"
+#include "log/runlog.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "cost.h"
+#include "base/text.h"
+#include "cost/cost.h"
 #include "small_model.h"
-#include "text.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

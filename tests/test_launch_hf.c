@@ -1,4 +1,4 @@
-#include "launch_hf.h"
+#include "launch/hf.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "launch_slurm.h"
+#include "launch/slurm.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>

@@ -1,6 +1,6 @@
-#include "json.h"
-#include "layout.h"
-#include "text.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "layout/layout.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "layout_explain.h"
+#include "layout/explain.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "layout_shortest.h"
+#include "layout/shortest.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

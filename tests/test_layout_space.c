@@ -1,4 +1,4 @@
-#include "layout_space.h"
+#include "layout/space.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "megatron_args.h"
+#include "megatron/args.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

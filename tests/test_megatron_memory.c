@@ -1,4 +1,4 @@
-#include "megatron_memory.h"
+#include "megatron/memory.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

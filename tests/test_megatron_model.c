@@ -1,4 +1,4 @@
-#include "megatron_model.h"
+#include "megatron/model.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

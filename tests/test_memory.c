@@ -1,6 +1,6 @@
-#include "csv.h"
-#include "memory.h"
-#include "memory_activations.h"
+#include "base/csv.h"
+#include "memory/activations.h"
+#include "memory/memory.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "memory_activations.h"
+#include "memory/activations.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>

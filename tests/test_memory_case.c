@@ -1,5 +1,5 @@
-#include "json.h"
-#include "memory_case.h"
+#include "base/json.h"
+#include "memory/case.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "memory_corpus.h"
+#include "memory/corpus.h"
 
-#include "csv.h"
-#include "memory.h"
+#include "base/csv.h"
+#include "memory/memory.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "memory_fit.h"
+#include "base/text.h"
+#include "memory/fit.h"
 #include "small_model.h"
-#include "text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "memory_train.h"
+#include "memory/train.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>

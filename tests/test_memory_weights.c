@@ -1,4 +1,4 @@
-#include "memory_weights.h"
+#include "memory/weights.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>

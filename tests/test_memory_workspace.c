@@ -1,5 +1,5 @@
-#include "memory_activations.h"
-#include "memory_workspace.h"
+#include "memory/activations.h"
+#include "memory/workspace.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "plan/plan.h"
 #include "small_model.h"
 #include "synthetic_log.h"
 

@@ -4,11 +4,11 @@
  * simulator knows neither of the two programs, so this ties the schedule, the
  * exchanges and the shape exchange of both together.
  */
-#include "arena.h"
-#include "csv.h"
-#include "err.h"
-#include "schedule.h"
-#include "sim.h"
+#include "base/arena.h"
+#include "base/csv.h"
+#include "base/err.h"
+#include "plan/sim.h"
+#include "schedule/schedule.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -20,8 +20,8 @@ void attention_fill_rotary(const struct attention *a, real *cosine, real *sine)
 
 /* Rotates the pair (x[i], x[i + D/2]) of each head by its position's angle,
  * back when sign is -1. */
-static void rotate(const struct attention *a, struct ops *o, struct mat qkv,
-                   real sign)
+static void attention_rotate(const struct attention *a, struct ops *o,
+                             struct mat qkv, real sign)
 {
     int half = a->dim / 2, n_rotated = a->n_heads + a->n_groups;
     for (int t = 0; t < qkv.rows; t++) {
@@ -72,7 +72,7 @@ void attention_forward(const struct attention *a, struct ops *o, struct mat qkv,
                        real *probs, struct mat out)
 {
     real scale = (real)(1 / sqrt((double)a->dim));
-    rotate(a, o, qkv, 1);
+    attention_rotate(a, o, qkv, 1);
     for (int i = 0; i < a->n_seq * a->n_heads; i++) {
         struct head h = get_head(a, qkv, probs, i);
         struct mat p = mat_of(h.probs, a->seq, a->seq);
@@ -115,5 +115,5 @@ void attention_backward(const struct attention *a, struct ops *o,
         ops_gemm(o, GEMM_NN, ds, h.k, (struct gemm_out){d.q, scale, 0});
         ops_gemm(o, GEMM_TN, ds, h.q, (struct gemm_out){d.k, scale, keep});
     }
-    rotate(a, o, b->dqkv, -1);
+    attention_rotate(a, o, b->dqkv, -1);
 }

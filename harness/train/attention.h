@@ -4,8 +4,8 @@
  * tokens (T = B*S): H query heads, then G key heads, then G value heads.
  * Sized for sequences of up to some thousand tokens: probabilities are kept.
  */
-#ifndef ATTENTION_H
-#define ATTENTION_H
+#ifndef TRAIN_ATTENTION_H
+#define TRAIN_ATTENTION_H
 
 #include "ops.h"
 

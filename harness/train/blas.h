@@ -3,8 +3,8 @@
  * and take a kernel several times slower than what the CPU can do; it reads
  * OPENBLAS_CORETYPE when it is loaded, so the program has to start anew.
  */
-#ifndef BLAS_H
-#define BLAS_H
+#ifndef TRAIN_BLAS_H
+#define TRAIN_BLAS_H
 
 /* Name of the kernel in use. */
 const char *blas_kernel(void);

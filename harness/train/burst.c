@@ -4,7 +4,7 @@
 
 enum { SIDE = 448 }; // 0.18 Gflop: one to two milliseconds of one core
 
-static void carve(struct burst *b)
+static void burst_carve(struct burst *b)
 {
     b->a = tensors_carve_real(&b->memory, "burst_a", SIDE * SIDE);
     b->b = tensors_carve_real(&b->memory, "burst_b", SIDE * SIDE);
@@ -23,11 +23,11 @@ enum err burst_new(struct arena *a, const struct comm *c, int n,
     b.all_s = arena_alloc(a, (size_t)n * (size_t)c->world, sizeof *b.all_s);
     if (!b.time_s || !b.all_s)
         return err_set(msg, ERR_NOMEM, "reference burst: out of memory");
-    carve(&b);
+    burst_carve(&b);
     enum err e = tensors_alloc(&b.memory, msg);
     if (e != ERR_OK)
         return e;
-    carve(&b);
+    burst_carve(&b);
     tensors_normal(b.a, SIDE * SIDE, 1, 1);
     tensors_normal(b.b, SIDE * SIDE, 1, 2);
     *out = b;
@@ -39,7 +39,7 @@ void burst_free(struct burst *b)
     tensors_clear(&b->memory);
 }
 
-static int by_value(const void *a, const void *b)
+static int burst_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -62,7 +62,7 @@ double burst_run_ms(struct burst *b, const struct comm *c)
     comm_gather(c, b->time_s, b->n, b->all_s);
     if (c->rank != c->world - 1)
         return -1;
-    qsort(b->all_s, n_all, sizeof *b->all_s, by_value);
+    qsort(b->all_s, n_all, sizeof *b->all_s, burst_by_value);
     double middle = b->all_s[n_all / 2] + b->all_s[(n_all - 1) / 2];
     return 1e3 * middle / 2;
 }

@@ -3,12 +3,12 @@
  * drifts; the burst's time tells how fast it was just then. Its memory is not
  * part of the memory line.
  */
-#ifndef BURST_H
-#define BURST_H
+#ifndef TRAIN_BURST_H
+#define TRAIN_BURST_H
 
-#include "arena.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "comm.h"
-#include "err.h"
 #include "tensors.h"
 
 struct burst {

@@ -13,7 +13,7 @@ enum { MAX_GROUP = 8, TAG_CHUNK = 90, TAG_PING = 91, N_PINGS = 21 };
 
 static const char *const clock_names[N_CLOCKS] = {"wall", "cpu", "flops"};
 
-static void check(const struct comm *c, int rc, const char *call)
+static void comm_check(const struct comm *c, int rc, const char *call)
 {
     if (rc == MPI_SUCCESS)
         return;
@@ -40,10 +40,10 @@ void comm_init(struct comm *c, int *argc, char ***argv)
         fprintf(stderr, "moe-train: MPI_Init failed\n");
         exit(EXIT_ENVIRONMENT);
     }
-    check(c, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
-          "MPI_Comm_set_errhandler");
-    check(c, MPI_Comm_rank(MPI_COMM_WORLD, &c->rank), "MPI_Comm_rank");
-    check(c, MPI_Comm_size(MPI_COMM_WORLD, &c->world), "MPI_Comm_size");
+    comm_check(c, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+               "MPI_Comm_set_errhandler");
+    comm_check(c, MPI_Comm_rank(MPI_COMM_WORLD, &c->rank), "MPI_Comm_rank");
+    comm_check(c, MPI_Comm_size(MPI_COMM_WORLD, &c->world), "MPI_Comm_size");
     c->pipe = c->data = MPI_COMM_NULL;
 }
 
@@ -53,19 +53,21 @@ void comm_split(struct comm *c, int pp)
     c->dp = c->world / pp;
     c->stage = c->rank / c->dp;
     c->dp_rank = c->rank % c->dp;
-    check(c, MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->stage, &c->pipe),
-          "MPI_Comm_split");
-    check(c, MPI_Comm_split(MPI_COMM_WORLD, c->stage, c->dp_rank, &c->data),
-          "MPI_Comm_split");
+    comm_check(c,
+               MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->stage, &c->pipe),
+               "MPI_Comm_split");
+    comm_check(c,
+               MPI_Comm_split(MPI_COMM_WORLD, c->stage, c->dp_rank, &c->data),
+               "MPI_Comm_split");
 }
 
 void comm_end(struct comm *c)
 {
     if (c->pipe != MPI_COMM_NULL)
-        check(c, MPI_Comm_free(&c->pipe), "MPI_Comm_free");
+        comm_check(c, MPI_Comm_free(&c->pipe), "MPI_Comm_free");
     if (c->data != MPI_COMM_NULL)
-        check(c, MPI_Comm_free(&c->data), "MPI_Comm_free");
-    check(c, MPI_Finalize(), "MPI_Finalize");
+        comm_check(c, MPI_Comm_free(&c->data), "MPI_Comm_free");
+    comm_check(c, MPI_Finalize(), "MPI_Finalize");
 }
 
 bool comm_is_simulated(void)
@@ -126,7 +128,7 @@ void comm_work(const struct comm *c, struct ops *o)
 
 void comm_barrier(const struct comm *c)
 {
-    check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    comm_check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
@@ -135,23 +137,22 @@ void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
     for (int i = 0; i < n; i++) {
         int bytes = (int)m[i].bytes;
         if (m[i].send)
-            check(c,
-                  MPI_Issend(m[i].data, bytes, MPI_BYTE, m[i].peer, m[i].tag,
-                             c->pipe, &request[i]),
-                  "MPI_Issend");
+            comm_check(c,
+                       MPI_Issend(m[i].data, bytes, MPI_BYTE, m[i].peer,
+                                  m[i].tag, c->pipe, &request[i]),
+                       "MPI_Issend");
         else
-            check(c,
-                  MPI_Irecv(m[i].data, bytes, MPI_BYTE, m[i].peer, m[i].tag,
-                            c->pipe, &request[i]),
-                  "MPI_Irecv");
+            comm_check(c,
+                       MPI_Irecv(m[i].data, bytes, MPI_BYTE, m[i].peer,
+                                 m[i].tag, c->pipe, &request[i]),
+                       "MPI_Irecv");
     }
-    check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
+    comm_check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
-/* ---- link -----------------------------------------------------------------
- */
+/* ---- link ---- */
 
-static int by_value(const void *a, const void *b)
+static int comm_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -175,7 +176,7 @@ static double ping_pong(const struct comm *c, int64_t bytes)
         comm_exchange(c, &m, 1);
         time_s[i] = (comm_now(c) - start_s) / 2;
     }
-    qsort(time_s, N_PINGS, sizeof *time_s, by_value);
+    qsort(time_s, N_PINGS, sizeof *time_s, comm_by_value);
     return time_s[N_PINGS / 2];
 }
 
@@ -196,10 +197,9 @@ void comm_measure_p2p(const struct comm *c, double *latency_s,
     *latency_s = small_s - (per_byte_s > 0 ? per_byte_s * (double)small : 0);
 }
 
-/* ---- reductions -----------------------------------------------------------
- */
+/* ---- reductions ---- */
 
-static int chunk_of(int64_t n)
+static int comm_chunk_of(int64_t n)
 {
     return n < COMM_CHUNK ? (int)n : COMM_CHUNK;
 }
@@ -207,39 +207,39 @@ static int chunk_of(int64_t n)
 void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
 {
     for (int len; c->dp > 1 && n > 0; x += len, n -= len) {
-        len = chunk_of(n);
+        len = comm_chunk_of(n);
         if (c->dp_rank > 0)
-            check(c, MPI_Send(x, len, MPI_FLOAT, 0, TAG_CHUNK, c->data),
-                  "MPI_Send");
+            comm_check(c, MPI_Send(x, len, MPI_FLOAT, 0, TAG_CHUNK, c->data),
+                       "MPI_Send");
         for (int r = 1; c->dp_rank == 0 && r < c->dp; r++) {
-            check(c,
-                  MPI_Recv(c->scratch, len, MPI_FLOAT, r, TAG_CHUNK, c->data,
-                           MPI_STATUS_IGNORE),
-                  "MPI_Recv");
+            comm_check(c,
+                       MPI_Recv(c->scratch, len, MPI_FLOAT, r, TAG_CHUNK,
+                                c->data, MPI_STATUS_IGNORE),
+                       "MPI_Recv");
             ops_add(o, len, c->scratch, x);
             comm_work(c, o);
         }
-        check(c, MPI_Bcast(x, len, MPI_FLOAT, 0, c->data), "MPI_Bcast");
+        comm_check(c, MPI_Bcast(x, len, MPI_FLOAT, 0, c->data), "MPI_Bcast");
     }
 }
 
 void comm_send(const struct comm *c, const real *x, int64_t n, int stage)
 {
     for (int len; n > 0; x += len, n -= len) {
-        len = chunk_of(n);
-        check(c, MPI_Send(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe),
-              "MPI_Send");
+        len = comm_chunk_of(n);
+        comm_check(c, MPI_Send(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe),
+                   "MPI_Send");
     }
 }
 
 void comm_recv(const struct comm *c, real *x, int64_t n, int stage)
 {
     for (int len; n > 0; x += len, n -= len) {
-        len = chunk_of(n);
-        check(c,
-              MPI_Recv(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe,
-                       MPI_STATUS_IGNORE),
-              "MPI_Recv");
+        len = comm_chunk_of(n);
+        comm_check(c,
+                   MPI_Recv(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe,
+                            MPI_STATUS_IGNORE),
+                   "MPI_Recv");
     }
 }
 
@@ -247,7 +247,7 @@ void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
                    int stage)
 {
     for (int len; n > 0; x += len, n -= len) {
-        len = chunk_of(n);
+        len = comm_chunk_of(n);
         comm_recv(c, c->scratch, len, stage);
         ops_add(o, len, c->scratch, x);
         comm_work(c, o);
@@ -256,24 +256,26 @@ void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
 
 void comm_merge(const struct comm *c, double *x, int n)
 {
-    check(c, MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM, c->pipe),
-          "MPI_Allreduce");
+    comm_check(c,
+               MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_DOUBLE, MPI_SUM, c->pipe),
+               "MPI_Allreduce");
 }
 
 double comm_max(const struct comm *c, double x)
 {
     double max = x;
-    check(c, MPI_Allreduce(&x, &max, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD),
-          "MPI_Allreduce");
+    comm_check(c,
+               MPI_Allreduce(&x, &max, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD),
+               "MPI_Allreduce");
     return max;
 }
 
 void comm_gather(const struct comm *c, const double *x, int n, double *all)
 {
-    check(c,
-          MPI_Gather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, c->world - 1,
-                     MPI_COMM_WORLD),
-          "MPI_Gather");
+    comm_check(c,
+               MPI_Gather(x, n, MPI_DOUBLE, all, n, MPI_DOUBLE, c->world - 1,
+                          MPI_COMM_WORLD),
+               "MPI_Gather");
 }
 
 void comm_sum_doubles(const struct comm *c, double *x, int n)
@@ -282,7 +284,8 @@ void comm_sum_doubles(const struct comm *c, double *x, int n)
         double total = 0;
         for (int r = 0; r < c->dp; r++) {
             double part = x[i];
-            check(c, MPI_Bcast(&part, 1, MPI_DOUBLE, r, c->data), "MPI_Bcast");
+            comm_check(c, MPI_Bcast(&part, 1, MPI_DOUBLE, r, c->data),
+                       "MPI_Bcast");
             total += part;
         }
         x[i] = total;

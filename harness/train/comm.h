@@ -7,10 +7,10 @@
  * Clocks: `wall` (under an MPI), `cpu` (CPU time of each rank in SimGrid's
  * virtual time) and `flops` (virtual time from declared work, deterministic).
  */
-#ifndef COMM_H
-#define COMM_H
+#ifndef TRAIN_COMM_H
+#define TRAIN_COMM_H
 
-#include "err.h"
+#include "base/err.h"
 #include "ops.h"
 
 #include <mpi.h>

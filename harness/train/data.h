@@ -3,8 +3,8 @@
  * a few symbols of the vocabulary, with noise. Sample i of a seed is the same
  * tokens wherever and whenever it is made.
  */
-#ifndef DATA_H
-#define DATA_H
+#ifndef TRAIN_DATA_H
+#define TRAIN_DATA_H
 
 #include <stdint.h>
 

@@ -72,8 +72,8 @@ static void group_rows(const struct experts *e, struct experts_acts *a)
     a->first[0] = 0;
 }
 
-static void route(const struct experts *e, const struct experts_pass *p,
-                  struct mat x)
+static void experts_route(const struct experts *e, const struct experts_pass *p,
+                          struct mat x)
 {
     struct experts_acts *a = p->acts;
     int N = e->n_experts, k = e->topk;
@@ -90,8 +90,8 @@ static void route(const struct experts *e, const struct experts_pass *p,
     p->ops->work += (double)x.rows * k * (2 * N + 8);
 }
 
-static void gather(const struct experts *e, struct ops *o,
-                   const struct experts_acts *a, struct mat x)
+static void experts_gather(const struct experts *e, struct ops *o,
+                           const struct experts_acts *a, struct mat x)
 {
     for (int t = 0; t < x.rows; t++)
         for (int j = 0; j < e->topk; j++)
@@ -119,8 +119,8 @@ static struct one_expert get_expert(const struct experts *e,
                                .w_down = mat_of(w->down + n * C * F, C, F)};
 }
 
-static void combine(const struct experts *e, struct ops *o,
-                    const struct experts_acts *a, struct mat y)
+static void experts_combine(const struct experts *e, struct ops *o,
+                            const struct experts_acts *a, struct mat y)
 {
     for (int t = 0; t < y.rows; t++)
         for (int j = 0; j < e->topk; j++) {
@@ -136,15 +136,15 @@ static void combine(const struct experts *e, struct ops *o,
 void experts_forward(const struct experts *e, const struct experts_pass *p,
                      struct mat x, struct mat y)
 {
-    route(e, p, x);
-    gather(e, p->ops, p->acts, x);
+    experts_route(e, p, x);
+    experts_gather(e, p->ops, p->acts, x);
     for (int i = 0; i < e->n_experts; i++) {
         struct one_expert one = get_expert(e, p->acts, p->w, i);
         ops_linear(p->ops, one.x, one.w_gu, one.gu);
         ops_swiglu(p->ops, one.gu, one.act);
         ops_linear(p->ops, one.act, one.w_down, one.y);
     }
-    combine(e, p->ops, p->acts, y);
+    experts_combine(e, p->ops, p->acts, y);
 }
 
 /* From dy: gradients of the chosen weights into dscores, and of each expert's

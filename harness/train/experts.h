@@ -5,8 +5,8 @@
  * order within one, so that every sum has one order.
  * Shapes: x (T,C), router (N,C), gu (N*2F,C), down (N*C,F).
  */
-#ifndef EXPERTS_H
-#define EXPERTS_H
+#ifndef TRAIN_EXPERTS_H
+#define TRAIN_EXPERTS_H
 
 #include "ops.h"
 #include "tensors.h"

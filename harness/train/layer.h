@@ -4,13 +4,13 @@
  * SwiGLU), its weights, and what a micro-batch leaves behind for its backward
  * pass. Also the sizes of the model as the trainer's kernels take them.
  */
-#ifndef LAYER_H
-#define LAYER_H
+#ifndef TRAIN_LAYER_H
+#define TRAIN_LAYER_H
 
 #include "attention.h"
-#include "err.h"
+#include "base/err.h"
 #include "experts.h"
-#include "model.h"
+#include "model/model.h"
 #include "ops.h"
 #include "tensors.h"
 

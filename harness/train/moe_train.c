@@ -6,15 +6,15 @@
  * stage; a step is barrier, the schedule, barrier, the optimizer, barrier. All
  * ranks read the same flags, so bad ones are found by all, told by the first.
  */
+#include "args.h"
 #include "blas.h"
 #include "burst.h"
 #include "comm.h"
+#include "log.h"
+#include "log/runlog.h"
 #include "optim.h"
 #include "pipeline.h"
-#include "runlog.h"
 #include "stage.h"
-#include "train_args.h"
-#include "train_log.h"
 
 #include <stdio.h>
 
@@ -101,7 +101,7 @@ static enum err make_all(struct trainer *t, struct err_msg *msg)
 
 /* One rank alone may lack memory: all end then, and the first such rank tells
  * why. Collective. */
-static enum err agree(struct trainer *t, enum err mine)
+static enum err moe_train_agree(struct trainer *t, enum err mine)
 {
     const struct comm *c = &t->comm;
     int from_end = mine == ERR_OK ? 0 : c->world - c->rank;
@@ -112,7 +112,7 @@ static enum err agree(struct trainer *t, enum err mine)
     return (enum err)comm_max(c, mine);
 }
 
-static void print_head(struct trainer *t)
+static void moe_train_print_head(struct trainer *t)
 {
     double latency_s, bytes_per_s;
     comm_measure_p2p(&t->comm, &latency_s, &bytes_per_s);
@@ -150,22 +150,22 @@ static void run_step(struct trainer *t, int64_t iteration)
     train_log_step(&t->log, &step);
 }
 
-static enum err train(struct trainer *t, struct err_msg *msg)
+static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
 {
     comm_split(&t->comm, t->args.model.par.pp);
-    enum err e = agree(t, make_all(t, msg));
+    enum err e = moe_train_agree(t, make_all(t, msg));
     if (e == ERR_OK)
         e = make_log(t, msg);
     if (e != ERR_OK)
         return e;
-    print_head(t);
+    moe_train_print_head(t);
     for (int64_t i = 1; i <= t->log.n_iterations; i++)
         run_step(t, i);
-    return agree(t, train_log_close(&t->log, msg));
+    return moe_train_agree(t, train_log_close(&t->log, msg));
 }
 
-static enum err start(struct trainer *t, int argc, char **argv,
-                      struct err_msg *msg)
+static enum err moe_train_start(struct trainer *t, int argc, char **argv,
+                                struct err_msg *msg)
 {
     enum err e =
         train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
@@ -179,7 +179,7 @@ static enum err start(struct trainer *t, int argc, char **argv,
     e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
                              msg);
     t->args.clock = comm_clock_name(t->comm.clock);
-    return e == ERR_OK ? train(t, msg) : e;
+    return e == ERR_OK ? moe_train_train(t, msg) : e;
 }
 
 int main(int argc, char **argv)
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     blas_use_one_thread();
     arena_init(&t.arena);
     comm_init(&t.comm, &argc, &argv);
-    enum err e = start(&t, argc, argv, &msg);
+    enum err e = moe_train_start(&t, argc, argv, &msg);
     if (e != ERR_OK && t.comm.rank == t.reporter)
         fprintf(stderr, "moe-train: %s\n", msg.text);
     burst_free(&t.burst);

@@ -47,7 +47,7 @@ static inline real real_exp(real x)
 
 /* The limits keep the quotient away from subnormal numbers even where the
  * compiler computes both sides of a branch. */
-static inline real sigmoid(real x)
+static inline real ops_sigmoid(real x)
 {
     x = x < -40 ? -40 : x;
     x = x > 40 ? 40 : x;
@@ -74,7 +74,7 @@ static inline real *row_of(struct mat m, int row)
     return m.p + (int64_t)row * m.ld;
 }
 
-static void add_work(struct ops *o, double rows, double cols, double each)
+static void ops_add_work(struct ops *o, double rows, double cols, double each)
 {
     o->work += rows * cols * each;
 }
@@ -87,7 +87,7 @@ void ops_gemm(struct ops *o, enum gemm_form form, struct mat a, struct mat b,
     CBLAS_TRANSPOSE tb = form == GEMM_NT ? CblasTrans : CblasNoTrans;
     if (out.c.rows == 0 || out.c.cols == 0 || k == 0)
         return;
-    add_work(o, out.c.rows, out.c.cols, 2.0 * k);
+    ops_add_work(o, out.c.rows, out.c.cols, 2.0 * k);
 #ifdef REAL_DOUBLE
     cblas_dgemm(CblasRowMajor, ta, tb, out.c.rows, out.c.cols, k, out.alpha,
                 a.p, a.ld, b.p, b.ld, out.beta, out.c.p, out.c.ld);
@@ -173,7 +173,7 @@ void ops_rmsnorm(struct ops *o, struct mat x, const real *w, struct mat y,
         for (int c = 0; c < x.cols; c++)
             yt[c] = xt[c] * inv[t] * w[c];
     }
-    add_work(o, x.rows, x.cols, 4);
+    ops_add_work(o, x.rows, x.cols, 4);
 }
 
 /* With n = x*inv: dx = inv * (dy*w - n * mean(dy*w*n)), dw = dy*n. */
@@ -196,7 +196,7 @@ void ops_rmsnorm_back(struct ops *o, const struct norm_back *b)
             dx[c] += dy[c] * b->w[c] * inv - x[c] * k;
         }
     }
-    add_work(o, b->x.rows, C, 11);
+    ops_add_work(o, b->x.rows, C, 11);
 }
 
 void ops_swiglu(struct ops *o, struct mat gu, struct mat a)
@@ -206,9 +206,9 @@ void ops_swiglu(struct ops *o, struct mat gu, struct mat a)
         const real *g = row_of(gu, n), *u = g + F;
         real *an = row_of(a, n);
         for (int f = 0; f < F; f++)
-            an[f] = g[f] * sigmoid(g[f]) * u[f];
+            an[f] = g[f] * ops_sigmoid(g[f]) * u[f];
     }
-    add_work(o, a.rows, F, 10);
+    ops_add_work(o, a.rows, F, 10);
 }
 
 void ops_swiglu_back(struct ops *o, struct mat gu, struct mat da)
@@ -219,13 +219,13 @@ void ops_swiglu_back(struct ops *o, struct mat gu, struct mat da)
         real *restrict u = g + F;
         const real *restrict d = row_of(da, n);
         for (int f = 0; f < F; f++) {
-            real s = sigmoid(g[f]);
+            real s = ops_sigmoid(g[f]);
             real silu = g[f] * s;
             g[f] = d[f] * u[f] * (s + silu * (1 - s));
             u[f] = d[f] * silu;
         }
     }
-    add_work(o, da.rows, F, 15);
+    ops_add_work(o, da.rows, F, 15);
 }
 
 /* exp(row - max) in place; returns the sum. */
@@ -259,7 +259,7 @@ double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
             z[v] *= k;
         z[labels[t]] -= scale;
     }
-    add_work(o, logits.rows, logits.cols, 10);
+    ops_add_work(o, logits.rows, logits.cols, 10);
     return loss;
 }
 
@@ -268,7 +268,7 @@ void ops_embed(struct ops *o, struct mat table, const int *tokens, struct mat x)
     for (int t = 0; t < x.rows; t++)
         memcpy(row_of(x, t), row_of(table, tokens[t]),
                (size_t)x.cols * sizeof(real));
-    add_work(o, x.rows, x.cols, 1);
+    ops_add_work(o, x.rows, x.cols, 1);
 }
 
 void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
@@ -280,7 +280,7 @@ void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
         for (int c = 0; c < dx.cols; c++)
             w[c] += d[c];
     }
-    add_work(o, dx.rows, dx.cols, 1);
+    ops_add_work(o, dx.rows, dx.cols, 1);
 }
 
 void ops_add(struct ops *o, int64_t n, const real *x, real *y)

@@ -8,8 +8,8 @@
  * `real` is float; with REAL_DOUBLE double, for checks of gradients.
  * Sized for hundreds of tokens, widths of up to a few thousand.
  */
-#ifndef OPS_H
-#define OPS_H
+#ifndef TRAIN_OPS_H
+#define TRAIN_OPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -74,7 +74,7 @@ static double global_norm(struct optim *o, const struct comm *c,
     return sqrt(sum);
 }
 
-static void update(struct optim *o, struct stage *s, double norm)
+static void optim_update(struct optim *o, struct stage *s, double norm)
 {
     struct adamw a = o->adamw;
     char *m = (char *)tensors_at(&s->adam, 0);
@@ -105,7 +105,7 @@ void optim_step(struct optim *o, const struct comm *c, struct stage *s,
     out->skipped = !isfinite(out->grad_norm);
     if (!out->skipped) {
         o->adamw.step++;
-        update(o, s, out->grad_norm);
+        optim_update(o, s, out->grad_norm);
     }
     tensors_zero(&s->grads);
     s->ops.work += (double)s->grads.bytes / (double)sizeof(real);

@@ -3,12 +3,12 @@
  * the shared embedding are summed, clipped by their global norm, and weights
  * are updated by AdamW. Every sum has one order, whatever the layout.
  */
-#ifndef OPTIM_H
-#define OPTIM_H
+#ifndef TRAIN_OPTIM_H
+#define TRAIN_OPTIM_H
 
-#include "arena.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "comm.h"
-#include "err.h"
 #include "stage.h"
 
 #include <stdbool.h>

@@ -78,7 +78,7 @@ static void exchange_shapes(const struct pipeline *p,
             check_shape(p, shape[i], shape_of(p->stage, m[i].bytes));
 }
 
-static void run_exchange(struct pipeline *p, const struct op *op)
+static void pipeline_run_exchange(struct pipeline *p, const struct op *op)
 {
     struct comm_message m[N_MESSAGES];
     int n = 0;
@@ -100,8 +100,8 @@ static int64_t first_sample(const struct pipeline *p, int64_t step_sample,
     return step_sample + ((int64_t)mb * c->dp + c->dp_rank) * n_seq;
 }
 
-static void run_work(struct pipeline *p, const struct op *op, double step_s,
-                     int64_t sample)
+static void pipeline_run_work(struct pipeline *p, const struct op *op,
+                              double step_s, int64_t sample)
 {
     double start_s = comm_now(p->comm);
     if (op->kind == OP_FORWARD)
@@ -122,7 +122,7 @@ void pipeline_run(struct pipeline *p, double start_s, int64_t sample)
     p->fwd_s = p->bwd_s = p->exchange_s = 0;
     for (int i = 0; i < todo->n_ops; i++)
         if (todo->ops[i].kind == OP_EXCHANGE)
-            run_exchange(p, &todo->ops[i]);
+            pipeline_run_exchange(p, &todo->ops[i]);
         else
-            run_work(p, &todo->ops[i], start_s, sample);
+            pipeline_run_work(p, &todo->ops[i], start_s, sample);
 }

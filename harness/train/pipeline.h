@@ -3,12 +3,12 @@
  * exchanges, in the order that the planner simulates. Records when each
  * forward and backward ran.
  */
-#ifndef PIPELINE_H
-#define PIPELINE_H
+#ifndef TRAIN_PIPELINE_H
+#define TRAIN_PIPELINE_H
 
-#include "arena.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "comm.h"
-#include "err.h"
 #include "schedule/schedule.h"
 #include "stage.h"
 

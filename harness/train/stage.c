@@ -29,8 +29,7 @@ static bool layer_is_moe(const struct model *m, int layer)
     return m->layer_moe[layer] != 0;
 }
 
-/* ---- what is here ---------------------------------------------------------
- */
+/* ---- what is here ---- */
 
 static enum err check_ends(const struct layout *l, struct err_msg *msg)
 {
@@ -72,8 +71,7 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->use_stage[USE_HEAD] = s->dims.tied ? l->n_stages - 1 : -1;
 }
 
-/* ---- memory ---------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 static bool holds_use(const struct stage *s, int use)
 {
@@ -221,8 +219,7 @@ static void bind_units(struct stage *s)
     }
 }
 
-/* ---- making a stage -------------------------------------------------------
- */
+/* ---- making a stage ---- */
 
 static bool alloc_units(struct arena *a, struct stage *s)
 {
@@ -309,8 +306,7 @@ void stage_free(struct stage *s)
     tensors_clear(&s->acts);
 }
 
-/* ---- work -----------------------------------------------------------------
- */
+/* ---- work ---- */
 
 static struct slot *slot_of(struct stage *s, int mb)
 {
@@ -322,7 +318,7 @@ static struct pass pass_of(struct stage *s)
     return (struct pass){.dims = &s->dims, .ops = &s->ops, .work = &s->work};
 }
 
-static real *behind(struct stage *s, real *z, int k)
+static real *stage_behind(struct stage *s, real *z, int k)
 {
     return z + k * hidden_count(s);
 }
@@ -371,8 +367,9 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     for (int k = 1; k <= s->n_mtp; k++) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_forward(m, &p, tokens_ahead(s, slot, k), behind(s, slot->z, k - 1),
-                    behind(s, slot->z, k));
+        mtp_forward(m, &p, tokens_ahead(s, slot, k),
+                    stage_behind(s, slot->z, k - 1),
+                    stage_behind(s, slot->z, k));
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->dims.n_mtp; k++)
@@ -405,17 +402,17 @@ void stage_backward(struct stage *s, int mb)
     for (int k = s->n_mtp; k >= 1; k--) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_backward(m, &p,
-                     &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
-                                        .hidden = behind(s, slot->z, k - 1),
-                                        .dout = behind(s, s->dz, k),
-                                        .dhidden = behind(s, s->dz, k - 1)});
+        mtp_backward(
+            m, &p,
+            &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
+                               .hidden = stage_behind(s, slot->z, k - 1),
+                               .dout = stage_behind(s, s->dz, k),
+                               .dhidden = stage_behind(s, s->dz, k - 1)});
     }
     backward_layers(s, slot);
 }
 
-/* ---- borders --------------------------------------------------------------
- */
+/* ---- borders ---- */
 
 real *stage_in(struct stage *s, int mb)
 {

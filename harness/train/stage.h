@@ -7,14 +7,14 @@
  * stage; after it (behind the final norm, which sits with that layer) the main
  * one, and from the first m on, also those of the K MTP layers: ((1+K)*T,C).
  */
-#ifndef STAGE_H
-#define STAGE_H
+#ifndef TRAIN_STAGE_H
+#define TRAIN_STAGE_H
 
-#include "arena.h"
+#include "base/arena.h"
 #include "comm.h"
 #include "data.h"
-#include "layout.h"
-#include "model.h"
+#include "layout/layout.h"
+#include "model/model.h"
 #include "unit.h"
 
 #include <stdbool.h>

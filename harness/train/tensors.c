@@ -18,7 +18,7 @@ void tensors_clear(struct tensors *t)
     tensors_init(t, t->kind);
 }
 
-static bool grow(struct tensors *t)
+static bool tensors_grow(struct tensors *t)
 {
     int room = t->n_room ? 2 * t->n_room : 64;
     struct tensor *item = realloc(t->item, (size_t)room * sizeof *item);
@@ -37,11 +37,11 @@ static int64_t rounded_bytes(const struct tensor *spec)
     return (spec->count * size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
-static void add_row(struct tensors *t, struct tensor spec)
+static void tensors_add_row(struct tensors *t, struct tensor spec)
 {
     int64_t bytes = rounded_bytes(&spec);
     if (bytes < 0 || bytes > INT64_MAX / 2 - t->bytes ||
-        (t->n_items == t->n_room && !grow(t))) {
+        (t->n_items == t->n_room && !tensors_grow(t))) {
         t->out_of_room = true;
         return;
     }
@@ -53,7 +53,7 @@ static void add_row(struct tensors *t, struct tensor spec)
 void *tensors_carve(struct tensors *t, struct tensor spec)
 {
     if (!t->base) {
-        add_row(t, spec);
+        tensors_add_row(t, spec);
         return NULL;
     }
     assert(t->cursor < t->n_items);

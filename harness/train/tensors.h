@@ -6,10 +6,10 @@
  * in bytes; places start at 64-byte boundaries. Sized for some thousand
  * tensors and a few GB.
  */
-#ifndef TENSORS_H
-#define TENSORS_H
+#ifndef TRAIN_TENSORS_H
+#define TRAIN_TENSORS_H
 
-#include "err.h"
+#include "base/err.h"
 #include "ops.h"
 
 #include <stdbool.h>

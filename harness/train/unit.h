@@ -7,8 +7,8 @@
  * ahead, their concatenation, a 2h x h projection, one decoder layer and a
  * norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output passes.
  */
-#ifndef UNIT_H
-#define UNIT_H
+#ifndef TRAIN_UNIT_H
+#define TRAIN_UNIT_H
 
 #include "layer.h"
 

@@ -3,8 +3,8 @@
  * arena and freed at once; blocks are zeroed. Designed for a few MB in pieces
  * of bytes to megabytes.
  */
-#ifndef ARENA_H
-#define ARENA_H
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>

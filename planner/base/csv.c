@@ -50,8 +50,8 @@ static void on_row_end(int terminator, void *data)
     r->in_row = 0;
 }
 
-static enum err check(const struct reader *r, const char *path, bool parsed,
-                      struct err_msg *msg)
+static enum err csv_check(const struct reader *r, const char *path, bool parsed,
+                          struct err_msg *msg)
 {
     if (r->nomem)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
@@ -68,8 +68,8 @@ static enum err check(const struct reader *r, const char *path, bool parsed,
     return ERR_OK;
 }
 
-static enum err keep(struct reader *r, const char *path, struct csv *out,
-                     struct err_msg *msg)
+static enum err csv_keep(struct reader *r, const char *path, struct csv *out,
+                         struct err_msg *msg)
 {
     const char **all = arena_alloc(r->arena, r->n_fields, sizeof *all);
     char *where = arena_strdup(r->arena, path);
@@ -99,9 +99,9 @@ enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
                             &r) == text.len;
     parsed = parsed && csv_fini(&parser, on_field, on_row_end, &r) == 0;
     csv_free(&parser);
-    e = check(&r, path, parsed, msg);
+    e = csv_check(&r, path, parsed, msg);
     if (e == ERR_OK)
-        e = keep(&r, path, out, msg);
+        e = csv_keep(&r, path, out, msg);
     free(r.fields);
     return e;
 }

@@ -3,8 +3,8 @@
  * looked up by column name, so that a new column never breaks an old reader.
  * The first column of every file of ours is `format`.
  */
-#ifndef CSV_TABLE_H
-#define CSV_TABLE_H
+#ifndef BASE_CSV_H
+#define BASE_CSV_H
 
 #include "arena.h"
 #include "err.h"

@@ -5,8 +5,8 @@
  * caller's struct err_msg: where, what, found, wanted, next step; lower case,
  * no full stop. Only main() prints the line and exits with err_exit_code().
  */
-#ifndef ERR_H
-#define ERR_H
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
 
 /* name, exit code, text. Exit codes: 1 no, 2 bad input, 3 environment. */
 #define ERR_TABLE(X)                                                           \

@@ -69,7 +69,8 @@ static enum err check_tree(const cJSON *node, const char *where,
 }
 
 /* 1-based line and column of `at` in `text`. */
-static void place_of(const char *text, const char *at, int *line, int *column)
+static void json_place_of(const char *text, const char *at, int *line,
+                          int *column)
 {
     *line = 1;
     const char *line_start = text;
@@ -88,7 +89,7 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
     cJSON *tree = cJSON_ParseWithOpts(text, &end, true);
     if (!tree) {
         int line = 1, column = 1;
-        place_of(text, end ? end : text, &line, &column);
+        json_place_of(text, end ? end : text, &line, &column);
         return err_set(msg, ERR_PARSE, "%s:%d:%d: not valid JSON", where, line,
                        column);
     }

@@ -6,8 +6,8 @@
  *
  * Trees die in the function that parsed them; strings are copied to an arena.
  */
-#ifndef JSON_H
-#define JSON_H
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
 
 #include "arena.h"
 #include "err.h"

@@ -13,7 +13,7 @@
 #include <sha256.h>
 
 /* Grows `s` (heap) so that at least one more read fits. */
-static bool make_room(struct text_span *s, size_t *cap)
+static bool text_make_room(struct text_span *s, size_t *cap)
 {
     if (*cap - s->len > 1)
         return true;
@@ -31,7 +31,7 @@ static enum err read_stream(FILE *f, const char *path, size_t max_bytes,
 {
     size_t cap = 0;
     for (;;) {
-        if (!make_room(s, &cap))
+        if (!text_make_room(s, &cap))
             return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
         size_t n = fread(s->data + s->len, 1, cap - s->len - 1, f);
         s->len += n;
@@ -68,8 +68,8 @@ enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
     return e;
 }
 
-static enum err write_all(FILE *f, const char *path, const char *text,
-                          size_t len, struct err_msg *msg)
+static enum err text_write_all(FILE *f, const char *path, const char *text,
+                               size_t len, struct err_msg *msg)
 {
     bool ok = fwrite(text, 1, len, f) == len && fflush(f) == 0 &&
               (fsync(fileno(f)) == 0 || errno == EINVAL);
@@ -88,7 +88,7 @@ static enum err write_in_place(const char *path, const char *text, size_t len,
     FILE *f = fopen(path, "wb");
     if (!f)
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    return write_all(f, path, text, len, msg);
+    return text_write_all(f, path, text, len, msg);
 }
 
 enum err text_write_file(const char *path, const char *text, size_t len,
@@ -104,7 +104,7 @@ enum err text_write_file(const char *path, const char *text, size_t len,
     FILE *f = fopen(tmp, "wb");
     if (!f)
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    enum err e = write_all(f, path, text, len, msg);
+    enum err e = text_write_all(f, path, text, len, msg);
     if (e == ERR_OK && rename(tmp, path) != 0)
         e = err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     if (e != ERR_OK)
@@ -142,7 +142,7 @@ bool text_to_double(const char *text, double *out)
 
 enum { MAX_WORD = 64 };
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t text_min3(size_t a, size_t b, size_t c)
 {
     size_t m = a < b ? a : b;
     return m < c ? m : c;
@@ -160,8 +160,8 @@ static size_t edit_distance(const char *x, const char *y)
         row[0] = i;
         for (size_t j = 1; j <= ny; j++) {
             size_t above = row[j];
-            row[j] = min3(above + 1, row[j - 1] + 1,
-                          diagonal + (x[i - 1] != y[j - 1]));
+            row[j] = text_min3(above + 1, row[j - 1] + 1,
+                               diagonal + (x[i - 1] != y[j - 1]));
             diagonal = above;
         }
     }

@@ -3,8 +3,8 @@
  * need them. Strict where a mistake would go unnoticed: a number must fill its
  * whole field, a file must fit the stated limit.
  */
-#ifndef TEXT_H
-#define TEXT_H
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
 
 #include "arena.h"
 #include "err.h"

@@ -1,6 +1,6 @@
 /* Any words are read without a fault, and a model that comes of them is
  * sound. */
-#include "megatron_args.h"
+#include "megatron/args.h"
 #include "model_checks.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any JSON text is read without a fault, and a model that comes of it is sound.
  */
+#include "megatron/source.h"
 #include "model_checks.h"
-#include "model_source.h"
 
 #include <string.h>
 

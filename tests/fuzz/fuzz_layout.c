@@ -1,8 +1,8 @@
 /* Any string is read without a fault; a layout that was read is printed so
  * that it reads the same again; a place of an error lies in the string. */
-#include "layout.h"
-#include "layout_explain.h"
-#include "layout_shortest.h"
+#include "layout/explain.h"
+#include "layout/layout.h"
+#include "layout/shortest.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any bytes are read without a fault, and what is called usable is sound. */
-#include "logparse.h"
+#include "log/parse.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Any shell script is read without a fault, and a model that comes of it is
  * sound. */
+#include "megatron/script.h"
 #include "model_checks.h"
-#include "source_script.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any YAML text is read without a fault, and a model that comes of it is sound.
  */
+#include "megatron/yaml.h"
 #include "model_checks.h"
-#include "source_yaml.h"
 
 #include <string.h>
 

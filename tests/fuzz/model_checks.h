@@ -3,7 +3,7 @@
 #ifndef MODEL_CHECKS_H
 #define MODEL_CHECKS_H
 
-#include "model.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <stdlib.h>

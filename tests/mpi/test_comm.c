@@ -1,6 +1,6 @@
 /* Messages and ordered sums, on four ranks: two stages of two replicas, then
  * four stages. Ends with status 1 and a line where a claim fails. */
-#include "comm.h"
+#include "train/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The update over four stages, MTP standalone, tied: the global norm counts
  * the shared embedding once, copies stay alike, a bad gradient anywhere keeps
  * the weights everywhere. Ends with status 1 where a claim fails. */
-#include "comm.h"
-#include "optim.h"
-#include "stage.h"
+#include "train/comm.h"
+#include "train/optim.h"
+#include "train/stage.h"
 
 #include <math.h>
 #include <stdio.h>

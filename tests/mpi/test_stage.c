@@ -1,8 +1,8 @@
 /* What a stage holds, against the planner's own count of parameters, for
  * every stage of several layouts. Four ranks, each makes all stages of one
  * layout. Ends with status 1 and a line where a claim fails. */
-#include "comm.h"
-#include "stage.h"
+#include "train/comm.h"
+#include "train/stage.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,354 @@
+/*
+ * moe-bench run: options, the dry run, and what is printed at the end.
+ */
+#include "commands.h"
+#include "experiment/experiment.h"
+#include "figures/stats.h"
+#include "options.h"
+#include "report/summary.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROUNDS_DISAGREE_PCT 10.0
+
+static const char help_head[] =
+    "usage: moe-bench run MANIFEST [--dry-run] [--out DIR] [--only ROLE]\n"
+    "                              [--max-usd X] [-q]\n\n"
+    "Runs the experiment that MANIFEST (moe-bench/experiment/1) describes:\n"
+    "short profile runs with timers, a fit of the costs, the planner's\n"
+    "layouts, then rounds of measured runs; writes DIR/*.csv, DIR/costs.json,\n"
+    "DIR/plan.json and prints predicted against measured step times (ms).\n"
+    "Finished runs of the same manifest, model, binaries and machine are used\n"
+    "again, so the same command continues after an interruption; runs that\n"
+    "failed are tried again.\n\n"
+    "  --dry-run      print the commands, their number and the bound on time\n"
+    "                 and cost; start and write nothing\n"
+    "  --out DIR      default results/<name>\n"
+    "  --only ROLE    measure the layouts of one role (profile runs stay)\n"
+    "  --max-usd X    stop before a run that could exceed X US dollars in\n"
+    "                 all; default limits.budget_usd of the manifest\n"
+    "  -q, --quiet    no progress on stderr\n\nroles:\n";
+
+static const char help_tail[] =
+    "\nExit status: 0 all runs valid and `accept` met; 1 some run not valid,\n"
+    "no predictions, or a bound of `accept` missed; 2 bad input; 3 a program\n"
+    "is missing, the disk is full, interrupted.\n"
+    "example: moe-bench run experiments/local.json --dry-run\n";
+
+static void print_help(void)
+{
+    fputs(help_head, stdout);
+    for (int i = 0; i < N_ROLES; i++)
+        printf("  %-16s %s\n", role_name((enum role)i),
+               role_help((enum role)i));
+    fputs("\nlaunchers:\n", stdout);
+    launch_print_help(stdout);
+    fputs(help_tail, stdout);
+}
+
+/* ---- dry run ---- */
+
+static void print_submission(const char *script, const struct words *submit)
+{
+    fputs(script, stdout);
+    printf("# handed over by: ");
+    for (int i = 0; i < submit->n; i++)
+        if (strcmp(submit->word[i], script) != 0) {
+            launch_print_words(stdout, &(struct words){&submit->word[i], 1});
+            putchar(' ');
+        } else {
+            fputs("<the lines above>", stdout);
+        }
+    puts("");
+}
+
+/* A run that is a job of its own: its script and how it is handed over. */
+static enum err print_job(struct experiment *e, const struct launch *l,
+                          struct err_msg *msg)
+{
+    const char *text = NULL;
+    struct words submit;
+    const struct launch_job job = {
+        .name = "moe-<run>",
+        .folder = arena_printf(e->a, "%s/runs/<run>", e->dir),
+        .log = arena_printf(e->a, "%s/runs/<run>/log.txt", e->dir),
+        .limit_s = e->manifest.run_limit_s,
+        .manifest = &e->manifest,
+        .argv = l->argv,
+        .env = l->env,
+        .n_ranks = l->n_ranks};
+    enum err err = l->by->prepare(e->a, &job, &text, &submit, msg);
+    if (err == ERR_OK)
+        print_submission(text, &submit);
+    return err;
+}
+
+/* The one job of the experiment, whose runs are printed below it. */
+static enum err print_campaign(struct experiment *e, struct err_msg *msg)
+{
+    const char *text = NULL;
+    struct words submit;
+    const struct campaign c = experiment_campaign(e, 0);
+    if (!campaign_is_wanted(&e->manifest, &e->launch))
+        return ERR_OK;
+    double hours = campaign_limit_s(&c, 0) / 3600;
+    double price = e->manifest.hardware.price_usd_per_hour;
+    enum err err = campaign_prepare(e->a, &c, &text, &submit, msg);
+    if (err != ERR_OK)
+        return err;
+    printf("# one job for all, ended after %.2f h", hours);
+    if (price > 0)
+        printf(": at most $%.2f", hours * price);
+    puts("");
+    print_submission(text, &submit);
+    puts("# inside it:");
+    return ERR_OK;
+}
+
+static enum err print_command(struct experiment *e, const char *layout,
+                              bool profile, const char *note,
+                              struct err_msg *msg)
+{
+    struct launch l;
+    const struct launch_request lr = {
+        .manifest = &e->manifest,
+        .workload = &e->workload,
+        .machine = &e->machine,
+        .layout = layout,
+        .profile = profile,
+        .ops_path = arena_printf(e->a, "%s/runs/<run>/ops.csv", e->dir)};
+    enum err err = launch_build(e->a, &lr, &l, msg);
+    if (err != ERR_OK)
+        return err;
+    printf("# %s\n", note);
+    if (launch_is_job(&l) && !e->manifest.launcher.per_experiment)
+        return print_job(e, &l, msg);
+    launch_print_words(stdout, &l.env);
+    if (l.env.n > 0)
+        putchar(' ');
+    launch_print_words(stdout, &l.argv);
+    puts("");
+    return ERR_OK;
+}
+
+static const char *target_note(struct experiment *e, int i)
+{
+    const struct target *t = &e->targets.target[i];
+    const char *rounds = arena_printf(e->a, "%d round%s", e->manifest.rounds,
+                                      e->manifest.rounds > 1 ? "s" : "");
+    if (t->runs_of != i)
+        return arena_printf(e->a, "%s: the runs of %s (same layout)",
+                            role_name(t->role),
+                            role_name(e->targets.target[t->runs_of].role));
+    return arena_printf(e->a, "%s, %s", role_name(t->role), rounds);
+}
+
+static void print_bound(const struct experiment *e)
+{
+    int n = experiment_n_runs(e);
+    double usd = n * experiment_run_bound_usd(e);
+    printf("# %d runs of %d iterations (%d profile runs of %d, %d rounds); at "
+           "most %.0f s each, %.1f h in all",
+           n, manifest_n_iterations(&e->manifest, false), e->n_profile,
+           manifest_n_iterations(&e->manifest, true), e->manifest.rounds,
+           e->manifest.run_limit_s, n * e->manifest.run_limit_s / 3600);
+    if (usd > 0)
+        printf(", at most $%.2f", usd);
+    if (e->manifest.budget_usd > 0)
+        printf(" (budget $%.2f)", e->manifest.budget_usd);
+    printf("\n# launcher %s, clock %s, results in %s\n", e->launch.launcher,
+           e->launch.clock, e->dir);
+}
+
+static enum err dry_run(struct experiment *e, enum role only,
+                        struct err_msg *msg)
+{
+    enum err err = experiment_resolve(e, only, true, msg);
+    if (err != ERR_OK)
+        return err;
+    print_bound(e);
+    err = print_campaign(e, msg);
+    for (int i = 0; i < e->n_profile && err == ERR_OK; i++)
+        err = print_command(e, layout_string(e->a, &e->profile[i]), true,
+                            "profile", msg);
+    for (int i = 0; i < e->targets.n && err == ERR_OK; i++) {
+        const char *note = target_note(e, i);
+        err = print_command(e, e->targets.target[i].layout, false,
+                            note ? note : "", msg);
+    }
+    return err;
+}
+
+/* ---- closing table ---- */
+
+static void bench_run_print_row(const struct layout_row *r)
+{
+    const struct layout_figures *f = &r->figures;
+    char pred[32] = "-", meas[64] = "-", error[32] = "-", replay[32] = "-",
+         speedup[32] = "-";
+    if (isfinite(r->pred_ms))
+        snprintf(pred, sizeof pred, "%.1f", r->pred_ms);
+    if (isfinite(f->meas_ms) && isfinite(f->lo_ms))
+        snprintf(meas, sizeof meas, "%.1f [%.1f, %.1f]", f->meas_ms, f->lo_ms,
+                 f->hi_ms);
+    else if (isfinite(f->meas_ms))
+        snprintf(meas, sizeof meas, "%.1f", f->meas_ms);
+    if (isfinite(r->step_error_pct))
+        snprintf(error, sizeof error, "%+.1f", r->step_error_pct);
+    if (isfinite(f->replay_error_pct))
+        snprintf(replay, sizeof replay, "%+.2f", f->replay_error_pct);
+    if (isfinite(r->meas_speedup))
+        snprintf(speedup, sizeof speedup, "%.2fx", r->meas_speedup);
+    printf("%-16s %-26s %9s  %-25s %6s %7s %7s\n", role_name(r->target->role),
+           r->target->layout, pred, meas, error, replay, speedup);
+}
+
+static void print_method(const struct experiment *e)
+{
+    bool smpi = strcmp(e->launch.launcher, "smpirun") == 0;
+    printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
+           e->launch.source, e->launch.clock, e->launch.launcher,
+           smpi ? " (virtual time, a core a rank)" : "", e->manifest.rounds,
+           e->manifest.rounds > 1 ? "s" : "");
+    if (isfinite(e->reference_ms))
+        printf(", corrected to the median machine speed (reference burst "
+               "%.3f ms)",
+               e->reference_ms);
+    printf(";\n[95%% interval: bootstrap over the %s, %d resamples, seed %d]."
+           "\nError: predicted against measured. Replay: the simulator with "
+           "the run's own operation times.\n",
+           e->manifest.rounds > 1 ? "rounds" : "iterations", STATS_RESAMPLES,
+           FIGURES_SEED);
+    if (e->fit_note)
+        printf("Fit: %s\n", e->fit_note);
+    printf("Files: %s/{runs,iterations,layouts,stages}.csv, costs.json, "
+           "plan.json\n",
+           e->dir);
+}
+
+static void print_warnings(const struct experiment *e,
+                           const struct layout_row *rows, int n_bad)
+{
+    for (int i = 0; i < e->targets.n; i++)
+        if (rows[i].figures.spread_pct > ROUNDS_DISAGREE_PCT)
+            fprintf(stderr,
+                    "moe-bench: warning: %s: rounds of '%s' differ by %.0f%%; "
+                    "stop other load, or raise `rounds` or iterations.count\n",
+                    e->manifest.name, role_name(rows[i].target->role),
+                    rows[i].figures.spread_pct);
+    if (n_bad > 0)
+        fprintf(stderr,
+                "moe-bench: warning: %s: %d runs are not valid and left out; "
+                "'moe-bench status' lists them with reasons\n",
+                e->manifest.name, n_bad);
+}
+
+/* What the figures say together, and whether `accept` is met: bounds are on
+ * all roles, so part of them is not judged. */
+static enum err bench_run_conclude(const struct experiment *e, enum role only,
+                                   bool *ok, struct err_msg *msg)
+{
+    struct summary s;
+    enum err err = summary_read(e->a, e->dir, &s, msg);
+    if (err != ERR_OK)
+        return err;
+    summary_print(&s, stdout);
+    if (only == N_ROLES)
+        *ok = summary_accept(&s, &e->manifest.accept, stdout);
+    return ERR_OK;
+}
+
+/* *ok is false when a bound of `accept` is missed. */
+static enum err close_experiment(const struct experiment *e, enum role only,
+                                 int n_bad, bool *ok, struct err_msg *msg)
+{
+    const struct tables_input in = experiment_tables(e);
+    struct layout_row *rows =
+        arena_alloc(e->a, (size_t)e->targets.n + 1, sizeof *rows);
+    if (!rows)
+        return err_set(msg, ERR_NOMEM, "tables: out of memory");
+    enum err err = tables_layout_rows(e->a, &in, rows, msg);
+    if (err != ERR_OK)
+        return err;
+    printf("%-16s %-26s %9s  %-25s %6s %7s %7s\n", "role", "layout", "pred ms",
+           "meas ms [95%]", "err %", "replay%", "speedup");
+    for (int i = 0; i < e->targets.n; i++)
+        bench_run_print_row(&rows[i]);
+    print_method(e);
+    fflush(stdout);
+    print_warnings(e, rows, n_bad);
+    return bench_run_conclude(e, only, ok, msg);
+}
+
+/* ---- command ---- */
+
+static enum err bench_run_read_limits(struct experiment_options *opt,
+                                      const char *only, const char *usd,
+                                      struct err_msg *msg)
+{
+    opt->only = N_ROLES;
+    if (usd && (!text_to_double(usd, &opt->max_usd) || opt->max_usd <= 0))
+        return err_set(msg, ERR_PARSE,
+                       "--max-usd: got '%s', want a number above 0", usd);
+    return only ? role_from_name("--only", only, &opt->only, msg) : ERR_OK;
+}
+
+static enum err bench_run_run(struct arena *a,
+                              const struct experiment_options *opt, bool dry,
+                              int *status, struct err_msg *msg)
+{
+    struct experiment e;
+    int n_bad = 0;
+    bool ok = true;
+    enum err err = experiment_open(a, opt, &e, msg);
+    if (err == ERR_OK && opt->only != N_ROLES &&
+        !manifest_has_role(&e.manifest, opt->only))
+        err = err_set(msg, ERR_RANGE, "%s: --only: no layout has role '%s'",
+                      opt->manifest, role_name(opt->only));
+    if (err == ERR_OK && dry)
+        return dry_run(&e, opt->only, msg);
+    if (err == ERR_OK)
+        err = experiment_run(&e, opt, &n_bad, msg);
+    if (err == ERR_OK)
+        err = close_experiment(&e, opt->only, n_bad, &ok, msg);
+    // without costs nothing was predicted: the question has no answer
+    *status = n_bad > 0 || !ok || !e.ctx.cost ? EXIT_ANSWER_NO : 0;
+    return err;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    bool want_help = false, dry = false;
+    const char *only = NULL, *usd = NULL;
+    struct experiment_options opt = {0};
+    const struct option_row rows[] = {
+        {"--help", NULL, &want_help}, {"--dry-run", NULL, &dry},
+        {"--out", &opt.out, NULL},    {"--only", &only, NULL},
+        {"--max-usd", &usd, NULL},    {"--quiet", NULL, &opt.quiet},
+        {"-q", NULL, &opt.quiet}};
+    struct options o = {.rows = rows,
+                        .n_rows = sizeof rows / sizeof rows[0],
+                        .operands = &opt.manifest,
+                        .max_operands = 1};
+    struct err_msg msg;
+    struct arena a;
+    int status = 0;
+    arena_init(&a);
+    enum err e = options_read(&o, argc, argv, &msg);
+    if (e == ERR_OK && want_help) {
+        print_help();
+        return 0;
+    }
+    if (e == ERR_OK && !opt.manifest)
+        e = err_set(&msg, ERR_PARSE, "manifest missing, try --help");
+    if (e == ERR_OK)
+        e = bench_run_read_limits(&opt, only, usd, &msg);
+    if (e == ERR_OK)
+        e = bench_run_run(&a, &opt, dry, &status, &msg);
+    if (e != ERR_OK)
+        fprintf(stderr, "moe-bench run: %s\n", msg.text);
+    arena_clear(&a);
+    return e != ERR_OK ? err_exit_code(e) : status;
+}

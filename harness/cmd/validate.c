@@ -1,0 +1,214 @@
+#include "report/validate.h"
+#include "commands.h"
+#include "options.h"
+#include "report/reference.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DIRS = 64 };
+
+#define ROOT "results/reference"
+
+static const char help[] =
+    "usage: moe-bench validate [DIR...] [--baseline FILE] [--update-baseline]\n"
+    "\n"
+    "Are predictions worse than they were? Fits the costs of each dataset DIR\n"
+    "(results/reference/<experiment>) again from the raw logs of its profile\n"
+    "runs, predicts its layouts, and compares with their measured step times\n"
+    "and with the errors in the baseline. Nothing is measured. Default: all\n"
+    "datasets below results/reference/, and then every experiment of the\n"
+    "baseline must be there.\n\n"
+    "Worse is: a mean absolute step error or a largest memory error above the\n"
+    "baseline's by more than 0.05 percentage points, a replay error above\n"
+    "0.5%, or a layout that is not predicted any more. A dataset that the\n"
+    "baseline does not hold is new; its replay error is judged all the same.\n"
+    "\n"
+    "  --baseline FILE     default results/baseline.csv\n"
+    "  --update-baseline   write the errors as they are now into the baseline\n"
+    "\nExit status: 0 not worse, 1 worse, 2 bad input, 3 environment.\n"
+    "example: moe-bench validate results/reference/local\n";
+
+struct request {
+    const char *dirs[MAX_DIRS];
+    int n_dirs;
+    const char *baseline;
+    bool update, all;
+};
+
+/* All datasets below results/reference. */
+static enum err find_datasets(struct arena *a, struct request *r,
+                              struct err_msg *msg)
+{
+    struct dirent **entry = NULL;
+    int n = scandir(ROOT, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *dir = arena_printf(a, ROOT "/%s", entry[i]->d_name);
+        if (dir && entry[i]->d_name[0] != '.' && reference_is(a, dir) &&
+            r->n_dirs < MAX_DIRS)
+            r->dirs[r->n_dirs++] = dir;
+        free(entry[i]);
+    }
+    free(entry);
+    r->all = true;
+    if (r->n_dirs > 0)
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
+}
+
+static void bench_validate_print_cell(int width, int digits, double x)
+{
+    if (isfinite(x))
+        printf(" %*.*f", width, digits, x);
+    else
+        printf(" %*s", width, "-");
+}
+
+static void bench_validate_print_rows(const struct validate_rows *v)
+{
+    for (int i = 0; i < v->n; i++) {
+        const struct validate_row *r = &v->row[i];
+        printf("%-12s %-16s %-24s", r->experiment, r->role, r->layout);
+        bench_validate_print_cell(9, 1, r->pred_ms);
+        bench_validate_print_cell(9, 1, r->meas_ms);
+        bench_validate_print_cell(7, 2, r->step_error_pct);
+        bench_validate_print_cell(7, 2, r->base_step_error_pct);
+        bench_validate_print_cell(8, 3, r->replay_error_pct);
+        bench_validate_print_cell(7, 3, r->memory_error_pct);
+        puts("");
+    }
+}
+
+static void bench_validate_print_verdict(const char *experiment, int n,
+                                         const struct validate_verdict *v)
+{
+    printf("%s: ", experiment);
+    if (v->n_new < n)
+        printf("mean step error %.3f%%, baseline %.3f%%; ", v->step_error_pct,
+               v->base_step_error_pct);
+    if (v->n_new > 0)
+        printf("%d of %d layouts new; ", v->n_new, n);
+    if (v->n_lost > 0)
+        printf("%d layouts of the baseline not there; ", v->n_lost);
+    printf("replay at most %.3f%%: %s%s\n", v->replay_error_pct,
+           v->worse ? "worse:" : "not worse", v->why);
+}
+
+static enum err bench_validate_append(struct arena *a, struct validate_rows *to,
+                                      const struct validate_rows *more,
+                                      struct err_msg *msg)
+{
+    struct validate_row *all =
+        arena_alloc(a, (size_t)(to->n + more->n) + 1, sizeof *all);
+    if (!all)
+        return err_set(msg, ERR_NOMEM, "validate: out of memory");
+    if (to->n > 0)
+        memcpy(all, to->row, (size_t)to->n * sizeof *all);
+    if (more->n > 0)
+        memcpy(all + to->n, more->row, (size_t)more->n * sizeof *all);
+    *to = (struct validate_rows){all, to->n + more->n};
+    return ERR_OK;
+}
+
+/* An experiment of the baseline whose dataset has gone cannot get worse. */
+static bool all_there(const struct validate_rows *now,
+                      const struct validate_rows *baseline)
+{
+    for (int i = 0; i < baseline->n; i++) {
+        bool found = false;
+        for (int k = 0; k < now->n && !found; k++)
+            found = strcmp(now->row[k].experiment,
+                           baseline->row[i].experiment) == 0;
+        if (found)
+            continue;
+        printf("%s: in the baseline, but no dataset in " ROOT "\n",
+               baseline->row[i].experiment);
+        return false;
+    }
+    return true;
+}
+
+/* What the datasets add up to. */
+struct outcome {
+    struct validate_rows baseline, all;
+    bool worse;
+};
+
+static enum err check_all(struct arena *a, const struct request *r,
+                          struct outcome *o, struct err_msg *msg)
+{
+    printf("%-12s %-16s %-24s %9s %9s %7s %7s %8s %7s\n", "experiment", "role",
+           "layout", "pred ms", "meas ms", "err %", "before", "replay %",
+           "mem %");
+    for (int i = 0; i < r->n_dirs; i++) {
+        struct validate_rows now;
+        struct validate_verdict v;
+        enum err e = validate_dataset(a, r->dirs[i], &now, msg);
+        if (e == ERR_OK)
+            e = validate_judge(a, &now, &o->baseline, &v, msg);
+        if (e == ERR_OK)
+            e = bench_validate_append(a, &o->all, &now, msg);
+        if (e != ERR_OK)
+            return e;
+        bench_validate_print_rows(&now);
+        bench_validate_print_verdict(
+            now.n > 0 ? now.row[0].experiment : r->dirs[i], now.n, &v);
+        o->worse |= v.worse;
+    }
+    if (r->all && !all_there(&o->all, &o->baseline))
+        o->worse = true;
+    return ERR_OK;
+}
+
+static enum err bench_validate_validate(struct arena *a, struct request *r,
+                                        bool *worse, struct err_msg *msg)
+{
+    struct outcome o = {.worse = false};
+    enum err e = r->n_dirs == 0 ? find_datasets(a, r, msg) : ERR_OK;
+    if (e == ERR_OK)
+        e = validate_read_baseline(a, r->baseline, &o.baseline, msg);
+    if (e == ERR_OK)
+        e = check_all(a, r, &o, msg);
+    *worse = o.worse && !r->update;
+    if (e != ERR_OK || !r->update)
+        return e;
+    // with all datasets read, what is in no dataset is not kept
+    const struct validate_rows none = {NULL, 0};
+    e = validate_write_baseline(a, r->baseline, &o.all,
+                                r->all ? &none : &o.baseline, msg);
+    if (e == ERR_OK)
+        printf("%s written\n", r->baseline);
+    return e;
+}
+
+int cmd_validate(int argc, char **argv)
+{
+    bool want_help = false, worse = false;
+    struct request r = {.baseline = "results/baseline.csv"};
+    const struct option_row rows[] = {{"--help", NULL, &want_help},
+                                      {"--baseline", &r.baseline, NULL},
+                                      {"--update-baseline", NULL, &r.update}};
+    struct options o = {.rows = rows,
+                        .n_rows = 3,
+                        .operands = r.dirs,
+                        .max_operands = MAX_DIRS};
+    struct err_msg msg;
+    struct arena a;
+    arena_init(&a);
+    enum err e = options_read(&o, argc, argv, &msg);
+    if (e == ERR_OK && want_help) {
+        fputs(help, stdout);
+        return 0;
+    }
+    r.n_dirs = o.n_operands;
+    if (e == ERR_OK)
+        e = bench_validate_validate(&a, &r, &worse, &msg);
+    if (e != ERR_OK)
+        fprintf(stderr, "moe-bench validate: %s\n", msg.text);
+    arena_clear(&a);
+    return e != ERR_OK ? err_exit_code(e) : worse ? EXIT_ANSWER_NO : 0;
+}

@@ -1,0 +1,148 @@
+#include "calibrate.h"
+
+#include "calibrate/overhead.h"
+#include "cost/fit.h"
+#include "figures/figures.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* results/<other>: beside our results, else among the reference data. */
+const char *calibrate_other_costs(struct arena *a,
+                                  const struct calibrate_input *in)
+{
+    const char *name = in->manifest->costs_from;
+    const char *tries[] = {
+        arena_printf(a, "%s/../%s/costs.json", in->dir, name),
+        arena_printf(a, "%s/results/%s/costs.json", in->manifest->dir, name),
+        arena_printf(a, "results/%s/costs.json", name),
+        arena_printf(a, "results/reference/%s/costs.json", name)};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)
+        if (tries[i] && access(tries[i], R_OK) == 0)
+            return tries[i];
+    return NULL;
+}
+
+static enum err read_other_costs(struct arena *a,
+                                 const struct calibrate_input *in,
+                                 struct cost *c, struct err_msg *msg)
+{
+    const char *path = calibrate_other_costs(a, in);
+    if (!path)
+        return err_set(msg, ERR_PARSE,
+                       "%s: costs_from: no costs.json of experiment '%s', run "
+                       "that one first",
+                       in->manifest->path, in->manifest->costs_from);
+    enum err err = cost_read_file(a, path, c, msg);
+    if (err == ERR_OK)
+        err = cost_check_model(c, in->ctx->model, path, msg);
+    return err;
+}
+
+/* Mean step of the iterations that the fit's means are over. */
+static double mean_step_ms(const struct runlog *log)
+{
+    double sum = 0;
+    int n = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        if (log->iterations[i].usable && isfinite(log->iterations[i].step_ms)) {
+            sum += log->iterations[i].step_ms;
+            n++;
+        }
+    return sum / n;
+}
+
+/* The profile runs as the fit wants them. */
+struct fit_runs {
+    struct fit_run *run;
+    int n;
+    double reference_ms;
+};
+
+/* The fit takes means of timers; they are scaled by what makes the run's mean
+ * step its corrected median step, the figure that measured runs are reported
+ * by: so neither the machine's speed nor a few slow steps tell profile and
+ * measured runs apart. */
+static enum err calibrate_add_run(struct arena *a,
+                                  const struct calibrate_input *in,
+                                  const struct run_record *run,
+                                  struct fit_runs *to, struct err_msg *msg)
+{
+    const struct model *m = in->ctx->model;
+    struct fit_run *out = &to->run[to->n++];
+    struct run_figures f;
+    enum err err =
+        figures_run(a, run, in->manifest->warmup, to->reference_ms, &f, msg);
+    if (err != ERR_OK)
+        return err;
+    double speed = mean_step_ms(&run->log) / f.corr_ms;
+    *out = (struct fit_run){.layout_text = run->layout,
+                            .log = &run->log,
+                            .log_sha256 = run->log_sha256,
+                            .speed = isfinite(speed) ? speed : 1};
+    return layout_read(a, run->layout, m, m->par.pp, &out->layout, msg);
+}
+
+static enum err add_runs(struct arena *a, const struct calibrate_input *in,
+                         struct fit_runs *to, enum cost_source *source,
+                         struct err_msg *msg)
+{
+    to->run = arena_alloc(a, in->runs->n + 1, sizeof *to->run);
+    if (!to->run)
+        return err_set(msg, ERR_NOMEM, "costs: out of memory");
+    for (size_t i = 0; i < in->runs->n; i++) {
+        const struct run_record *r = &in->runs->run[i];
+        if (r->round != 0 || r->status != RUN_VALID)
+            continue;
+        *source =
+            strcmp(r->source, "measured") == 0 ? COST_MEASURED : COST_EMULATED;
+        enum err err = calibrate_add_run(a, in, r, to, msg);
+        if (err != ERR_OK)
+            return err;
+    }
+    return to->n > 0 ? ERR_OK
+                     : err_set(msg, ERR_MODEL,
+                               "no valid profile run to fit costs from");
+}
+
+/* Jitter first: what lies outside the pipeline is the rest of an expected
+ * step. Where no operations were recorded overhead_fit falls back on timers. */
+static enum err add_jitter_and_overhead(struct arena *a,
+                                        const struct calibrate_input *in,
+                                        const struct fit_runs *runs,
+                                        struct cost *c, struct err_msg *msg)
+{
+    struct plan_context ctx = *in->ctx;
+    double cv = NAN;
+    enum err err = figures_jitter(a, in->runs, in->ctx->model,
+                                  in->manifest->warmup, &cv, msg);
+    if (err != ERR_OK)
+        return err;
+    if (cv > 0)
+        c->jitter_cv = cv;
+    ctx.cost = c;
+    const struct overhead_runs all = {runs->run, runs->n};
+    return overhead_fit(a, &ctx, &all, c, msg);
+}
+
+enum err calibrate(struct arena *a, const struct calibrate_input *in,
+                   double reference_ms, struct calibration *out,
+                   struct err_msg *msg)
+{
+    struct fit fit;
+    struct fit_runs runs = {NULL, 0, reference_ms};
+    enum cost_source source = COST_EMULATED;
+    *out = (struct calibration){.note = NULL};
+    if (in->manifest->costs_from)
+        return read_other_costs(a, in, &out->cost, msg);
+    enum err err = add_runs(a, in, &runs, &source, msg);
+    if (err == ERR_OK)
+        err = fit_costs(a, in->ctx->model, runs.run, runs.n, &fit, msg);
+    if (err != ERR_OK)
+        return err;
+    out->cost = fit.cost;
+    out->cost.source = source;
+    out->note = fit.note;
+    return add_jitter_and_overhead(a, in, &runs, &out->cost, msg);
+}

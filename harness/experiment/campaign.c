@@ -1,0 +1,299 @@
+/*
+ * How it works: the job's command is this program with the same manifest, and
+ * MOE_BENCH_INSIDE set, by which launch runs trainers as children. A remote
+ * job finds everything under /moe, where launch_hf mounts DIR/job/carry.
+ */
+#include "campaign.h"
+
+#include "base/text.h"
+#include "launch/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_PROGRAM_BYTES = 256 << 20, PATH_BYTES = 4096 };
+
+/* Below this a job could not make one useful run. */
+#define LEAST_S 60.0
+
+bool campaign_is_wanted(const struct manifest *mf, const struct launch *l)
+{
+    return mf->launcher.per_experiment && launch_is_job(l);
+}
+
+double campaign_limit_s(const struct campaign *c, double spent_usd)
+{
+    const struct manifest *mf = c->manifest;
+    double price = mf->hardware.price_usd_per_hour;
+    double limit_s = c->n_runs * mf->run_limit_s;
+    if (mf->experiment_limit_s > 0)
+        limit_s = fmin(limit_s, mf->experiment_limit_s);
+    if (c->max_usd > 0 && price > 0)
+        limit_s = fmin(limit_s, 3600 * (c->max_usd - spent_usd) / price);
+    return floor(fmax(limit_s, 0));
+}
+
+static const char *own_program(struct arena *a)
+{
+    char path[PATH_BYTES];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    return n > 0 ? arena_strndup(a, path, (size_t)n) : NULL;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static struct words campaign_command(struct arena *a, const struct campaign *c)
+{
+    bool remote = c->launch->by->remote;
+    const char *name = c->manifest->name;
+    struct words w = {NULL, 0};
+    struct err_msg ignored;
+    struct build b = build_new(a);
+    build_add(&b, remote ? "/moe/moe-bench" : own_program(a));
+    build_add(&b, "run");
+    build_add(&b, remote
+                      ? arena_printf(a, "/moe/%s", base_name(c->manifest->path))
+                      : c->manifest->path);
+    build_add(&b, "--out");
+    build_add(&b, remote ? arena_printf(a, "/moe-results/%s", name)
+                         : launcher_absolute(a, c->dir));
+    if (build_words(&b, name, &w, &ignored) != ERR_OK)
+        return (struct words){NULL, 0};
+    return w;
+}
+
+static struct words campaign_environment(struct arena *a,
+                                         const struct campaign *c)
+{
+    const char **word = arena_alloc(a, 1, sizeof *word);
+    if (!word)
+        return (struct words){NULL, 0};
+    word[0] = arena_printf(a, "MOE_BENCH_INSIDE=%s", c->launch->launcher);
+    return (struct words){word, word[0] ? 1 : 0};
+}
+
+static enum err make_job(struct arena *a, const struct campaign *c,
+                         double limit_s, struct launch_job *out,
+                         struct err_msg *msg)
+{
+    char hex[TEXT_SHA256_HEX];
+    const char *dir = launcher_absolute(a, c->dir);
+    if (!dir)
+        return err_set(msg, ERR_IO, "%s: cannot be resolved", c->dir);
+    text_sha256(dir, strlen(dir), hex);
+    *out = (struct launch_job){
+        .name = arena_printf(a, "moe-%s-%.6s", c->manifest->name, hex),
+        .folder = arena_printf(a, "%s/job", dir),
+        .log = arena_printf(a, "%s/job/log.txt", dir),
+        .limit_s = limit_s,
+        .manifest = c->manifest,
+        .argv = campaign_command(a, c),
+        .env = campaign_environment(a, c),
+        .n_ranks = c->launch->n_ranks};
+    return out->name && out->log && out->argv.n > 0 && out->env.n > 0
+               ? ERR_OK
+               : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
+}
+
+enum err campaign_prepare(struct arena *a, const struct campaign *c,
+                          const char **text, struct words *submit,
+                          struct err_msg *msg)
+{
+    struct launch_job job;
+    enum err e = make_job(a, c, campaign_limit_s(c, 0), &job, msg);
+    if (e != ERR_OK)
+        return e;
+    // a dry run prints names as they were given, the same on every machine
+    const char *words[] = {"moe-bench", "run", c->manifest->path, "--out",
+                           c->dir};
+    job.name = arena_printf(a, "moe-%s-<id>", c->manifest->name);
+    job.folder = arena_printf(a, "%s/job", c->dir);
+    job.log = arena_printf(a, "%s/job/log.txt", c->dir);
+    if (!c->launch->by->remote)
+        job.argv = (struct words){words, 5};
+    return c->launch->by->prepare(a, &job, text, submit, msg);
+}
+
+/* ---- what a remote job carries ---- */
+
+static enum err campaign_make_folder(const char *path, struct err_msg *msg)
+{
+    if (path && (mkdir(path, 0777) == 0 || errno == EEXIST))
+        return ERR_OK;
+    return err_set(msg, ERR_IO, "%s: cannot make folder: %s", path ? path : "",
+                   strerror(errno));
+}
+
+/* FROM to CARRY/NAME, whose folders are made. */
+static enum err campaign_carry(struct arena *a, const char *to,
+                               const char *name, const char *from,
+                               struct err_msg *msg)
+{
+    struct text_span text;
+    enum err e = ERR_OK;
+    for (const char *p = strchr(name, '/'); p && e == ERR_OK;
+         p = strchr(p + 1, '/'))
+        e = campaign_make_folder(
+            arena_printf(a, "%s/%.*s", to, (int)(p - name), name), msg);
+    const char *path = arena_printf(a, "%s/%s", to, name);
+    if (e == ERR_OK)
+        e = path ? text_read_file(a, from, MAX_PROGRAM_BYTES, &text, msg)
+                 : err_set(msg, ERR_NOMEM, "%s: out of memory", from);
+    if (e == ERR_OK)
+        e = text_write_file(path, text.data, text.len, msg);
+    if (e == ERR_OK && access(from, X_OK) == 0)
+        chmod(path, 0755);
+    return e;
+}
+
+/* The static program of `make static`, unless this one is newer: a container
+ * may lack the libraries of the other. */
+static const char *program_to_carry(struct arena *a)
+{
+    struct stat own, other;
+    const char *self = own_program(a);
+    const char *slash = self ? strrchr(self, '/') : NULL;
+    const char *fixed = slash ? arena_printf(a, "%.*s/../static/moe-bench",
+                                             (int)(slash - self), self)
+                              : NULL;
+    if (fixed && stat(self, &own) == 0 && stat(fixed, &other) == 0 &&
+        other.st_mtime >= own.st_mtime)
+        return fixed;
+    return self;
+}
+
+static enum err campaign_pack(struct arena *a, const struct campaign *c,
+                              const char *folder, struct err_msg *msg)
+{
+    const char *to = arena_printf(a, "%s/carry", folder);
+    const char *self = program_to_carry(a);
+    const struct manifest *mf = c->manifest;
+    enum err e = to && self
+                     ? campaign_make_folder(to, msg)
+                     : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
+    if (e == ERR_OK)
+        e = campaign_carry(a, to, "moe-bench", self, msg);
+    if (e == ERR_OK)
+        e = campaign_carry(a, to, base_name(mf->path), mf->path, msg);
+    if (e == ERR_OK && mf->model_path && mf->model_path[0] != '/')
+        e = campaign_carry(a, to, mf->model_path, c->workload->model_path, msg);
+    if (e == ERR_OK && c->costs)
+        e = campaign_carry(
+            a, to, arena_printf(a, "results/%s/costs.json", mf->costs_from),
+            c->costs, msg);
+    return e;
+}
+
+/* ---- money ---- */
+
+static const char *spent_path(struct arena *a, const char *folder)
+{
+    return arena_printf(a, "%s/spent.txt", folder);
+}
+
+/* Of earlier jobs of this experiment, in US dollars. */
+static double read_spent(struct arena *a, const char *folder)
+{
+    struct text_span text;
+    struct err_msg ignored;
+    const char *path = spent_path(a, folder);
+    if (!path || text_read_file(a, path, 64, &text, &ignored) != ERR_OK)
+        return 0;
+    return strtod(text.data, NULL);
+}
+
+static enum err add_spent(struct arena *a, const char *folder, double usd,
+                          struct err_msg *msg)
+{
+    const char *path = spent_path(a, folder);
+    const char *text = arena_printf(a, "%.6f\n", read_spent(a, folder) + usd);
+    return path && text ? text_write_file(path, text, strlen(text), msg)
+                        : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
+}
+
+static enum err check_money(const struct campaign *c, double spent,
+                            struct err_msg *msg)
+{
+    if (campaign_limit_s(c, spent) >= LEAST_S)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: budget of $%.2f: $%.2f spent, which leaves no minute; "
+                   "raise limits.budget_usd or --max-usd",
+                   c->manifest->path, c->max_usd, spent);
+}
+
+/* ---- the job ---- */
+
+static void campaign_say(void *data, const char *text)
+{
+    progress_say(data, text);
+}
+
+/* What the harness inside says goes on to the terminal. */
+static void pass_on(void *data, const char *line)
+{
+    const struct progress *p = data;
+    if (!p->quiet && line[0] == '[')
+        fprintf(stderr, "%s\n", line);
+}
+
+static enum err see_through(struct arena *a, const struct campaign *c,
+                            struct job_request *r, struct progress *p,
+                            struct err_msg *msg)
+{
+    struct job_result end;
+    enum err e = job_run(a, r, &end, msg);
+    if (e != ERR_OK)
+        return e;
+    const char *from = arena_printf(a, "%s/job.json", r->job.folder);
+    const char *to = arena_printf(a, "%s/job-%s.json", r->job.folder, end.id);
+    if (!from || !to || rename(from, to) != 0)
+        return err_set(msg, ERR_IO, "%s: cannot rename", r->job.folder);
+    campaign_say(p, arena_printf(a, "%s job %s ended: %s", c->launch->launcher,
+                                 end.id, end.word));
+    e = add_spent(
+        a, r->job.folder,
+        end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
+    if (e == ERR_OK && end.end.end == SUPERVISE_INTERRUPTED)
+        e = err_set(msg, ERR_CHILD,
+                    "interrupted by signal %d; the job is cancelled, finished "
+                    "runs are kept, the same command continues",
+                    end.end.code);
+    return e;
+}
+
+enum err campaign_run(struct arena *a, const struct campaign *c,
+                      struct progress *p, struct err_msg *msg)
+{
+    struct results lock;
+    struct job_request r = {.by = c->launch->by,
+                            .poll_s = c->manifest->launcher.poll_s,
+                            .on_line = pass_on,
+                            .say = campaign_say,
+                            .data = p};
+    const char *folder = arena_printf(a, "%s/job", c->dir);
+    enum err e = folder ? results_lock(a, folder, &lock, msg)
+                        : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
+    if (e != ERR_OK)
+        return e;
+    double spent = read_spent(a, folder);
+    e = job_is_recorded(a, folder) ? ERR_OK : check_money(c, spent, msg);
+    if (e == ERR_OK)
+        e = make_job(a, c, campaign_limit_s(c, spent), &r.job, msg);
+    if (e == ERR_OK && c->launch->by->remote)
+        e = campaign_pack(a, c, r.job.folder, msg);
+    r.limit_s = r.job.limit_s;
+    if (e == ERR_OK)
+        e = see_through(a, c, &r, p, msg);
+    results_unlock(&lock);
+    return e;
+}

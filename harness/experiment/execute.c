@@ -1,0 +1,485 @@
+#include "execute.h"
+
+#include "figures/figures.h"
+#include "launch/job.h"
+#include "launch/supervise.h"
+#include "log/runlog.h"
+#include "store/provenance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 256 };
+
+static double execute_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- progress ---- */
+
+void progress_init(struct progress *p, const char *name, int n_runs,
+                   int n_iterations, bool quiet)
+{
+    *p = (struct progress){.name = name,
+                           .n_runs = n_runs,
+                           .n_iterations = n_iterations,
+                           .start_s = execute_now_s(),
+                           .quiet = quiet,
+                           .terminal = isatty(STDERR_FILENO) != 0};
+}
+
+void progress_say(struct progress *p, const char *text)
+{
+    if (p->quiet)
+        return;
+    fprintf(stderr, "%s[%d/%d] %s %s\n", p->terminal ? "\r\033[K" : "", p->run,
+            p->n_runs, p->name, text);
+}
+
+/* Remaining time if iterations go on as fast as those so far. */
+static double eta_s(const struct progress *p, int iteration, double now)
+{
+    int done = p->n_done + iteration;
+    int left = (p->n_runs - p->run + 1) * p->n_iterations - iteration;
+    return done > 0 ? (now - p->start_s) / done * left : (double)NAN;
+}
+
+/* Lines that are not rewritten would fill a log: one in ten seconds there. */
+static void show_step(struct progress *p, int iteration, double step_ms)
+{
+    double now = execute_now_s(), eta = eta_s(p, iteration, now);
+    if (p->quiet || now - p->last_s < (p->terminal ? 1 : 10))
+        return;
+    p->last_s = now;
+    fprintf(stderr, "%s[%d/%d] %s: step %d/%d, %.0f ms/step, eta %02d:%02d%s",
+            p->terminal ? "\r\033[K" : "", p->run, p->n_runs, p->name,
+            iteration, p->n_iterations, step_ms, (int)fmin(eta, 359999) / 60,
+            (int)fmin(eta, 359999) % 60, p->terminal ? "" : "\n");
+    fflush(stderr);
+}
+
+/* Step times as this process sees them, whatever clock the trainer prints. */
+static void note_pace(struct progress *p)
+{
+    double now = execute_now_s();
+    if (p->line_s > 0 && now - p->line_s > p->longest_s)
+        p->longest_s = now - p->line_s;
+    p->line_s = now;
+    if (p->longest_s > 0)
+        p->silent_s = fmax(p->hang_steps * p->longest_s, p->hang_s);
+}
+
+static void on_line(void *data, const char *line)
+{
+    const char *it = strstr(line, " iteration ");
+    const char *step = strstr(line, RUNLOG_F_STEP ":");
+    if (!it || !step)
+        return;
+    long iteration = strtol(it + strlen(" iteration "), NULL, 10);
+    double ms = strtod(step + strlen(RUNLOG_F_STEP ":"), NULL);
+    note_pace(data);
+    if (iteration > 0 && iteration < 1000000000)
+        show_step(data, (int)iteration, ms);
+}
+
+/* ---- judgement ---- */
+
+static void execute_do_judge(struct run_record *run, enum run_status s,
+                             const char *reason)
+{
+    run->status = s;
+    run->reason = reason ? reason : "out of memory";
+}
+
+static int64_t last_iteration(const struct runlog *log)
+{
+    int64_t last = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        if (log->iterations[i].iteration > last)
+            last = log->iterations[i].iteration;
+    return last;
+}
+
+static int count_used(const struct runlog *log, int warmup)
+{
+    int n = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        n += figures_is_used(&log->iterations[i], warmup);
+    return n;
+}
+
+/* What the log says of a failure; false when it tells of none. */
+static bool judge_failure(struct arena *a, struct run_record *run)
+{
+    const char *name = log_failure_name(run->log.failure);
+    const char *where =
+        run->log.failure_rank >= 0
+            ? arena_printf(a, " on rank %d", run->log.failure_rank)
+            : "";
+    const char *reason = arena_printf(a, "the log tells of '%s'%s",
+                                      name ? name : "", where ? where : "");
+    switch (run->log.failure) {
+    case LOG_OK:
+    case LOG_TRUNCATED: // seen better by counting iterations
+        return false;
+    case LOG_OOM:
+        execute_do_judge(run, RUN_OOM, reason);
+        return true;
+    case LOG_NAN:
+        execute_do_judge(run, RUN_NAN, reason);
+        return true;
+    case LOG_HANG:
+    case LOG_ASSERT:
+    case LOG_KILLED:
+    default:
+        execute_do_judge(run, RUN_FAILED, reason);
+        return true;
+    }
+}
+
+/* The log is the judge: a deadlock under SMPI exits with 0. */
+void execute_judge(struct arena *a, const struct run_ending *end,
+                   struct run_record *run)
+{
+    int64_t last = last_iteration(&run->log);
+    run->exit_code = end->exit_code;
+    if (end->silent_s > 0)
+        execute_do_judge(
+            run, RUN_TIMEOUT,
+            arena_printf(a,
+                         "hung: the log was silent for %.0f s after "
+                         "iteration %lld of %d",
+                         end->silent_s, (long long)last,
+                         end->wanted_iterations));
+    else if (end->timed_out)
+        execute_do_judge(
+            run, RUN_TIMEOUT,
+            arena_printf(a,
+                         "killed after limits.run_s = %g s at iteration "
+                         "%lld of %d",
+                         end->limit_s, (long long)last,
+                         end->wanted_iterations));
+    else if (end->lost && run->log.failure != LOG_OOM &&
+             run->log.failure != LOG_NAN)
+        execute_do_judge(
+            run, RUN_FAILED,
+            arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
+                         end->lost, (long long)last, end->wanted_iterations));
+    else if (judge_failure(a, run))
+        return;
+    else if (end->exit_code != 0)
+        execute_do_judge(
+            run, RUN_FAILED,
+            end->exit_code < 0
+                ? "killed by a signal"
+                : arena_printf(a, "exit status %lld at iteration %lld of %d",
+                               (long long)end->exit_code, (long long)last,
+                               end->wanted_iterations));
+    else if (last < end->wanted_iterations)
+        execute_do_judge(run, RUN_FAILED,
+                         arena_printf(a, "the log ends at iteration %lld of %d",
+                                      (long long)last, end->wanted_iterations));
+    else if (count_used(&run->log, end->warmup) == 0)
+        execute_do_judge(run, RUN_INVALID,
+                         "no usable iteration after the warm-up");
+    else
+        execute_do_judge(run, RUN_VALID, "");
+}
+
+/* ---- one run ---- */
+
+static cJSON *words_json(const struct words *w)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < w->n && list; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(w->word[i]));
+    return list;
+}
+
+static cJSON *environment_json(char *const *env)
+{
+    cJSON *list = cJSON_CreateArray();
+    for (; *env && list; env++)
+        if (launch_env_is_recorded(*env))
+            cJSON_AddItemToArray(list, cJSON_CreateString(*env));
+    return list;
+}
+
+static enum err put_inputs(struct arena *a, const struct execute_request *req,
+                           const struct run_record *run, const struct launch *l,
+                           char *const *env, struct err_msg *msg)
+{
+    enum err e = results_put(a, run, "manifest.json", req->manifest->text, msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "argv.json", words_json(&l->argv), msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "env.json", environment_json(env), msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "machine.json",
+                             machine_to_json(req->machine), msg);
+    return e;
+}
+
+static const char *hardware_name(struct arena *a,
+                                 const struct execute_request *req)
+{
+    const struct manifest_hardware *h = &req->manifest->hardware;
+    if (!h->gpu)
+        return arena_printf(a, "%dx %s", req->machine->n_cores,
+                            req->machine->cpu_model);
+    return arena_printf(a, "%lldx %s", (long long)(h->count ? h->count : 1),
+                        h->gpu);
+}
+
+static struct run_record new_record(struct arena *a,
+                                    const struct execute_request *req)
+{
+    return (struct run_record){.experiment = req->manifest->name,
+                               .round = req->round,
+                               .role = req->role,
+                               .layout = req->layout,
+                               .hardware = hardware_name(a, req),
+                               .commit = req->machine->commit,
+                               .key = req->key,
+                               .cost_usd = NAN,
+                               .reason = ""};
+}
+
+static enum err execute_interrupted(const struct supervise_result *r,
+                                    struct err_msg *msg)
+{
+    return err_set(msg, ERR_CHILD,
+                   "interrupted by signal %d; finished runs are kept, the same "
+                   "command continues",
+                   r->code);
+}
+
+static void say_end(struct progress *p, const struct run_record *run)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%s: %s%s%s (%.1f s)", run->run_id,
+             run_status_name(run->status), *run->reason ? ", " : "",
+             run->reason, run->wall_s);
+    progress_say(p, text);
+    p->n_done += p->n_iterations;
+}
+
+static enum err read_ending(struct arena *a, const struct execute_request *req,
+                            const struct job_result *job,
+                            struct run_record *run, struct err_msg *msg)
+{
+    const struct manifest *mf = req->manifest;
+    const struct supervise_result *r = &job->end;
+    const struct run_ending end = {
+        .timed_out = r->end == SUPERVISE_TIMEOUT,
+        .limit_s = mf->run_limit_s,
+        .silent_s = r->end == SUPERVISE_SILENT ? job->silent_s : 0,
+        .lost = job->lost ? job->word : NULL,
+        .exit_code = r->end == SUPERVISE_EXITED ? r->code : -1,
+        .wanted_iterations = manifest_n_iterations(mf, req->round == 0),
+        .warmup = mf->warmup};
+    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    struct err_msg ignored; // an empty log is judged below
+    if (!log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    if (logparse_read(a, log, &run->log, &ignored) != ERR_OK)
+        run->log = (struct runlog){.failure_rank = -1};
+    execute_judge(a, &end, run);
+    // to the microsecond and micro-dollar: read back from JSON unchanged
+    run->wall_s = round(1e6 * r->wall_s) / 1e6;
+    if (mf->hardware.price_usd_per_hour > 0)
+        run->cost_usd =
+            round(1e6 / 3600 * r->wall_s * mf->hardware.price_usd_per_hour) /
+            1e6;
+    return ERR_OK;
+}
+
+static enum err execute_build(struct arena *a,
+                              const struct execute_request *req,
+                              struct run_record *run, struct launch *l,
+                              struct err_msg *msg)
+{
+    struct launch_request lr = {.manifest = req->manifest,
+                                .workload = req->workload,
+                                .machine = req->machine,
+                                .layout = req->layout,
+                                .profile = req->round == 0,
+                                .ops_path =
+                                    arena_printf(a, "%s/ops.csv", run->folder)};
+    enum err e = launch_build(a, &lr, l, msg);
+    if (e == ERR_OK)
+        e = launch_check(a, req->manifest, l, msg);
+    if (e != ERR_OK)
+        return e;
+    run->launcher = l->launcher;
+    run->clock = l->clock;
+    run->source = l->source;
+    run->n_ranks = l->n_ranks;
+    run->timers = l->timers;
+    return ERR_OK;
+}
+
+/* One attempt at a run. */
+struct attempt {
+    struct arena *a;
+    const struct execute_request *req;
+    struct progress *progress;
+    struct run_record *run;
+    struct launch launch;
+    struct job_result result;
+};
+
+/* A child of this process, seen through as a job is. */
+static enum err run_child(struct attempt *t, const char *log,
+                          struct err_msg *msg)
+{
+    struct arena *a = t->a;
+    const struct execute_request *req = t->req;
+    const struct launch *l = &t->launch;
+    struct progress *p = t->progress;
+    char **argv = launch_argv(a, &l->argv);
+    char **env = launch_environment(a, &l->env);
+    if (!argv || !env)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", req->role);
+    const struct supervise_job job = {.argv = argv,
+                                      .envp = env,
+                                      .log_path = log,
+                                      .limit_s = req->manifest->run_limit_s,
+                                      .silent_s = &p->silent_s,
+                                      .on_line = on_line,
+                                      .data = p};
+    return supervise_run(&job, &t->result.end, msg);
+}
+static void say_job(void *data, const char *text)
+{
+    progress_say(data, text);
+}
+
+/* Unique to the run and to the results' folder. */
+static const char *job_name(struct arena *a, const struct run_record *run,
+                            const char *folder)
+{
+    char hex[TEXT_SHA256_HEX];
+    text_sha256(folder, strlen(folder), hex);
+    return arena_printf(a, "moe-%s-%.6s", run->run_id, hex);
+}
+
+static enum err run_job(struct attempt *t, struct job_request *job,
+                        struct err_msg *msg)
+{
+    struct arena *a = t->a;
+    const struct run_record *run = t->run;
+    const struct manifest *mf = t->req->manifest;
+    const char *kept = launcher_absolute(a, run->folder);
+    if (!kept)
+        return err_set(msg, ERR_IO, "%s: cannot be resolved", run->folder);
+    job->job.folder = kept;
+    job->job.name = job_name(a, run, kept);
+    job->job.log = arena_printf(a, "%s/log.txt", kept);
+    job->job.manifest = mf;
+    job->job.limit_s = job->limit_s = mf->run_limit_s;
+    job->poll_s = mf->launcher.poll_s;
+    if (!job->job.name || !job->job.log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    return job_run(a, job, &t->result, msg);
+}
+
+/* A job that vanished before it wrote a line still has a log, an empty one. */
+static enum err execute_touch(const char *path, struct err_msg *msg)
+{
+    FILE *f = fopen(path, "a");
+    return f && fclose(f) == 0
+               ? ERR_OK
+               : err_set(msg, ERR_IO, "%s: cannot create", path);
+}
+
+/* Runs it either way. run->folder is NULL after an error that leaves a job
+ * behind. */
+static enum err run_it(struct attempt *t, struct err_msg *msg)
+{
+    const struct launch *l = &t->launch;
+    struct progress *p = t->progress;
+    const char *log = arena_printf(t->a, "%s/log.txt", t->run->folder);
+    struct job_request job = {
+        .by = l->by,
+        .job = {.argv = l->argv, .env = l->env, .n_ranks = l->n_ranks},
+        .silent_s = &p->silent_s,
+        .on_line = on_line,
+        .data = p,
+        .say = say_job};
+    enum err e = ERR_OK;
+    if (!log)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", t->run->run_id);
+    if (!launch_is_job(l)) {
+        e = run_child(t, log, msg);
+    } else {
+        e = run_job(t, &job, msg);
+        if (e != ERR_OK)
+            t->run->folder = NULL;
+        else
+            e = execute_touch(log, msg);
+    }
+    t->result.silent_s = p->silent_s;
+    return e;
+}
+
+static void new_pace(struct progress *p, const struct manifest *mf)
+{
+    p->line_s = p->longest_s = p->silent_s = 0;
+    p->hang_steps = mf->hang_steps;
+    p->hang_s = mf->hang_s;
+}
+
+static enum err execute_start(struct arena *a,
+                              const struct execute_request *req,
+                              struct progress *p, struct run_record *run,
+                              struct err_msg *msg)
+{
+    struct attempt t = {.a = a, .req = req, .progress = p, .run = run};
+    enum err e = execute_build(a, req, run, &t.launch, msg);
+    if (e != ERR_OK)
+        return e;
+    char **env = launch_environment(a, &t.launch.env);
+    if (!env)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    new_pace(p, req->manifest);
+    e = put_inputs(a, req, run, &t.launch, env, msg);
+    if (e == ERR_OK)
+        e = run_it(&t, msg);
+    if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
+        e = execute_interrupted(&t.result.end, msg);
+    if (e == ERR_OK)
+        e = read_ending(a, req, &t.result, run, msg);
+    const struct provenance from = {req->manifest, &t.launch, run};
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "provenance.json",
+                             provenance_json(a, &from), msg);
+    return e;
+}
+
+enum err execute_run(struct arena *a, const struct execute_request *req,
+                     struct progress *p, struct run_record *out,
+                     struct err_msg *msg)
+{
+    struct run_record run = new_record(a, req);
+    enum err e = results_begin(a, req->results, &run, msg);
+    if (e == ERR_OK)
+        e = execute_start(a, req, p, &run, msg);
+    if (e == ERR_OK)
+        e = results_finish(a, req->results, &run, msg);
+    if (e != ERR_OK) {
+        if (run.folder)
+            results_discard(&run);
+        return e;
+    }
+    say_end(p, &run);
+    *out = run;
+    return ERR_OK;
+}

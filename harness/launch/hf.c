@@ -1,0 +1,321 @@
+#include "hf.h"
+
+#include "base/text.h"
+#include "torchrun.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_ID_CHARS = 8 };
+
+#define BUCKET "MOE_BENCH_BUCKET"
+
+static void launch_hf_prefix(struct build *b, const struct launch_request *req,
+                             const struct launch *l)
+{
+    launch_torchrun_words(b, req, l, NULL);
+}
+
+static enum err call_quietly(struct arena *a, const struct words *w,
+                             const char **text, struct err_msg *msg)
+{
+    char path[] = "/tmp/moe-bench-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return err_set(msg, ERR_IO, "%s: cannot create: %s", path,
+                       strerror(errno));
+    enum err e = launcher_call(a, w, path, text, msg);
+    remove(path);
+    return e;
+}
+
+/* The bucket of results: the manifest's, else the user's own choice. */
+static const char *launch_hf_bucket(const struct manifest *mf)
+{
+    const char *own = getenv(BUCKET);
+    if (mf->launcher.results)
+        return mf->launcher.results;
+    return own && *own ? own : NULL;
+}
+
+/* Program, version, login, and where results go. */
+static enum err launch_hf_check(struct arena *a, const struct manifest *mf,
+                                struct err_msg *msg)
+{
+    static const char *const version[] = {"hf", "version"};
+    static const char *const whoami[] = {"hf", "auth", "whoami"};
+    if (launcher_nodes(mf) > 1)
+        return err_set(msg, ERR_PARSE,
+                       "%s: hardware: nodes: got %lld, want 1: a Hugging Face "
+                       "job is one machine",
+                       mf->path, (long long)launcher_nodes(mf));
+    if (!mf->trainer.container)
+        return err_set(msg, ERR_PARSE,
+                       "%s: trainer: container: missing, want the image of "
+                       "the job",
+                       mf->path);
+    if (mf->launcher.per_experiment && !launch_hf_bucket(mf))
+        return err_set(msg, ERR_PARSE,
+                       "%s: launcher: results: missing, want the bucket that "
+                       "brings results back, e.g. hf://buckets/NAME/BUCKET "
+                       "('hf buckets create' makes one), or set " BUCKET,
+                       mf->path);
+    enum err e = call_quietly(a, &(struct words){version, 2}, NULL, msg);
+    if (e == ERR_OK)
+        e = call_quietly(a, &(struct words){whoami, 3}, NULL, msg);
+    return e == ERR_OK
+               ? e
+               : err_prefix(msg, e, "launcher 'hf-jobs': run 'hf auth login'");
+}
+
+/* ---- the job ---- */
+
+/* a100x4 */
+static const char *launch_hf_flavor(struct arena *a,
+                                    const struct launch_job *job)
+{
+    const struct manifest_hardware *h = &job->manifest->hardware;
+    if (job->manifest->launcher.flavor || !h->gpu)
+        return job->manifest->launcher.flavor ? job->manifest->launcher.flavor
+                                              : "cpu-basic";
+    char *name = arena_printf(a, "%sx%d", h->gpu, job->n_ranks);
+    for (char *p = name; p && *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return name;
+}
+
+static void add_namespace(struct build *b, const struct launch_job *job)
+{
+    if (!job->manifest->launcher.namespace)
+        return;
+    build_add(b, "--namespace");
+    build_add(b, job->manifest->launcher.namespace);
+}
+
+static void add_volumes(struct build *b, const struct launch_job *job)
+{
+    const struct manifest_launcher *l = &job->manifest->launcher;
+    for (int i = 0; i < l->mounts.n; i++) {
+        build_add(b, "-v");
+        build_add(b, l->mounts.word[i]);
+    }
+    if (!l->per_experiment)
+        return;
+    build_add(b, "-v");
+    build_add(b, arena_printf(b->a, "%s/carry:/moe:ro", job->folder));
+    build_add(b, "-v");
+    build_add(b, arena_printf(b->a, "%s:/moe-results:rw",
+                              launch_hf_bucket(job->manifest)
+                                  ? launch_hf_bucket(job->manifest)
+                                  : "<" BUCKET ">"));
+}
+
+static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
+                                  const char **text, struct words *submit,
+                                  struct err_msg *msg)
+{
+    static const char *const head[] = {"hf", "jobs", "run", "--detach",
+                                       "--flavor"};
+    struct build b = build_new(a);
+    *text = launcher_script_body(a, job);
+    build_add_words(&b, &(struct words){head, 5});
+    build_add(&b, launch_hf_flavor(a, job));
+    build_add(&b, "--timeout");
+    build_add(&b, arena_printf(a, "%.0fs", job->limit_s));
+    build_add(&b, "--label");
+    build_add(&b, arena_printf(a, "moe-run=%s", job->name));
+    add_namespace(&b, job);
+    add_volumes(&b, job);
+    build_add(&b, job->manifest->trainer.container);
+    build_add(&b, "--");
+    build_add(&b, "bash");
+    build_add(&b, "-c");
+    build_add(&b, *text);
+    return build_words(&b, job->name, submit, msg);
+}
+
+/* ---- what hf prints ---- */
+
+static const char *id_at(struct arena *a, const char *p)
+{
+    p += strspn(p, " \t:=\"'");
+    size_t n = 0;
+    while (isalnum((unsigned char)p[n]))
+        n++;
+    return n >= MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
+}
+
+const char *launch_hf_id(struct arena *a, const char *printed)
+{
+    const char *id = NULL;
+    for (const char *p = printed; *p && !id; p++) {
+        bool word = p == printed || !isalnum((unsigned char)p[-1]);
+        if (word && tolower((unsigned char)p[0]) == 'i' &&
+            tolower((unsigned char)p[1]) == 'd' && p[2] && strchr(":=\"", p[2]))
+            id = id_at(a, p + 2);
+    }
+    const char *last = launcher_last_line(a, printed);
+    size_t n = strspn(last, "0123456789abcdef");
+    if (!id && n >= MIN_ID_CHARS && last[n] == '\0')
+        return last;
+    return id;
+}
+
+static enum err launch_hf_start(struct arena *a, const char *printed,
+                                const char **id, struct err_msg *msg)
+{
+    *id = launch_hf_id(a, printed);
+    if (*id)
+        return ERR_OK;
+    return err_set(msg, ERR_CHILD, "hf jobs run: got '%s', want a job's id",
+                   launcher_last_line(a, printed));
+}
+
+struct stage_name {
+    const char *name;
+    enum job_state state;
+    int exit_code;
+};
+
+static const struct stage_name stages[] = {
+    {"SCHEDULING", JOB_WAITING, -1}, {"RUNNING", JOB_RUNNING, -1},
+    {"UPDATING", JOB_RUNNING, -1},   {"COMPLETED", JOB_ENDED, 0},
+    {"CANCELED", JOB_CANCELLED, -1}, {"CANCELLED", JOB_CANCELLED, -1},
+    {"ERROR", JOB_FAILED, 1},        {"DELETED", JOB_LOST, -1}};
+
+/* The message beside an ERROR tells a time-out. */
+static bool tells_time_out(const char *text)
+{
+    return strstr(text, "imeout") || strstr(text, "imed out");
+}
+
+struct job_view launch_hf_view(struct arena *a, const char *text)
+{
+    struct job_view v = {JOB_WAITING, -1, "unknown"};
+    const char *p = strstr(text, "stage");
+    (void)a;
+    if (!p)
+        return v;
+    p += strlen("stage");
+    p += strcspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+        if (text_starts(p, stages[i].name))
+            v = (struct job_view){stages[i].state, stages[i].exit_code,
+                                  stages[i].name};
+    if (v.state == JOB_FAILED && tells_time_out(p))
+        v.state = JOB_OVER_TIME;
+    return v;
+}
+
+/* ---- a job's life ---- */
+
+static enum err launch_hf_hf(struct arena *a, const struct launch_job *job,
+                             const struct words *verb, const char *to,
+                             const char **text, struct err_msg *msg)
+{
+    struct words w;
+    struct build b = build_new(a);
+    build_add(&b, "hf");
+    build_add(&b, "jobs");
+    build_add(&b, verb->word[0]);
+    add_namespace(&b, job);
+    for (int i = 1; i < verb->n; i++)
+        build_add(&b, verb->word[i]);
+    enum err e = build_words(&b, job->name, &w, msg);
+    return e == ERR_OK ? launcher_call(a, &w, to, text, msg) : e;
+}
+
+static const char *launch_hf_answer_path(struct arena *a,
+                                         const struct launch_job *job)
+{
+    return arena_printf(a, "%s/answer.txt", job->folder);
+}
+
+static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
+                               const char **id, struct err_msg *msg)
+{
+    const char *verb[] = {"ps", "-a", "--label",
+                          arena_printf(a, "moe-run=%s", job->name)};
+    const char *text = NULL;
+    enum err e = launch_hf_hf(a, job, &(struct words){verb, 4},
+                              launch_hf_answer_path(a, job), &text, msg);
+    *id = NULL;
+    // a table with one row: the first word that can be an id
+    for (const char *p = text; e == ERR_OK && p && *p && !*id;) {
+        size_t n = strspn(p, "0123456789abcdef");
+        if (n >= 2 * MIN_ID_CHARS && (p[n] == ' ' || p[n] == '\n'))
+            *id = arena_strndup(a, p, n);
+        p += n + (p[n] != '\0');
+    }
+    return e;
+}
+
+static enum err launch_hf_poll_job(struct arena *a,
+                                   const struct launch_job *job,
+                                   struct job_view *out, struct err_msg *msg)
+{
+    const char *verb[] = {"inspect", job->id};
+    const char *text = NULL;
+    enum err e = launch_hf_hf(a, job, &(struct words){verb, 2},
+                              launch_hf_answer_path(a, job), &text, msg);
+    if (e == ERR_OK)
+        *out = launch_hf_view(a, text);
+    return e;
+}
+
+static enum err launch_hf_cancel(struct arena *a, const struct launch_job *job,
+                                 struct err_msg *msg)
+{
+    const char *verb[] = {"cancel", job->id};
+    return launch_hf_hf(a, job, &(struct words){verb, 2},
+                        launch_hf_answer_path(a, job), NULL, msg);
+}
+
+/* hf/results of an experiment's job lie in a bucket. */
+static enum err sync_results(struct arena *a, const struct launch_job *job,
+                             struct err_msg *msg)
+{
+    const char *from = launch_hf_bucket(job->manifest);
+    const char *words[] = {
+        "hf", "buckets", "sync",
+        arena_printf(a, "%s/%s", from ? from : "", job->manifest->name),
+        arena_printf(a, "%s/..", job->folder)};
+    if (!job->manifest->launcher.per_experiment || !from)
+        return ERR_OK;
+    return launcher_call(a, &(struct words){words, 5},
+                         launch_hf_answer_path(a, job), NULL, msg);
+}
+
+/* Whole logs each time; the new one takes the place of the old when it is
+ * here. */
+static enum err launch_hf_collect(struct arena *a, const struct launch_job *job,
+                                  struct err_msg *msg)
+{
+    const char *verb[] = {"logs", job->id};
+    const char *part = arena_printf(a, "%s.part", job->log);
+    enum err e =
+        launch_hf_hf(a, job, &(struct words){verb, 2}, part, NULL, msg);
+    if (e == ERR_OK && rename(part, job->log) != 0)
+        e = err_set(msg, ERR_IO, "%s: cannot rename: %s", part,
+                    strerror(errno));
+    return e == ERR_OK ? sync_results(a, job, msg) : e;
+}
+
+const struct launcher launch_hf = {
+    .name = "hf-jobs",
+    .help = "Hugging Face Jobs: a job a run, or one for all",
+    .clock = "wall",
+    .deps = "hf",
+    .next = "install it with 'pip install huggingface_hub'",
+    .remote = true,
+    .prefix = launch_hf_prefix,
+    .check = launch_hf_check,
+    .prepare = launch_hf_prepare,
+    .start = launch_hf_start,
+    .find = launch_hf_find,
+    .poll = launch_hf_poll_job,
+    .cancel = launch_hf_cancel,
+    .collect = launch_hf_collect};

@@ -1,0 +1,300 @@
+/*
+ * How it works: take() finds or starts the job; watch() asks the system every
+ * poll_s, reads what the log has gained, and cancels over a limit. The
+ * system's word is mapped to what supervise would have said of a child, so
+ * that judging a run is the same for both.
+ */
+#include "job.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FORMAT "moe-bench/job/1"
+
+enum {
+    LINE_BYTES = 8192,
+    READ_BYTES = 65536,
+    MAX_SILENT_POLLS = 20, // questions without an answer before giving up
+    CANCEL_POLLS = 60
+};
+
+struct watch {
+    struct arena *a;
+    const struct job_request *req;
+    struct launch_job job;
+    double running_since_s; // of the real-time clock, 0: not yet
+    double log_since_s;     // when the log last grew
+    long offset;            // of the log, as far as it is read
+    char line[LINE_BYTES];
+    size_t line_len;
+    struct job_view view;
+    int n_unanswered;
+};
+
+static double job_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *record_path(struct arena *a, const char *folder)
+{
+    return arena_printf(a, "%s/job.json", folder);
+}
+
+bool job_is_recorded(struct arena *a, const char *folder)
+{
+    const char *path = record_path(a, folder);
+    return path && access(path, R_OK) == 0;
+}
+
+static enum err job_record(struct watch *w, struct err_msg *msg)
+{
+    cJSON *o = cJSON_CreateObject();
+    const char *path = record_path(w->a, w->job.folder);
+    cJSON_AddStringToObject(o, "format", FORMAT);
+    cJSON_AddStringToObject(o, "launcher", w->req->by->name);
+    cJSON_AddStringToObject(o, "name", w->job.name);
+    if (w->job.id)
+        cJSON_AddStringToObject(o, "id", w->job.id);
+    if (w->running_since_s > 0)
+        cJSON_AddNumberToObject(o, "running_since_s", w->running_since_s);
+    char *text = o ? cJSON_Print(o) : NULL;
+    cJSON_Delete(o);
+    enum err e = text && path ? text_write_file(path, text, strlen(text), msg)
+                              : err_set(msg, ERR_NOMEM, "%s: out of memory",
+                                        w->job.name);
+    cJSON_free(text);
+    return e;
+}
+
+static enum err job_read_record(struct watch *w, struct err_msg *msg)
+{
+    cJSON *o = NULL;
+    const char *path = record_path(w->a, w->job.folder);
+    enum err e = json_read_file(w->a, path, FORMAT, &o, msg);
+    if (e == ERR_OK)
+        e = json_opt_string(w->a, o, path, "name", &w->job.name, msg);
+    if (e == ERR_OK)
+        e = json_opt_string(w->a, o, path, "id", &w->job.id, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(o, path, "running_since_s",
+                            (struct json_range){0, 1e11}, &w->running_since_s,
+                            msg);
+    cJSON_Delete(o);
+    return e;
+}
+
+static void job_say(const struct watch *w, const char *what)
+{
+    const char *text = arena_printf(w->a, "%s job %s %s", w->req->by->name,
+                                    w->job.id ? w->job.id : w->job.name, what);
+    if (w->req->say && text)
+        w->req->say(w->req->data, text);
+}
+
+/* ---- starting ---- */
+
+static enum err job_submit(struct watch *w, struct err_msg *msg)
+{
+    const struct launcher *by = w->req->by;
+    const char *text = NULL, *printed = NULL;
+    struct words words;
+    const char *script = arena_printf(w->a, "%s/job.sh", w->job.folder);
+    const char *answer = arena_printf(w->a, "%s/submit.txt", w->job.folder);
+    enum err e = by->prepare(w->a, &w->job, &text, &words, msg);
+    if (e == ERR_OK)
+        e = script && text ? text_write_file(script, text, strlen(text), msg)
+                           : err_set(msg, ERR_NOMEM, "job: out of memory");
+    if (e == ERR_OK)
+        e = job_record(w, msg);
+    if (e == ERR_OK)
+        e = launcher_call(w->a, &words, answer, &printed, msg);
+    if (e == ERR_OK)
+        e = by->start(w->a, printed, &w->job.id, msg);
+    if (e == ERR_OK)
+        e = job_record(w, msg);
+    if (e == ERR_OK)
+        job_say(w, "started");
+    return e;
+}
+
+/* A recorded job without an id was being handed over when the harness died:
+ * the system is asked for its name. */
+static enum err job_take(struct watch *w, struct err_msg *msg)
+{
+    enum err e = ERR_OK;
+    if (!job_is_recorded(w->a, w->job.folder))
+        return job_submit(w, msg);
+    e = job_read_record(w, msg);
+    if (e == ERR_OK && !w->job.id)
+        e = w->req->by->find(w->a, &w->job, &w->job.id, msg);
+    if (e != ERR_OK)
+        return e;
+    if (!w->job.id)
+        return job_submit(w, msg);
+    job_say(w, "is taken over from an earlier call");
+    return job_record(w, msg);
+}
+
+/* ---- watching ---- */
+
+static void job_feed_lines(struct watch *w, const char *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (data[i] != '\n') {
+            if (w->line_len < LINE_BYTES - 1)
+                w->line[w->line_len++] = data[i];
+            continue;
+        }
+        w->line[w->line_len] = '\0';
+        w->line_len = 0;
+        if (w->req->on_line)
+            w->req->on_line(w->req->data, w->line);
+    }
+}
+
+static void job_read_log(struct watch *w)
+{
+    char data[READ_BYTES];
+    size_t n = 0;
+    FILE *f = fopen(w->job.log, "r");
+    if (!f)
+        return;
+    if (fseek(f, w->offset, SEEK_SET) == 0)
+        while ((n = fread(data, 1, sizeof data, f)) > 0) {
+            job_feed_lines(w, data, n);
+            w->offset += (long)n;
+            w->log_since_s = job_now_s();
+        }
+    fclose(f);
+}
+
+static enum err job_ask(struct watch *w, struct err_msg *msg)
+{
+    enum err e = w->req->by->poll(w->a, &w->job, &w->view, msg);
+    if (e == ERR_OK && w->view.state != JOB_WAITING)
+        e = w->req->by->collect(w->a, &w->job, msg);
+    w->n_unanswered = e == ERR_OK ? 0 : w->n_unanswered + 1;
+    if (e != ERR_OK && w->n_unanswered < MAX_SILENT_POLLS)
+        return ERR_OK;
+    if (e != ERR_OK)
+        return err_prefix(msg, ERR_CHILD,
+                          "%s job %s: no answer %d times, the job may go on",
+                          w->req->by->name, w->job.id, w->n_unanswered);
+    if (w->view.state == JOB_RUNNING && w->running_since_s <= 0) {
+        w->running_since_s = w->log_since_s = job_now_s();
+        return job_record(w, msg);
+    }
+    return ERR_OK;
+}
+
+static void pause_s(double s)
+{
+    struct timespec t = {(time_t)s, (long)(1e9 * (s - (double)(time_t)s))};
+    nanosleep(&t, NULL);
+}
+
+/* A limit or a signal that ends the job; false when it may go on. */
+static bool must_end(struct watch *w, struct supervise_result *r)
+{
+    int sig = supervise_pending_signal();
+    double now = job_now_s();
+    if (sig != 0)
+        *r = (struct supervise_result){.end = SUPERVISE_INTERRUPTED,
+                                       .code = sig};
+    else if (w->running_since_s <= 0)
+        return false;
+    else if (w->req->limit_s > 0 && now - w->running_since_s > w->req->limit_s)
+        *r = (struct supervise_result){.end = SUPERVISE_TIMEOUT};
+    else if (w->req->silent_s && *w->req->silent_s > 0 &&
+             now - w->log_since_s > *w->req->silent_s)
+        *r = (struct supervise_result){.end = SUPERVISE_SILENT};
+    else
+        return false;
+    return true;
+}
+
+static enum err end_job(struct watch *w, struct err_msg *msg)
+{
+    enum err e = w->req->by->cancel(w->a, &w->job, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, ERR_CHILD, "%s job %s goes on, cancel it",
+                          w->req->by->name, w->job.id);
+    for (int i = 0;
+         i < CANCEL_POLLS && e == ERR_OK && !job_state_is_over(w->view.state);
+         i++) {
+        pause_s(w->req->poll_s);
+        e = job_ask(w, msg);
+    }
+    return e;
+}
+
+/* What supervise would say of a child that ended so. */
+static void job_judge(const struct watch *w, struct job_result *out)
+{
+    switch (w->view.state) {
+    case JOB_ENDED:
+    case JOB_FAILED:
+        out->end.end =
+            w->view.exit_code < 0 ? SUPERVISE_SIGNALED : SUPERVISE_EXITED;
+        out->end.code = w->view.exit_code;
+        // some systems call a job failed without a status
+        if (w->view.state == JOB_FAILED && out->end.code == 0)
+            out->end.code = 1;
+        return;
+    case JOB_OVER_TIME:
+        out->end.end = SUPERVISE_TIMEOUT;
+        return;
+    case JOB_WAITING:
+    case JOB_RUNNING:
+    case JOB_CANCELLED:
+    case JOB_LOST:
+    default:
+        out->end.end = SUPERVISE_SIGNALED;
+        out->lost = true;
+    }
+}
+
+static enum err job_watch(struct watch *w, struct job_result *out,
+                          struct err_msg *msg)
+{
+    bool by_us = false;
+    enum err e = job_ask(w, msg);
+    while (e == ERR_OK && !by_us && !job_state_is_over(w->view.state)) {
+        pause_s(w->req->poll_s);
+        job_read_log(w);
+        by_us = must_end(w, &out->end);
+        e = by_us ? end_job(w, msg) : job_ask(w, msg);
+    }
+    job_read_log(w);
+    if (e == ERR_OK && !by_us)
+        job_judge(w, out);
+    return e;
+}
+
+enum err job_run(struct arena *a, const struct job_request *req,
+                 struct job_result *out, struct err_msg *msg)
+{
+    struct watch w = {.a = a, .req = req, .job = req->job};
+    struct job_result r = {0};
+    w.log_since_s = job_now_s();
+    enum err e = job_take(&w, msg);
+    if (e == ERR_OK)
+        e = job_watch(&w, &r, msg);
+    if (e != ERR_OK)
+        return e;
+    r.id = w.job.id;
+    r.word = w.view.word;
+    if (w.running_since_s > 0)
+        r.end.wall_s = job_now_s() - w.running_since_s;
+    *out = r;
+    return ERR_OK;
+}

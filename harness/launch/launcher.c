@@ -1,0 +1,160 @@
+#include "launcher.h"
+
+#include "base/text.h"
+#include "supervise.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_OUTPUT_BYTES = 64 << 20 };
+
+#define CALL_LIMIT_S 300.0 // a submission may upload files
+
+bool job_state_is_over(enum job_state s)
+{
+    static const bool over[] = {
+#define JOB_STATE_OVER(id, is_over) is_over,
+        JOB_STATE_TABLE(JOB_STATE_OVER)
+#undef JOB_STATE_OVER
+    };
+    return over[s];
+}
+
+enum err launcher_capture(struct arena *a, const struct words *w,
+                          const char *path, struct capture *out,
+                          struct err_msg *msg)
+{
+    struct supervise_result r;
+    struct text_span text;
+    char **argv = launch_argv(a, w);
+    if (!argv || !path)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->word[0]);
+    const struct supervise_job job = {.argv = argv,
+                                      .log_path = path,
+                                      .limit_s = CALL_LIMIT_S,
+                                      .keep_signals = true};
+    enum err e = supervise_run(&job, &r, msg);
+    if (e == ERR_OK && r.end == SUPERVISE_TIMEOUT)
+        e = err_set(msg, ERR_CHILD, "'%s' gave no answer in %.0f s", w->word[0],
+                    CALL_LIMIT_S);
+    if (e == ERR_OK)
+        e = text_read_file(a, path, MAX_OUTPUT_BYTES, &text, msg);
+    if (e != ERR_OK)
+        return e;
+    *out = (struct capture){text.data, r.end == SUPERVISE_EXITED ? r.code : -1};
+    return ERR_OK;
+}
+
+const char *launcher_last_line(struct arena *a, const char *text)
+{
+    size_t n = strlen(text);
+    while (n > 0 && strchr("\n\r \t", text[n - 1]))
+        n--;
+    size_t from = n;
+    while (from > 0 && text[from - 1] != '\n')
+        from--;
+    const char *line = arena_strndup(a, text + from, n - from);
+    return line ? line : "";
+}
+
+enum err launcher_call(struct arena *a, const struct words *w, const char *path,
+                       const char **text, struct err_msg *msg)
+{
+    struct capture c;
+    enum err e = launcher_capture(a, w, path, &c, msg);
+    if (e != ERR_OK)
+        return e;
+    if (c.code != 0)
+        return err_set(msg, ERR_CHILD, "'%s %s' failed with status %d: %s",
+                       w->word[0], w->n > 1 ? w->word[1] : "", c.code,
+                       launcher_last_line(a, c.text));
+    if (text)
+        *text = c.text;
+    return ERR_OK;
+}
+
+const char *launcher_absolute(struct arena *a, const char *path)
+{
+    char cwd[PATH_MAX];
+    if (path[0] == '/')
+        return arena_strdup(a, path);
+    return getcwd(cwd, sizeof cwd) ? arena_printf(a, "%s/%s", cwd, path) : NULL;
+}
+
+int64_t launcher_nodes(const struct manifest *mf)
+{
+    return mf->hardware.nodes > 0 ? mf->hardware.nodes : 1;
+}
+
+bool launcher_checks_out(const struct manifest *mf)
+{
+    const struct manifest_trainer *t = &mf->trainer;
+    return t->kind == TRAINER_MEGATRON && t->commit &&
+           !(t->entry && t->entry[0] == '/');
+}
+
+static void print_lines(FILE *f, const struct words *lines)
+{
+    for (int i = 0; i < lines->n; i++)
+        if (!text_starts(lines->word[i], "#SBATCH"))
+            fprintf(f, "%s\n", lines->word[i]);
+}
+
+/* Megatron at its commit, beside the job, when no path to the trainer is
+ * given. */
+static void print_checkout(FILE *f, const struct manifest *mf)
+{
+    if (!launcher_checks_out(mf))
+        return;
+    fprintf(f,
+            "git init -q " LAUNCHER_CHECKOUT " || exit 1\n"
+            "git -C " LAUNCHER_CHECKOUT " fetch -q --depth 1 "
+            "https://github.com/NVIDIA/Megatron-LM %s || exit 1\n"
+            "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n"
+            "echo \"" LAUNCHER_MARK "megatron commit: "
+            "$(git -C " LAUNCHER_CHECKOUT " rev-parse HEAD)\"\n",
+            mf->trainer.commit);
+}
+
+/* The GPUs of the job, into its log. */
+static void print_gpu_query(FILE *f, const struct manifest *mf)
+{
+    if (mf->hardware.gpu)
+        fputs("if command -v nvidia-smi >/dev/null; then\n"
+              "    nvidia-smi " LAUNCHER_GPU_QUERY " --format=csv,noheader |\n"
+              "        sed 's/^/" LAUNCHER_MARK "gpu: /'\n"
+              "fi\n",
+              f);
+}
+
+static void print_body(FILE *f, struct arena *a, const struct launch_job *job)
+{
+    const struct manifest_launcher *l = &job->manifest->launcher;
+    for (int i = 0; i < l->modules.n; i++)
+        fprintf(f, "module load %s || exit 1\n",
+                launch_quote_words(a, &(struct words){&l->modules.word[i], 1}));
+    for (int i = 0; i < job->env.n; i++)
+        fprintf(f, "export %s\n",
+                launch_quote_words(a, &(struct words){&job->env.word[i], 1}));
+    print_lines(f, &l->lines);
+    print_gpu_query(f, job->manifest);
+    print_checkout(f, job->manifest);
+    launch_print_words(f, &job->argv);
+    putc('\n', f);
+}
+
+const char *launcher_script_body(struct arena *a, const struct launch_job *job)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    if (!f)
+        return NULL;
+    print_body(f, a, job);
+    const char *copy = fclose(f) == 0 ? arena_strdup(a, text) : NULL;
+    free(text);
+    return copy;
+}

@@ -1,0 +1,141 @@
+#include "words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ARGS = 1024 };
+
+struct build build_new(struct arena *a)
+{
+    return (struct build){a, arena_alloc(a, MAX_ARGS, sizeof(const char *)), 0};
+}
+
+void build_add(struct build *b, const char *word)
+{
+    if (!word || b->n == MAX_ARGS - 1)
+        b->word = NULL;
+    else if (b->word)
+        b->word[b->n++] = word;
+}
+
+void build_add_int(struct build *b, const char *flag, int64_t value)
+{
+    build_add(b, flag);
+    build_add(b, arena_printf(b->a, "%lld", (long long)value));
+}
+
+void build_add_words(struct build *b, const struct words *w)
+{
+    for (int i = 0; i < w->n; i++)
+        build_add(b, w->word[i]);
+}
+
+void build_add_equals(struct build *b, const char *flag, const char *value)
+{
+    if (value)
+        build_add(b, arena_printf(b->a, "%s=%s", flag, value));
+}
+
+enum err build_words(const struct build *b, const char *where,
+                     struct words *out, struct err_msg *msg)
+{
+    if (!b->word)
+        return err_set(msg, ERR_NOMEM, "%s: more than %d words or no memory",
+                       where, MAX_ARGS);
+    *out = (struct words){b->word, b->n};
+    return ERR_OK;
+}
+
+static void print_quoted(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=:,./@%";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            putc(*word, out);
+    }
+    putc('\'', out);
+}
+
+void launch_print_words(FILE *out, const struct words *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        if (i > 0)
+            putc(' ', out);
+        print_quoted(out, w->word[i]);
+    }
+}
+
+const char *launch_quote_words(struct arena *a, const struct words *w)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    if (!f)
+        return NULL;
+    launch_print_words(f, w);
+    const char *copy = fclose(f) == 0 ? arena_strdup(a, text) : NULL;
+    free(text);
+    return copy;
+}
+
+const char *launch_find_program(struct arena *a, const char *name)
+{
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? name : NULL;
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/usr/bin:/bin"; p;) {
+        const char *colon = strchr(p, ':');
+        int n = colon ? (int)(colon - p) : (int)strlen(p);
+        const char *file = arena_printf(a, "%.*s/%s", n, p, name);
+        if (file && access(file, X_OK) == 0)
+            return file;
+        p = colon ? colon + 1 : NULL;
+    }
+    return NULL;
+}
+
+char **launch_argv(struct arena *a, const struct words *w)
+{
+    char **argv = arena_alloc(a, (size_t)w->n + 1, sizeof *argv);
+    for (int i = 0; i < w->n && argv; i++)
+        if (!(argv[i] = arena_strdup(a, w->word[i])))
+            return NULL;
+    return argv;
+}
+
+static bool part_is(const char *part, size_t len, const char *word)
+{
+    if (strlen(word) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (toupper((unsigned char)part[i]) != word[i])
+            return false;
+    return true;
+}
+
+bool launch_looks_secret(const char *entry)
+{
+    static const char *const words[] = {
+        "TOKEN", "TOKENS",     "SECRET",      "SECRETS", "PASSWORD", "PASSWD",
+        "PASS",  "CREDENTIAL", "CREDENTIALS", "KEY",     "APIKEY",   "AUTH"};
+    size_t end = strcspn(entry, "=");
+    for (size_t i = 0; i < end;) {
+        size_t len = strcspn(entry + i, "_-.=");
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            if (part_is(entry + i, len, words[k]))
+                return true;
+        i += len + 1;
+    }
+    return false;
+}

@@ -1,0 +1,56 @@
+/*
+ * launch_words: command lines as lists of words: collecting them, printing
+ * them so that a shell reads the same words again, finding programs.
+ */
+#ifndef LAUNCH_WORDS_H
+#define LAUNCH_WORDS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "manifest/manifest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Words being collected; .word is NULL after a failed allocation or when
+ * there are more than fit (1023). */
+struct build {
+    struct arena *a;
+    const char **word;
+    int n;
+};
+
+struct build build_new(struct arena *a);
+
+/* Adds a word; NULL fails the build. */
+void build_add(struct build *b, const char *word);
+void build_add_int(struct build *b, const char *flag, int64_t value);
+void build_add_words(struct build *b, const struct words *w);
+
+/* "--flag=value" as one word; nothing when the value is NULL. */
+void build_add_equals(struct build *b, const char *flag, const char *value);
+
+/* What was collected. ERR_NOMEM names `where`. */
+enum err build_words(const struct build *b, const char *where,
+                     struct words *out, struct err_msg *msg);
+
+/* Prints words so that a shell reads the same words again. */
+void launch_print_words(FILE *out, const struct words *w);
+
+/* The same into a text of the arena; NULL when out of memory. */
+const char *launch_quote_words(struct arena *a, const struct words *w);
+
+/* The program's path when it can be executed: as it stands when it has a
+ * slash, else along PATH; NULL when there is none. */
+const char *launch_find_program(struct arena *a, const char *name);
+
+/* Words as posix_spawn wants them, NULL-terminated copies; NULL when out of
+ * memory. */
+char **launch_argv(struct arena *a, const struct words *w);
+
+/* Whether a variable's name (up to '=') looks like a secret's: TOKEN, SECRET,
+ * PASSWORD, CREDENTIAL or KEY among its parts. */
+bool launch_looks_secret(const char *entry);
+
+#endif

@@ -1,0 +1,167 @@
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { MAX_PROC_BYTES = 8 << 20, COMMIT_HEX = 40 };
+
+/* OpenBLAS' own report; its header is not installed everywhere. */
+extern char *openblas_get_config(void);
+
+/* Text after "key<blanks>: " or "key=" on the first such line, or NULL. */
+static const char *manifest_machine_field(struct arena *a, const char *text,
+                                          const char *key, char separator)
+{
+    size_t n = strlen(key);
+    for (const char *line = text; line && *line;) {
+        const char *end = strchr(line, '\n');
+        size_t len = end ? (size_t)(end - line) : strlen(line);
+        const char *sep = memchr(line, separator, len);
+        if (len > n && strncmp(line, key, n) == 0 && sep &&
+            strspn(line + n, " \t") == (size_t)(sep - line) - n) {
+            const char *value = sep + 1 + strspn(sep + 1, " \t\"");
+            size_t rest = len - (size_t)(value - line);
+            while (rest > 0 && strchr("\" \t", value[rest - 1]))
+                rest--;
+            return arena_strndup(a, value, rest);
+        }
+        line = end ? end + 1 : NULL;
+    }
+    return NULL;
+}
+
+static const char *manifest_machine_read_text(struct arena *a, const char *path)
+{
+    struct text_span text;
+    struct err_msg ignored;
+    if (text_read_file(a, path, MAX_PROC_BYTES, &text, &ignored) != ERR_OK)
+        return "";
+    return text.data;
+}
+
+static bool manifest_machine_has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+const char *machine_blas_core(const char *cpu_flags)
+{
+    if (manifest_machine_has_word(cpu_flags, "avx512f"))
+        return "SkylakeX";
+    return manifest_machine_has_word(cpu_flags, "avx2") ? "Haswell" : "";
+}
+
+/* The folder that holds .git, here or above; NULL when there is none. */
+static const char *git_folder(struct arena *a)
+{
+    char cwd[4096];
+    if (!getcwd(cwd, sizeof cwd))
+        return NULL;
+    for (char *end = cwd + strlen(cwd);; end = strrchr(cwd, '/')) {
+        if (!end)
+            return NULL;
+        *end = '\0';
+        const char *head = arena_printf(a, "%s/.git/HEAD", cwd);
+        if (head && access(head, R_OK) == 0)
+            return arena_printf(a, "%s/.git", cwd);
+    }
+}
+
+/* Files only: a program that is measured should not depend on git. */
+static const char *read_commit(struct arena *a)
+{
+    const char *git = git_folder(a);
+    if (!git)
+        return "unknown";
+    const char *head =
+        manifest_machine_read_text(a, arena_printf(a, "%s/HEAD", git));
+    const char *ref = manifest_machine_field(a, head, "ref", ':');
+    const char *commit = head;
+    if (ref) {
+        commit =
+            manifest_machine_read_text(a, arena_printf(a, "%s/%s", git, ref));
+        const char *packed =
+            *commit ? ""
+                    : manifest_machine_read_text(
+                          a, arena_printf(a, "%s/packed-refs", git));
+        const char *at = *packed ? strstr(packed, ref) : NULL;
+        if (at && at - packed > COMMIT_HEX)
+            commit = at - COMMIT_HEX - 1;
+    }
+    if (strspn(commit, "0123456789abcdef") < COMMIT_HEX)
+        return "unknown";
+    return arena_strndup(a, commit, COMMIT_HEX);
+}
+
+static const char *read_os(struct arena *a)
+{
+    struct utsname u;
+    if (uname(&u) != 0)
+        return "unknown";
+    const char *name = manifest_machine_field(
+        a, manifest_machine_read_text(a, "/etc/os-release"), "PRETTY_NAME",
+        '=');
+    return arena_printf(a, "%s, %s %s %s", name ? name : "unknown", u.sysname,
+                        u.release, u.machine);
+}
+
+static void manifest_machine_hash(struct machine *m, struct arena *a)
+{
+    const char *all = arena_printf(
+        a, "%s\n%d\n%lld\n%s\n%s\n%s\n%s", m->cpu_model, m->n_cores,
+        (long long)m->mem_bytes, m->os, m->compiler, m->blas, m->blas_core);
+    if (all)
+        text_sha256(all, strlen(all), m->sha256);
+}
+
+enum err machine_read(struct arena *a, struct machine *out, struct err_msg *msg)
+{
+    const char *cpuinfo = manifest_machine_read_text(a, "/proc/cpuinfo");
+    const char *model = manifest_machine_field(a, cpuinfo, "model name", ':');
+    const char *flags = manifest_machine_field(a, cpuinfo, "flags", ':');
+    const char *forced = getenv("OPENBLAS_CORETYPE");
+    long pages = sysconf(_SC_PHYS_PAGES);
+    struct machine m = {
+        .cpu_model = model ? model : "unknown",
+        .n_cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
+        .mem_bytes = pages > 0 ? pages * sysconf(_SC_PAGESIZE) : 0,
+        .os = read_os(a),
+        .compiler = "cc " __VERSION__,
+        .blas = arena_strdup(a, openblas_get_config()),
+        .blas_core = arena_strdup(
+            a, forced ? forced : machine_blas_core(flags ? flags : "")),
+        .commit = read_commit(a)};
+    if (m.os && m.blas && m.blas_core && m.commit)
+        manifest_machine_hash(&m, a);
+    if (m.sha256[0] == '\0')
+        return err_set(msg, ERR_NOMEM, "machine: out of memory");
+    *out = m;
+    return ERR_OK;
+}
+
+cJSON *machine_to_json(const struct machine *m)
+{
+    cJSON *o = cJSON_CreateObject();
+    bool ok = o &&
+              cJSON_AddStringToObject(o, "format", "moe-bench/machine/1") &&
+              cJSON_AddStringToObject(o, "cpu", m->cpu_model) &&
+              cJSON_AddNumberToObject(o, "cores", m->n_cores) &&
+              cJSON_AddNumberToObject(o, "mem_bytes", (double)m->mem_bytes) &&
+              cJSON_AddStringToObject(o, "os", m->os) &&
+              cJSON_AddStringToObject(o, "compiler", m->compiler) &&
+              cJSON_AddStringToObject(o, "blas", m->blas) &&
+              cJSON_AddStringToObject(o, "blas_core", m->blas_core) &&
+              cJSON_AddStringToObject(o, "commit", m->commit) &&
+              cJSON_AddStringToObject(o, "sha256", m->sha256);
+    if (ok)
+        return o;
+    cJSON_Delete(o);
+    return NULL;
+}

@@ -1,0 +1,391 @@
+/*
+ * How it works: gzip runs as a program, with what it prints taken as the file
+ * (supervise writes the output of a job to its "log"). A dataset is made under
+ * a temporary name beside its place; the old one is removed last.
+ */
+#include "reference.h"
+
+#include "base/text.h"
+#include "launch/launch.h"
+#include "launch/supervise.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATASET "dataset.json"
+#define FORMAT "moe-bench/dataset/1"
+
+enum { MAX_FILE_BYTES = 256 << 20, GZIP_LIMIT_S = 60 };
+
+static enum err reference_no_memory(const char *where, struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+}
+
+/* ---- files ---- */
+
+static enum err reference_make_folder(const char *path, struct err_msg *msg)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return ERR_OK;
+    return err_set(msg, ERR_IO, "%s: cannot make folder: %s", path,
+                   strerror(errno));
+}
+
+/* Folders are at most three deep: DIR/runs/<run id>/. */
+static void remove_tree(struct arena *a, const char *path)
+{
+    DIR *d = opendir(path);
+    if (!d) {
+        unlink(path);
+        return;
+    }
+    for (struct dirent *f; (f = readdir(d));) {
+        const char *inner = arena_printf(a, "%s/%s", path, f->d_name);
+        struct stat s;
+        if (!inner || strcmp(f->d_name, ".") == 0 ||
+            strcmp(f->d_name, "..") == 0 || lstat(inner, &s) != 0)
+            continue;
+        if (S_ISDIR(s.st_mode))
+            remove_tree(a, inner);
+        else
+            unlink(inner);
+    }
+    closedir(d);
+    rmdir(path);
+}
+
+static enum err reference_copy(struct arena *a, const char *from,
+                               const char *to, struct err_msg *msg)
+{
+    struct text_span text;
+    if (!from || !to)
+        return reference_no_memory("dataset", msg);
+    enum err e = text_read_file(a, from, MAX_FILE_BYTES, &text, msg);
+    return e == ERR_OK ? text_write_file(to, text.data, text.len, msg) : e;
+}
+
+/* `flags`: -9nc packs, -dc unpacks; `to` is written. */
+static enum err reference_gzip(struct arena *a, const char *flags,
+                               const char *from, const char *to,
+                               struct err_msg *msg)
+{
+    char *argv[] = {arena_strdup(a, "gzip"), arena_strdup(a, flags),
+                    from ? arena_strdup(a, from) : NULL, NULL};
+    const struct supervise_job job = {
+        .argv = argv, .log_path = to, .limit_s = GZIP_LIMIT_S};
+    struct supervise_result r;
+    if (!argv[0] || !argv[1] || !argv[2] || !to)
+        return reference_no_memory("dataset", msg);
+    if (!launch_find_program(a, "gzip"))
+        return err_set(msg, ERR_CHILD,
+                       "gzip not found in PATH, install package gzip");
+    enum err e = supervise_run(&job, &r, msg);
+    if (e != ERR_OK)
+        return e;
+    if (r.end == SUPERVISE_EXITED && r.code == 0)
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE, "%s: gzip %s failed, want a whole file",
+                   from, flags);
+}
+
+/* ---- publishing ---- */
+
+struct publishing {
+    const struct experiment *e;
+    struct arena *a;
+    const char *dir; // the temporary one
+};
+
+static const char *in_dataset(const struct publishing *p, const char *name)
+{
+    return arena_printf(p->a, "%s/%s", p->dir, name);
+}
+
+static const struct run_record *first_missing(const struct experiment *e,
+                                              struct planned_run *which)
+{
+    static const struct run_record none = {.status = RUN_FAILED};
+    for (int i = 0; i < e->n_profile; i++) {
+        *which = experiment_profile_run(e, i);
+        const struct run_record *r = experiment_find(e, which);
+        if (!r || r->status != RUN_VALID)
+            return r ? r : &none;
+    }
+    for (int i = 0; i < e->targets.n; i++) {
+        const struct target *t = &e->targets.target[i];
+        for (int round = 1; round <= e->manifest.rounds; round++) {
+            *which =
+                (struct planned_run){round, role_name(t->role), t->layout, 0};
+            const struct run_record *r =
+                t->runs_of == i ? experiment_find(e, which) : NULL;
+            if (t->runs_of == i && (!r || r->status != RUN_VALID))
+                return r ? r : &none;
+        }
+    }
+    return NULL;
+}
+
+static enum err check_finished(const struct experiment *e, struct err_msg *msg)
+{
+    struct planned_run which = {0};
+    if (!first_missing(e, &which))
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: round %d of '%s' (%s) has no valid run with these "
+                   "programs; 'moe-bench run %s' first",
+                   e->dir, which.round, which.role, which.layout,
+                   e->manifest.path);
+}
+
+/* All profile runs; of the others the first valid one of its kind. */
+static bool is_kept(const struct run_list *runs, size_t at)
+{
+    const struct run_record *r = &runs->run[at];
+    if (r->status != RUN_VALID)
+        return false;
+    for (size_t i = 0; i < at && r->round > 0; i++) {
+        const struct run_record *x = &runs->run[i];
+        if (x->status == RUN_VALID && strcmp(x->role, r->role) == 0 &&
+            strcmp(x->layout, r->layout) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A file that not every run has. */
+static enum err copy_if_there(const struct publishing *p, const char *from,
+                              const char *to, struct err_msg *msg)
+{
+    return from && access(from, R_OK) != 0
+               ? ERR_OK
+               : reference_copy(p->a, from, to, msg);
+}
+
+static enum err put_run(const struct publishing *p, const struct run_record *r,
+                        struct err_msg *msg)
+{
+    static const char *const packed[] = {"log.txt", "ops.csv"};
+    const char *to = arena_printf(p->a, "%s/runs/%s", p->dir, r->run_id);
+    if (!to)
+        return reference_no_memory(p->dir, msg);
+    enum err e = reference_make_folder(to, msg);
+    if (e == ERR_OK)
+        e = reference_copy(p->a,
+                           arena_printf(p->a, "%s/status.json", r->folder),
+                           arena_printf(p->a, "%s/status.json", to), msg);
+    if (e == ERR_OK)
+        e = copy_if_there(p,
+                          arena_printf(p->a, "%s/provenance.json", r->folder),
+                          arena_printf(p->a, "%s/provenance.json", to), msg);
+    for (int i = 0; i < 2 && e == ERR_OK; i++) {
+        const char *from = arena_printf(p->a, "%s/%s", r->folder, packed[i]);
+        if (from && access(from, R_OK) == 0)
+            e = reference_gzip(p->a, "-9nc", from,
+                               arena_printf(p->a, "%s/%s.gz", to, packed[i]),
+                               msg);
+    }
+    return e;
+}
+
+static enum err put_runs(const struct publishing *p, struct err_msg *msg)
+{
+    const struct run_list *runs = &p->e->runs;
+    const char *dir = in_dataset(p, "runs");
+    enum err e = dir ? reference_make_folder(dir, msg)
+                     : reference_no_memory(p->dir, msg);
+    for (size_t i = 0; i < runs->n && e == ERR_OK; i++)
+        if (is_kept(runs, i))
+            e = put_run(p, &runs->run[i], msg);
+    return e;
+}
+
+/* The model's file under the same relative path, so that the manifest's copy
+ * finds it. */
+static enum err put_model(const struct publishing *p, struct err_msg *msg)
+{
+    const char *path = p->e->manifest.model_path;
+    if (!path)
+        return ERR_OK;
+    if (path[0] == '/' || strstr(path, ".."))
+        return err_set(msg, ERR_RANGE,
+                       "%s: model: got '%s', want a path below the manifest's "
+                       "folder for a dataset",
+                       p->e->manifest.path, path);
+    for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/')) {
+        const char *part = arena_strndup(p->a, path, (size_t)(s - path));
+        const char *dir = part ? in_dataset(p, part) : NULL;
+        enum err e = dir ? reference_make_folder(dir, msg)
+                         : reference_no_memory(p->dir, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return reference_copy(p->a, p->e->workload.model_path, in_dataset(p, path),
+                          msg);
+}
+
+static enum err put_files(const struct publishing *p, struct err_msg *msg)
+{
+    static const char *const names[] = {
+        "runs.csv",   "iterations.csv", "layouts.csv",
+        "stages.csv", "costs.json",     "plan.json",
+        "units.csv",  "timeline.csv",   "jitter.csv"};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++) {
+        const char *from = arena_printf(p->a, "%s/%s", p->e->dir, names[i]);
+        e = copy_if_there(p, from, in_dataset(p, names[i]), msg);
+    }
+    const struct text_span *text = &p->e->manifest.text;
+    const char *manifest = in_dataset(p, "manifest.json");
+    if (e == ERR_OK)
+        e = manifest ? text_write_file(manifest, text->data, text->len, msg)
+                     : reference_no_memory(p->dir, msg);
+    if (e == ERR_OK)
+        e = results_write_json(p->a, p->dir, "machine.json",
+                               machine_to_json(&p->e->machine), msg);
+    return e;
+}
+
+static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
+{
+    char now[32];
+    time_t t = time(NULL);
+    struct tm utc;
+    const struct run_list *runs = &p->e->runs;
+    const struct run_record *first = &runs->run[0], *last = first;
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_record *r = &runs->run[i];
+        first = r->started_s < first->started_s ? r : first;
+        last = r->started_s > last->started_s ? r : last;
+    }
+    gmtime_r(&t, &utc);
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "format", FORMAT);
+    cJSON_AddStringToObject(o, "experiment", p->e->manifest.name);
+    cJSON_AddStringToObject(o, "hardware", first->hardware);
+    cJSON_AddStringToObject(o, "source", first->source);
+    cJSON_AddStringToObject(o, "clock", first->clock);
+    cJSON_AddStringToObject(o, "commit", last->commit);
+    cJSON_AddStringToObject(o, "first_run_utc", first->started_utc);
+    cJSON_AddStringToObject(o, "last_run_utc", last->started_utc);
+    cJSON_AddStringToObject(o, "published_utc", now);
+    cJSON_AddNumberToObject(o, "n_runs", (double)runs->n);
+    return results_write_json(p->a, p->dir, DATASET, o, msg);
+}
+
+static enum err put_all(const struct publishing *p, struct err_msg *msg)
+{
+    enum err e = reference_make_folder(p->dir, msg);
+    if (e == ERR_OK)
+        e = put_files(p, msg);
+    if (e == ERR_OK)
+        e = put_model(p, msg);
+    if (e == ERR_OK)
+        e = put_runs(p, msg);
+    return e == ERR_OK ? put_dataset(p, msg) : e;
+}
+
+enum err reference_publish(const struct experiment *e, const char *dir,
+                           struct err_msg *msg)
+{
+    struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
+    enum err err =
+        p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
+    if (err != ERR_OK)
+        return err;
+    remove_tree(e->a, p.dir);
+    err = put_all(&p, msg);
+    if (err != ERR_OK) {
+        remove_tree(e->a, p.dir);
+        return err;
+    }
+    remove_tree(e->a, dir);
+    if (rename(p.dir, dir) != 0)
+        return err_set(msg, ERR_IO, "%s: cannot rename: %s", dir,
+                       strerror(errno));
+    return ERR_OK;
+}
+
+/* ---- unpacking ---- */
+
+bool reference_is(struct arena *a, const char *dir)
+{
+    const char *path = arena_printf(a, "%s/" DATASET, dir);
+    return path && access(path, R_OK) == 0;
+}
+
+static enum err unpack_run(struct arena *a, const char *from, const char *to,
+                           struct err_msg *msg)
+{
+    static const char *const packed[] = {"log.txt", "ops.csv"};
+    enum err e = reference_make_folder(to, msg);
+    if (e == ERR_OK)
+        e = reference_copy(a, arena_printf(a, "%s/status.json", from),
+                           arena_printf(a, "%s/status.json", to), msg);
+    for (int i = 0; i < 2 && e == ERR_OK; i++) {
+        const char *gz = arena_printf(a, "%s/%s.gz", from, packed[i]);
+        if (gz && access(gz, R_OK) == 0)
+            e = reference_gzip(a, "-dc", gz,
+                               arena_printf(a, "%s/%s", to, packed[i]), msg);
+    }
+    return e;
+}
+
+static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
+                            struct err_msg *msg)
+{
+    struct dirent **entry = NULL;
+    int n = scandir(runs, &entry, NULL, alphasort);
+    enum err e = n < 0 ? err_set(msg, ERR_PARSE,
+                                 "%s: cannot read: %s; publish the dataset "
+                                 "with 'moe-bench publish'",
+                                 runs, strerror(errno))
+                       : ERR_OK;
+    for (int i = 0; i < n; i++) {
+        const char *name = entry[i]->d_name;
+        const char *from = arena_printf(a, "%s/%s", runs, name);
+        const char *folder = arena_printf(a, "%s/%s", to, name);
+        if (e == ERR_OK && name[0] != '.')
+            e = from && folder ? unpack_run(a, from, folder, msg)
+                               : reference_no_memory(runs, msg);
+        free(entry[i]);
+    }
+    free(entry);
+    return e;
+}
+
+enum err reference_unpack(struct arena *a, const char *dir, const char **out,
+                          struct err_msg *msg)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *to = arena_printf(a, "%s/moe-bench-XXXXXX",
+                            tmp && tmp[0] == '/' ? tmp : "/tmp");
+    const char *runs = arena_printf(a, "%s/runs", dir);
+    if (!to || !runs)
+        return reference_no_memory(dir, msg);
+    if (!mkdtemp(to))
+        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", to,
+                       strerror(errno));
+    const char *inner = arena_printf(a, "%s/runs", to);
+    enum err e = inner ? reference_make_folder(inner, msg)
+                       : reference_no_memory(dir, msg);
+    if (e == ERR_OK)
+        e = unpack_runs(a, runs, inner, msg);
+    if (e == ERR_OK)
+        *out = to;
+    else
+        remove_tree(a, to);
+    return e;
+}
+
+void reference_close(struct arena *a, const char *unpacked)
+{
+    remove_tree(a, unpacked);
+}

@@ -1,0 +1,36 @@
+/*
+ * reference: an experiment's results as a dataset that is committed: the CSV
+ * files, manifest, model, machine and date, and the raw logs (gzip) of what
+ * predictions and replay are made from: all profile runs, and the first valid
+ * run of each role and layout.
+ *
+ *   DIR/ dataset.json manifest.json machine.json costs.json plan.json *.csv
+ *        models/...  (where the manifest names a file)
+ *        runs/<run id>/ status.json provenance.json log.txt.gz ops.csv.gz
+ */
+#ifndef REPORT_REFERENCE_H
+#define REPORT_REFERENCE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "experiment/experiment.h"
+
+#include <stdbool.h>
+
+/* Writes `dir` (results/reference/<name>) from a finished experiment, in place
+ * of what was there. ERR_MODEL when a planned run is missing or not valid,
+ * ERR_RANGE when the model's path leaves the manifest's folder, ERR_CHILD when
+ * gzip is missing or fails. */
+enum err reference_publish(const struct experiment *e, const char *dir,
+                           struct err_msg *msg);
+
+/* True for a folder that holds a dataset. */
+bool reference_is(struct arena *a, const char *dir);
+
+/* Unpacks the runs of a dataset below a new folder under TMPDIR, *out, which
+ * results_load() reads; reference_close() removes it. */
+enum err reference_unpack(struct arena *a, const char *dir, const char **out,
+                          struct err_msg *msg);
+void reference_close(struct arena *a, const char *unpacked);
+
+#endif

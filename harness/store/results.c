@@ -1,0 +1,484 @@
+#include "results.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FORMAT "moe-bench/run/1"
+#define TEMPORARY ".tmp-"
+
+enum { MAX_PATH_BYTES = 4096, LOCK_TEXT_BYTES = 256 };
+
+static const char *const status_names[] = {
+#define STATUS_NAME(id, name, again) name,
+    RUN_STATUS_TABLE(STATUS_NAME)
+#undef STATUS_NAME
+};
+
+static const bool status_again[] = {
+#define STATUS_AGAIN(id, name, again) again,
+    RUN_STATUS_TABLE(STATUS_AGAIN)
+#undef STATUS_AGAIN
+};
+
+const char *run_status_name(enum run_status s)
+{
+    return status_names[s];
+}
+
+bool run_status_try_again(enum run_status s)
+{
+    return status_again[s];
+}
+
+static enum err results_no_memory(const char *where, struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+}
+
+/* ---- folders and the lock ---- */
+
+static enum err make_folders(const char *path, struct err_msg *msg)
+{
+    char part[MAX_PATH_BYTES];
+    int n = snprintf(part, sizeof part, "%s", path);
+    if (n <= 0 || n >= (int)sizeof part)
+        return err_set(msg, ERR_IO, "%.60s...: path too long", path);
+    for (char *p = part + 1;; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        char c = *p;
+        *p = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return err_set(msg, ERR_IO, "%s: cannot make folder: %s", part,
+                           strerror(errno));
+        *p = c;
+        if (c == '\0')
+            return ERR_OK;
+    }
+}
+
+/* A run's folder holds plain files only. */
+static void remove_folder(const char *path)
+{
+    DIR *d = opendir(path);
+    if (!d)
+        return;
+    for (struct dirent *f; (f = readdir(d));)
+        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
+            unlinkat(dirfd(d), f->d_name, 0);
+    closedir(d);
+    rmdir(path);
+}
+
+/* A job of a job system may outlive the harness: its folder stays, for the
+ * run that takes it over. */
+static bool holds_job(struct arena *a, const char *path)
+{
+    const char *record = arena_printf(a, "%s/job.json", path);
+    return record && access(record, F_OK) == 0;
+}
+
+/* What text_write_file() left when it was killed before its rename. */
+static void remove_half_written(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    for (struct dirent *f; (f = readdir(d));)
+        if (strstr(f->d_name, ".tmp."))
+            unlinkat(dirfd(d), f->d_name, 0);
+    closedir(d);
+}
+
+static void remove_unfinished(struct arena *a, const char *dir)
+{
+    remove_half_written(dir);
+    const char *runs = arena_printf(a, "%s/runs", dir);
+    DIR *d = runs ? opendir(runs) : NULL;
+    if (!d)
+        return;
+    for (struct dirent *f; (f = readdir(d));) {
+        const char *path = text_starts(f->d_name, TEMPORARY)
+                               ? arena_printf(a, "%s/%s", runs, f->d_name)
+                               : NULL;
+        if (path && !holds_job(a, path))
+            remove_folder(path);
+    }
+    closedir(d);
+}
+
+static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
+{
+    char text[LOCK_TEXT_BYTES] = "another process";
+    ssize_t n = read(fd, text, sizeof text - 1);
+    if (n > 0)
+        text[n] = '\0';
+    return err_set(msg, ERR_CHILD,
+                   "%s: in use by %s; wait for it or choose another --out", dir,
+                   text);
+}
+
+/* Text of the time, and the time in seconds. */
+static double utc_now(char text[32])
+{
+    struct timespec now;
+    struct tm t;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &t);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &t);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
+{
+    char host[64] = "this machine", now[32], text[LOCK_TEXT_BYTES];
+    gethostname(host, sizeof host - 1);
+    utc_now(now);
+    int n = snprintf(text, sizeof text, "process %ld on %s since %s",
+                     (long)getpid(), host, now);
+    if (ftruncate(fd, 0) != 0 || write(fd, text, (size_t)n) != n)
+        return err_set(msg, ERR_IO, "%s: cannot write: %s", path,
+                       strerror(errno));
+    return ERR_OK;
+}
+
+enum err results_lock(struct arena *a, const char *dir, struct results *out,
+                      struct err_msg *msg)
+{
+    const char *path = arena_printf(a, "%s/.lock", dir);
+    const char *runs = arena_printf(a, "%s/runs", dir);
+    if (!path || !runs)
+        return results_no_memory(dir, msg);
+    enum err e = make_folders(runs, msg);
+    if (e != ERR_OK)
+        return e;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set(msg, ERR_IO, "%s: cannot open: %s", path,
+                       strerror(errno));
+    e = flock(fd, LOCK_EX | LOCK_NB) == 0 ? sign_lock(fd, path, msg)
+                                          : say_holder(fd, dir, msg);
+    if (e != ERR_OK) {
+        close(fd);
+        return e;
+    }
+    remove_unfinished(a, dir);
+    *out = (struct results){dir, fd};
+    return ERR_OK;
+}
+
+void results_unlock(struct results *r)
+{
+    if (r->lock >= 0)
+        close(r->lock);
+    r->lock = -1;
+}
+
+/* ---- status.json ---- */
+
+/* The text members of a record, for reading and writing. */
+struct text_field {
+    const char *key;
+    const char **value;
+};
+
+enum { N_TEXT_FIELDS = 13 };
+
+static void text_fields(struct run_record *r,
+                        struct text_field out[N_TEXT_FIELDS])
+{
+    const struct text_field all[N_TEXT_FIELDS] = {
+        {"run_id", &r->run_id},
+        {"experiment", &r->experiment},
+        {"role", &r->role},
+        {"layout", &r->layout},
+        {"hardware", &r->hardware},
+        {"launcher", &r->launcher},
+        {"clock", &r->clock},
+        {"source", &r->source},
+        {"commit", &r->commit},
+        {"key", &r->key},
+        {"started_utc", &r->started_utc},
+        {"log_sha256", &r->log_sha256},
+        {"reason", &r->reason}};
+    memcpy(out, all, sizeof all);
+}
+
+static cJSON *record_to_json(struct run_record *r)
+{
+    struct text_field texts[N_TEXT_FIELDS];
+    cJSON *o = cJSON_CreateObject();
+    bool ok = o && cJSON_AddStringToObject(o, "format", FORMAT) &&
+              cJSON_AddStringToObject(o, "status", run_status_name(r->status));
+    text_fields(r, texts);
+    for (int i = 0; i < N_TEXT_FIELDS && ok; i++)
+        ok = cJSON_AddStringToObject(o, texts[i].key,
+                                     *texts[i].value ? *texts[i].value : "");
+    ok = ok && cJSON_AddNumberToObject(o, "round", r->round) &&
+         cJSON_AddNumberToObject(o, "n_ranks", r->n_ranks) &&
+         cJSON_AddNumberToObject(o, "timers", r->timers) &&
+         cJSON_AddNumberToObject(o, "exit_code", (double)r->exit_code) &&
+         cJSON_AddNumberToObject(o, "wall_s", r->wall_s) &&
+         cJSON_AddNumberToObject(o, "started_s", r->started_s) &&
+         (isnan(r->cost_usd) ||
+          cJSON_AddNumberToObject(o, "cost_usd", r->cost_usd));
+    if (ok)
+        return o;
+    cJSON_Delete(o);
+    return NULL;
+}
+
+static enum err results_read_numbers(const cJSON *o, const char *path,
+                                     struct run_record *r, struct err_msg *msg)
+{
+    int64_t round = 0, ranks = 0, timers = 0;
+    const struct json_range any = {-1, 1e9};
+    r->cost_usd = NAN;
+    enum err e = json_opt_int(o, path, "round", any, &round, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(o, path, "n_ranks", any, &ranks, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(o, path, "timers", any, &timers, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(o, path, "exit_code", any, &r->exit_code, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(o, path, "wall_s", any, &r->wall_s, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(o, path, "started_s", (struct json_range){0, 1e11},
+                            &r->started_s, msg);
+    if (e == ERR_OK)
+        e = json_opt_double(o, path, "cost_usd", any, &r->cost_usd, msg);
+    r->round = (int)round;
+    r->n_ranks = (int)ranks;
+    r->timers = (int)timers;
+    return e;
+}
+
+static enum err results_read_record(struct arena *a, const cJSON *o,
+                                    const char *path, struct run_record *r,
+                                    struct err_msg *msg)
+{
+    struct text_field texts[N_TEXT_FIELDS];
+    const char *status = "";
+    text_fields(r, texts);
+    enum err e = json_opt_string(a, o, path, "status", &status, msg);
+    for (int i = 0; i < N_TEXT_FIELDS && e == ERR_OK; i++) {
+        *texts[i].value = "";
+        e = json_opt_string(a, o, path, texts[i].key, texts[i].value, msg);
+    }
+    if (e == ERR_OK)
+        e = results_read_numbers(o, path, r, msg);
+    if (e != ERR_OK)
+        return e;
+    for (int i = 0; i < N_RUN_STATUS; i++)
+        if (strcmp(status, status_names[i]) == 0) {
+            r->status = (enum run_status)i;
+            return ERR_OK;
+        }
+    return err_set(msg, ERR_PARSE,
+                   "%s: status: got '%s', want valid, failed ...", path,
+                   status);
+}
+
+static void results_read_log(struct arena *a, struct run_record *r)
+{
+    struct err_msg ignored; // an empty log is a fact about the run
+    const char *path = arena_printf(a, "%s/log.txt", r->folder);
+    if (!path || logparse_read(a, path, &r->log, &ignored) != ERR_OK)
+        r->log = (struct runlog){.failure_rank = -1};
+}
+
+/* *found is false for a folder of another key. */
+static enum err load_run(struct arena *a, const char *folder, const char *key,
+                         struct run_record *out, bool *found,
+                         struct err_msg *msg)
+{
+    const char *path = arena_printf(a, "%s/status.json", folder);
+    struct run_record r = {.folder = folder};
+    cJSON *o = NULL;
+    if (!path)
+        return results_no_memory(folder, msg);
+    *found = false;
+    enum err e = json_read_file(a, path, FORMAT, &o, msg);
+    if (e == ERR_OK)
+        e = results_read_record(a, o, path, &r, msg);
+    cJSON_Delete(o);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "a run's folder is damaged, remove it");
+    if (key && strcmp(key, r.key) != 0)
+        return ERR_OK;
+    results_read_log(a, &r);
+    *found = true;
+    *out = r;
+    return ERR_OK;
+}
+
+static int by_round_and_start(const void *x, const void *y)
+{
+    const struct run_record *a = x, *b = y;
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    if (a->started_s < b->started_s || a->started_s > b->started_s)
+        return a->started_s < b->started_s ? -1 : 1;
+    return strcmp(a->run_id, b->run_id);
+}
+
+static int is_run_folder(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+static enum err load_all(struct arena *a, const char *runs, const char *key,
+                         struct dirent **entry, struct run_list *list,
+                         struct err_msg *msg)
+{
+    size_t n = list->n;
+    list->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool found = false;
+        const char *folder = arena_printf(a, "%s/%s", runs, entry[i]->d_name);
+        if (!folder)
+            return results_no_memory(runs, msg);
+        enum err e = load_run(a, folder, key, &list->run[list->n], &found, msg);
+        if (e != ERR_OK)
+            return e;
+        list->n += found;
+    }
+    return ERR_OK;
+}
+
+enum err results_load(struct arena *a, const char *dir, const char *key,
+                      struct run_list *out, struct err_msg *msg)
+{
+    struct dirent **entry = NULL;
+    const char *runs = arena_printf(a, "%s/runs", dir);
+    if (!runs)
+        return results_no_memory(dir, msg);
+    int n = scandir(runs, &entry, is_run_folder, alphasort);
+    struct run_list list = {NULL, n > 0 ? (size_t)n : 0};
+    list.run = arena_alloc(a, list.n + 1, sizeof *list.run);
+    enum err e = list.run ? load_all(a, runs, key, entry, &list, msg)
+                          : results_no_memory(dir, msg);
+    for (int i = 0; i < n; i++)
+        free(entry[i]);
+    free(entry);
+    if (e != ERR_OK)
+        return e;
+    if (list.n > 1)
+        qsort(list.run, list.n, sizeof *list.run, by_round_and_start);
+    *out = list;
+    return ERR_OK;
+}
+
+/* ---- writing a run ---- */
+
+/* r01-pick-<layout>-<key>, with -a2, -a3, ... when it was tried before. */
+static const char *free_name(struct arena *a, const struct results *r,
+                             const struct run_record *run)
+{
+    char layout[TEXT_SHA256_HEX];
+    text_sha256(run->layout, strlen(run->layout), layout);
+    for (int attempt = 1;; attempt++) {
+        const char *again = attempt > 1 ? arena_printf(a, "-a%d", attempt) : "";
+        const char *name =
+            arena_printf(a, "r%02d-%s-%.6s-%.8s%s", run->round, run->role,
+                         layout, run->key, again ? again : "");
+        const char *path =
+            name ? arena_printf(a, "%s/runs/%s", r->dir, name) : NULL;
+        if (!path || access(path, F_OK) != 0)
+            return path ? name : NULL;
+    }
+}
+
+enum err results_begin(struct arena *a, const struct results *r,
+                       struct run_record *run, struct err_msg *msg)
+{
+    char now[32];
+    run->started_s = utc_now(now);
+    run->started_utc = arena_strdup(a, now);
+    run->run_id = free_name(a, r, run);
+    run->folder = arena_printf(a, "%s/runs/" TEMPORARY "%s", r->dir,
+                               run->run_id ? run->run_id : "");
+    if (!run->started_utc || !run->run_id || !run->folder)
+        return results_no_memory(r->dir, msg);
+    if (!holds_job(a, run->folder))
+        remove_folder(run->folder);
+    return make_folders(run->folder, msg);
+}
+
+enum err results_put(struct arena *a, const struct run_record *run,
+                     const char *name, struct text_span text,
+                     struct err_msg *msg)
+{
+    const char *path = arena_printf(a, "%s/%s", run->folder, name);
+    if (!path)
+        return results_no_memory(name, msg);
+    return text_write_file(path, text.data, text.len, msg);
+}
+
+enum err results_write_json(struct arena *a, const char *dir, const char *name,
+                            cJSON *tree, struct err_msg *msg)
+{
+    const char *path = arena_printf(a, "%s/%s", dir, name);
+    char *text = tree ? cJSON_Print(tree) : NULL;
+    cJSON_Delete(tree);
+    const char *line = text ? arena_printf(a, "%s\n", text) : NULL;
+    cJSON_free(text);
+    if (!path || !line)
+        return results_no_memory(name, msg);
+    return text_write_file(path, line, strlen(line), msg);
+}
+
+enum err results_put_json(struct arena *a, const struct run_record *run,
+                          const char *name, cJSON *tree, struct err_msg *msg)
+{
+    return results_write_json(a, run->folder, name, tree, msg);
+}
+
+static enum err sync_folder(const char *path, struct err_msg *msg)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok ? ERR_OK
+              : err_set(msg, ERR_IO, "%s: cannot flush: %s", path,
+                        strerror(errno));
+}
+
+enum err results_finish(struct arena *a, const struct results *r,
+                        struct run_record *run, struct err_msg *msg)
+{
+    char hex[TEXT_SHA256_HEX];
+    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    const char *whole = arena_printf(a, "%s/runs/%s", r->dir, run->run_id);
+    if (!log || !whole)
+        return results_no_memory(r->dir, msg);
+    enum err e = text_sha256_file(log, hex, msg);
+    if (e != ERR_OK)
+        return e;
+    run->log_sha256 = arena_strdup(a, hex);
+    e = results_put_json(a, run, "status.json", record_to_json(run), msg);
+    if (e == ERR_OK)
+        e = sync_folder(run->folder, msg);
+    if (e == ERR_OK && rename(run->folder, whole) != 0)
+        e = err_set(msg, ERR_IO, "%s: cannot rename: %s", whole,
+                    strerror(errno));
+    if (e == ERR_OK)
+        run->folder = whole;
+    return e;
+}
+
+void results_discard(const struct run_record *run)
+{
+    remove_folder(run->folder);
+}

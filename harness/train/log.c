@@ -1,0 +1,219 @@
+#include "log.h"
+
+#include "base/csv.h"
+#include "log/runlog.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const char ops_format[] = "moe-train/ops/1";
+
+enum { OP_VALUES = 4, MEMORY_LINES = 2 };
+
+enum timer {
+    T_FORWARD,
+    T_BACKWARD,
+    T_EXCHANGE,
+    T_FORWARD_BACKWARD,
+    T_GRADS_SYNC,
+    T_EMBEDDING_SYNC,
+    T_OPTIMIZER,
+    N_TIMERS
+};
+
+static const struct {
+    const char *name;
+    int level; // --timing-log-level from which it is printed
+} timers[N_TIMERS] = {
+    [T_FORWARD] = {RUNLOG_FORWARD, 2},
+    [T_BACKWARD] = {RUNLOG_BACKWARD, 2},
+    [T_EXCHANGE] = {"pipeline-exchange", 2},
+    [T_FORWARD_BACKWARD] = {RUNLOG_FORWARD_BACKWARD, 1},
+    [T_GRADS_SYNC] = {RUNLOG_GRADS_SYNC, 1},
+    [T_EMBEDDING_SYNC] = {RUNLOG_EMBEDDING_SYNC, 1},
+    [T_OPTIMIZER] = {RUNLOG_OPTIMIZER, 1},
+};
+
+static bool train_log_prints(const struct train_log *log)
+{
+    return log->comm->rank == log->comm->world - 1;
+}
+
+static bool write_header(FILE *out)
+{
+    static const char *const name[] = {"format",  "iteration", "rank",
+                                       "stage",   "mb",        "kind",
+                                       "start_s", "end_s"};
+    return csv_write_row(out, name, sizeof name / sizeof name[0]);
+}
+
+enum err train_log_new(struct arena *a, struct train_log *log,
+                       const char *record_path, struct err_msg *msg)
+{
+    size_t n = (size_t)log->pipeline->schedule->n_mb * 2 * OP_VALUES + N_TIMERS;
+    log->mine = arena_alloc(a, n, sizeof *log->mine);
+    log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
+    if (!log->mine || !log->all)
+        return err_set(msg, ERR_NOMEM, "log: out of memory");
+    log->record = record_path != NULL;
+    double failed = 0;
+    if (train_log_prints(log) && record_path) {
+        log->ops = fopen(record_path, "w");
+        failed = !log->ops || !write_header(log->ops);
+    }
+    if (comm_max(log->comm, failed) > 0)
+        return err_set(msg, ERR_IO, "--record-ops: '%s' cannot be written",
+                       record_path);
+    return ERR_OK;
+}
+
+enum err train_log_close(struct train_log *log, struct err_msg *msg)
+{
+    bool bad = log->ops && ferror(log->ops);
+    if (log->ops && fclose(log->ops) != 0)
+        bad = true;
+    log->ops = NULL;
+    return bad ? err_set(msg, ERR_IO, "--record-ops: not written whole: %s",
+                         strerror(errno))
+               : ERR_OK;
+}
+
+/* ---- one step ---- */
+
+/* Mean losses over the tokens of a step, known on the last stage. */
+static void step_losses(struct train_log *log, double *loss)
+{
+    const struct stage *s = log->stage;
+    double tokens = (double)s->dims.n_tokens *
+                    (double)log->pipeline->schedule->n_mb * log->comm->dp;
+    for (int k = 0; k <= s->dims.n_mtp; k++)
+        loss[k] = s->loss_sum[k] / tokens;
+    comm_sum_doubles(log->comm, loss, s->dims.n_mtp + 1);
+}
+
+static void train_log_print_iteration(const struct train_log *log,
+                                      const struct train_step *step,
+                                      const double *loss)
+{
+    struct runlog_iteration it = {
+        .iteration = step->iteration,
+        .n_iterations = log->n_iterations,
+        .consumed_samples = step->iteration * log->global_batch,
+        .step_ms = step->step_s * 1e3,
+        .learning_rate = log->learning_rate,
+        .global_batch = log->global_batch,
+        .lm_loss = loss[0],
+        .n_mtp = log->stage->dims.n_mtp,
+        .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
+        .reference_ms = step->reference_ms,
+        .n_skipped = step->optim.skipped,
+        .n_nan = isnan(loss[0]) || isnan(step->optim.grad_norm)};
+    for (int k = 0; k < it.n_mtp; k++)
+        it.mtp_loss[k] = loss[k + 1];
+    runlog_print_iteration(log->out, &it);
+}
+
+static void log_timers(struct train_log *log, const struct train_step *step)
+{
+    const struct pipeline *p = log->pipeline;
+    const double mine[N_TIMERS] = {
+        [T_FORWARD] = p->fwd_s,
+        [T_BACKWARD] = p->bwd_s,
+        [T_EXCHANGE] = p->exchange_s,
+        [T_FORWARD_BACKWARD] = step->forward_backward_s,
+        [T_GRADS_SYNC] = step->optim.grads_sync_s,
+        [T_EMBEDDING_SYNC] = step->optim.embedding_sync_s,
+        [T_OPTIMIZER] = step->optim.optimizer_s,
+    };
+    comm_gather(log->comm, mine, N_TIMERS, log->all);
+    if (!train_log_prints(log))
+        return;
+    runlog_print_times_header(log->out);
+    for (int t = 0; t < N_TIMERS; t++) {
+        if (timers[t].level > log->timing_level)
+            continue;
+        runlog_print_timer(log->out, timers[t].name);
+        for (int r = 0; r < log->comm->world; r++)
+            if (log->all[r * N_TIMERS + t] > 0)
+                runlog_print_timer_rank(log->out, r,
+                                        log->all[r * N_TIMERS + t] * 1e3);
+    }
+}
+
+/* Lines of the ranks with data-parallel rank 0, as in Megatron. */
+static void log_memory(struct train_log *log, int64_t iteration)
+{
+    const struct stage *s = log->stage;
+    const int n = RUNLOG_N_MEMORY_KINDS;
+    const double mine[] = {(double)s->weights.bytes, (double)s->grads.bytes,
+                           (double)s->adam.bytes, (double)s->acts.bytes};
+    comm_gather(log->comm, mine, n, log->all);
+    if (!train_log_prints(log))
+        return;
+    for (int r = 0; r < log->comm->world; r += log->comm->dp) {
+        int64_t bytes[RUNLOG_N_MEMORY_KINDS], sum = 0;
+        for (int i = 0; i < n; i++) {
+            bytes[i] = (int64_t)log->all[r * n + i];
+            sum += bytes[i];
+        }
+        runlog_print_memory(log->out, r, iteration, sum, sum);
+        if (iteration == 1)
+            runlog_print_memory_kinds(log->out, r, bytes);
+    }
+}
+
+static void train_log_write_op(struct train_log *log, int64_t iteration,
+                               int rank, const double *v)
+{
+    enum { N_FIELDS = 8, TEXT_BYTES = 32 };
+    char text[N_FIELDS][CSV_NUMBER_BYTES];
+    snprintf(text[1], TEXT_BYTES, "%lld", (long long)iteration);
+    snprintf(text[2], TEXT_BYTES, "%d", rank);
+    snprintf(text[3], TEXT_BYTES, "%d", rank / log->comm->dp);
+    snprintf(text[4], TEXT_BYTES, "%d", (int)v[1]);
+    const char *const field[N_FIELDS] = {ops_format,
+                                         text[1],
+                                         text[2],
+                                         text[3],
+                                         text[4],
+                                         (int)v[0] == OP_FORWARD ? "forward"
+                                                                 : "backward",
+                                         csv_number(v[2], text[6]),
+                                         csv_number(v[3], text[7])};
+    csv_write_row(log->ops, field, N_FIELDS);
+}
+
+static void record_ops(struct train_log *log, int64_t iteration)
+{
+    const struct pipeline *p = log->pipeline;
+    int n = p->n_ops * OP_VALUES;
+    for (int i = 0; i < p->n_ops; i++) {
+        double *v = log->mine + i * OP_VALUES;
+        v[0] = p->ops[i].kind;
+        v[1] = p->ops[i].mb;
+        v[2] = p->ops[i].start_s;
+        v[3] = p->ops[i].end_s;
+    }
+    comm_gather(log->comm, log->mine, n, log->all);
+    for (int r = 0; log->ops && r < log->comm->world; r++)
+        for (int i = 0; i < p->n_ops; i++)
+            train_log_write_op(log, iteration, r,
+                               log->all + r * n + i * OP_VALUES);
+}
+
+void train_log_step(struct train_log *log, const struct train_step *step)
+{
+    double loss[1 + RUNLOG_MAX_MTP];
+    step_losses(log, loss);
+    if (train_log_prints(log))
+        train_log_print_iteration(log, step, loss);
+    if (step->iteration <= MEMORY_LINES)
+        log_memory(log, step->iteration);
+    if (log->timing_level > 0)
+        log_timers(log, step);
+    if (log->record)
+        record_ops(log, step->iteration);
+    if (log->out)
+        fflush(log->out);
+}

@@ -1,0 +1,51 @@
+/*
+ * train_log: what moe-train prints and records. All ranks call it; the last
+ * one gathers and prints, in Megatron's shapes (see runlog). Gathering happens
+ * outside the step time.
+ */
+#ifndef TRAIN_LOG_H
+#define TRAIN_LOG_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "comm.h"
+#include "optim.h"
+#include "pipeline.h"
+#include "stage.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct train_log {
+    const struct comm *comm;
+    const struct stage *stage;
+    const struct pipeline *pipeline;
+    FILE *out;        // last rank only
+    FILE *ops;        // CSV of operations, last rank only, or NULL
+    bool record;      // operations are recorded
+    int timing_level; // 1, 2: a block of timers after each line
+    double *mine;     // one rank's values
+    double *all;      // of all ranks
+    int64_t n_iterations, global_batch;
+    double learning_rate;
+};
+
+/* One step as it ended on this rank. */
+struct train_step {
+    int64_t iteration;
+    double step_s, forward_backward_s;
+    double reference_ms;
+    struct optim_result optim;
+};
+
+/* `record_path` may be NULL. ERR_IO when it cannot be written. Collective. */
+enum err train_log_new(struct arena *a, struct train_log *log,
+                       const char *record_path, struct err_msg *msg);
+/* ERR_IO when the record could not be written whole. */
+enum err train_log_close(struct train_log *log, struct err_msg *msg);
+
+/* Losses, iteration line, memory (after the first two), timers and recorded
+ * operations of one step. Collective. */
+void train_log_step(struct train_log *log, const struct train_step *step);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * How it works: the timers of a layout are one row a stage: how many units of
+ * each kind it holds, divided by its time, since errors of timers are
+ * relative. Columns are scaled by the guessed cost of their kind, so that the
+ * determinant of the sum of R'R over the chosen layouts measures how well all
+ * costs are known relatively. The best pair is found by trying all pairs, each
+ * further layout greedily. Candidates look like layouts that users would run;
+ * where no choice among them tells all kinds apart, the bounds widen. Spaces
+ * too large to walk are sampled around even splits.
+ */
+#include "profile.h"
+
+#include "cost/cost.h"
+#include "layout/space.h"
+#include "memory/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    N_COLUMNS = N_KINDS + 1, // the kinds and the timers' constant
+    N_CELLS = N_COLUMNS * N_COLUMNS,
+    MAX_CANDIDATES = 1200, // a larger space is thinned out
+    MAX_WALK = 2000000     // a larger one is sampled
+};
+
+static const double GUESS_FLOOR = 0.02; // least cost of a kind, in layers
+static const double GUESS_CHUNK = 0.02; // the timers' constant, likewise
+static const double RIDGE = 1e-7;       // unknowns no layout can tell apart
+// A profile run should look like a real one: no stage slower than the slowest
+// of the default split by FLOPs, none with more than this times its parameters.
+static const double HEAVIEST = 1.5;
+
+struct candidates {
+    struct arena *arena;
+    const struct model *model;
+    struct cost guess;
+    double layer_s;     // guessed cost of a decoder layer, forward
+    double most_s;      // no stage of a candidate is slower
+    double most_params; // or holds more
+    double relax;       // both bounds times this
+    int64_t skip, seen; // every skip-th layout is kept
+    int n;
+    bool taken[MAX_CANDIDATES];           // chosen already
+    char *text[MAX_CANDIDATES];           // layout strings
+    double gram[MAX_CANDIDATES][N_CELLS]; // R'R of each
+};
+
+/* Adds the rows of one layout to its R'R; false when a stage is too slow. */
+static bool add_rows(const struct candidates *c, const struct layout *l,
+                     double *gram)
+{
+    for (int s = 0; s < l->n_stages; s++) {
+        int counts[N_KINDS];
+        double row[N_COLUMNS], time_s = GUESS_CHUNK * c->layer_s;
+        layout_stage_kinds(l, c->model, s, counts);
+        row[N_KINDS] = time_s;
+        for (int k = 0; k < N_KINDS; k++) {
+            row[k] = counts[k] * c->guess.unit[k].fwd_s;
+            time_s += row[k];
+        }
+        if (time_s > c->most_s * c->relax ||
+            (double)memory_stage_params(c->model, l, s) >
+                c->most_params * c->relax)
+            return false;
+        for (int i = 0; i < N_COLUMNS; i++)
+            for (int j = 0; j < N_COLUMNS; j++)
+                gram[i * N_COLUMNS + j] += row[i] * row[j] / (time_s * time_s);
+    }
+    return true;
+}
+
+static enum err profile_collect(void *data, const struct layout *l)
+{
+    struct candidates *c = data;
+    if (c->seen++ % c->skip || c->n == MAX_CANDIDATES)
+        return ERR_OK;
+    double *gram = c->gram[c->n];
+    memset(gram, 0, sizeof c->gram[0]);
+    if (!add_rows(c, l, gram))
+        return ERR_OK;
+    const char *text = layout_string(c->arena, l);
+    if (!text)
+        return ERR_NOMEM;
+    c->text[c->n] = arena_strdup(c->arena, text);
+    return c->text[c->n++] ? ERR_OK : ERR_NOMEM;
+}
+
+/* Logarithm of the determinant by Cholesky. */
+static double log_det(const double *gram)
+{
+    double l[N_CELLS] = {0}, sum = 0;
+    for (int i = 0; i < N_COLUMNS; i++)
+        for (int j = 0; j <= i; j++) {
+            double v = gram[i * N_COLUMNS + j] + (i == j ? RIDGE : 0);
+            for (int k = 0; k < j; k++)
+                v -= l[i * N_COLUMNS + k] * l[j * N_COLUMNS + k];
+            if (i == j && v <= 0)
+                return -1e300;
+            l[i * N_COLUMNS + j] = i == j ? sqrt(v) : v / l[j * N_COLUMNS + j];
+            sum += i == j ? log(v) : 0;
+        }
+    return sum;
+}
+
+static double profile_gain(const double *have, const double *more)
+{
+    double sum[N_CELLS];
+    for (int i = 0; i < N_CELLS; i++)
+        sum[i] = have[i] + more[i];
+    return log_det(sum);
+}
+
+static int best_addition(const struct candidates *c, const double *have,
+                         int first, double *best)
+{
+    int found = -1;
+    for (int i = first; i < c->n; i++) {
+        if (c->taken[i])
+            continue;
+        double g = profile_gain(have, c->gram[i]);
+        if (g > *best + 1e-9) {
+            *best = g;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* The best pair, then the best addition, all different. */
+static void profile_choose(struct candidates *c, int n, int *chosen)
+{
+    double best = -INFINITY, sum[N_CELLS] = {0};
+    for (int i = 0; i < c->n; i++) {
+        int j = best_addition(c, c->gram[i], i + 1, &best);
+        if (j >= 0) {
+            chosen[0] = i;
+            chosen[1] = j;
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        if (k >= 2) {
+            best = -INFINITY;
+            chosen[k] = best_addition(c, sum, 0, &best);
+        }
+        for (int i = 0; i < N_CELLS; i++)
+            sum[i] += c->gram[chosen[k]][i];
+        c->taken[chosen[k]] = true;
+    }
+}
+
+/* Do the chosen layouts determine every kind? Without standalone MTP m and L
+ * count as one. The pivots of the scaled sum tell: none may vanish. */
+static bool profile_determines(const struct candidates *c, const int *chosen,
+                               int n, bool standalone)
+{
+    double g[N_KINDS][N_KINDS] = {{0}};
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < N_KINDS; i++)
+            for (int j = 0; j < N_KINDS; j++) {
+                bool joint = !standalone;
+                int to_i = joint && i == KIND_M ? KIND_L : i;
+                int to_j = joint && j == KIND_M ? KIND_L : j;
+                g[to_i][to_j] += c->gram[chosen[k]][i * N_COLUMNS + j];
+            }
+    for (int p = 0; p < N_KINDS; p++) {
+        double before = 0;
+        for (int k = 0; k < n; k++)
+            before += c->gram[chosen[k]][p * N_COLUMNS + p];
+        if (before == 0 || (p == KIND_M && !standalone))
+            continue;
+        if (g[p][p] < 1e-7 * before)
+            return false;
+        for (int i = p + 1; i < N_KINDS; i++)
+            for (int j = p + 1; j < N_KINDS; j++)
+                g[i][j] -= g[i][p] * g[p][j] / g[p][p];
+    }
+    return true;
+}
+
+/* FLOPs, with a floor for units that have none (the embedding). */
+static void profile_guess(struct candidates *c, int pp)
+{
+    const struct model *m = c->model;
+    cost_analytic(m, 1, &c->guess);
+    enum unit_kind layer = model_unit_count(m, KIND_T) ? KIND_T : KIND_T_DENSE;
+    c->layer_s = c->guess.unit[layer].fwd_s;
+    double total = 0;
+    for (int k = 0; k < N_KINDS; k++) {
+        double *s = &c->guess.unit[k].fwd_s;
+        int n = model_unit_count(m, (enum unit_kind)k);
+        if (n && *s < GUESS_FLOOR * c->layer_s)
+            *s = GUESS_FLOOR * c->layer_s;
+        total += n * *s;
+    }
+    double ends =
+        c->guess.unit[KIND_L].fwd_s + m->n_mtp * c->guess.unit[KIND_M].fwd_s;
+    double by_layers = m->n_layers * c->layer_s / pp;
+    c->most_s = fmax(total / pp, by_layers + ends);
+    double layers = ceil((double)m->n_layers / pp);
+    c->most_params =
+        HEAVIEST *
+        (layers * (double)model_unit_params(m, layer) +
+         (double)(model_mtp_params(m) + m->padded_vocab * m->hidden));
+}
+
+/* ---- spaces too large to walk ---- */
+
+static uint32_t profile_next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Stages' layers as text, with m and L (`standalone`: m apart) behind. */
+static const char *counts_text(struct candidates *c, const int *n, int pp,
+                               bool standalone)
+{
+    int last = standalone ? pp - 2 : pp - 1;
+    char *text = arena_strdup(c->arena, "E");
+    for (int s = 0; s <= last && text; s++)
+        text =
+            arena_printf(c->arena, "%st*%d%s", text, n[s], s < last ? "|" : "");
+    return text ? arena_printf(c->arena, "%sm*%d%sL", text, c->model->n_mtp,
+                               standalone ? "|" : "")
+                : NULL;
+}
+
+/* Random layouts: an even split with up to 2 PP layers moved from one stage to
+ * another. */
+static enum err profile_sample(struct candidates *c, int pp, bool standalone,
+                               struct err_msg *msg)
+{
+    uint32_t state = 1;
+    int *n = arena_alloc(c->arena, (size_t)pp, sizeof *n);
+    if (!n)
+        return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+    c->skip = 1;
+    for (int round = 0; round < 8 * MAX_CANDIDATES; round++) {
+        bool apart = standalone && c->model->n_mtp && round % 2;
+        int stages = pp - apart;
+        for (int s = 0; s < stages; s++)
+            n[s] =
+                c->model->n_layers / stages + (s < c->model->n_layers % stages);
+        for (uint32_t k = profile_next_random(&state) % (2 * (uint32_t)pp);
+             k > 0; k--) {
+            int from = (int)(profile_next_random(&state) % (uint32_t)stages);
+            int to = (int)(profile_next_random(&state) % (uint32_t)stages);
+            int least = from > 0 && from < stages - 1;
+            n[to] += n[from] > least;
+            n[from] -= n[from] > least;
+        }
+        struct layout l;
+        const char *text = counts_text(c, n, pp, apart);
+        if (!text)
+            return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+        if (layout_read(c->arena, text, c->model, pp, &l, NULL) != ERR_OK)
+            continue;
+        enum err e = profile_collect(c, &l);
+        if (e != ERR_OK)
+            return err_set(msg, e, "profile-layouts: out of memory");
+    }
+    return ERR_OK;
+}
+
+static enum err profile_gather(struct candidates *c, int pp, bool standalone,
+                               struct err_msg *msg)
+{
+    const struct layout_space space = {.n_layers = c->model->n_layers,
+                                       .n_mtp = c->model->n_mtp,
+                                       .pp = pp,
+                                       .vpp = 1,
+                                       .kind = SPACE_NO_EMPTY_STAGE,
+                                       .standalone_mtp = standalone};
+    char text[SPACE_COUNT_BYTES];
+    double n = 0;
+    enum err e = layout_space_count(&space, text, msg);
+    if (e != ERR_OK)
+        return e;
+    for (const char *p = text; *p; p++)
+        n = n * 10 + (*p - '0');
+    c->n = 0;
+    c->seen = 0;
+    memset(c->taken, 0, sizeof c->taken);
+    if (n > MAX_WALK)
+        return profile_sample(c, pp, standalone, msg);
+    c->skip = 1 + (int64_t)(n / MAX_CANDIDATES);
+    return layout_space_each(c->arena, &space, profile_collect, c, msg);
+}
+
+/* Narrow bounds first. */
+static enum err profile_search(struct candidates *c,
+                               const struct profile_wish *w, int *chosen,
+                               struct err_msg *msg)
+{
+    static const double relax[] = {1, 1.5, 2.5, 1e9};
+    for (size_t i = 0; i < sizeof relax / sizeof relax[0]; i++) {
+        c->relax = relax[i];
+        enum err e = profile_gather(c, w->pp, w->standalone, msg);
+        if (e != ERR_OK)
+            return e;
+        if (c->n < w->n)
+            continue;
+        profile_choose(c, w->n, chosen);
+        if (profile_determines(c, chosen, w->n, w->standalone))
+            return ERR_OK;
+    }
+    return err_set(msg, ERR_MODEL,
+                   "profile-layouts: no %d different layouts of %d layers on "
+                   "%d stages tell all kinds of units apart: use more runs or "
+                   "another pipeline size",
+                   w->n, c->model->n_layers, w->pp);
+}
+
+enum err profile_layouts(struct arena *a, const struct model *m,
+                         const struct profile_wish *w, struct layout *out,
+                         struct err_msg *msg)
+{
+    struct candidates *c = arena_alloc(a, 1, sizeof *c);
+    int *chosen = arena_alloc(a, (size_t)w->n, sizeof *chosen);
+    if (!c || !chosen)
+        return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+    c->arena = a;
+    c->model = m;
+    profile_guess(c, w->pp);
+    enum err e = profile_search(c, w, chosen, msg);
+    for (int i = 0; i < w->n && e == ERR_OK; i++)
+        e = layout_read(a, c->text[chosen[i]], m, w->pp, &out[i], msg);
+    return e;
+}

@@ -1,0 +1,282 @@
+/* moe-layout check: one layout, or many from a file. */
+#include "base/json.h"
+#include "cmd.h"
+#include "layout/core_version.h"
+#include "layout/explain.h"
+#include "layout/layout.h"
+#include "layout/shortest.h"
+
+#include <string.h>
+
+/* ---- results ---- */
+
+struct verdict {
+    struct layout_question asked;
+    const struct model *model; // NULL: not known, in a batch
+    enum layout_error error;
+    struct layout layout; // when it could be parsed
+    bool parsed, refused; // refused: by the version alone
+    struct core_refusal refusal;
+    struct err_msg why;
+};
+
+static bool cmd_check_is_valid(const struct verdict *v)
+{
+    return v->error == LAYOUT_OK && !v->refused;
+}
+
+static cJSON *stages_json(const struct layout *l)
+{
+    cJSON *stages = cJSON_CreateArray();
+    for (int s = 0; s < l->n_stages; s++) {
+        cJSON *stage = cJSON_CreateArray();
+        for (const char *u = l->units[s]; *u; u++) {
+            char letter[2] = {*u, '\0'};
+            cJSON_AddItemToArray(stage, cJSON_CreateString(letter));
+        }
+        cJSON_AddItemToArray(stages, stage);
+    }
+    return stages;
+}
+
+static cJSON *verdict_json(const struct verdict *v)
+{
+    static const struct layout none = {0};
+    const struct layout *l = v->parsed ? &v->layout : &none;
+    bool valid = cmd_check_is_valid(v);
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddBoolToObject(tree, "valid", valid);
+    cJSON_AddStringToObject(tree, "error", layout_error_id(v->error));
+    cJSON_AddNumberToObject(tree, "vpp", l->vpp);
+    cJSON_AddItemToObject(tree, "stages", stages_json(l));
+    cJSON_AddBoolToObject(tree, "mtp_standalone",
+                          v->error == LAYOUT_OK && layout_mtp_standalone(l));
+    cJSON *warnings = cJSON_AddArrayToObject(tree, "warnings");
+    const char *texts[LAYOUT_MAX_WARNINGS];
+    int n = v->error == LAYOUT_OK ? layout_run_warnings(l, v->model, texts) : 0;
+    for (int i = 0; i < n; i++)
+        cJSON_AddItemToArray(warnings, cJSON_CreateString(texts[i]));
+    return tree;
+}
+
+static void cmd_check_judge(struct arena *a, struct verdict *v)
+{
+    const struct layout_question *q = &v->asked;
+    v->error = layout_parse(a, q->text, q->pp, &v->layout, &v->why);
+    v->parsed = v->error == LAYOUT_OK;
+    if (v->parsed)
+        v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
+}
+
+/* ---- one layout ---- */
+
+/* Megatron's words for the refusal, and plain ones. */
+static const char *megatron_words(const struct verdict *v)
+{
+    return v->refused ? v->refusal.megatron : layout_megatron_words(v->error);
+}
+
+static const char *plain_words(const struct verdict *v)
+{
+    return v->refused ? v->refusal.plain : v->why.text;
+}
+
+/* Adds what only the check of one layout tells. */
+static enum err add_details(struct cmd *c, const struct verdict *v, cJSON *tree)
+{
+    size_t byte = 0;
+    if (!cmd_check_is_valid(v)) {
+        cJSON_AddStringToObject(tree, "reason", plain_words(v));
+        cJSON_AddStringToObject(tree, "megatron", megatron_words(v));
+        if (v->refused)
+            cJSON_AddStringToObject(tree, "refused_by_core", plain_words(v));
+        if (layout_error_place(&v->asked, v->error, &byte))
+            cJSON_AddNumberToObject(tree, "position", (double)byte);
+        return ERR_OK;
+    }
+    const char *shortest = layout_shortest(&c->arena, &v->layout);
+    const char *list = layout_list(&c->arena, &v->layout);
+    if (!shortest || !list)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    cJSON_AddStringToObject(tree, "shortest", shortest);
+    cJSON_AddItemToObject(tree, "list", cJSON_Parse(list));
+    return ERR_OK;
+}
+
+static enum err cmd_check_print_json(struct cmd *c, const struct verdict *v)
+{
+    cJSON *tree = verdict_json(v);
+    enum err e = add_details(c, v, tree);
+    if (e != ERR_OK) {
+        cJSON_Delete(tree);
+        return e;
+    }
+    return json_print_and_delete(tree, true, stdout, &c->msg);
+}
+
+/* Units of a stage as people count them: "E t*5". */
+static void print_units(const char *units)
+{
+    if (!*units)
+        printf("(empty)");
+    for (const char *u = units; *u;) {
+        int run = 1;
+        while (u[run] == *u)
+            run++;
+        if (run > 1)
+            printf("%s%c*%d", u > units ? " " : "", *u, run);
+        else
+            printf("%s%c", u > units ? " " : "", *u);
+        u += run;
+    }
+}
+
+static void print_ranks(const struct layout *l)
+{
+    printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
+           "units");
+    for (int r = 0; r < l->pp; r++)
+        for (int v = 0; v < l->vpp; v++) {
+            int s = v * l->pp + r, n = layout_stage(l, s).n_layers;
+            int first = layout_first_layer(l, s);
+            char layers[24] = "-";
+            if (n)
+                snprintf(layers, sizeof layers, "%d-%d", first, first + n - 1);
+            printf("%-5d %-6d %-6d %-10s ", r, v, s, layers);
+            print_units(l->units[s]);
+            printf("\n");
+        }
+}
+
+static enum err print_refusal(struct cmd *c, const struct verdict *v)
+{
+    size_t byte = 0;
+    printf("not valid: %s\n", plain_words(v));
+    if (layout_error_place(&v->asked, v->error, &byte)) {
+        const char *caret = layout_caret(&c->arena, v->asked.text, byte);
+        if (!caret)
+            return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+        printf("%s\n", caret);
+    }
+    printf("Megatron: %s\n", megatron_words(v));
+    return ERR_MODEL;
+}
+
+static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
+{
+    if (!cmd_check_is_valid(v))
+        return print_refusal(c, v);
+    const char *text = layout_shortest(&c->arena, &v->layout);
+    const char *list = layout_list(&c->arena, &v->layout);
+    if (!text || !list)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    printf("valid: %s\n", text);
+    print_ranks(&v->layout);
+    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
+    const char *texts[LAYOUT_MAX_WARNINGS];
+    int n = layout_run_warnings(&v->layout, v->model, texts);
+    for (int i = 0; i < n; i++)
+        printf("warning: %s\n", texts[i]);
+    return ERR_OK;
+}
+
+static enum err check_one(struct cmd *c)
+{
+    struct cmd_model m;
+    const struct core_version *core = NULL;
+    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    if (e == ERR_OK)
+        e = cmd_model(c, &m);
+    if (e != ERR_OK)
+        return e;
+    if (c->n_args != 1)
+        return err_set(&c->msg, ERR_PARSE,
+                       "check: want MODEL and one LAYOUT in quotes");
+    struct verdict v = {
+        .asked = {c->args[0], m.model.par.pp, m.model.n_layers, m.model.n_mtp},
+        .model = &m.model};
+    if (!m.batch_given) // nothing to say about micro-batches
+        m.model.batch.n_microbatches = 0;
+    cmd_check_judge(&c->arena, &v);
+    if (v.error == LAYOUT_OK)
+        v.refused = core_version_refuses(core, &v.layout, &v.refusal);
+    if (!cmd_given(c, OPT_JSON))
+        return cmd_check_print_verdict(c, &v);
+    e = cmd_check_print_json(c, &v);
+    return e != ERR_OK ? e : cmd_check_is_valid(&v) ? ERR_OK : ERR_MODEL;
+}
+
+/* ---- many ---- */
+
+static enum err cmd_check_read_line(struct arena *a, const cJSON *tree,
+                                    const char *where,
+                                    struct layout_question *w,
+                                    struct err_msg *msg)
+{
+    static const char *const required[] = {"layout", "pp", "num_layers"};
+    int64_t pp = 1, layers = 0, mtp = 0;
+    if (!cJSON_IsObject(tree))
+        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
+    enum err e = ERR_OK;
+    for (int i = 0; i < 3 && e == ERR_OK; i++)
+        e = json_require(tree, where, required[i], msg);
+    if (e == ERR_OK)
+        e = json_opt_string(a, tree, where, "layout", &w->text, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(tree, where, "pp", (struct json_range){1, 1 << 20},
+                         &pp, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(tree, where, "num_layers",
+                         (struct json_range){0, 1 << 20}, &layers, msg);
+    if (e == ERR_OK)
+        e = json_opt_int(tree, where, "mtp_num_layers",
+                         (struct json_range){0, 1 << 20}, &mtp, msg);
+    w->pp = (int)pp;
+    w->n_layers = (int)layers;
+    w->n_mtp = (int)mtp;
+    return e;
+}
+
+static enum err check_line(const char *line, const char *where,
+                           struct err_msg *msg)
+{
+    struct arena a;
+    arena_init(&a);
+    cJSON *tree = NULL;
+    struct verdict v = {0};
+    enum err e = json_parse(line, where, &tree, msg);
+    if (e == ERR_OK)
+        e = cmd_check_read_line(&a, tree, where, &v.asked, msg);
+    cJSON_Delete(tree);
+    if (e == ERR_OK) {
+        cmd_check_judge(&a, &v);
+        e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
+    }
+    arena_clear(&a);
+    return e;
+}
+
+static enum err cmd_check_run(struct cmd *c)
+{
+    if (!cmd_given(c, OPT_BATCH))
+        return check_one(c);
+    return cmd_each_line(c, c->option[OPT_BATCH], check_line);
+}
+
+static const enum cmd_option takes[] = {OPT_PP,    OPT_CORE, OPT_BATCH, OPT_TP,
+                                        OPT_VPP,   OPT_CP,   OPT_EP,    OPT_ETP,
+                                        OPT_WORLD, OPT_MBS,  OPT_GBS,   OPT_SEQ,
+                                        OPT_JSON,  OPT_HELP, N_OPTIONS};
+
+const struct command CMD_CHECK = {
+    .name = "check",
+    .run = cmd_check_run,
+    .synopsis = "check MODEL LAYOUT --pp N [--core 0.16] | check --batch FILE",
+    .help = "Says whether Megatron accepts the layout, and what users get hurt "
+            "by although it does.\nWith --batch: objects {layout, pp, "
+            "num_layers, mtp_num_layers}, one verdict a line in order.\n"
+            "Example: moe-layout check model.json 'Et*5|t*6|t*5|mL' --pp 4",
+    .options = takes,
+    .takes_model = true,
+    .takes_layout = true,
+};

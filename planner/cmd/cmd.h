@@ -1,0 +1,150 @@
+/*
+ * cmd: what the commands of moe-layout share: one table of options, positional
+ * arguments, the model they name. Only these files print results.
+ */
+#ifndef PLANNER_CMD_CMD_H
+#define PLANNER_CMD_CMD_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "model/model.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* identifier, name, value ("" for a switch), help */
+#define CMD_OPTION_TABLE(X)                                                    \
+    X(OPT_JSON, "--json", "", "print one JSON document")                       \
+    X(OPT_BATCH, "--batch", "FILE",                                            \
+      "one JSON object a line; /dev/stdin works")                              \
+    X(OPT_TP, "--tp", "N", "tensor-parallel size (1)")                         \
+    X(OPT_PP, "--pp", "N", "pipeline size (the model's, or 1)")                \
+    X(OPT_VPP, "--vpp", "N", "virtual stages a rank (1)")                      \
+    X(OPT_CP, "--cp", "N", "context-parallel size (1)")                        \
+    X(OPT_EP, "--ep", "N", "expert-parallel size (1)")                         \
+    X(OPT_ETP, "--etp", "N", "expert-tensor-parallel size (TP)")               \
+    X(OPT_WORLD, "--world", "N", "ranks (TP x CP x PP)")                       \
+    X(OPT_MBS, "--mbs", "N", "sequences a micro-batch (1)")                    \
+    X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
+    X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
+    X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    X(OPT_LAYERS, "--layers", "N", "decoder layers")                           \
+    X(OPT_MTP, "--mtp", "K", "MTP layers (0)")                                 \
+    X(OPT_EMPTY, "--empty-stages", "", "stages between the ends may be empty") \
+    X(OPT_ANY, "--any", "", "all that Megatron's validator accepts")           \
+    X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
+    X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
+    X(OPT_OUT, "-o", "FILE", "write the file there")                           \
+    X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
+    X(OPT_TFLOPS, "--tflops", "X", "assumed TFLOP/s of analytic costs (100)")  \
+    X(OPT_COSTS, "--costs", "FILE", "costs file from fit or costs")            \
+    X(OPT_HBM, "--hbm-gb", "G", "memory of a rank, GiB (no limit)")            \
+    X(OPT_PLATFORM, "--platform", "NAME",                                      \
+      "GPU whose library workspaces count: h100, gb200 or a100 (h100)")        \
+    X(OPT_TRAINER, "--trainer", "NAME", "megatron or moe-train (megatron)")    \
+    X(OPT_CORPUS, "--corpus", "DIR",                                           \
+      "compare with measured cases, DIR/cases/*.json")                         \
+    X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
+      "kept free above predicted peaks (5, of measured under-estimates)")      \
+    X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
+    X(OPT_PROVE, "--prove", "", "end with a proof of optimality")              \
+    X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
+      "search layouts with m on a stage of its own, too")                      \
+    X(OPT_P2P, "--p2p", "MODE", "ideal, async or blocking (blocking)")         \
+    X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
+    X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
+    X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")              \
+    X(OPT_HELP, "--help", "", "this text")
+
+enum cmd_option {
+#define CMD_ENUM(id, name, value, help) id,
+    CMD_OPTION_TABLE(CMD_ENUM)
+#undef CMD_ENUM
+        N_OPTIONS
+};
+
+enum { CMD_MAX_ARGS = 4, CMD_MAX_RUNS = 32 };
+
+struct command;
+
+/* A parsed command line. */
+struct cmd {
+    struct arena arena;
+    struct err_msg msg;
+    const struct command *command;
+    const char *args[CMD_MAX_ARGS]; // positional
+    int n_args;
+    const char *option[N_OPTIONS]; // value, "" for a switch, NULL: not given
+    const char *runs[CMD_MAX_RUNS];
+    int n_runs;
+    char *const *flags; // Megatron flags after "--"
+    int n_flags;
+    bool has_flags;
+};
+
+struct command {
+    const char *name;
+    enum err (*run)(struct cmd *c);
+    const char *synopsis;
+    const char *help;               // what it does, with an example
+    const enum cmd_option *options; // ends with N_OPTIONS
+    bool takes_model;
+    bool takes_layout; // one argument behind MODEL
+};
+
+extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
+    CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE, CMD_MEMORY;
+
+/* Reads argv (without the program and command names). ERR_PARSE for unknown
+ * options, missing values and the wrong number of arguments. */
+enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv);
+
+/* Usage of a command with its options. */
+void cmd_print_help(const struct command *command, FILE *out);
+
+bool cmd_given(const struct cmd *c, enum cmd_option o);
+
+/* Value of an integer (a number) option within [lo, hi]; `other` when it is
+ * not given. ERR_RANGE or ERR_PARSE names the option. */
+enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
+                 int64_t *out);
+enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
+                    double *out);
+
+/* The model of the command line: argument 0, the flags after "--" (which win),
+ * or both, with the options that win over all. Warnings about unknown flags go
+ * to stderr. Positional arguments are shifted so that args[0] is the first one
+ * after MODEL. */
+struct cmd_model {
+    struct model model;
+    bool batch_given; // the global batch size was stated
+    bool seq_given;   // and the length of a sequence
+    const char *name; // for messages
+};
+enum err cmd_model(struct cmd *c, struct cmd_model *out);
+
+/* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
+ * for messages; the first error ends it. */
+typedef enum err (*cmd_line)(const char *line, const char *where,
+                             struct err_msg *msg);
+enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
+
+/* Transfers mode of --p2p, blocking by default. */
+enum err cmd_p2p(struct cmd *c, enum p2p_mode *out);
+
+/* --memory-margin as a share; MEMORY_MARGIN when it is not given. */
+enum err cmd_margin(struct cmd *c, double *out);
+
+/* Everything a prediction needs: reads --costs, checks it against the model,
+ * builds the schedule. Refuses virtual stages and a missing batch. */
+enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
+                     struct schedule *schedule, struct plan_context *out);
+
+/* ERR_PARSE when the length of a sequence was not stated. */
+enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m);
+
+/* ERR_RANGE with a clear word when virtual stages are asked for. */
+enum err cmd_refuse_vpp(struct cmd *c, const struct model *m);
+
+#endif

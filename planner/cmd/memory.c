@@ -1,0 +1,369 @@
+/*
+ * moe-layout memory: bytes of every rank of a layout, what fits, and why the
+ * fullest rank is the fullest.
+ */
+#include "memory.h"
+
+#include "base/json.h"
+#include "memory/memory.h"
+
+#include <string.h>
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+struct question {
+    struct cmd_model model;
+    struct layout layout;
+    struct memory_terms terms;
+    const struct memory_rank *ranks; // layout.pp of them
+    int fullest;
+    double limit_bytes; // 0: none
+    double margin;      // of predicted peaks, relative
+    bool moe_train;
+};
+
+/* ---- parts of a rank ---- */
+
+struct part {
+    const char *name, *text;
+    size_t offset;
+};
+
+static const struct part parts[] = {
+    {"params", "parameters", offsetof(struct memory_rank, param_bytes)},
+    {"grads", "gradients", offsetof(struct memory_rank, grad_bytes)},
+    {"optimizer", "optimiser state",
+     offsetof(struct memory_rank, optimizer_bytes)},
+    {"activations", "activations",
+     offsetof(struct memory_rank, activation_bytes)},
+    {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
+    {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
+};
+enum { N_PARTS = sizeof parts / sizeof parts[0] };
+
+/* The same with what goes with the parameters taken together. */
+static const struct part causes[] = {
+    {"static", "parameters with gradients and optimiser state",
+     offsetof(struct memory_rank, static_bytes)},
+    {"activations", "activations",
+     offsetof(struct memory_rank, activation_bytes)},
+    {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
+    {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
+};
+enum { N_CAUSES = sizeof causes / sizeof causes[0] };
+
+static double part_bytes(const struct memory_rank *r, const struct part *p)
+{
+    const char *at = (const char *)r + p->offset;
+    return (double)*(const int64_t *)(const void *)at;
+}
+
+/* What the fullest rank has most more of than the others' mean. */
+static const struct part *largest_excess(const struct question *q,
+                                         double *excess)
+{
+    const struct part *best = causes;
+    int n = q->layout.pp;
+    for (int i = 0; i < N_CAUSES; i++) {
+        double others = 0;
+        for (int r = 0; r < n; r++)
+            others +=
+                r == q->fullest ? 0 : part_bytes(&q->ranks[r], &causes[i]);
+        double mine = part_bytes(&q->ranks[q->fullest], &causes[i]);
+        double more = n > 1 ? mine - others / (n - 1) : mine;
+        if (i == 0 || more > *excess) {
+            *excess = more;
+            best = &causes[i];
+        }
+    }
+    return best;
+}
+
+/* ---- does it fit ---- */
+
+static const char *const verdicts[] = {"fits", "tight", "does not fit"};
+
+static enum memory_verdict cmd_memory_judge(const struct question *q, int rank)
+{
+    return memory_judge(&q->terms, q->ranks[rank].peak_bytes, q->limit_bytes,
+                        q->margin);
+}
+
+static enum memory_verdict judge_all(const struct question *q)
+{
+    enum memory_verdict worst = MEMORY_FITS;
+    for (int r = 0; r < q->layout.pp; r++)
+        worst = cmd_memory_judge(q, r) > worst ? cmd_memory_judge(q, r) : worst;
+    return worst;
+}
+
+static double cmd_memory_allowance(const struct question *q,
+                                   const struct memory_rank *r)
+{
+    return (double)memory_allowance_bytes(&q->terms, r->peak_bytes);
+}
+
+/* ---- printing ---- */
+
+static const char *rank_units(struct arena *a, const struct layout *l, int rank)
+{
+    struct layout one = *l;
+    const char *all = NULL;
+    one.pp = one.vpp = one.n_stages = 1;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        one.units = &l->units[s];
+        const char *text = *l->units[s] ? layout_string(a, &one) : "-";
+        all = all ? arena_printf(a, "%s %s", all, text) : text;
+    }
+    return all ? all : "?";
+}
+
+static void cmd_memory_print_table(struct cmd *c, const struct question *q)
+{
+    printf("GiB  params   grads   optim  activs    head  wkspace   total   "
+           "limit  margin  in flight  units\n");
+    for (int r = 0; r < q->layout.pp; r++) {
+        const struct memory_rank *k = &q->ranks[r];
+        printf("%-4d", r);
+        for (int p = 0; p < N_PARTS; p++)
+            printf(" %7.3f", part_bytes(k, &parts[p]) / GIB);
+        printf("  %7.3f", (double)k->peak_bytes / GIB);
+        if (q->limit_bytes > 0)
+            printf(" %7.3f %7.3f", q->limit_bytes / GIB,
+                   (q->limit_bytes - (double)k->peak_bytes) / GIB);
+        else
+            printf(" %7s %7s", "-", "-");
+        printf("  %9d  %s\n", k->in_flight,
+               rank_units(&c->arena, &q->layout, r));
+    }
+}
+
+static void print_moment(const struct order_op *op)
+{
+    printf("its peak is the ");
+    if (op->fwd_chunk >= 0)
+        printf("forward of micro-batch %d, chunk %d", op->fwd_mb,
+               op->fwd_chunk);
+    if (op->kind == ORDER_COMBINED)
+        printf(" with the ");
+    if (op->bwd_chunk >= 0)
+        printf("backward of micro-batch %d, chunk %d", op->bwd_mb,
+               op->bwd_chunk);
+    printf("\n");
+}
+
+static void print_reason(const struct question *q)
+{
+    const struct memory_rank *k = &q->ranks[q->fullest];
+    double excess = 0;
+    const struct part *cause = largest_excess(q, &excess);
+    printf("rank %d is the fullest: %.3f GiB, of which %s %.3f GiB", q->fullest,
+           (double)k->peak_bytes / GIB, cause->text,
+           part_bytes(k, cause) / GIB);
+    if (q->layout.pp > 1)
+        printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
+    printf("\n");
+    if (!q->moe_train)
+        print_moment(&k->moment);
+}
+
+static void cmd_memory_print_verdict(const struct question *q)
+{
+    const struct memory_rank *k = &q->ranks[q->fullest];
+    if (!q->moe_train)
+        printf("allowance for reserved memory, CUDA context and NCCL (stated, "
+               "not measured): %.3f GiB; margin %.1f%%\n",
+               cmd_memory_allowance(q, k) / GIB, 100 * q->margin);
+    if (q->limit_bytes <= 0)
+        printf("no limit given (--hbm-gb)\n");
+    else
+        printf("%s in %.3f GiB\n", verdicts[judge_all(q)],
+               q->limit_bytes / GIB);
+}
+
+static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
+{
+    const struct memory_rank *k = &q->ranks[r];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "rank", r);
+    cJSON_AddStringToObject(o, "units", rank_units(&c->arena, &q->layout, r));
+    cJSON_AddNumberToObject(o, "params", (double)k->params);
+    for (int p = 0; p < N_PARTS; p++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_bytes", parts[p].name);
+        cJSON_AddNumberToObject(o, key, part_bytes(k, &parts[p]));
+    }
+    cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
+    cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
+    cJSON_AddNumberToObject(o, "peak_bytes", (double)k->peak_bytes);
+    cJSON_AddNumberToObject(o, "allowance_bytes", cmd_memory_allowance(q, k));
+    cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
+    if (q->limit_bytes > 0)
+        cJSON_AddStringToObject(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
+    return o;
+}
+
+static cJSON *answer_json(struct cmd *c, const struct question *q,
+                          const char *refusal)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *list = cJSON_CreateArray();
+    cJSON_AddBoolToObject(o, "supported", !refusal);
+    cJSON_AddStringToObject(o, "reason", refusal ? refusal : "");
+    cJSON_AddStringToObject(o, "platform", platform_name(q->terms.platform));
+    cJSON_AddNumberToObject(o, "margin", q->margin);
+    for (int r = 0; !refusal && r < q->layout.pp; r++)
+        cJSON_AddItemToArray(list, rank_json(c, q, r));
+    cJSON_AddItemToObject(o, "stages", list);
+    if (!refusal)
+        cJSON_AddNumberToObject(o, "fullest_rank", q->fullest);
+    return o;
+}
+
+/* ---- one layout ---- */
+
+static enum err read_platform(struct cmd *c, enum platform *out)
+{
+    const char *name = c->option[OPT_PLATFORM];
+    *out = PLATFORM_HOPPER;
+    if (!name || platform_from_name(name, out))
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "--platform: got '%s', want h100, gb200 or a100", name);
+}
+
+static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
+{
+    const char *name = c->option[OPT_TRAINER];
+    q->moe_train = name && strcmp(name, "moe-train") == 0;
+    if (!name || q->moe_train || strcmp(name, "megatron") == 0)
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "--trainer: got '%s', want megatron or moe-train", name);
+}
+
+static enum err read_question(struct cmd *c, struct question *q)
+{
+    enum platform platform;
+    double hbm_gib = 0;
+    enum err e = cmd_model(c, &q->model);
+    if (e == ERR_OK)
+        e = cmd_require_seq(c, &q->model);
+    if (e == ERR_OK && c->n_args != 1)
+        e = err_set(&c->msg, ERR_PARSE,
+                    "memory: want MODEL and one LAYOUT in quotes");
+    struct model *m = &q->model.model;
+    if (e == ERR_OK)
+        e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
+                        &c->msg);
+    if (e == ERR_OK)
+        e = read_platform(c, &platform);
+    if (e == ERR_OK)
+        e = cmd_memory_read_trainer(c, q);
+    if (e == ERR_OK && q->moe_train && q->layout.vpp > 1)
+        e = err_set(&c->msg, ERR_RANGE,
+                    "memory: %d virtual stages: moe-train runs one chunk a "
+                    "rank",
+                    q->layout.vpp);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
+    if (e == ERR_OK)
+        e = cmd_margin(c, &q->margin);
+    if (e != ERR_OK)
+        return e;
+    // without a batch: as many micro-batches as can be in flight
+    if (!q->model.batch_given)
+        m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
+    q->limit_bytes = hbm_gib * GIB;
+    memory_terms(m, q->moe_train ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON,
+                 platform, &q->terms);
+    return ERR_OK;
+}
+
+static enum err cmd_memory_predict(struct cmd *c, struct question *q)
+{
+    struct memory_rank *ranks =
+        arena_alloc(&c->arena, (size_t)q->layout.pp, sizeof *ranks);
+    if (!ranks)
+        return err_set(&c->msg, ERR_NOMEM, "memory: out of memory");
+    for (int r = 0; r < q->layout.pp; r++) {
+        memory_rank(&q->terms, &q->layout, r, &ranks[r]);
+        if (ranks[r].peak_bytes > ranks[q->fullest].peak_bytes)
+            q->fullest = r;
+    }
+    q->ranks = ranks;
+    return ERR_OK;
+}
+
+static enum err cmd_memory_answer(struct cmd *c, const struct question *q)
+{
+    enum err e = ERR_OK;
+    if (cmd_given(c, OPT_JSON)) {
+        e = json_print_and_delete(answer_json(c, q, NULL), true, stdout,
+                                  &c->msg);
+    } else {
+        cmd_memory_print_table(c, q);
+        print_reason(q);
+        cmd_memory_print_verdict(q);
+    }
+    if (e == ERR_OK && q->limit_bytes > 0 && judge_all(q) == MEMORY_TOO_MUCH)
+        return ERR_MODEL;
+    return e;
+}
+
+static enum err cmd_memory_refuse(struct cmd *c, const struct question *q,
+                                  const char *refusal)
+{
+    if (!cmd_given(c, OPT_JSON))
+        return err_set(&c->msg, ERR_MODEL,
+                       "memory: not predicted: %s: measure it with one run",
+                       refusal);
+    enum err e = json_print_and_delete(answer_json(c, q, refusal), true, stdout,
+                                       &c->msg);
+    return e == ERR_OK ? ERR_MODEL : e;
+}
+
+static enum err one_layout(struct cmd *c)
+{
+    struct question q = {.fullest = 0};
+    enum err e = read_question(c, &q);
+    if (e != ERR_OK)
+        return e;
+    const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
+    if (refusal)
+        return cmd_memory_refuse(c, &q, refusal);
+    e = cmd_memory_predict(c, &q);
+    return e == ERR_OK ? cmd_memory_answer(c, &q) : e;
+}
+
+static enum err cmd_memory_run(struct cmd *c)
+{
+    if (cmd_given(c, OPT_BATCH))
+        return cmd_memory_batch(c);
+    if (cmd_given(c, OPT_CORPUS))
+        return cmd_memory_corpus(c);
+    return one_layout(c);
+}
+
+static const enum cmd_option takes[] = {
+    OPT_PP,     OPT_TP,      OPT_VPP,      OPT_CP,   OPT_EP,
+    OPT_ETP,    OPT_MBS,     OPT_GBS,      OPT_SEQ,  OPT_WORLD,
+    OPT_HBM,    OPT_MARGIN,  OPT_PLATFORM, OPT_OUT,  OPT_BATCH,
+    OPT_CORPUS, OPT_TRAINER, OPT_JSON,     OPT_HELP, N_OPTIONS};
+
+const struct command CMD_MEMORY = {
+    .name = "memory",
+    .run = cmd_memory_run,
+    .synopsis = "memory MODEL LAYOUT --pp N [--hbm-gb G] | memory --batch FILE",
+    .help =
+        "Bytes of every rank by what takes them, and why the fullest is the "
+        "fullest.\nWith --batch: objects {case, platform, flags, world_size, "
+        "padded_vocab_size},\none prediction a line in order. With --corpus: "
+        "errors against measured cases,\n-o FILE.csv keeps the table. Exit 1 "
+        "when a rank does not fit or memory is not\npredicted.\n"
+        "Example: moe-layout memory model.json 'Et*5|t*6|t*5|mL' --pp 4 "
+        "--hbm-gb 80",
+    .options = takes,
+    .takes_model = true,
+    .takes_layout = true,
+};

@@ -1,0 +1,316 @@
+/* moe-layout size, count, baselines, profile-layouts: facts of a model. */
+#include "base/json.h"
+#include "calibrate/profile.h"
+#include "cmd.h"
+#include "layout/baseline.h"
+#include "layout/core_version.h"
+#include "layout/space.h"
+
+#include <string.h>
+
+/* ---- size ---- */
+
+static cJSON *size_json(const struct model *m)
+{
+    cJSON *tree = cJSON_CreateObject();
+    cJSON *params = cJSON_AddObjectToObject(tree, "params");
+    cJSON_AddNumberToObject(params, "total", (double)model_total_params(m));
+    cJSON_AddNumberToObject(params, "active", (double)model_active_params(m));
+    cJSON_AddNumberToObject(params, "mtp", (double)model_mtp_params(m));
+    cJSON_AddNumberToObject(params, "active_without_lookup",
+                            (double)model_active_params_no_lookup(m));
+    cJSON *units = cJSON_AddArrayToObject(tree, "units");
+    for (int k = 0; k < N_KINDS; k++) {
+        enum unit_kind kind = (enum unit_kind)k;
+        int count = model_unit_count(m, kind);
+        if (!count)
+            continue;
+        char letter[2] = {kind_letter(kind), '\0'};
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "unit", letter);
+        cJSON_AddStringToObject(item, "kind", kind_name(kind));
+        cJSON_AddNumberToObject(item, "count", count);
+        cJSON_AddNumberToObject(item, "params",
+                                (double)model_unit_params(m, kind));
+        cJSON_AddNumberToObject(item, "active_params",
+                                (double)model_unit_active_params(m, kind));
+        cJSON_AddNumberToObject(item, "fwd_flops",
+                                model_unit_fwd_flops(m, kind));
+        cJSON_AddItemToArray(units, item);
+    }
+    return tree;
+}
+
+/* "6,858,278,912", in a buffer of the caller. */
+enum { GROUPED = 32 };
+static const char *cmd_model_grouped(int64_t v, char out[GROUPED])
+{
+    char digits[GROUPED];
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)v), at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i && (n - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+static void cmd_model_print_total(const char *what, int64_t v,
+                                  const char *remark)
+{
+    char text[GROUPED];
+    printf("%-22s %20s  %9.3f B%s\n", what, cmd_model_grouped(v, text),
+           (double)v * 1e-9, remark);
+}
+
+static void print_size(const struct model *m)
+{
+    char params[GROUPED], active[GROUPED];
+    cmd_model_print_total("parameters", model_total_params(m), "");
+    cmd_model_print_total("active a token", model_active_params(m), "");
+    if (!m->tied)
+        cmd_model_print_total("  without look-up",
+                              model_active_params_no_lookup(m),
+                              "  (input embedding left out)");
+    if (m->n_mtp)
+        cmd_model_print_total("MTP block", model_mtp_params(m),
+                              "  (not in the above)");
+    printf("\n%-8s %5s %20s %20s %16s %7s\n", "kind", "count", "params each",
+           "active each", "fwd GFLOP/mb", "of t");
+    double t = model_unit_fwd_flops(m, KIND_T);
+    for (int k = 0; k < N_KINDS; k++) {
+        enum unit_kind kind = (enum unit_kind)k;
+        double flops = model_unit_fwd_flops(m, kind);
+        if (model_unit_count(m, kind))
+            printf("%-8s %5d %20s %20s %16.3f %7.2f\n", kind_name(kind),
+                   model_unit_count(m, kind),
+                   cmd_model_grouped(model_unit_params(m, kind), params),
+                   cmd_model_grouped(model_unit_active_params(m, kind), active),
+                   flops * 1e-9, t > 0 ? flops / t : 0);
+    }
+    printf("\nE embedding, t decoder layer, m MTP layer, L loss with %d output "
+           "pass%s;\none micro-batch: %lld x %lld tokens\n",
+           1 + m->n_mtp, m->n_mtp ? "es" : "", (long long)m->batch.micro_batch,
+           (long long)m->batch.seq_tokens);
+}
+
+static enum err run_size(struct cmd *c)
+{
+    struct cmd_model m;
+    enum err e = cmd_model(c, &m);
+    if (e != ERR_OK)
+        return e;
+    if (cmd_given(c, OPT_JSON))
+        return json_print_and_delete(size_json(&m.model), true, stdout,
+                                     &c->msg);
+    print_size(&m.model);
+    return ERR_OK;
+}
+
+/* ---- count ---- */
+
+static enum err run_count(struct cmd *c)
+{
+    int64_t layers = 0, mtp = 0, pp = 0, vpp = 1;
+    const int64_t most = 1 << 20;
+    enum err e = cmd_int(c, OPT_LAYERS, 1, most, &layers);
+    if (e == ERR_OK)
+        e = cmd_int(c, OPT_MTP, 0, most, &mtp);
+    if (e == ERR_OK)
+        e = cmd_int(c, OPT_PP, 1, most, &pp);
+    if (e == ERR_OK)
+        e = cmd_int(c, OPT_VPP, 1, 1 << 10, &vpp);
+    if (e != ERR_OK)
+        return e;
+    if (!layers || !pp)
+        return err_set(&c->msg, ERR_PARSE, "count: want --layers and --pp");
+    if (cmd_given(c, OPT_EMPTY) && cmd_given(c, OPT_ANY))
+        return err_set(&c->msg, ERR_PARSE,
+                       "count: --empty-stages and --any exclude each other");
+    const struct layout_space space = {.n_layers = (int)layers,
+                                       .n_mtp = (int)mtp,
+                                       .pp = (int)pp,
+                                       .vpp = (int)vpp,
+                                       .kind = cmd_given(c, OPT_ANY) ? SPACE_ANY
+                                               : cmd_given(c, OPT_EMPTY)
+                                                   ? SPACE_EMPTY_STAGES
+                                                   : SPACE_NO_EMPTY_STAGE};
+    char text[SPACE_COUNT_BYTES];
+    e = layout_space_count(&space, text, &c->msg);
+    if (e != ERR_OK)
+        return e;
+    if (!cmd_given(c, OPT_JSON)) {
+        printf("%s\n", text);
+        return ERR_OK;
+    }
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddStringToObject(tree, "count", text);
+    return json_print_and_delete(tree, true, stdout, &c->msg);
+}
+
+/* ---- baselines ---- */
+
+static const struct rule {
+    const char *name;
+    enum err (*make)(struct arena *, const struct model *, int, struct layout *,
+                     struct err_msg *);
+} rules[] = {
+    {"default", baseline_default},
+    {"count-based", baseline_count_based},
+    {"parameter-balanced", baseline_parameter_balanced},
+};
+enum { N_RULES = sizeof rules / sizeof rules[0] };
+
+static enum err one_baseline(struct cmd *c, const struct model *m,
+                             const struct rule *rule, cJSON *list)
+{
+    struct layout l;
+    struct err_msg why = {""};
+    const char *text = NULL;
+    enum err e = rule->make(&c->arena, m, m->par.pp, &l, &why);
+    if (e == ERR_OK && !(text = layout_string(&c->arena, &l)))
+        e = ERR_NOMEM;
+    if (e != ERR_OK && e != ERR_MODEL)
+        return err_set(&c->msg, e, "baselines: %s", why.text);
+    if (!list) {
+        printf("%-20s %s\n", rule->name, text ? text : why.text);
+        return ERR_OK;
+    }
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", rule->name);
+    cJSON_AddItemToObject(item, "layout",
+                          text ? cJSON_CreateString(text) : cJSON_CreateNull());
+    if (!text)
+        cJSON_AddStringToObject(item, "reason", why.text);
+    cJSON_AddItemToArray(list, item);
+    return ERR_OK;
+}
+
+static enum err run_baselines(struct cmd *c)
+{
+    struct cmd_model m;
+    enum err e = cmd_model(c, &m);
+    if (e == ERR_OK)
+        e = cmd_refuse_vpp(c, &m.model);
+    if (e != ERR_OK)
+        return e;
+    cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
+    cJSON *list = tree ? cJSON_AddArrayToObject(tree, "baselines") : NULL;
+    for (int i = 0; i < N_RULES && e == ERR_OK; i++)
+        e = one_baseline(c, &m.model, &rules[i], list);
+    if (e == ERR_OK && tree)
+        return json_print_and_delete(tree, true, stdout, &c->msg);
+    cJSON_Delete(tree);
+    return e;
+}
+
+/* ---- profile-layouts ---- */
+
+static enum err run_profile(struct cmd *c)
+{
+    struct cmd_model m;
+    const struct core_version *core = NULL;
+    int64_t n = 2;
+    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    if (e == ERR_OK)
+        e = cmd_model(c, &m);
+    if (e == ERR_OK)
+        e = cmd_refuse_vpp(c, &m.model);
+    if (e == ERR_OK)
+        e = cmd_require_seq(c, &m);
+    if (e == ERR_OK)
+        e = cmd_int(c, OPT_RUNS, 2, 16, &n);
+    if (e != ERR_OK)
+        return e;
+    struct layout *l = arena_alloc(&c->arena, (size_t)n, sizeof *l);
+    if (!l)
+        return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
+    const struct profile_wish wish = {m.model.par.pp, (int)n,
+                                      core->mtp > CORE_MTP_REFUSED &&
+                                          core->mtp != CORE_MTP_WITH_LOSS};
+    e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
+    cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
+    cJSON *list = tree ? cJSON_AddArrayToObject(tree, "layouts") : NULL;
+    for (int i = 0; i < (int)n && e == ERR_OK; i++) {
+        const char *text = layout_string(&c->arena, &l[i]);
+        if (!text)
+            e = err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
+        else if (list)
+            cJSON_AddItemToArray(list, cJSON_CreateString(text));
+        else
+            printf("%s\n", text);
+    }
+    bool apart = false;
+    for (int i = 0; i < (int)n && e == ERR_OK; i++)
+        apart = apart || layout_mtp_standalone(&l[i]);
+    if (apart)
+        fprintf(stderr,
+                "moe-layout: note: a run with m on a stage of its own tells m "
+                "and L apart; Megatron users report deadlocks of such layouts "
+                "at PP >= 4, and --core 0.15 gives runs without\n");
+    if (e == ERR_OK && tree)
+        return json_print_and_delete(tree, true, stdout, &c->msg);
+    cJSON_Delete(tree);
+    return e;
+}
+
+/* ---- the table's rows ---- */
+
+static const enum cmd_option model_options[] = {
+    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,   OPT_EP,   OPT_ETP,  OPT_WORLD,
+    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_JSON, OPT_HELP, N_OPTIONS};
+static const enum cmd_option count_options[] = {
+    OPT_LAYERS, OPT_MTP,  OPT_PP,   OPT_VPP,  OPT_EMPTY,
+    OPT_ANY,    OPT_JSON, OPT_HELP, N_OPTIONS};
+static const enum cmd_option profile_options[] = {
+    OPT_PP,  OPT_RUNS, OPT_CORE, OPT_TP,    OPT_VPP,
+    OPT_CP,  OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_MBS,
+    OPT_GBS, OPT_SEQ,  OPT_JSON, OPT_HELP,  N_OPTIONS};
+
+const struct command CMD_SIZE = {
+    .name = "size",
+    .run = run_size,
+    .synopsis = "size MODEL",
+    .help = "Parameters (MTP block apart) and forward operations of each unit "
+            "for one micro-batch.\nExample: moe-layout size "
+            "experiments/models/7b-a1b.json",
+    .options = model_options,
+    .takes_model = true,
+};
+
+const struct command CMD_COUNT = {
+    .name = "count",
+    .run = run_count,
+    .synopsis =
+        "count --layers N --mtp K --pp P [--vpp V] [--empty-stages | --any]",
+    .help = "How many layouts there are: without an empty stage; with "
+            "--empty-stages E is pinned to the first\nand L to the last stage; "
+            "with --any all that Megatron's validator accepts.\nExample: "
+            "moe-layout count --layers 16 --mtp 1 --pp 4",
+    .options = count_options,
+};
+
+const struct command CMD_BASELINES = {
+    .name = "baselines",
+    .run = run_baselines,
+    .synopsis = "baselines MODEL --pp N",
+    .help = "Layouts people use without a planner: Megatron's default split "
+            "(or its reason to refuse),\nthe count-based rule, and equal "
+            "parameters.\nExample: moe-layout baselines "
+            "experiments/models/7b-a1b.json --pp 4",
+    .options = model_options,
+    .takes_model = true,
+};
+
+const struct command CMD_PROFILE_LAYOUTS = {
+    .name = "profile-layouts",
+    .run = run_profile,
+    .synopsis = "profile-layouts MODEL --pp N [--runs 2]",
+    .help = "The layouts to profile: their timers give the unit costs with the "
+            "smallest relative error\n(D-optimal, guessed from FLOPs).\n"
+            "Example: moe-layout profile-layouts "
+            "experiments/models/7b-a1b.json --pp 4",
+    .options = profile_options,
+    .takes_model = true,
+};

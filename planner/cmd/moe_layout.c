@@ -1,0 +1,102 @@
+/* moe-layout: the planner. Pure computation on files; starts no process. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+    &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
+    &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,  &CMD_MEMORY,
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *out)
+{
+    fprintf(out, "moe-layout " MOE_VERSION
+                 ": pipeline layouts for Mixture-of-Experts models in "
+                 "Megatron-LM\n\nusage: moe-layout COMMAND [options]\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %s\n", commands[i]->synopsis);
+    fprintf(out, "\nmoe-layout COMMAND --help tells more. Example:\n"
+                 "  moe-layout baselines experiments/models/7b-a1b.json "
+                 "--pp 4\n");
+}
+
+static const struct command *cmd_moe_layout_find(const char *name)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+/* One line, whatever the input that is quoted in it holds. */
+static void print_error(const char *text)
+{
+    fputs("moe-layout: ", stderr);
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' ? '?' : *text, stderr);
+    fputc('\n', stderr);
+}
+
+static int cmd_moe_layout_finish(const char *text, enum err e)
+{
+    struct err_msg msg;
+    if (e == ERR_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+        e = err_set(&msg, ERR_IO, "standard output: %s", strerror(errno));
+        text = msg.text;
+    }
+    if (e != ERR_OK && *text)
+        print_error(text);
+    return err_exit_code(e);
+}
+
+static int cmd_moe_layout_run(const struct command *command, int argc,
+                              char *const *argv)
+{
+    struct cmd c = {.command = command};
+    arena_init(&c.arena);
+    enum err e = cmd_parse_line(&c, argc, argv);
+    if (e == ERR_OK && cmd_given(&c, OPT_HELP))
+        cmd_print_help(command, stdout);
+    else if (e == ERR_OK)
+        e = command->run(&c);
+    int code = cmd_moe_layout_finish(c.msg.text, e);
+    arena_clear(&c.arena);
+    return code;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "help") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct err_msg msg;
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (is_help(argv[1]) && argc > 2 && cmd_moe_layout_find(argv[2])) {
+        cmd_print_help(cmd_moe_layout_find(argv[2]), stdout);
+        return cmd_moe_layout_finish("", ERR_OK);
+    }
+    if (is_help(argv[1])) {
+        print_usage(stdout);
+        return cmd_moe_layout_finish("", ERR_OK);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("moe-layout " MOE_VERSION "\n");
+        return cmd_moe_layout_finish("", ERR_OK);
+    }
+    const struct command *command = cmd_moe_layout_find(argv[1]);
+    if (!command) {
+        err_set(&msg, ERR_PARSE, "unknown command '%s'; see moe-layout --help",
+                argv[1]);
+        return cmd_moe_layout_finish(msg.text, ERR_PARSE);
+    }
+    return cmd_moe_layout_run(command, argc - 2, argv + 2);
+}

@@ -1,0 +1,71 @@
+/*
+ * cost: what one unit of each kind costs, seconds forward and backward per
+ * micro-batch; the costs file that carries it; costs in proportion to FLOPs.
+ * fit makes measured ones.
+ */
+#ifndef COST_H
+#define COST_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "layout/layout.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+struct unit_cost {
+    bool known;
+    double fwd_s, fwd_se, bwd_s, bwd_se; // seconds a micro-batch, std. errors
+};
+
+enum cost_source {
+    COST_MEASURED,
+    COST_EMULATED,
+    COST_PUBLISHED,
+    COST_ANALYTIC
+};
+
+struct cost {
+    enum cost_source source;
+    struct unit_cost unit[N_KINDS];
+    bool joint_ml;     // only m+L together is known: stored in L, m is 0
+    double chunk_s;    // added by timers to each chunk and pass; not in a step
+    double overhead_s; // of a step, outside the pipeline
+    double overhead_s_per_byte; // x parameter bytes of the heaviest stage
+    double step_noise_rel; // relative std. error of a run's step time, 0: none
+    double latency_s, bytes_per_s; // of one transfer; bytes_per_s 0: free
+    double exchange_sync_s;        // standalone MTP: each exchange
+    double jitter_cv;
+    struct memory_rules rules;      // of the trainer that was profiled
+    const struct model_fact *facts; // fingerprint, or NULL: fits any model
+    int n_facts;
+    const char *const *fitted_layout; // n_fitted layouts and log hashes
+    const char *const *fitted_sha256;
+    int n_fitted;
+};
+
+/* Costs in proportion to FLOPs: seconds = flops / flops_per_s. */
+void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);
+
+/* Costs file, moe-layout/costs/1. `m` NULL writes no fingerprint. */
+enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
+                        struct err_msg *msg);
+cJSON *cost_to_json(const struct cost *c);
+
+/* ERR_PARSE naming the first fact in which the costs' model differs. */
+enum err cost_check_model(const struct cost *c, const struct model *m,
+                          const char *where, struct err_msg *msg);
+
+/* Seconds of one stage and micro-batch: forward and backward. */
+void cost_stage(const struct cost *c, const struct model *m,
+                const struct layout *l, int stage, double *fwd_s,
+                double *bwd_s);
+
+/* Bytes of one forward transfer from rank r to r+1 without standalone MTP:
+ * 4 or 2 bytes (`value_bytes`) x tokens of a micro-batch x hidden. */
+double cost_transfer_s(const struct cost *c, double bytes);
+
+const char *cost_source_name(enum cost_source s);
+
+#endif

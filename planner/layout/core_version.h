@@ -1,0 +1,43 @@
+/*
+ * core_version: what each version of Megatron core accepts of layouts and how
+ * it logs, where versions differ (megatron/training/arguments.py,
+ * core/transformer/transformer_config.py and
+ * pipeline_parallel_layer_layout.py at the tags core_v0.12.0 to core_v0.19.0
+ * and on main in August 2026, which becomes 0.20).
+ */
+#ifndef LAYOUT_CORE_VERSION_H
+#define LAYOUT_CORE_VERSION_H
+
+#include "base/err.h"
+#include "layout.h"
+
+#include <stdbool.h>
+
+/* What a version does with m in a layout. */
+enum core_mtp {
+    CORE_MTP_REFUSED,
+    CORE_MTP_UNCHECKED, // must be with L, but the assertion never fires
+    CORE_MTP_WITH_LOSS, // must be in the last stage, with L
+    CORE_MTP_ANYWHERE
+};
+
+struct core_version {
+    const char *name; // "0.16"
+    bool has_layout;  // --pipeline-model-parallel-layout
+    enum core_mtp mtp;
+};
+
+/* Version of that name, with or without a patch level ("0.16", "0.16.1");
+ * NULL: 0.16. ERR_RANGE names the known ones. */
+enum err core_version_find(const char *name, const struct core_version **out,
+                           struct err_msg *msg);
+
+/* Why the version refuses a layout that is valid otherwise: in Megatron's
+ * words and in plain ones. False when it accepts it. */
+struct core_refusal {
+    const char *megatron, *plain;
+};
+bool core_version_refuses(const struct core_version *v, const struct layout *l,
+                          struct core_refusal *out);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * layout_explain: why Megatron refuses a layout, in its words, and where in
+ * the string; and what of an accepted layout hurts the user's run.
+ */
+#ifndef LAYOUT_EXPLAIN_H
+#define LAYOUT_EXPLAIN_H
+
+#include "base/arena.h"
+#include "layout.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Megatron's own complaint for the error, as its assertion words it. */
+const char *layout_megatron_words(enum layout_error e);
+
+/* What was asked for when the error was found. */
+struct layout_question {
+    const char *text;
+    int pp, n_layers, n_mtp;
+};
+
+/* Byte of the string at which the error shows: the unit that is one too many,
+ * in the wrong place, or behind which one is missing; LAYOUT_OK: the first m.
+ * False when there is none (an empty string) or memory is out. */
+bool layout_error_place(const struct layout_question *q, enum layout_error e,
+                        size_t *byte);
+
+/* Two lines, both indented: the string with unprintable characters replaced by
+ * '?', and a caret under the byte. Owned by the arena, NULL when out of
+ * memory. */
+const char *layout_caret(struct arena *a, const char *text, size_t byte);
+
+/* Warnings of layout_warnings() and those that need the run: virtual stages
+ * with micro-batches that do not divide, and what hangs or goes unmeasured
+ * with --overlap-moe-expert-parallel-comm. `m` may be NULL. */
+int layout_run_warnings(const struct layout *l, const struct model *m,
+                        const char *texts[LAYOUT_MAX_WARNINGS]);
+
+#endif

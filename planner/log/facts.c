@@ -1,0 +1,131 @@
+#include "facts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arrays that grow ---- */
+
+void *log_list_add(struct log_list *l, size_t size)
+{
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 16;
+        char *bigger = realloc(l->data, cap * size);
+        if (!bigger)
+            return NULL;
+        l->data = bigger;
+        l->cap = cap;
+    }
+    void *item = l->data + l->n++ * size;
+    memset(item, 0, size);
+    return item;
+}
+
+void *log_list_to_arena(struct arena *a, const struct log_list *l, size_t size)
+{
+    void *copy = arena_alloc(a, l->n, size);
+    if (copy && l->n)
+        memcpy(copy, l->data, l->n * size);
+    return copy;
+}
+
+/* ---- memory and arguments ---- */
+
+static int by_rank(const void *x, const void *y)
+{
+    const struct log_memory *a = x, *b = y;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Lines come in order of ranks, mostly: the sort is over at once. */
+void logfacts_memory(struct log_facts *f, int section,
+                     const struct log_memory *m)
+{
+    if (section != f->memory_section)
+        f->memory.n = 0;
+    f->memory_section = section;
+    const size_t size = sizeof *m;
+    struct log_memory *item =
+        f->memory.n ? bsearch(m, f->memory.data, f->memory.n, size, by_rank)
+                    : NULL;
+    if (item) {
+        *item = *m;
+        return;
+    }
+    item = log_list_add(&f->memory, size);
+    if (!item) {
+        f->failed = true;
+        return;
+    }
+    *item = *m;
+    if (f->memory.n > 1 && by_rank(item - 1, item) > 0)
+        qsort(f->memory.data, f->memory.n, size, by_rank);
+}
+
+static const char *copy_text(struct log_facts *f, struct log_text t)
+{
+    const char *copy = arena_strndup(f->arena, t.p, t.n);
+    f->failed = f->failed || !copy;
+    return copy;
+}
+
+/* A dump has a few hundred flags; a file that goes on is not a dump. */
+void logfacts_argument(struct log_facts *f, const struct log_field *field)
+{
+    enum { MAX_ARGUMENTS = 4096, MAX_VALUE = 65536 };
+    if (f->arguments.n >= MAX_ARGUMENTS || field->value.n > MAX_VALUE)
+        return;
+    struct log_argument *arg = log_list_add(&f->arguments, sizeof *arg);
+    if (!arg) {
+        f->failed = true;
+        return;
+    }
+    arg->name = copy_text(f, field->name);
+    arg->value = copy_text(f, field->value);
+}
+
+void logfacts_clear(struct log_facts *f)
+{
+    free(f->memory.data);
+    free(f->arguments.data);
+}
+
+bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
+                     struct runlog *out)
+{
+    *out = (struct runlog){
+        .dialect = log_dialect_name(sum->dialect),
+        .memory = log_list_to_arena(f->arena, &f->memory, sizeof *out->memory),
+        .n_memory = f->memory.n,
+        .arguments =
+            log_list_to_arena(f->arena, &f->arguments, sizeof *out->arguments),
+        .n_arguments = f->arguments.n,
+        .p2p_latency_s = sum->p2p_latency_s,
+        .p2p_bytes_per_s = sum->p2p_bytes_per_s,
+        .failure = sum->failure,
+        .failure_rank = sum->failure_rank,
+        .n_sections = sum->n_sections,
+        .used_section = -1,
+    };
+    bool has_clock = sum->clock[0] != '\0';
+    if (has_clock)
+        out->clock = arena_strdup(f->arena, sum->clock);
+    return !f->failed && out->memory && out->arguments &&
+           (!has_clock || out->clock);
+}
+
+/* ---- means ---- */
+
+double log_running_mean(const struct log_running *r)
+{
+    return r->n ? r->shift + r->sum / (double)r->n : (double)NAN;
+}
+
+double log_running_se(const struct log_running *r)
+{
+    if (r->n < 2)
+        return NAN;
+    double n = (double)r->n;
+    double m2 = r->squares - r->sum * r->sum / n;
+    return m2 > 0 ? sqrt(m2 / (n - 1) / n) : 0;
+}

@@ -1,0 +1,315 @@
+#include "line.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void line_drop(struct log_text *t, size_t n)
+{
+    t->p += n;
+    t->n -= n;
+}
+
+static size_t count_digits(struct log_text t, size_t at)
+{
+    size_t n = 0;
+    while (at + n < t.n && is_digit(t.p[at + n]))
+        n++;
+    return n;
+}
+
+static bool is_at(struct log_text t, size_t at, char c)
+{
+    return at < t.n && t.p[at] == c;
+}
+
+const char *logline_find(struct log_text t, const char *word)
+{
+    size_t len = strlen(word);
+    const char *p = t.p;
+    const char *end = t.p + t.n;
+    while (len <= (size_t)(end - p)) {
+        p = memchr(p, word[0], (size_t)(end - p) - len + 1);
+        if (!p || memcmp(p, word, len) == 0)
+            return p;
+        p++;
+    }
+    return NULL;
+}
+
+struct log_text logline_from(struct log_text t, const char *at)
+{
+    return (struct log_text){at, t.n - (size_t)(at - t.p)};
+}
+
+bool logline_starts(struct log_text t, const char *word)
+{
+    size_t n = strlen(word);
+    return t.n >= n && memcmp(t.p, word, n) == 0;
+}
+
+bool logline_equals(struct log_text t, const char *word)
+{
+    return t.n == strlen(word) && logline_starts(t, word);
+}
+
+void logline_skip_blanks(struct log_text *t)
+{
+    while (t->n && is_blank(*t->p))
+        line_drop(t, 1);
+}
+
+struct log_text logline_trim(struct log_text t)
+{
+    while (t.n && (is_blank(*t.p) || *t.p == '*'))
+        line_drop(&t, 1);
+    while (t.n && (is_blank(t.p[t.n - 1]) || t.p[t.n - 1] == '*'))
+        t.n--;
+    return t;
+}
+
+bool logline_take_int(struct log_text *t, int64_t *out)
+{
+    size_t n = count_digits(*t, 0);
+    if (n == 0 || n > 18)
+        return false;
+    int64_t v = 0;
+    for (size_t i = 0; i < n; i++)
+        v = v * 10 + (t->p[i] - '0');
+    line_drop(t, n);
+    *out = v;
+    return true;
+}
+
+bool logline_take_number(struct log_text *t, double *out)
+{
+    char buf[48];
+    size_t n = 0;
+    while (n < t->n && n < sizeof buf - 1 &&
+           (is_digit(t->p[n]) || strchr("+-.eEnNaAiIfF", t->p[n])) && t->p[n])
+        n++;
+    memcpy(buf, t->p, n);
+    buf[n] = '\0';
+    char *end = buf;
+    double v = strtod(buf, &end);
+    if (end == buf)
+        return false;
+    line_drop(t, (size_t)(end - buf));
+    *out = v;
+    return true;
+}
+
+bool logline_number_after(struct log_text t, const char *word, double *out)
+{
+    const char *at = logline_find(t, word);
+    if (!at)
+        return false;
+    struct log_text rest = logline_from(t, at + strlen(word));
+    return logline_take_number(&rest, out) && isfinite(*out);
+}
+
+struct log_text logline_take_name(struct log_text *t)
+{
+    size_t n = 0;
+    while (n < t->n && (is_alpha(t->p[n]) || is_digit(t->p[n]) ||
+                        t->p[n] == '/' || t->p[n] == '_' || t->p[n] == '-'))
+        n++;
+    struct log_text name = {t->p, n};
+    line_drop(t, n);
+    return name;
+}
+
+bool logline_next_field(struct log_text *rest, struct log_field *out)
+{
+    while (rest->n) {
+        const char *bar = memchr(rest->p, '|', rest->n);
+        size_t len = bar ? (size_t)(bar - rest->p) : rest->n;
+        struct log_text part = {rest->p, len};
+        line_drop(rest, bar ? len + 1 : len);
+        const char *colon = memchr(part.p, ':', part.n);
+        if (!colon)
+            continue;
+        struct log_text name = {part.p, (size_t)(colon - part.p)};
+        out->name = logline_trim(name);
+        out->value = logline_trim(logline_from(part, colon + 1));
+        out->ended = bar != NULL;
+        return true;
+    }
+    return false;
+}
+
+/* ESC [ parameters final, ESC ] text BEL, or ESC and one byte. */
+static size_t escape_length(struct log_text t)
+{
+    size_t i = 1;
+    if (is_at(t, 1, '[')) {
+        for (i = 2; i < t.n && (t.p[i] < 0x40 || t.p[i] > 0x7e); i++)
+            ;
+    } else if (is_at(t, 1, ']')) {
+        for (i = 2; i < t.n && t.p[i] != '\a'; i++)
+            ;
+    }
+    return i < t.n ? i + 1 : t.n;
+}
+
+size_t logline_strip_ansi(struct log_text line, char *buf)
+{
+    size_t kept = 0;
+    while (line.n) {
+        const char *esc = memchr(line.p, '\033', line.n);
+        size_t n = esc ? (size_t)(esc - line.p) : line.n;
+        memcpy(buf + kept, line.p, n);
+        kept += n;
+        line_drop(&line, n);
+        if (esc)
+            line_drop(&line, escape_length(line));
+    }
+    return kept;
+}
+
+/* ---- prefixes: each returns the bytes it takes, 0 when it is not there ---- */
+
+/* 2026-01-02T03:04:05.678901234Z, or with a zone of digits */
+static size_t take_timestamp(struct log_text t, struct log_prefix *out)
+{
+    static const char shape[] = "0000-00-00T00:00:00";
+    const size_t n_shape = sizeof shape - 1;
+    if (t.n < n_shape)
+        return 0;
+    for (size_t i = 0; i < n_shape; i++) {
+        if (shape[i] == '0' ? !is_digit(t.p[i]) : t.p[i] != shape[i])
+            return 0;
+    }
+    size_t at = n_shape;
+    while (at < t.n && (is_digit(t.p[at]) || strchr(".Z+-:", t.p[at])) &&
+           t.p[at])
+        at++;
+    if (!is_at(t, at, ' '))
+        return 0;
+    out->fixed = false;
+    return at + 1;
+}
+
+static int small_int(struct log_text t, size_t at, size_t n)
+{
+    struct log_text digits = {t.p + at, n};
+    int64_t v = -1;
+    bool ok = n <= 7 && logline_take_int(&digits, &v);
+    return ok ? (int)v : -1;
+}
+
+/* [default3]:  [rank3]:  and mpirun's [1,3]<stdout>: */
+static size_t take_bracket(struct log_text t, struct log_prefix *out)
+{
+    if (!is_at(t, 0, '['))
+        return 0;
+    size_t at = 1;
+    while (at < t.n && (is_alpha(t.p[at]) || t.p[at] == '_'))
+        at++;
+    bool named = at > 1;
+    bool is_rank = named && at == 5 && memcmp(t.p + 1, "rank", 4) == 0;
+    if (!named)
+        at += count_digits(t, at);
+    if (!named && !is_at(t, at++, ','))
+        return 0;
+    size_t n = count_digits(t, at);
+    int number = small_int(t, at, n);
+    at += n;
+    if (number < 0 || !is_at(t, at++, ']'))
+        return 0;
+    struct log_text rest = {t.p + at, t.n - at};
+    if (!named)
+        at +=
+            logline_starts(rest, "<stdout>") || logline_starts(rest, "<stderr>")
+                ? 8
+                : 0;
+    if (!is_at(t, at, ':'))
+        return 0;
+    if (named && !is_rank)
+        out->local_rank = number;
+    else
+        out->rank = number;
+    return at + 1;
+}
+
+/* srun -l's "6: " (also " 6: "), grep -n's "1078:[" */
+static size_t take_number(struct log_text t, struct log_prefix *out)
+{
+    size_t at = 0;
+    while (at < 4 && is_at(t, at, ' '))
+        at++;
+    size_t n = count_digits(t, at);
+    size_t colon = at + n;
+    if (n == 0 || !is_at(t, colon, ':'))
+        return 0;
+    if (is_at(t, colon + 1, '[') && at == 0) {
+        out->fixed = false;
+        return colon + 1;
+    }
+    if (!is_at(t, colon + 1, ' ') && t.n > colon + 1)
+        return 0;
+    out->rank = small_int(t, at, n);
+    return colon + (t.n > colon + 1 ? 2 : 1);
+}
+
+/* nemo-run's "name/0 " and "# name/0 " */
+static size_t take_replica(struct log_text t)
+{
+    size_t at = logline_starts(t, "# ") ? 2 : 0;
+    if (at >= t.n || !is_alpha(t.p[at]))
+        return 0;
+    while (at < t.n &&
+           (is_alpha(t.p[at]) || is_digit(t.p[at]) || strchr("_.-", t.p[at])) &&
+           t.p[at])
+        at++;
+    if (!is_at(t, at, '/'))
+        return 0;
+    size_t n = count_digits(t, at + 1);
+    return n && is_at(t, at + 1 + n, ' ') ? at + n + 2 : 0;
+}
+
+static uint64_t line_mix(uint64_t h, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)p[i]) * 1099511628211u; // FNV-1a
+    return h;
+}
+
+struct log_text logline_body(struct log_text line, struct log_prefix *out)
+{
+    *out = (struct log_prefix){.fixed = true, .rank = -1, .local_rank = -1};
+    struct log_text t = line;
+    for (int i = 0; i < 6 && t.n; i++) {
+        size_t n = take_timestamp(t, out);
+        bool is_time = n > 0;
+        if (!n)
+            n = take_bracket(t, out);
+        if (!n)
+            n = take_number(t, out);
+        if (!n)
+            n = take_replica(t);
+        if (!n)
+            break;
+        bool is_place = t.p[n - 1] == ':' && is_digit(t.p[0]); // grep -n
+        if (!is_time && !is_place)
+            out->stream = line_mix(out->stream + 1, t.p, n);
+        line_drop(&t, n);
+    }
+    out->length = line.n - t.n;
+    return t;
+}

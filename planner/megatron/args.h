@@ -1,0 +1,95 @@
+/*
+ * megatron_args: from Megatron's flags, or a model file with the same names in
+ * snake_case, to a struct model. One table holds name, type, default and
+ * effect of every flag that is understood.
+ */
+#ifndef MEGATRON_ARGS_H
+#define MEGATRON_ARGS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+/* Values of the flags, one slot a row of the table; opaque. */
+struct megatron_args;
+
+/* A set with every flag at Megatron's default; owned by the arena. NULL when
+ * out of memory. */
+struct megatron_args *megatron_args_new(struct arena *a);
+
+/* Told of things that the reader should know of, one line each: unknown flags
+ * (each once), flags whose effect is not modelled. Without one they are
+ * silent. */
+typedef void (*megatron_warning)(void *data, const char *line);
+void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,
+                              void *data);
+
+/* For readers of sources: tells `line`, once for each `name`. */
+void megatron_args_warn(struct megatron_args *args, const char *name,
+                        const char *line);
+
+/* Reads the flag at argv[*i] and its values and moves *i behind them.
+ * *known is false, and *i stays, when the flag is not in the table. A missing
+ * or malformed value is ERR_PARSE. `--name=value` is read too. */
+enum err megatron_args_take(struct megatron_args *args, char *const *argv,
+                            int argc, int *i, bool *known, struct err_msg *msg);
+
+/* Reads all of argv. Flags that Megatron has and that have no effect here pass
+ * silently; unknown ones are an error when `strict`, else each is reported
+ * once through `warn` (NULL: as set before) with the nearest name. */
+struct megatron_args_options {
+    bool strict;
+    megatron_warning warn;
+    void *data;
+};
+enum err megatron_args_read(struct megatron_args *args, char *const *argv,
+                            int argc, const struct megatron_args_options *opt,
+                            struct err_msg *msg);
+
+/* Reads a model file, {"format": "moe-layout/model/1", ...}. */
+enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
+                                 const char *path, struct err_msg *msg);
+
+/* The same from an object of such keys that was parsed before ("format" and
+ * "comment" are passed over); `where` begins messages. */
+enum err megatron_args_read_json(struct megatron_args *args,
+                                 const cJSON *object, const char *where,
+                                 struct err_msg *msg);
+
+/* For readers of other sources: gives the flag `name` (without dashes) a value
+ * as on a command line; a switch takes "true" or "True", anything else turns
+ * it off. A name without a row is passed over. ERR_PARSE when the type does
+ * not take the text. */
+enum err megatron_args_set(struct megatron_args *args, const char *name,
+                           const char *text, struct err_msg *msg);
+void megatron_args_clear(struct megatron_args *args, const char *name);
+
+/* File name for messages; copied. */
+enum err megatron_args_where(struct megatron_args *args, const char *where,
+                             struct err_msg *msg);
+
+/* True when the flag was given; the value given or the default. */
+bool megatron_args_given(const struct megatron_args *args, const char *name);
+
+/* Value of a string flag such as "pipeline-model-parallel-layout", or NULL. */
+const char *megatron_args_string(const struct megatron_args *args,
+                                 const char *name);
+
+/* Works out defaults that depend on other flags, as Megatron does, and checks
+ * that the parts fit together. ERR_RANGE names the flag. */
+enum err megatron_args_model(struct arena *a, const struct megatron_args *args,
+                             struct model *out, struct err_msg *msg);
+
+/* Options that win over the source: 0 means not given. Another number of
+ * stages than the source's drops the source's layout and virtual stages. */
+struct model_overrides {
+    int tp, pp, vpp, ep, etp, cp, world;
+    int64_t micro_batch, global_batch, seq_tokens;
+};
+void megatron_args_override(struct megatron_args *args,
+                            const struct model_overrides *o);
+
+#endif

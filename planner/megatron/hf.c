@@ -1,0 +1,346 @@
+/*
+ * How it works: one row a model type says where its config keeps experts and
+ * what its modules have (transformers, models/<type>/modeling_<type>.py);
+ * readers of each part turn keys into flags.
+ */
+#include "hf.h"
+
+#include "base/text.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum experts_key { NO_EXPERTS, LOCAL, PLAIN, ROUTED };
+enum features {
+    QK_NORM = 1,        // a norm on each head of q and k
+    QK_NORM_WIDE = 2,   // a norm on all heads at once
+    QKV_BIAS = 4,       // always biases on q, k and v
+    ALL_BIASES = 8,     // on attention, experts and router; sinks
+    MLA_ATTENTION = 16, // queries, keys and values through latents
+    MOE_WIDTH = 32,     // experts' width is moe_intermediate_size
+    SHARED_GATE = 64,   // the shared expert has a gate and a width of its own
+    CORRECTION = 128,   // always a correction bias in the router
+    BIAS_KEY = 256,     // attention_bias: on q, k and v only
+    SPARSE_STEP = 512   // decoder_sparse_step and mlp_only_layers
+};
+
+static const struct family {
+    const char *type;
+    enum experts_key experts;
+    int has;
+} families[] = {
+    {"llama", NO_EXPERTS, 0},
+    {"mistral", NO_EXPERTS, 0},
+    {"qwen2", NO_EXPERTS, QKV_BIAS},
+    {"qwen3", NO_EXPERTS, QK_NORM},
+    {"mixtral", LOCAL, 0},
+    {"qwen2_moe", PLAIN, QKV_BIAS | MOE_WIDTH | SHARED_GATE | SPARSE_STEP},
+    {"qwen3_moe", PLAIN, QK_NORM | MOE_WIDTH | SPARSE_STEP},
+    {"olmoe", PLAIN, QK_NORM_WIDE},
+    {"deepseek_v2", ROUTED, MLA_ATTENTION | MOE_WIDTH},
+    {"deepseek_v3", ROUTED, MLA_ATTENTION | MOE_WIDTH},
+    {"kimi_k2", ROUTED, MLA_ATTENTION | MOE_WIDTH},
+    {"glm4_moe", ROUTED, MOE_WIDTH | CORRECTION | BIAS_KEY},
+    {"gpt_oss", LOCAL, ALL_BIASES},
+};
+enum { N_FAMILIES = sizeof families / sizeof families[0] };
+
+struct hf {
+    struct arena *arena;
+    const cJSON *config;
+    const char *where;
+    struct megatron_args *args;
+    const struct family *family;
+    struct err_msg *msg;
+};
+
+/* ---- keys and flags ---- */
+
+static enum err megatron_hf_get(const struct hf *h, const char *key,
+                                int64_t *out)
+{
+    const struct json_range any = {0, 1e15};
+    return json_opt_int(h->config, h->where, key, any, out, h->msg);
+}
+
+static enum err megatron_hf_need(const struct hf *h, const char *key,
+                                 int64_t *out)
+{
+    enum err e = json_require(h->config, h->where, key, h->msg);
+    return e == ERR_OK ? megatron_hf_get(h, key, out) : e;
+}
+
+static enum err megatron_hf_set(const struct hf *h, const char *flag,
+                                int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return megatron_args_set(h->args, flag, text, h->msg);
+}
+
+static enum err megatron_hf_on(const struct hf *h, const char *flag)
+{
+    return megatron_args_set(h->args, flag, "true", h->msg);
+}
+
+/* Copies the key to the flag; absent: `other`, or nothing when that is 0. */
+static enum err megatron_hf_copy(const struct hf *h, const char *key,
+                                 const char *flag, int64_t other)
+{
+    int64_t v = other;
+    enum err e = megatron_hf_get(h, key, &v);
+    return e == ERR_OK && v ? megatron_hf_set(h, flag, v) : e;
+}
+
+static bool is_true(const struct hf *h, const char *key)
+{
+    return cJSON_IsTrue(json_get(h->config, key));
+}
+
+/* ---- parts ---- */
+
+static enum err read_widths(const struct hf *h)
+{
+    static const struct {
+        const char *key, *flag;
+    } same[] = {{"hidden_size", "hidden-size"},
+                {"num_hidden_layers", "num-layers"},
+                {"num_attention_heads", "num-attention-heads"},
+                {"vocab_size", "padded-vocab-size"},
+                {"intermediate_size", "ffn-hidden-size"}};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        int64_t v = 0;
+        enum err e = megatron_hf_need(h, same[i].key, &v);
+        if (e == ERR_OK)
+            e = megatron_hf_set(h, same[i].flag, v);
+        if (e != ERR_OK)
+            return e;
+    }
+    static const char *const always[] = {"swiglu", "disable-bias-linear",
+                                         "use-rotary-position-embeddings"};
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        megatron_hf_on(h, always[i]);
+    if (!is_true(h, "tie_word_embeddings"))
+        megatron_hf_on(h, "untie-embeddings-and-output-weights");
+    return megatron_args_set(h->args, "normalization", "RMSNorm", h->msg);
+}
+
+static enum err read_latents(const struct hf *h)
+{
+    int64_t kv = 0;
+    enum err e = megatron_hf_need(h, "kv_lora_rank", &kv);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(h, "q_lora_rank", "q-lora-rank", 0);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(h, "qk_nope_head_dim", "qk-head-dim", 128);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(h, "qk_rope_head_dim", "qk-pos-emb-head-dim", 64);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(h, "v_head_dim", "v-head-dim", 128);
+    if (e != ERR_OK)
+        return e;
+    megatron_hf_on(h, "multi-latent-attention");
+    megatron_hf_on(h, "qk-layernorm");
+    return megatron_hf_set(h, "kv-lora-rank", kv);
+}
+
+static enum err read_heads(const struct hf *h)
+{
+    int64_t heads = 0, groups = 0;
+    enum err e = megatron_hf_need(h, "num_attention_heads", &heads);
+    groups = heads;
+    if (e == ERR_OK)
+        e = megatron_hf_get(h, "num_key_value_heads", &groups);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(h, "head_dim", "kv-channels", 0);
+    if (e != ERR_OK)
+        return e;
+    if (groups != heads)
+        megatron_hf_on(h, "group-query-attention");
+    return megatron_hf_set(h, "num-query-groups", groups);
+}
+
+static enum err read_biases(const struct hf *h)
+{
+    int has = h->family->has;
+    bool key = is_true(h, "attention_bias");
+    if (key && !(has & (BIAS_KEY | ALL_BIASES)))
+        return err_set(h->msg, ERR_RANGE,
+                       "%s: attention_bias: true for %s has no counterpart in "
+                       "Megatron's flags, want false",
+                       h->where, h->family->type);
+    if ((has & QKV_BIAS) || ((has & BIAS_KEY) && key))
+        megatron_hf_on(h, "add-qkv-bias");
+    if ((has & QK_NORM) || is_true(h, "use_qk_norm"))
+        megatron_hf_on(h, "qk-layernorm");
+    if (has & QK_NORM_WIDE)
+        megatron_hf_on(h, "qk-norm-full-width");
+    if (!(has & ALL_BIASES))
+        return ERR_OK;
+    megatron_args_clear(h->args, "disable-bias-linear");
+    return megatron_args_set(h->args, "softmax-type", "learnable", h->msg);
+}
+
+/* gpt-oss: layers alternate between a window and all tokens, as layer_types
+ * lists them (absent: from a windowed first layer on). */
+static enum err read_window(const struct hf *h)
+{
+    int64_t window = 0;
+    enum err e = megatron_hf_get(h, "sliding_window", &window);
+    if (e != ERR_OK || !window || !(h->family->has & ALL_BIASES))
+        return e;
+    char text[40];
+    snprintf(text, sizeof text, "%lld,0", (long long)window);
+    e = megatron_hf_set(h, "window-attn-skip-freq", 2);
+    return e == ERR_OK ? megatron_args_set(h->args, "window-size", text, h->msg)
+                       : e;
+}
+
+/* ---- experts ---- */
+
+static bool megatron_hf_listed(const cJSON *list, int value)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        if (cJSON_IsNumber(item) && item->valuedouble == value)
+            return true;
+    }
+    return false;
+}
+
+/* Which layers have experts, as a list of 0 and 1. */
+static enum err read_layers(const struct hf *h, int64_t layers)
+{
+    int64_t first = 0, every = 1, step = 1;
+    enum err e = megatron_hf_get(h, "first_k_dense_replace", &first);
+    if (e == ERR_OK && h->family->experts == ROUTED)
+        e = megatron_hf_get(h, "moe_layer_freq", &every);
+    if (e == ERR_OK)
+        e = megatron_hf_get(h, "decoder_sparse_step", &step);
+    if (e != ERR_OK)
+        return e;
+    if (layers < 1 || layers > MODEL_MAX_LAYERS || every < 1 || step < 1)
+        return err_set(h->msg, ERR_RANGE,
+                       "%s: num_hidden_layers: got %lld, want 1 to %d",
+                       h->where, (long long)layers, MODEL_MAX_LAYERS);
+    const cJSON *dense = json_get(h->config, "mlp_only_layers");
+    bool steps = h->family->has & SPARSE_STEP;
+    char *text = arena_alloc(h->arena, 2 * (size_t)layers + 2, 1);
+    if (!text)
+        return err_set(h->msg, ERR_NOMEM, "%s: out of memory", h->where);
+    char *p = text;
+    for (int i = 0; i < (int)layers; i++) {
+        bool moe = i >= first && i % every == 0;
+        if (steps)
+            moe = !megatron_hf_listed(dense, i) && (i + 1) % step == 0;
+        *p++ = i ? ',' : '[';
+        *p++ = moe ? '1' : '0';
+    }
+    *p = ']';
+    return megatron_args_set(h->args, "moe-layer-freq", text, h->msg);
+}
+
+static enum err read_shared(const struct hf *h, int64_t width)
+{
+    int64_t n = 0, own = 0;
+    enum err e = megatron_hf_get(h, "n_shared_experts", &n);
+    if (e == ERR_OK && (h->family->has & SHARED_GATE))
+        e = megatron_hf_need(h, "shared_expert_intermediate_size", &own);
+    if (e != ERR_OK || (n == 0 && own == 0))
+        return e;
+    if (own)
+        megatron_hf_on(h, "moe-shared-expert-gate");
+    if (n > 1 << 10)
+        return err_set(h->msg, ERR_RANGE, "%s: n_shared_experts: got %lld",
+                       h->where, (long long)n);
+    return megatron_hf_set(h, "moe-shared-expert-intermediate-size",
+                           own ? own : n * width);
+}
+
+static enum err read_router(const struct hf *h)
+{
+    const cJSON *method = json_get(h->config, "topk_method");
+    bool corrects = (h->family->has & CORRECTION) ||
+                    (cJSON_IsString(method) &&
+                     strcmp(method->valuestring, "noaux_tc") == 0);
+    if (corrects) {
+        megatron_hf_on(h, "moe-router-enable-expert-bias");
+        megatron_hf_on(h, "count-expert-bias");
+    }
+    int64_t topk = 0;
+    enum err e = megatron_hf_need(h, "num_experts_per_tok", &topk);
+    return e == ERR_OK ? megatron_hf_set(h, "moe-router-topk", topk) : e;
+}
+
+static enum err read_experts(const struct hf *h)
+{
+    static const char *const keys[] = {[LOCAL] = "num_local_experts",
+                                       [PLAIN] = "num_experts",
+                                       [ROUTED] = "n_routed_experts"};
+    int64_t n = 0, width = 0, layers = 0;
+    const char *key = h->family->has & MOE_WIDTH ? "moe_intermediate_size"
+                                                 : "intermediate_size";
+    if (h->family->experts == NO_EXPERTS)
+        return ERR_OK;
+    enum err e = megatron_hf_need(h, keys[h->family->experts], &n);
+    if (e == ERR_OK)
+        e = megatron_hf_need(h, key, &width);
+    if (e == ERR_OK)
+        e = megatron_hf_need(h, "num_hidden_layers", &layers);
+    if (e == ERR_OK)
+        e = megatron_hf_set(h, "num-experts", n);
+    if (e == ERR_OK)
+        e = megatron_hf_set(h, "moe-ffn-hidden-size", width);
+    if (e == ERR_OK)
+        e = read_layers(h, layers);
+    if (e == ERR_OK)
+        e = read_shared(h, width);
+    return e == ERR_OK ? read_router(h) : e;
+}
+
+/* ---- the whole ---- */
+
+static enum err find_family(struct hf *h)
+{
+    const cJSON *type = json_get(h->config, "model_type");
+    const char *names[N_FAMILIES], *all = "";
+    for (int i = 0; i < N_FAMILIES; i++) {
+        names[i] = families[i].type;
+        if (cJSON_IsString(type) &&
+            strcmp(type->valuestring, families[i].type) == 0) {
+            h->family = &families[i];
+            return ERR_OK;
+        }
+        all = arena_printf(h->arena, "%s%s%s", all, i ? " " : "", names[i]);
+        if (!all)
+            return err_set(h->msg, ERR_NOMEM, "%s: out of memory", h->where);
+    }
+    return err_set(h->msg, ERR_RANGE,
+                   "%s: model_type: got '%.60s', want one of: %s", h->where,
+                   cJSON_IsString(type) ? type->valuestring : "", all);
+}
+
+enum err source_hf_read(struct arena *a, const cJSON *config, const char *where,
+                        struct megatron_args *args, struct err_msg *msg)
+{
+    struct hf h = {a, config, where, args, NULL, msg};
+    enum err e = find_family(&h);
+    if (e == ERR_OK)
+        e = megatron_args_where(args, where, msg);
+    if (e == ERR_OK)
+        e = read_widths(&h);
+    if (e == ERR_OK)
+        e = h.family->has & MLA_ATTENTION ? read_latents(&h) : read_heads(&h);
+    if (e == ERR_OK)
+        e = read_biases(&h);
+    if (e == ERR_OK)
+        e = read_window(&h);
+    if (e == ERR_OK)
+        e = read_experts(&h);
+    if (e == ERR_OK)
+        e = megatron_hf_copy(&h, "num_nextn_predict_layers", "mtp-num-layers",
+                             0);
+    return e;
+}

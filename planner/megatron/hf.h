@@ -1,0 +1,22 @@
+/*
+ * source_hf: a model from the config.json of Hugging Face transformers. Keys
+ * become Megatron's flags; parameters that a checkpoint of that model type
+ * holds beyond them (the router's correction bias, OLMoE's wide norms) are
+ * told to the model by count-expert-bias and qk-norm-full-width.
+ *
+ * Model types: those of dense Llama-like models and of MoE models trained with
+ * Megatron; the list is in source_hf.c and in the message for others.
+ */
+#ifndef MEGATRON_HF_H
+#define MEGATRON_HF_H
+
+#include "args.h"
+#include "base/err.h"
+#include "base/json.h"
+
+/* Gives `args` the flags of the config. ERR_PARSE for a key that is missing or
+ * of a wrong type, ERR_RANGE for a model type or feature that is not known. */
+enum err source_hf_read(struct arena *a, const cJSON *config, const char *where,
+                        struct megatron_args *args, struct err_msg *msg);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * source_log: the model of a run from its log: the arguments that Megatron
+ * dumps at the start, one `name ... value` a line. logparse finds the lines.
+ */
+#ifndef MEGATRON_LOG_H
+#define MEGATRON_LOG_H
+
+#include "args.h"
+#include "base/err.h"
+#include "log/facts.h"
+
+#include <stdbool.h>
+
+/* Gives `args` the flags of the log's arguments. ERR_PARSE when the log holds
+ * none. */
+enum err source_log_read(const struct runlog *log, const char *where,
+                         struct megatron_args *args, struct err_msg *msg);
+
+#endif

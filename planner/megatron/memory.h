@@ -1,0 +1,16 @@
+/*
+ * megatron_memory: Megatron's flags that decide memory, to struct
+ * memory_options. What the memory model does not cover is a refusal with its
+ * reason, not an error: layouts can be planned without it.
+ */
+#ifndef MEGATRON_MEMORY_H
+#define MEGATRON_MEMORY_H
+
+#include "flags.h"
+#include "model/memory_options.h"
+
+/* Never fails; unknown words of --recompute-modules become a refusal. */
+void megatron_memory(const struct megatron_flags *f,
+                     struct memory_options *out);
+
+#endif

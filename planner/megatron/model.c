@@ -1,0 +1,356 @@
+/*
+ * How it works: each part of the model is one function that reads its flags
+ * with the defaults that Megatron gives them (validate_args() and
+ * core_transformer_config_from_args() in megatron/training/arguments.py) and
+ * checks that they fit what was read before.
+ */
+#include "model.h"
+
+#include "base/text.h"
+#include "layout/layout.h"
+#include "memory.h"
+#include "model/layer_freq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t megatron_model_round_up(int64_t v, int64_t multiple)
+{
+    return (v + multiple - 1) / multiple * multiple;
+}
+
+/* ---- vocabulary ---- */
+
+/* Tokens before padding. Core 0.16's NullTokenizer adds one (end of document)
+ * to --vocab-size. The size of a tokenizer that is not here is unknown, but
+ * Megatron's GPT-2 one has 50257 tokens always. */
+static int64_t vocab_tokens(const struct megatron_flags *f)
+{
+    int64_t given = flags_number(f, VOCAB_SIZE, 0);
+    if (!given && flags_is(f, TOKENIZER_TYPE, "GPT2BPETokenizer"))
+        return 50257;
+    return given + flags_is(f, TOKENIZER_TYPE, "NullTokenizer");
+}
+
+/* The table is padded to a multiple of divisor x TP. */
+static enum err set_vocab(const struct megatron_flags *f, struct model *m,
+                          struct err_msg *msg)
+{
+    int64_t tokens = vocab_tokens(f);
+    int64_t multiple = flags_number(f, MAKE_VOCAB_DIVISIBLE, 128) * m->par.tp;
+    m->vocab = flags_number(f, VOCAB_SIZE, tokens);
+    m->padded_vocab = flags_number(f, PADDED_VOCAB_SIZE,
+                                   megatron_model_round_up(tokens, multiple));
+    if (!m->vocab)
+        m->vocab = m->padded_vocab;
+    if (m->padded_vocab)
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "--vocab-size: missing, and the tokenizer's size is not in "
+                   "the flags: give --padded-vocab-size N");
+}
+
+/* ---- attention ---- */
+
+static enum err set_heads(const struct megatron_flags *f, struct model *m,
+                          struct err_msg *msg)
+{
+    m->n_heads = flags_number(f, NUM_ATTENTION_HEADS, 1);
+    if (!flags_given(f, KV_CHANNELS) && !m->mla && m->hidden % m->n_heads)
+        return err_set(msg, ERR_RANGE,
+                       "--hidden-size %lld is not a multiple of "
+                       "--num-attention-heads %lld: give --kv-channels",
+                       (long long)m->hidden, (long long)m->n_heads);
+    m->head_dim = flags_number(f, KV_CHANNELS, m->hidden / m->n_heads);
+    m->n_kv_heads = flags_given(f, GROUP_QUERY_ATTENTION)
+                        ? flags_number(f, NUM_QUERY_GROUPS, 1)
+                        : m->n_heads;
+    if (m->n_heads % m->n_kv_heads)
+        return err_set(msg, ERR_RANGE,
+                       "--num-query-groups: got %lld, want a divisor of "
+                       "--num-attention-heads %lld",
+                       (long long)m->n_kv_heads, (long long)m->n_heads);
+    return ERR_OK;
+}
+
+/* Megatron takes a pair "w,0": w tokens back. */
+static void set_window(const struct megatron_flags *f, struct model *m)
+{
+    const char *text = flags_text(f, WINDOW_SIZE);
+    const char *digits = text ? text + strcspn(text, "0123456789") : "";
+    long long w = strtoll(digits, NULL, 10);
+    if (w > 0 && w < 1 << 26)
+        m->window = w;
+    int64_t skip = flags_number(f, WINDOW_SKIP_FREQ, 0);
+    m->window_skip = skip > 0 && skip <= MODEL_MAX_LAYERS ? (int)skip : 0;
+}
+
+static enum err set_attention(const struct megatron_flags *f, struct model *m,
+                              struct err_msg *msg)
+{
+    m->mla = flags_given(f, MLA);
+    if (m->mla) {
+        m->q_lora = flags_number(f, Q_LORA_RANK, 0);
+        m->kv_lora = flags_number(f, KV_LORA_RANK, 0);
+        m->qk_dim = flags_number(f, QK_HEAD_DIM, 0);
+        m->qk_rope_dim = flags_number(f, QK_POS_EMB_HEAD_DIM, 0);
+        m->v_dim = flags_number(f, V_HEAD_DIM, 0);
+    }
+    enum err e = set_heads(f, m, msg);
+    if (e != ERR_OK)
+        return e;
+    m->qkv_bias = flags_given(f, ADD_QKV_BIAS);
+    m->qk_norm_full = flags_given(f, QK_NORM_FULL_WIDTH);
+    m->qk_norm = flags_given(f, QK_LAYERNORM) || m->qk_norm_full;
+    m->sinks = flags_is(f, SOFTMAX_TYPE, "learnable");
+    m->learned_positions =
+        !flags_given(f, USE_ROTARY) && !flags_given(f, NO_POSITION_EMBEDDING) &&
+        flags_is(f, POSITION_EMBEDDING_TYPE, "learned_absolute");
+    m->max_positions =
+        flags_number(f, MAX_POSITION_EMBEDDINGS, m->batch.seq_tokens);
+    set_window(f, m);
+    return ERR_OK;
+}
+
+/* ---- MLPs and experts ---- */
+
+/* Megatron's default width of the MLP: 4h, or 8/3 h rounded down to a multiple
+ * of 64 with SwiGLU. */
+static int64_t default_ffn(const struct megatron_flags *f,
+                           const struct model *m)
+{
+    return flags_given(f, SWIGLU) ? m->hidden * 4 * 2 / 3 / 64 * 64
+                                  : m->hidden * 4;
+}
+
+static enum err set_experts(struct arena *a, const struct megatron_flags *f,
+                            struct model *m, struct err_msg *msg)
+{
+    m->n_experts = flags_number(f, NUM_EXPERTS, 0);
+    m->moe_ffn = flags_number(f, MOE_FFN_HIDDEN_SIZE, m->ffn);
+    m->topk = m->n_experts ? flags_number(f, MOE_ROUTER_TOPK, 2) : 0;
+    if (m->n_experts) {
+        m->shared_ffn = flags_number(f, MOE_SHARED_EXPERT, 0);
+        m->shared_gate = m->shared_ffn && flags_given(f, MOE_SHARED_GATE);
+        m->latent = flags_number(f, MOE_LATENT_SIZE, 0);
+        m->expert_bias = flags_given(f, MOE_EXPERT_BIAS);
+        m->count_bias = flags_given(f, COUNT_EXPERT_BIAS);
+    }
+    if (m->topk > m->n_experts)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-router-topk: got %lld, want at most "
+                       "--num-experts %lld",
+                       (long long)m->topk, (long long)m->n_experts);
+    uint8_t *moe = arena_alloc(a, (size_t)m->n_layers, 1);
+    if (!moe)
+        return err_set(msg, ERR_NOMEM, "model: out of memory");
+    m->layer_moe = moe;
+    if (!m->n_experts)
+        return ERR_OK;
+    return layer_freq_expand(flags_text(f, MOE_LAYER_FREQ), m->n_layers, moe,
+                             msg);
+}
+
+/* ---- ranks ---- */
+
+static int64_t megatron_model_gcd(int64_t a, int64_t b)
+{
+    return b ? megatron_model_gcd(b, a % b) : a;
+}
+
+static enum err megatron_model_set_world(const struct megatron_flags *f,
+                                         struct parallel *p,
+                                         struct err_msg *msg)
+{
+    int64_t one = (int64_t)p->tp * p->cp * p->pp;
+    int64_t expert_group = (int64_t)p->ep * p->etp * p->pp;
+    int64_t world = flags_number(f, WORLD_SIZE,
+                                 one / megatron_model_gcd(one, expert_group) *
+                                     expert_group);
+    if (world % one)
+        return err_set(msg, ERR_RANGE,
+                       "--world-size: got %lld, want a multiple of TP x CP x "
+                       "PP = %lld",
+                       (long long)world, (long long)one);
+    if (world % expert_group)
+        return err_set(msg, ERR_RANGE,
+                       "--expert-model-parallel-size %d: EP x ETP x PP = %lld "
+                       "does not divide the world size %lld",
+                       p->ep, (long long)expert_group, (long long)world);
+    if (world > 1 << 24)
+        return err_set(msg, ERR_RANGE,
+                       "--world-size: got %lld, want at most %d",
+                       (long long)world, 1 << 24);
+    p->world = (int)world;
+    p->dp = (int)(world / one);
+    return ERR_OK;
+}
+
+/* Virtual stages a rank: stated, or from the layers of a virtual stage, or
+ * from the number of stages of the layout. What does not divide is left to
+ * the check of the layout itself. */
+static int virtual_stages(struct arena *a, const struct megatron_flags *f,
+                          const struct model *m, int pp)
+{
+    struct layout l;
+    const char *text = flags_text(f, LAYOUT);
+    if (flags_given(f, VPP))
+        return (int)flags_number(f, VPP, 1);
+    if (text && pp == 1) // Megatron interleaves over two ranks or more
+        return 1;
+    if (text)
+        return layout_parse(a, text, pp, &l, NULL) == LAYOUT_OK ? l.vpp : 1;
+    int64_t each = flags_number(f, LAYERS_PER_VPP, 0);
+    int64_t layers = m->n_layers + flags_given(f, ACCOUNT_EMBEDDING) +
+                     flags_given(f, ACCOUNT_LOSS);
+    if (!each || layers % (each * pp))
+        return 1;
+    return (int)(layers / (each * pp));
+}
+
+static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
+                             struct model *m, struct err_msg *msg)
+{
+    struct parallel *p = &m->par;
+    p->tp = (int)flags_number(f, TP, 1);
+    p->pp = (int)flags_number(f, PP, 1);
+    p->cp = (int)flags_number(f, CP, 1);
+    p->ep = (int)flags_number(f, EP, 1);
+    p->etp = (int)flags_number(f, ETP, p->tp);
+    p->vpp = virtual_stages(a, f, m, p->pp);
+    m->optimizer_instances = flags_number(f, DIST_OPT_INSTANCES, 1);
+    m->split = (struct default_split){
+        .first_layers = (int)flags_number(f, FIRST_LAYERS, 0),
+        .last_layers = (int)flags_number(f, LAST_LAYERS, 0),
+        .count_embedding = flags_given(f, ACCOUNT_EMBEDDING),
+        .count_loss = flags_given(f, ACCOUNT_LOSS)};
+    return megatron_model_set_world(f, p, msg);
+}
+
+static enum err set_batch(const struct megatron_flags *f, struct model *m,
+                          struct err_msg *msg)
+{
+    struct batch *b = &m->batch;
+    b->micro_batch = flags_number(f, MICRO_BATCH_SIZE, 1);
+    int64_t one = b->micro_batch * m->par.dp;
+    b->global_batch = flags_number(f, GLOBAL_BATCH_SIZE, one);
+    if (b->global_batch % one)
+        return err_set(msg, ERR_RANGE,
+                       "--global-batch-size: got %lld, want a multiple of "
+                       "micro-batch %lld x data-parallel size %d",
+                       (long long)b->global_batch, (long long)b->micro_batch,
+                       m->par.dp);
+    b->n_microbatches = b->global_batch / one;
+    return ERR_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum err refuse_other_models(const struct megatron_flags *f,
+                                    struct err_msg *msg)
+{
+    for (int i = 0; i < N_FLAGS; i++)
+        if (flag_effect((enum flag_id)i) == FX_REFUSED &&
+            flags_given(f, (enum flag_id)i))
+            return err_set(msg, ERR_RANGE,
+                           "--%s: models of attention and Mamba layers are not "
+                           "sized here, want a GPT model",
+                           flag_name((enum flag_id)i));
+    return ERR_OK;
+}
+
+/* Parameters as a double, so that the integers cannot overflow later. */
+static enum err check_size(const struct model *m, struct err_msg *msg)
+{
+    double h = (double)m->hidden, heads = (double)m->n_heads;
+    double wide = heads * (double)(m->head_dim + m->qk_dim + m->qk_rope_dim +
+                                   m->v_dim + m->q_lora + m->kv_lora);
+    double layer = 6 * (h + (double)(m->q_lora + m->kv_lora)) * wide +
+                   4 * h * (double)(m->ffn + m->shared_ffn + m->latent) +
+                   4 * (double)(m->n_experts + 1) * (h + (double)m->latent) *
+                       (double)(m->moe_ffn + 1);
+    double all = layer * (m->n_layers + m->n_mtp) +
+                 h * (double)(3 * m->padded_vocab + m->max_positions) +
+                 8 * h * h * m->n_mtp;
+    if (all < 1e17)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "model: about %.2g parameters, want below 1e17: look for a "
+                   "width or a count with too many digits",
+                   all);
+}
+
+/* What Megatron refuses: parts that the ranks cannot share evenly. */
+static enum err check_shares(const struct model *m, struct err_msg *msg)
+{
+    const struct {
+        const char *what, *ranks;
+        int64_t n;
+        int among;
+    } shares[] = {
+        {"--num-attention-heads", "--tensor-model-parallel-size", m->n_heads,
+         m->par.tp},
+        {"--num-experts", "--expert-model-parallel-size", m->n_experts,
+         m->par.ep},
+        {"--seq-length", "--context-parallel-size", m->batch.seq_tokens,
+         m->batch.seq_tokens > 1 ? m->par.cp : 1},
+    };
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        if (shares[i].n % shares[i].among)
+            return err_set(msg, ERR_RANGE, "%s %lld is not a multiple of %s %d",
+                           shares[i].what, (long long)shares[i].n,
+                           shares[i].ranks, shares[i].among);
+    if (!m->n_experts && m->par.ep > 1)
+        return err_set(msg, ERR_RANGE,
+                       "--expert-model-parallel-size %d: the model has no "
+                       "experts",
+                       m->par.ep);
+    return ERR_OK;
+}
+
+static enum err read_parts(struct arena *a, const struct megatron_flags *f,
+                           struct model *m, struct err_msg *msg)
+{
+    enum err e = refuse_other_models(f, msg);
+    if (e == ERR_OK)
+        e = set_attention(f, m, msg);
+    if (e == ERR_OK)
+        e = set_experts(a, f, m, msg);
+    if (e == ERR_OK)
+        e = set_parallel(a, f, m, msg);
+    if (e == ERR_OK)
+        e = set_batch(f, m, msg);
+    if (e == ERR_OK)
+        e = set_vocab(f, m, msg);
+    if (e == ERR_OK)
+        e = check_size(m, msg);
+    return e;
+}
+
+enum err megatron_model(struct arena *a, const struct megatron_flags *f,
+                        struct model *out, struct err_msg *msg)
+{
+    enum err e = flags_check_ranges(f, msg);
+    if (e != ERR_OK)
+        return e;
+    struct model m = {.n_layers = (int)flags_number(f, NUM_LAYERS, 1),
+                      .n_mtp = (int)flags_number(f, MTP_NUM_LAYERS, 0),
+                      .overlap_moe_comm = flags_given(f, OVERLAP_MOE_COMM),
+                      .mtp_repeated = flags_given(f, MTP_REPEATED),
+                      .hidden = flags_number(f, HIDDEN_SIZE, 1),
+                      .gated =
+                          flags_given(f, SWIGLU) || flags_given(f, QUICK_GEGLU),
+                      .tied = !flags_given(f, UNTIE),
+                      .layernorm = flags_is(f, NORMALIZATION, "LayerNorm"),
+                      .linear_bias = !flags_given(f, DISABLE_BIAS_LINEAR)};
+    m.ffn = flags_number(f, FFN_HIDDEN_SIZE, default_ffn(f, &m));
+    m.batch.seq_tokens = flags_number(f, SEQ_LENGTH, 1);
+    e = read_parts(a, f, &m, msg);
+    if (e == ERR_OK)
+        e = check_shares(&m, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", *f->where ? f->where : "model");
+    megatron_memory(f, &m.memory);
+    *out = m;
+    return ERR_OK;
+}

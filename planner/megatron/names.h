@@ -1,0 +1,23 @@
+/*
+ * megatron_known: flags of Megatron-LM (core 0.9 to 0.20) that change none of
+ * parameters, operations, memory, parallelism, batch or schedule as far as
+ * this program models them. They pass silently; what has an effect is in
+ * megatron_flags. Names are those of megatron/training/arguments.py, its
+ * configuration classes and post_training/arguments.py.
+ */
+#ifndef MEGATRON_NAMES_H
+#define MEGATRON_NAMES_H
+
+#include <stddef.h>
+
+enum known_values { KNOWN_NOT, KNOWN_SWITCH, KNOWN_ONE, KNOWN_MANY };
+
+/* Whether the flag (without dashes, `len` bytes) is one of these, and how many
+ * values it takes. */
+enum known_values megatron_known(const char *name, size_t len);
+
+/* Nearest of these names to a misspelt one, copied to `name`; "" when none is
+ * near. `size` at least 80. */
+void megatron_known_nearest(const char *word, char *name, size_t size);
+
+#endif

@@ -1,0 +1,145 @@
+#include "source.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "hf.h"
+#include "log.h"
+#include "log/means.h"
+#include "log/parse.h"
+#include "script.h"
+#include "yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_BYTES = 32 << 20 };
+
+/* Does a line of the text begin with `word`? */
+static bool has_line(const char *text, const char *word)
+{
+    for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+        if (p == text || p[-1] == '\n')
+            return true;
+    return false;
+}
+
+static const char *source_content(const char *text)
+{
+    text += text_starts(text, "\xef\xbb\xbf") ? 3 : 0;
+    return text + strspn(text, " \t\r\n");
+}
+
+enum source_form model_source_form(const char *text)
+{
+    text = source_content(text);
+    if (*text == '{')
+        return SOURCE_MODEL;
+    if (has_line(text, "MODEL_ARGS:") && !has_line(text, "#!"))
+        return SOURCE_YAML;
+    // the dump's rule, with dashes on both sides
+    if (strstr(text, "--- arguments ---"))
+        return SOURCE_LOG;
+    return SOURCE_SCRIPT;
+}
+
+static enum err read_json(struct arena *a, const char *text, const char *where,
+                          struct megatron_args *args, struct err_msg *msg)
+{
+    cJSON *tree = NULL;
+    enum err e = json_parse(text, where, &tree, msg);
+    if (e != ERR_OK)
+        return e;
+    const cJSON *format = json_get(tree, "format");
+    if (!format && json_get(tree, "model_type"))
+        e = source_hf_read(a, tree, where, args, msg);
+    else if (!cJSON_IsString(format) ||
+             strcmp(format->valuestring, "moe-layout/model/1") != 0)
+        e = err_set(msg, ERR_PARSE,
+                    "%s: want \"format\": \"moe-layout/model/1\", or a Hugging "
+                    "Face config with \"model_type\"",
+                    where);
+    else
+        e = megatron_args_read_json(args, tree, where, msg);
+    cJSON_Delete(tree);
+    return e;
+}
+
+/* The dump is printed before the tokenizer is built; a line behind it has the
+ * size after padding: "... dummy tokens (new size: N)". */
+static enum err read_padded_vocab(const char *text, struct megatron_args *args,
+                                  struct err_msg *msg)
+{
+    static const char mark[] = "dummy tokens (new size: ";
+    const char *p = strstr(text, mark);
+    char digits[16];
+    if (!p || megatron_args_given(args, "padded-vocab-size"))
+        return ERR_OK;
+    p += sizeof mark - 1;
+    snprintf(digits, sizeof digits, "%.*s", (int)strspn(p, "0123456789"), p);
+    return *digits ? megatron_args_set(args, "padded-vocab-size", digits, msg)
+                   : ERR_OK;
+}
+
+static enum err source_read_log(struct arena *a, const struct text_span *text,
+                                const char *where, struct megatron_args *args,
+                                struct err_msg *msg)
+{
+    struct runlog log;
+    enum err e = logparse_read_memory(a, text->data, text->len, &log, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", where);
+    e = source_log_read(&log, where, args, msg);
+    return e == ERR_OK ? read_padded_vocab(text->data, args, msg) : e;
+}
+
+static enum err read_script(struct arena *a, const char *text,
+                            const char *where, struct megatron_args *args,
+                            struct err_msg *msg)
+{
+    if (strstr(text, "--"))
+        return source_script_read(a, text, where, args, msg);
+    return err_set(msg, ERR_PARSE,
+                   "%s: not a model: want a model file (moe-layout/model/1), a "
+                   "launch script, a YAML file with MODEL_ARGS, a log with "
+                   "Megatron's arguments, or a Hugging Face config.json",
+                   where);
+}
+
+enum err model_source_read_text(struct arena *a, const struct text_span *text,
+                                const char *where, struct megatron_args *args,
+                                struct err_msg *msg)
+{
+    const char *begin = source_content(text->data);
+    switch (model_source_form(begin)) {
+    case SOURCE_YAML:
+        return source_yaml_read(a, begin, where, args, msg);
+    case SOURCE_LOG:
+        return source_read_log(a, text, where, args, msg);
+    case SOURCE_SCRIPT:
+        return read_script(a, begin, where, args, msg);
+    default:
+        return read_json(a, begin, where, args, msg);
+    }
+}
+
+enum err model_source_read(struct arena *a, const char *path,
+                           struct megatron_args *args, struct err_msg *msg)
+{
+    struct stat st;
+    struct text_span text;
+    bool large =
+        stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > MAX_BYTES;
+    if (!large) {
+        enum err e = text_read_file(a, path, MAX_BYTES, &text, msg);
+        if (e != ERR_OK)
+            return e;
+        return model_source_read_text(a, &text, path, args, msg);
+    }
+    // only a log can be as large
+    struct logmeans means;
+    enum err e = logmeans_read(a, path, &means, msg);
+    if (e != ERR_OK)
+        return e;
+    return source_log_read(&means.log, path, args, msg);
+}

@@ -1,0 +1,231 @@
+#include "activations.h"
+
+#include <stdbool.h>
+
+enum { VALUE = 2, LOGIT = 6, LOGIT_FUSED = 10 }; // bytes
+
+/* Tokens of one micro-batch on a rank: in tensor-parallel regions, and
+ * between them. */
+struct tokens {
+    int64_t inside, between;
+};
+
+static struct tokens tokens_of(const struct model *m)
+{
+    int64_t n = m->batch.micro_batch * m->batch.seq_tokens / m->par.cp;
+    bool divided = m->memory.sequence_parallel;
+    return (struct tokens){n, divided ? n / m->par.tp : n};
+}
+
+static bool activations_recomputes(const struct memory_options *o,
+                                   enum recompute_module r)
+{
+    return o->recompute >> r & 1U;
+}
+
+/* Bytes of a value that a linear layer keeps of its input. */
+static int64_t input_value(const struct memory_options *o)
+{
+    return o->fp8 ? 1 : VALUE;
+}
+
+int64_t memory_hidden_bytes(const struct model *m)
+{
+    return VALUE * tokens_of(m).between * m->hidden;
+}
+
+/* One byte for each value that dropout may drop. */
+static int64_t dropout_mask(const struct model *m)
+{
+    return m->memory.hidden_dropout ? tokens_of(m).between * m->hidden : 0;
+}
+
+/* ---- attention ---- */
+
+/* Scores of an unfused attention: the softmax's output, and where there is
+ * dropout, its mask and its output. Fused: the output once more, as the
+ * backward kernel wants it in its own order. */
+static int64_t core_bytes(const struct model *m, const struct memory_options *o,
+                          int64_t out_width)
+{
+    const struct batch *b = &m->batch;
+    if (!o->unfused_attention)
+        return VALUE * tokens_of(m).inside * out_width / m->par.tp;
+    if (activations_recomputes(o, RECOMPUTE_CORE_ATTN))
+        return 0;
+    int64_t scores = b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
+                     b->seq_tokens / m->par.cp;
+    return scores * (o->attention_dropout ? VALUE + 1 + VALUE : VALUE);
+}
+
+/* q, k, v, the rotated q and k, the output. */
+static int64_t plain_attention(const struct model *m,
+                               const struct memory_options *o)
+{
+    int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
+    int64_t values = q + 2 * kv + (m->learned_positions ? 0 : q + kv);
+    return tokens_of(m).inside * (VALUE * values + input_value(o) * q) /
+               m->par.tp +
+           core_bytes(m, o, q);
+}
+
+/* Latents before and after their norms, then q, k, v of full width and the
+ * output. */
+static int64_t latent_attention(const struct model *m,
+                                const struct memory_options *o)
+{
+    struct tokens t = tokens_of(m);
+    int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
+    int64_t v = m->n_heads * m->v_dim;
+    int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
+    int64_t wide =
+        activations_recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
+    return VALUE * t.between * latents +
+           t.inside * (VALUE * wide + input_value(o) * v) / m->par.tp +
+           core_bytes(m, o, v);
+}
+
+static int64_t attention_bytes(const struct model *m,
+                               const struct memory_options *o)
+{
+    return dropout_mask(m) +
+           (m->mla ? latent_attention(m, o) : plain_attention(m, o));
+}
+
+/* ---- MLPs ---- */
+
+/* Output of the first projection and of the activation function; a function
+ * that is not fused keeps its input's half once more. */
+struct mlp_rows {
+    int64_t rows, width;
+    bool unfused, recomputed; // of the activation function
+};
+
+static int64_t mlp_bytes(const struct model *m, const struct memory_options *o,
+                         struct mlp_rows r)
+{
+    int64_t projected = VALUE * (m->gated ? 2 : 1);
+    int64_t activated = input_value(o) + (r.unfused ? VALUE : 0);
+    return r.rows * r.width * (projected + (r.recomputed ? 0 : activated));
+}
+
+/* Rows that routing brings to a rank when it is even: each token `topk` times,
+ * on all ranks of an expert-tensor group. */
+static int64_t routed_rows(const struct model *m)
+{
+    return tokens_of(m).between * m->topk * m->par.etp;
+}
+
+static int64_t experts_bytes(const struct model *m,
+                             const struct memory_options *o)
+{
+    int64_t rows = routed_rows(m), width = m->moe_ffn / m->par.etp;
+    int64_t outer = m->latent ? m->latent : m->hidden;
+    bool unfused = o->unfused_act && !m->gated;
+    int64_t n = 0;
+    if (activations_recomputes(o, RECOMPUTE_MOE))
+        return 0;
+    n += input_value(o) * rows * outer +
+         mlp_bytes(
+             m, o,
+             (struct mlp_rows){rows, width, unfused,
+                               activations_recomputes(o, RECOMPUTE_MOE_ACT)});
+    if (m->latent)
+        n += VALUE * tokens_of(m).between * 2 * m->latent;
+    if (m->shared_ffn && !activations_recomputes(o, RECOMPUTE_SHARED_EXPERTS))
+        n += mlp_bytes(m, o,
+                       (struct mlp_rows){tokens_of(m).inside,
+                                         m->shared_ffn / m->par.tp, unfused,
+                                         false});
+    return n;
+}
+
+static int64_t dense_bytes(const struct model *m,
+                           const struct memory_options *o)
+{
+    if (activations_recomputes(o, RECOMPUTE_MLP))
+        return 0;
+    return mlp_bytes(m, o,
+                     (struct mlp_rows){tokens_of(m).inside, m->ffn / m->par.tp,
+                                       o->unfused_act, false});
+}
+
+/* ---- units ---- */
+
+/* A layer: its input and the state between attention and MLP, each with what
+ * its norm makes of it; attention; MLP. */
+static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
+                           const struct memory_options *o)
+{
+    bool experts = m->n_experts && kind == KIND_T;
+    int64_t hidden = memory_hidden_bytes(m), norms = 0;
+    // the router reads what the MLP's norm made of it in bf16
+    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM))
+        norms = hidden / VALUE * input_value(o) +
+                (experts ? hidden : hidden / VALUE * input_value(o));
+    return 2 * hidden + norms + attention_bytes(m, o) + dropout_mask(m) +
+           (experts ? experts_bytes(m, o) : dense_bytes(m, o));
+}
+
+/* Full recompute keeps the input of every group of layers. */
+static int64_t kept_of_layer(const struct model *m, enum unit_kind kind,
+                             const struct memory_options *o)
+{
+    if (o->full_recompute == RECOMPUTE_UNIFORM)
+        return memory_hidden_bytes(m) /
+               (o->recompute_layers > 1 ? o->recompute_layers : 1);
+    if (o->full_recompute == RECOMPUTE_BLOCK)
+        return memory_hidden_bytes(m);
+    return layer_bytes(m, kind, o);
+}
+
+static int64_t unit_bytes(const struct model *m, enum unit_kind kind,
+                          const struct memory_options *o)
+{
+    switch (kind) {
+    case KIND_E:
+        return dropout_mask(m);
+    case KIND_M: // looked-up embedding, two norms' outputs, projection's input
+        return 5 * memory_hidden_bytes(m) +
+               kept_of_layer(m, model_layer_kind(m, m->n_layers - 1), o);
+    case KIND_L:
+        return 2 * memory_hidden_bytes(m);
+    default:
+        return kept_of_layer(m, kind, o);
+    }
+}
+
+int64_t memory_unit_activations(const struct model *m, enum unit_kind kind)
+{
+    return unit_bytes(m, kind, &m->memory);
+}
+
+int64_t memory_unit_activations_plain(const struct model *m,
+                                      enum unit_kind kind)
+{
+    struct memory_options plain = m->memory;
+    plain.recompute = 0;
+    plain.full_recompute = RECOMPUTE_NONE;
+    return unit_bytes(m, kind, &plain);
+}
+
+/* ---- loss ---- */
+
+static int64_t activations_logits(const struct model *m)
+{
+    return tokens_of(m).inside * (m->padded_vocab / m->par.tp);
+}
+
+int64_t memory_head_bytes(const struct model *m)
+{
+    int64_t main_bytes = m->memory.loss_fusion ? LOGIT_FUSED : LOGIT;
+    return activations_logits(m) * (main_bytes + (int64_t)LOGIT * m->n_mtp);
+}
+
+int64_t memory_deferred_bytes(const struct model *m)
+{
+    int64_t n = m->memory.loss_deferral;
+    if (n > m->batch.n_microbatches)
+        n = m->batch.n_microbatches;
+    return n * VALUE * activations_logits(m);
+}

@@ -1,0 +1,42 @@
+/*
+ * memory_activations: bytes that the forward pass of one unit keeps, on one
+ * rank, for the backward pass of one micro-batch; and what the loss keeps and
+ * needs while its logits are alive.
+ *
+ * T = tokens of a micro-batch / CP; with sequence parallelism what lies
+ * between the tensor-parallel regions is divided by r = TP, else r = 1.
+ * Values are 2 bytes (bf16, fp16). Terms follow Korthikanti et al. 2022,
+ * "Reducing Activation Recomputation in Large Transformer Models", section
+ * 4.1, changed for grouped queries, latent attention, routed experts and the
+ * tensors that Transformer Engine's modules really save; they were checked
+ * against Megatron-LM's own measurements (results/reference/memory.csv).
+ */
+#ifndef MEMORY_ACTIVATIONS_H
+#define MEMORY_ACTIVATIONS_H
+
+#include "model/model.h"
+
+#include <stdint.h>
+
+/* One unit of the kind, for one micro-batch, with the model's recompute. L is
+ * the final norm's input and output. */
+int64_t memory_unit_activations(const struct model *m, enum unit_kind kind);
+
+/* The same as if nothing were recomputed: what is alive while a recomputed
+ * layer is in its backward pass. */
+int64_t memory_unit_activations_plain(const struct model *m,
+                                      enum unit_kind kind);
+
+/* Logits and what the loss makes of them, from the forward pass of L to the
+ * end of its backward pass: bf16 logits and an fp32 copy in which softmax and
+ * gradient are computed in place (6 bytes a logit); 10 with the fused loss;
+ * each MTP depth adds its own 6. */
+int64_t memory_head_bytes(const struct model *m);
+
+/* Gradients of logits that --defer-embedding-wgrad-compute keeps. */
+int64_t memory_deferred_bytes(const struct model *m);
+
+/* Hidden states of one micro-batch as they lie between layers (2*T*h/r). */
+int64_t memory_hidden_bytes(const struct model *m);
+
+#endif

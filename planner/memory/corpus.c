@@ -1,0 +1,367 @@
+/*
+ * How it works: every file of the folder is parsed, each of its platforms is
+ * predicted with its own world size, and becomes a row. Figures are quantiles
+ * over the rows that a filter lets pass.
+ */
+#include "corpus.h"
+
+#include "base/json.h"
+#include "case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILES = 4096, MAX_ROWS = 16384 };
+
+/* ---- reading ---- */
+
+static const char *family_of(const struct model *m)
+{
+    const struct memory_options *o = &m->memory;
+    if (o->optimizer != OPTIMIZER_ADAM)
+        return o->optimizer == OPTIMIZER_MUON           ? "muon"
+               : o->optimizer == OPTIMIZER_MUON_SHARDED ? "muon-sharded"
+                                                        : "muon-layout";
+    if (o->graphs)
+        return "graphs";
+    if (m->n_experts && m->mla)
+        return "moe-mla";
+    if (m->n_experts && m->hidden >= 4096)
+        return "moe-large";
+    if (m->n_experts)
+        return m->par.cp > 1        ? "moe-cp"
+               : o->overlap_experts ? "moe-overlap"
+               : o->grouped_gemm    ? "moe-grouped"
+                                    : "moe-sequential";
+    if (o->local_kernels)
+        return "dense-local";
+    return m->par.cp > 1    ? "dense-cp"
+           : m->par.vpp > 1 ? "dense-interleaved"
+           : o->loss_fusion ? "dense-fused-loss"
+                            : "dense";
+}
+
+static bool is_primary(const char *platform)
+{
+    return strcmp(platform, "dev_dgx_a100") == 0 ||
+           strcmp(platform, "dev_dgx_h100") == 0 ||
+           strcmp(platform, "dev_dgx_gb200") == 0;
+}
+
+static double corpus_number_of(const cJSON *object, const char *key)
+{
+    const cJSON *v = json_get(object, key);
+    return cJSON_IsNumber(v) ? v->valuedouble : 0;
+}
+
+static enum err predict_row(struct arena *a, const cJSON *tree,
+                            const cJSON *measured, struct corpus_row *row,
+                            struct err_msg *msg)
+{
+    const cJSON *derived = json_get(tree, "derived");
+    const cJSON *config = json_get(derived, "cublas_workspace_config");
+    struct memory_case_input in = {
+        .flags = json_get(tree, "flags"),
+        .platform = row->platform,
+        .world_size = (int64_t)corpus_number_of(measured, "world_size"),
+        .padded_vocab_size =
+            (int64_t)corpus_number_of(derived, "padded_vocab_size"),
+        .workspace_configured = cJSON_IsString(config) &&
+                                strcmp(config->valuestring, ":4096:8") == 0};
+    struct memory_case c;
+    enum err e = memory_case_predict(a, &in, &c, msg);
+    if (e != ERR_OK)
+        return e;
+    row->reason = c.refusal;
+    row->family = c.model.hidden ? family_of(&c.model) : "other";
+    row->muon = c.model.memory.optimizer != OPTIMIZER_ADAM;
+    if (!c.refusal) {
+        const struct memory_rank *last = &c.ranks[c.layout.pp - 1];
+        row->pred_allocated_bytes = last->allocated_bytes;
+        row->pred_peak_bytes = last->peak_bytes;
+        row->graph_bytes = last->workspaces.graphs;
+    }
+    return ERR_OK;
+}
+
+static enum err read_platforms(struct arena *a, const cJSON *tree,
+                               struct corpus *c, struct err_msg *msg)
+{
+    const cJSON *name = json_get(tree, "case"), *m;
+    const cJSON *all = json_get(tree, "measured");
+    bool moe = cJSON_IsTrue(json_get(tree, "moe")), supported = false;
+    if (!cJSON_IsString(name) || !cJSON_IsObject(all))
+        return err_set(msg, ERR_PARSE, "want \"case\" and \"measured\"");
+    cJSON_ArrayForEach(m, all)
+    {
+        struct corpus_row row = {
+            .name = arena_strdup(a, name->valuestring),
+            .platform = arena_strdup(a, m->string),
+            .moe = moe,
+            .primary = is_primary(m->string),
+            .meas_allocated_bytes =
+                (int64_t)corpus_number_of(m, "mem_allocated_bytes"),
+            .meas_peak_bytes =
+                (int64_t)corpus_number_of(m, "mem_max_allocated_bytes")};
+        if (!row.meas_allocated_bytes)
+            continue;
+        if (c->n_rows == MAX_ROWS || !row.name || !row.platform)
+            return err_set(msg, ERR_RANGE, "more than %d rows", MAX_ROWS);
+        enum err e = predict_row(a, tree, m, &row, msg);
+        if (e != ERR_OK)
+            return e;
+        supported = supported || !row.reason;
+        c->rows[c->n_rows++] = row;
+    }
+    c->n_cases[moe]++;
+    c->n_supported[moe] += supported;
+    return ERR_OK;
+}
+
+static enum err read_case(struct arena *a, const char *path, struct corpus *c,
+                          struct err_msg *msg)
+{
+    cJSON *tree = NULL;
+    enum err e = json_read_file(a, path, NULL, &tree, msg);
+    if (e != ERR_OK)
+        return e;
+    e = read_platforms(a, tree, c, msg);
+    cJSON_Delete(tree);
+    return e == ERR_OK ? e : err_prefix(msg, e, "%s", path);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Names of the folder's JSON files in order; their number, -1 on failure. */
+static int list_files(struct arena *a, const char *dir, const char **names)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    int n = 0;
+    while (d && (entry = readdir(d)) && n < MAX_FILES) {
+        size_t len = strlen(entry->d_name);
+        if (len < 6 || strcmp(entry->d_name + len - 5, ".json") != 0)
+            continue;
+        names[n] = arena_printf(a, "%s/%s", dir, entry->d_name);
+        if (!names[n++]) {
+            n = -1;
+            break;
+        }
+    }
+    if (d)
+        closedir(d);
+    if (n > 0)
+        qsort(names, (size_t)n, sizeof *names, by_name);
+    return d ? n : -1;
+}
+
+enum err corpus_read(struct arena *a, const char *dir, struct corpus *out,
+                     struct err_msg *msg)
+{
+    const char **names = arena_alloc(a, MAX_FILES, sizeof *names);
+    const char *folder = arena_printf(a, "%s/cases", dir);
+    struct corpus c = {.rows = arena_alloc(a, MAX_ROWS, sizeof *c.rows)};
+    if (!names || !folder || !c.rows)
+        return err_set(msg, ERR_NOMEM, "corpus: out of memory");
+    int n = list_files(a, folder, names);
+    if (n < 0)
+        return err_set(msg, ERR_PARSE, "%s: %s", folder, strerror(errno));
+    if (n == 0)
+        return err_set(msg, ERR_PARSE, "%s: no .json file, want cases", folder);
+    for (int i = 0; i < n; i++) {
+        enum err e = read_case(a, names[i], &c, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    *out = c;
+    return ERR_OK;
+}
+
+/* ---- errors ---- */
+
+double corpus_allocated_error(const struct corpus_row *r)
+{
+    return (double)r->pred_allocated_bytes / (double)r->meas_allocated_bytes -
+           1;
+}
+
+double corpus_peak_error(const struct corpus_row *r)
+{
+    if (!r->meas_peak_bytes)
+        return (double)NAN;
+    return (double)r->pred_peak_bytes / (double)r->meas_peak_bytes - 1;
+}
+
+static bool corpus_passes(const struct corpus_row *r,
+                          const struct corpus_filter *f)
+{
+    return !r->reason && (r->moe ? f->moe : f->dense) &&
+           (r->primary || !f->primary_only) &&
+           (!f->family || strcmp(f->family, r->family) == 0);
+}
+
+static int corpus_by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Sorts `v` and reads it off, linear between ranks; NAN without values. */
+static double corpus_quantile(double *v, size_t n, double q)
+{
+    if (n == 0)
+        return (double)NAN;
+    qsort(v, n, sizeof *v, corpus_by_value);
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+    double next = i + 1 < n ? v[i + 1] : v[i];
+    return v[i] + (next - v[i]) * (at - (double)i);
+}
+
+static double *corpus_values(struct arena *a, const struct corpus *c,
+                             struct err_msg *msg)
+{
+    double *v = arena_alloc(a, c->n_rows + 1, sizeof *v);
+    if (!v)
+        err_set(msg, ERR_NOMEM, "corpus: out of memory");
+    return v;
+}
+
+enum err corpus_errors(struct arena *a, const struct corpus *c,
+                       const struct corpus_filter *f, struct corpus_errors *out,
+                       struct err_msg *msg)
+{
+    double *v = corpus_values(a, c, msg);
+    size_t n = 0;
+    if (!v)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < c->n_rows; i++) {
+        const struct corpus_row *r = &c->rows[i];
+        double e = f->peak ? corpus_peak_error(r) : corpus_allocated_error(r);
+        if (corpus_passes(r, f) && isfinite(e))
+            v[n++] = fabs(e);
+    }
+    *out = (struct corpus_errors){(int)n, corpus_quantile(v, n, 0.5),
+                                  corpus_quantile(v, n, 0.9)};
+    return ERR_OK;
+}
+
+enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
+                              double *out, struct err_msg *msg)
+{
+    double *v = corpus_values(a, c, msg);
+    size_t n = 0;
+    if (!v)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < c->n_rows; i++) {
+        const struct corpus_row *r = &c->rows[i];
+        if (r->reason || !r->primary || !r->meas_peak_bytes)
+            continue;
+        double more = (double)(r->meas_peak_bytes - r->pred_peak_bytes);
+        v[n++] = more > 0 ? more / (double)r->pred_peak_bytes : 0;
+    }
+    *out = corpus_quantile(v, n, q);
+    return ERR_OK;
+}
+
+/* ---- the fitted constants ---- */
+
+/* A constant and the rows that tell it: what the other terms leave there, in
+ * units of the constant. */
+struct constant {
+    bool (*tells)(const struct corpus_row *r);
+    double (*unit_bytes)(const struct corpus_row *r);
+    double in_use;
+};
+
+static bool is_plain(const struct corpus_row *r)
+{
+    return !r->muon && !r->graph_bytes;
+}
+
+static bool is_muon(const struct corpus_row *r)
+{
+    return r->muon;
+}
+
+static bool corpus_has_graphs(const struct corpus_row *r)
+{
+    return r->graph_bytes > 0;
+}
+
+static double one_byte(const struct corpus_row *r)
+{
+    (void)r;
+    return 1;
+}
+
+static double one_state(const struct corpus_row *r)
+{
+    return (double)r->graph_bytes / MEMORY_CONSTANTS.graph_states;
+}
+
+/* Median over the rows; *n_cases counts cases (rows of a case are
+ * neighbours). */
+static double fit_one(const struct corpus *c, const char *without,
+                      const struct constant *k, double *left, int *n_cases)
+{
+    size_t n = 0;
+    const char *last = "";
+    *n_cases = 0;
+    for (size_t i = 0; i < c->n_rows; i++) {
+        const struct corpus_row *r = &c->rows[i];
+        if (r->reason || !r->primary || !k->tells(r) ||
+            (without && strcmp(without, r->family) == 0))
+            continue;
+        double more =
+            (double)(r->meas_allocated_bytes - r->pred_allocated_bytes);
+        left[n++] = more / k->unit_bytes(r) + k->in_use;
+        *n_cases += strcmp(last, r->name) != 0;
+        last = r->name;
+    }
+    return n ? corpus_quantile(left, n, 0.5) : 0;
+}
+
+enum err corpus_fit(struct arena *a, const struct corpus *c,
+                    const char *without, struct corpus_fit *out,
+                    struct err_msg *msg)
+{
+    const struct memory_constants *use = &MEMORY_CONSTANTS;
+    const struct constant small = {is_plain, one_byte,
+                                   (double)use->small_bytes};
+    const struct constant muon = {is_muon, one_byte, (double)use->muon_bytes};
+    const struct constant graphs = {corpus_has_graphs, one_state,
+                                    use->graph_states};
+    struct corpus_fit f = {.n_small_cases = 0};
+    double *v = corpus_values(a, c, msg);
+    if (!v)
+        return ERR_NOMEM;
+    f.constants.small_bytes =
+        (int64_t)fit_one(c, without, &small, v, &f.n_small_cases);
+    f.constants.muon_bytes =
+        (int64_t)fit_one(c, without, &muon, v, &f.n_muon_cases);
+    f.constants.graph_states =
+        fit_one(c, without, &graphs, v, &f.n_graph_cases);
+    *out = f;
+    return ERR_OK;
+}
+
+double corpus_error_with(const struct corpus_row *r,
+                         const struct memory_constants *k)
+{
+    const struct memory_constants *use = &MEMORY_CONSTANTS;
+    double more = (double)(k->small_bytes - use->small_bytes);
+    if (r->muon)
+        more += (double)(k->muon_bytes - use->muon_bytes);
+    if (r->graph_bytes)
+        more += (k->graph_states - use->graph_states) * one_state(r);
+    return ((double)r->pred_allocated_bytes + more) /
+               (double)r->meas_allocated_bytes -
+           1;
+}

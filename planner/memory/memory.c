@@ -1,0 +1,494 @@
+/*
+ * How it works: memory_terms() sums the weights and activations of one unit of
+ * each kind; a chunk is a count of units by kind; a rank is its chunks. The
+ * peak is found by walking the rank's order of work (schedule/order): a forward
+ * adds its chunk's activations, a backward takes them off, and at either the
+ * head or a layer that is recomputed may stand on top.
+ */
+#include "memory.h"
+
+#include "activations.h"
+
+enum { BUCKET_END = 128 }; // param_and_grad_buffer.py, bucket_end_divisor
+
+/* CUDA context with libraries' kernels and NCCL's buffers: orders of magnitude
+ * that users report, meant to be replaced by one's own measurement. */
+const struct memory_allowance MEMORY_ALLOWANCE = {.context_bytes = 512 << 20,
+                                                  .nccl_bytes = 256 << 20,
+                                                  .reserved_share = 0.02};
+
+const double MEMORY_MARGIN = 0.05;
+
+static bool is_moe_train(const struct memory_rules *r)
+{
+    return r->value_bytes == 4;
+}
+
+/* A bound of everything that activations multiply out to. */
+static bool is_beyond_counting(const struct model *m)
+{
+    const struct batch *b = &m->batch;
+    double tokens = (double)b->micro_batch * (double)b->seq_tokens;
+    double heads = (double)m->n_heads;
+    double wide =
+        heads * (double)(m->head_dim + m->qk_dim + m->qk_rope_dim + m->v_dim);
+    double narrow = (double)(m->hidden + m->ffn + m->shared_ffn + m->latent +
+                             m->q_lora + m->kv_lora);
+    double routed = (double)(m->topk * m->par.etp) *
+                    (double)(m->hidden + m->latent + m->moe_ffn);
+    double layer = tokens * (16 * (wide + narrow + routed) +
+                             8 * heads * (double)b->seq_tokens);
+    double head = tokens * (double)m->padded_vocab * (32 + 8 * m->n_mtp);
+    double in_flight =
+        (double)m->par.pp * (2 + m->par.vpp) + m->memory.mb_group;
+    return layer * (m->n_layers + m->n_mtp) * in_flight + head > 4e18;
+}
+
+const char *memory_refusal(const struct model *m)
+{
+    if (is_beyond_counting(m))
+        return "sizes multiply out to more than 4e18 bytes";
+    if (m->memory.refusal)
+        return m->memory.refusal;
+    if (m->memory.distributed && m->memory.world_unknown)
+        return "the distributed optimiser divides by the number of ranks, and "
+               "the world size is not stated: give --world N";
+    return NULL;
+}
+
+static int64_t more(int64_t bytes, double relative)
+{
+    return bytes + (int64_t)(relative * (double)bytes);
+}
+
+void memory_terms(const struct model *m, const struct memory_rules *rules,
+                  enum platform platform, struct memory_terms *out)
+{
+    struct memory_terms t = {.model = m, .rules = *rules, .platform = platform};
+    struct weight table = memory_embedding(m);
+    memory_add_weight(&t.table, &table);
+    for (int k = 0; k < N_KINDS; k++) {
+        if (k == KIND_M && !m->n_mtp)
+            continue;
+        t.sums[k] = memory_unit_sums(m, (enum unit_kind)k);
+        t.kept[k] = memory_unit_activations(m, (enum unit_kind)k);
+        t.plain[k] = memory_unit_activations_plain(m, (enum unit_kind)k);
+        t.kept[k] = more(t.kept[k], rules->unit_more[k]);
+        t.plain[k] = more(t.plain[k], rules->unit_more[k]);
+    }
+    t.head = more(memory_head_bytes(m), rules->head_more);
+    t.deferred = memory_deferred_bytes(m);
+    *out = t;
+}
+
+/* ---- chunks ---- */
+
+struct chunk {
+    int counts[N_KINDS];
+    int n_copies;       // of the embedding
+    int64_t kept;       // activations of a micro-batch
+    int64_t recomputed; // a layer's, while it is in its backward pass
+    int64_t head;
+    int n_layers;
+};
+
+static int embedding_copies(const struct model *m, const int counts[N_KINDS])
+{
+    bool tied_head = counts[KIND_L] && m->tied;
+    return !counts[KIND_E] && (tied_head || counts[KIND_M]);
+}
+
+/* With the block method the first layers of a chunk are recomputed and the
+ * others kept whole. */
+static void add_activations(const struct memory_terms *t, struct chunk *c)
+{
+    const struct memory_options *o = &t->model->memory;
+    int left = o->full_recompute == RECOMPUTE_BLOCK ? o->recompute_layers : 0;
+    for (int k = 0; k < N_KINDS; k++) {
+        int n = c->counts[k], whole = 0;
+        if (o->full_recompute == RECOMPUTE_BLOCK &&
+            (k == KIND_T || k == KIND_T_DENSE)) {
+            whole = n > left ? n - left : 0;
+            left -= n - whole;
+        }
+        c->kept += (n - whole) * t->kept[k] + whole * t->plain[k];
+        int64_t more = n ? t->plain[k] - t->kept[k] : 0;
+        c->recomputed = more > c->recomputed ? more : c->recomputed;
+    }
+}
+
+static struct chunk chunk_of(const struct memory_terms *t,
+                             const struct layout *l, int stage)
+{
+    struct chunk c = {.n_copies = 0};
+    layout_stage_kinds(l, t->model, stage, c.counts);
+    c.n_copies = embedding_copies(t->model, c.counts);
+    add_activations(t, &c);
+    c.head = c.counts[KIND_L] ? t->head : 0;
+    c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
+    return c;
+}
+
+static void add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
+{
+    to->dense += n * s->dense;
+    to->expert += n * s->expert;
+    to->dense_matrix += n * s->dense_matrix;
+    to->expert_matrix += n * s->expert_matrix;
+    to->linear += n * s->linear;
+    to->dense_padded += n * s->dense_padded;
+    to->expert_padded += n * s->expert_padded;
+    to->n_dense += n * s->n_dense;
+}
+
+static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
+                           struct weight_sums *sums)
+{
+    for (int k = 0; k < N_KINDS; k++) {
+        int n = c->counts[k];
+        if (k == KIND_M && t->model->mtp_repeated && n)
+            n = 1;
+        add_sums(sums, &t->sums[k], n);
+    }
+    add_sums(sums, &t->table, c->n_copies);
+}
+
+/* Embeddings and output layers of a chunk. */
+static int tables_of(const struct memory_terms *t, const struct chunk *c)
+{
+    return c->counts[KIND_E] + c->n_copies +
+           (t->model->tied ? 0 : c->counts[KIND_L]);
+}
+
+/* ---- static ---- */
+
+/* Replicas over which the distributed optimiser divides dense and expert
+ * state, and their instances. */
+struct groups {
+    int64_t dense, expert;
+};
+
+static struct groups groups_of(const struct model *m)
+{
+    const struct parallel *p = &m->par;
+    int64_t n = m->optimizer_instances > 1 ? m->optimizer_instances : 1;
+    struct groups g = {p->world / (p->tp * p->pp) / n,
+                       p->world / (p->etp * p->ep * p->pp) / n};
+    g.dense = g.dense > 0 ? g.dense : 1;
+    g.expert = g.expert > 0 ? g.expert : 1;
+    return g;
+}
+
+static int64_t round_up(int64_t v, int64_t multiple)
+{
+    return (v + multiple - 1) / multiple * multiple;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* A buffer's length: its end is a multiple that all replicas can divide. */
+static int64_t buffer(int64_t n, int64_t group)
+{
+    return round_up(n, common_multiple(group, BUCKET_END));
+}
+
+/* Whole weights are dealt out over the replicas in turn and back, from small to
+ * large; so the embedding tables, the largest, are whole somewhere. True when
+ * the n-th of all falls to the last replica (layer_wise_optimizer.py,
+ * ping-pong). */
+static bool dealt_to_last(int64_t n, int64_t group)
+{
+    int64_t turn = n % (2 * group);
+    return turn == group - 1 || turn == group;
+}
+
+static int64_t tables_of_a_replica(const struct memory_terms *t,
+                                   const struct weight_sums *s, int n_tables)
+{
+    struct groups g = groups_of(t->model);
+    int held = 0;
+    for (int i = 0; i < n_tables; i++)
+        held += dealt_to_last(s->n_dense - 1 - i, g.dense);
+    if (!t->last_replica) // some replica has one
+        held = n_tables > 0;
+    return held * t->table.dense;
+}
+
+/* Muon keeps a main parameter and one momentum of a matrix; Adam the rest. */
+static int64_t muon_bytes(const struct memory_terms *t,
+                          const struct weight_sums *s, int n_tables)
+{
+    const struct memory_options *o = &t->model->memory;
+    struct groups g = groups_of(t->model);
+    int64_t dense = s->dense_matrix * o->muon_state_bytes;
+    int64_t expert = s->expert_matrix * o->muon_state_bytes;
+    int64_t other = s->dense - s->dense_matrix;
+    int64_t other_expert = s->expert - s->expert_matrix;
+    if (o->optimizer == OPTIMIZER_MUON)
+        return dense + expert + (other + other_expert) * o->state_bytes;
+    int64_t tables = 0;
+    if (o->optimizer == OPTIMIZER_MUON_SHARDED) {
+        tables = tables_of_a_replica(t, s, n_tables);
+        other -= n_tables * t->table.dense;
+    }
+    return dense / g.dense + expert / g.expert +
+           (other / g.dense + other_expert / g.expert + tables) *
+               o->state_bytes;
+}
+
+static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
+                          const struct weight_sums *s)
+{
+    const struct memory_options *o = &m->memory;
+    int64_t each = o->param_bytes ? o->state_bytes : r->optimizer_bytes;
+    if (!o->distributed)
+        return each * (s->dense + s->expert);
+    struct groups g = groups_of(m);
+    return each * (buffer(s->dense_padded, g.dense) / g.dense +
+                   buffer(s->expert_padded, g.expert) / g.expert);
+}
+
+static void set_static(const struct memory_terms *t,
+                       const struct weight_sums *s, int n_tables,
+                       struct memory_rank *out)
+{
+    const struct model *m = t->model;
+    const struct memory_options *o = &m->memory;
+    bool stated = o->param_bytes != 0;
+    int64_t n = s->dense + s->expert, buffered = n;
+    if (o->distributed) {
+        struct groups g = groups_of(m);
+        buffered = buffer(s->dense_padded, g.dense) +
+                   buffer(s->expert_padded, g.expert);
+    }
+    out->params = n;
+    out->param_bytes =
+        buffered * (stated ? o->param_bytes : t->rules.param_bytes) +
+        s->linear * o->fp8_copy_bytes;
+    out->grad_bytes = buffered * (stated ? o->grad_bytes : t->rules.grad_bytes);
+    out->optimizer_bytes = o->optimizer == OPTIMIZER_ADAM
+                               ? adam_bytes(m, &t->rules, s)
+                               : muon_bytes(t, s, n_tables);
+    out->static_bytes =
+        out->param_bytes + out->grad_bytes + out->optimizer_bytes;
+}
+
+enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
+
+/* ---- peak ---- */
+
+static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
+                      const struct order *order, int rank,
+                      struct memory_rank *out)
+{
+    int64_t alive = 0, most = -1;
+    int n = 0, size = order_walk_size(order, rank);
+    for (int i = 0; i < size; i++) {
+        struct order_op op = order_at(order, rank, i);
+        bool forward = op.fwd_chunk >= 0, backward = op.bwd_chunk >= 0;
+        int64_t head = forward ? chunks[op.fwd_chunk].head : 0;
+        int64_t again = backward ? chunks[op.bwd_chunk].recomputed : 0;
+        alive += forward ? chunks[op.fwd_chunk].kept : 0;
+        n += forward;
+        int64_t top = head > again ? head : again;
+        if (alive + top > most) {
+            most = alive + top;
+            out->activation_bytes = most - head;
+            out->head_bytes = head;
+            out->moment = op;
+        }
+        out->in_flight = n > out->in_flight ? n : out->in_flight;
+        alive -= backward ? chunks[op.bwd_chunk].kept : 0;
+        n -= backward;
+    }
+    for (int v = 0; v < order->vpp; v++)
+        if (chunks[v].head)
+            out->head_bytes += t->deferred;
+}
+
+/* Layers with activations, over the micro-batches in flight, at most. */
+static int most_layers(const struct chunk *chunks, const struct order *order,
+                       int rank)
+{
+    double layers[MAX_CHUNKS];
+    for (int v = 0; v < order->vpp; v++)
+        layers[v] = chunks[v].n_layers;
+    return (int)order_peak(order, rank, layers);
+}
+
+/* ---- ranks ---- */
+
+static struct workspace_place place_of(const struct memory_terms *t,
+                                       const struct layout *l, int rank)
+{
+    struct workspace_place at = {.platform = t->platform,
+                                 .states_a_message = 1};
+    int mtp = layout_mtp_stage(l);
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int counts[N_KINDS];
+        layout_stage_kinds(l, t->model, s, counts);
+        for (int k = 0; k < N_KINDS; k++)
+            at.has[k] = at.has[k] || counts[k];
+        at.n_fed_chunks += s > 0;
+        // a standalone MTP stage sends main and MTP states on together
+        if (mtp >= 0 && s > mtp)
+            at.states_a_message = 1 + t->model->n_mtp;
+    }
+    return at;
+}
+
+static void megatron_rank(const struct memory_terms *t, const struct layout *l,
+                          int rank, struct memory_rank *out)
+{
+    const struct model *m = t->model;
+    struct chunk chunks[MAX_CHUNKS];
+    struct weight_sums sums = {0};
+    int n_tables = 0;
+    int vpp = l->vpp < MAX_CHUNKS ? l->vpp : MAX_CHUNKS;
+    for (int v = 0; v < vpp; v++) {
+        chunks[v] = chunk_of(t, l, v * l->pp + rank);
+        add_chunk_sums(t, &chunks[v], &sums);
+        n_tables += tables_of(t, &chunks[v]);
+    }
+    int64_t n_mb = m->batch.n_microbatches;
+    struct order order = {.pp = l->pp,
+                          .vpp = vpp,
+                          .ep_overlap = m->overlap_moe_comm,
+                          .n_mb = n_mb > MAX_MB ? MAX_MB : (int)n_mb,
+                          .group = m->memory.mb_group > 0 ? m->memory.mb_group
+                                                          : l->pp};
+    order.group = order.group > order.n_mb ? order.n_mb : order.group;
+    struct workspace_place at = place_of(t, l, rank);
+    set_static(t, &sums, n_tables, out);
+    find_peak(t, chunks, &order, rank, out);
+    at.n_graphed = most_layers(chunks, &order, rank);
+    memory_workspaces(m, &at, &out->workspaces);
+    out->workspace_bytes = memory_workspaces_sum(&out->workspaces) +
+                           (int64_t)t->rules.rank_more_bytes;
+    // what graphs keep in place was counted with the activations
+    out->activation_bytes -= out->workspaces.graphs;
+}
+
+static void train_rank(const struct memory_terms *t, const struct layout *l,
+                       int rank, struct memory_rank *out)
+{
+    struct memory_train x;
+    memory_train_stage(t->model, l, rank, &x);
+    int64_t n_mb = t->model->batch.n_microbatches;
+    out->in_flight = n_mb < l->pp - rank ? (int)n_mb : l->pp - rank;
+    out->params = x.weights / t->rules.param_bytes;
+    out->param_bytes = x.weights;
+    out->grad_bytes = x.grads;
+    out->optimizer_bytes = x.adam;
+    out->static_bytes = x.weights + x.grads + x.adam;
+    out->workspace_bytes = x.work;
+    out->activation_bytes = out->in_flight * (x.slot - x.head);
+    out->head_bytes = out->in_flight * x.head;
+}
+
+void memory_rank(const struct memory_terms *t, const struct layout *l, int rank,
+                 struct memory_rank *out)
+{
+    struct memory_rank r = {.params = 0};
+    if (is_moe_train(&t->rules))
+        train_rank(t, l, rank, &r);
+    else
+        megatron_rank(t, l, rank, &r);
+    r.allocated_bytes = r.static_bytes + r.workspace_bytes;
+    r.peak_bytes = r.allocated_bytes + r.activation_bytes + r.head_bytes;
+    *out = r;
+}
+
+int64_t memory_allowance_bytes(const struct memory_terms *t, int64_t peak_bytes)
+{
+    const struct parallel *p = &t->model->par;
+    const struct memory_allowance *a = &MEMORY_ALLOWANCE;
+    if (is_moe_train(&t->rules))
+        return 0;
+    int n = (p->tp > 1) + (p->pp > 1) + (p->cp > 1) + (p->ep > 1) + (p->dp > 1);
+    return a->context_bytes + n * a->nccl_bytes +
+           (int64_t)(a->reserved_share * (double)peak_bytes);
+}
+
+enum memory_verdict memory_judge(const struct memory_terms *t,
+                                 int64_t peak_bytes, double limit_bytes,
+                                 double margin)
+{
+    double wanted =
+        (double)peak_bytes * (is_moe_train(&t->rules) ? 1 : 1 + margin);
+    double more = (double)memory_allowance_bytes(t, peak_bytes);
+    if (limit_bytes <= 0)
+        return MEMORY_FITS;
+    if (wanted > limit_bytes)
+        return MEMORY_TOO_MUCH;
+    return wanted + more > limit_bytes ? MEMORY_TIGHT : MEMORY_FITS;
+}
+
+/* ---- a stage by itself ---- */
+
+int64_t memory_stage_params(const struct model *m, const struct layout *l,
+                            int stage)
+{
+    int counts[N_KINDS];
+    layout_stage_kinds(l, m, stage, counts);
+    int64_t n = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        n +=
+            counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
+    return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
+}
+
+static void megatron_stage(const struct memory_terms *t, const struct layout *l,
+                           int stage, struct memory_stage *out)
+{
+    struct memory_rank r = {.params = 0};
+    struct chunk c = chunk_of(t, l, stage);
+    struct weight_sums sums = {0};
+    struct workspace_place at = place_of(t, l, stage % l->pp);
+    add_chunk_sums(t, &c, &sums);
+    set_static(t, &sums, tables_of(t, &c), &r);
+    memory_workspaces(t->model, &at, &r.workspaces);
+    out->params = r.params;
+    out->static_bytes = r.static_bytes;
+    out->workspace_bytes = memory_workspaces_sum(&r.workspaces) +
+                           (int64_t)t->rules.rank_more_bytes;
+    out->activation_bytes = c.kept;
+    out->head_bytes = c.head ? c.head + t->deferred : 0;
+    out->peak_bytes = out->static_bytes + out->workspace_bytes +
+                      out->in_flight * c.kept + out->head_bytes;
+    if (!c.head)
+        out->peak_bytes += c.recomputed;
+}
+
+static void train_stage(const struct memory_terms *t, const struct layout *l,
+                        int stage, struct memory_stage *out)
+{
+    struct memory_train x;
+    memory_train_stage(t->model, l, stage, &x);
+    out->params = x.weights / t->rules.param_bytes;
+    out->static_bytes = x.weights + x.grads + x.adam;
+    out->workspace_bytes = x.work;
+    out->activation_bytes = x.slot;
+    out->head_bytes = 0; // part of every slot
+    out->peak_bytes =
+        out->static_bytes + x.work + out->in_flight * out->activation_bytes;
+}
+
+void memory_stage_of(const struct memory_terms *t, const struct layout *l,
+                     int stage, int in_flight, struct memory_stage *out)
+{
+    *out = (struct memory_stage){.in_flight = in_flight};
+    if (is_moe_train(&t->rules))
+        train_stage(t, l, stage, out);
+    else
+        megatron_stage(t, l, stage, out);
+}

@@ -1,0 +1,174 @@
+#include "train.h"
+
+#include <stdbool.h>
+
+enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
+
+/* One tensor of `n` values. */
+static int64_t train_tensor(int64_t n)
+{
+    return (n * VALUE + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+}
+
+/* Sizes under the letters of the trainer: T tokens, C hidden, A all heads'
+ * values, Q the joint projection's width. */
+struct sizes {
+    const struct model *m;
+    int64_t T, S, C, A, Q;
+};
+
+static struct sizes sizes_of(const struct model *m)
+{
+    return (struct sizes){.m = m,
+                          .T = m->batch.micro_batch * m->batch.seq_tokens,
+                          .S = m->batch.seq_tokens,
+                          .C = m->hidden,
+                          .A = m->n_heads * m->head_dim,
+                          .Q = (m->n_heads + 2 * m->n_kv_heads) * m->head_dim};
+}
+
+static bool is_moe(const struct model *m, int layer)
+{
+    return m->n_experts && m->layer_moe[layer];
+}
+
+/* ---- weights ---- */
+
+static int64_t layer_weights(const struct sizes *z, bool moe)
+{
+    const struct model *m = z->m;
+    int64_t plain = moe ? m->shared_ffn : m->ffn;
+    int64_t n = 2 * train_tensor(z->C) + train_tensor(z->Q * z->C) +
+                train_tensor(z->C * z->A);
+    if (moe)
+        n += train_tensor(m->n_experts * z->C) +
+             train_tensor(m->n_experts * 2 * m->moe_ffn * z->C) +
+             train_tensor(m->n_experts * z->C * m->moe_ffn);
+    return n + train_tensor(2 * plain * z->C) + train_tensor(z->C * plain);
+}
+
+static int64_t mtp_weights(const struct sizes *z, bool moe)
+{
+    return layer_weights(z, moe) + 3 * train_tensor(z->C) +
+           train_tensor(2 * z->C * z->C);
+}
+
+/* ---- activations ---- */
+
+static int64_t experts_acts(const struct sizes *z)
+{
+    const struct model *m = z->m;
+    int64_t rows = z->T * m->topk;
+    return train_tensor(z->T * m->n_experts) + 3 * train_tensor(rows) +
+           train_tensor(m->n_experts + 1) + 2 * train_tensor(rows * z->C) +
+           train_tensor(rows * 2 * m->moe_ffn) +
+           train_tensor(rows * m->moe_ffn);
+}
+
+static int64_t layer_acts(const struct sizes *z, bool moe)
+{
+    const struct model *m = z->m;
+    int64_t plain = moe ? m->shared_ffn : m->ffn;
+    int64_t n = 3 * train_tensor(z->T * z->C) + 2 * train_tensor(z->T) +
+                train_tensor(z->T * z->Q) + train_tensor(z->T * z->A) +
+                train_tensor(m->batch.micro_batch * m->n_heads * z->S * z->S) +
+                train_tensor(z->T * 2 * plain) + train_tensor(z->T * plain);
+    return n + (moe ? experts_acts(z) : 0);
+}
+
+static int64_t mtp_acts(const struct sizes *z, bool moe)
+{
+    return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
+           3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
+}
+
+static int64_t layer_work(const struct sizes *z)
+{
+    const struct model *m = z->m;
+    int64_t rows = z->T * m->topk;
+    int64_t widest = m->shared_ffn > m->ffn ? m->shared_ffn : m->ffn;
+    int64_t n = 2 * train_tensor(z->S * (m->head_dim / 2)) +
+                train_tensor(z->T * z->A) + train_tensor(z->T * z->Q) +
+                train_tensor(z->S * z->S) + train_tensor(z->T * z->C) +
+                train_tensor(z->T * widest);
+    if (m->n_experts)
+        n += train_tensor(rows * m->moe_ffn) + train_tensor(rows * z->C) +
+             train_tensor(z->T * m->n_experts);
+    return n;
+}
+
+/* ---- stages ---- */
+
+/* What of the model is here, as stage.c's place_units() finds it. */
+struct here {
+    struct layout_counts n;
+    int first, mtp; // decoder layer; stage of the MTP layers, -1: none
+    bool starts_behind, ends_behind, ends_layers;
+    int n_tables;  // uses of the embedding
+    int64_t n_out; // hidden states that leave
+};
+
+static struct here train_find(const struct model *m, const struct layout *l,
+                              int stage)
+{
+    struct here h = {.n = layout_stage(l, stage),
+                     .first = layout_first_layer(l, stage),
+                     .mtp = m->n_mtp ? layout_mtp_stage(l) : -1};
+    h.starts_behind = h.first == m->n_layers;
+    h.ends_behind = h.first + h.n.n_layers == m->n_layers;
+    h.ends_layers = h.ends_behind && !h.starts_behind;
+    h.n_tables =
+        (stage == 0) + (h.mtp == stage) + (m->tied && stage == l->n_stages - 1);
+    h.n_out = h.mtp >= 0 && stage >= h.mtp ? 1 + m->n_mtp : 1;
+    return h;
+}
+
+static int64_t stage_weights(const struct sizes *z, const struct here *h)
+{
+    const struct model *m = z->m;
+    int64_t table = train_tensor(m->padded_vocab * z->C);
+    int64_t n = h->n_tables ? table : 0;
+    for (int i = 0; i < h->n.n_layers; i++)
+        n += layer_weights(z, is_moe(m, h->first + i));
+    if (h->ends_layers)
+        n += train_tensor(z->C);
+    n += h->n.n_mtp * mtp_weights(z, is_moe(m, m->n_layers - 1));
+    return n + (h->n.n_loss && !m->tied ? table : 0);
+}
+
+static int64_t stage_slot(const struct sizes *z, const struct here *h,
+                          int64_t head)
+{
+    const struct model *m = z->m;
+    int64_t TC = z->T * z->C, ahead = 1 + m->n_mtp;
+    int64_t n = train_tensor(m->batch.micro_batch * (z->S + ahead)) + head;
+    if (!h->starts_behind)
+        n += (h->n.n_layers + 1) * train_tensor(TC);
+    for (int i = 0; i < h->n.n_layers; i++)
+        n += layer_acts(z, is_moe(m, h->first + i));
+    if (h->ends_layers)
+        n += train_tensor(z->T);
+    if (h->ends_behind)
+        n += train_tensor(h->n_out * TC);
+    return n + h->n.n_mtp * mtp_acts(z, is_moe(m, m->n_layers - 1));
+}
+
+void memory_train_stage(const struct model *m, const struct layout *l,
+                        int stage, struct memory_train *out)
+{
+    struct sizes z = sizes_of(m);
+    struct here h = train_find(m, l, stage);
+    int64_t TC = z.T * z.C;
+    struct memory_train t = {.weights = stage_weights(&z, &h)};
+    int further = h.n_tables > 1 ? h.n_tables - 1 : 0;
+    t.grads = t.weights + further * train_tensor(m->padded_vocab * z.C);
+    t.adam = 2 * train_tensor(t.weights / VALUE);
+    if (h.n.n_loss)
+        t.head = train_tensor((1 + m->n_mtp) * z.T * m->padded_vocab);
+    t.slot = stage_slot(&z, &h, t.head);
+    t.work = layer_work(&z) + train_tensor(TC) + train_tensor(h.n_out * TC) +
+             train_tensor(z.T) + train_tensor(MESSAGE_CHUNK);
+    if (h.n.n_mtp)
+        t.work += 2 * train_tensor(TC) + train_tensor(2 * TC);
+    *out = t;
+}

@@ -1,0 +1,172 @@
+#include "workspace.h"
+
+#include "activations.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const int64_t KIB = 1 << 10, MIB = 1 << 20;
+
+enum {
+    CONFIGURED_MIB = 32, // CUBLAS_WORKSPACE_CONFIG=:4096:8, 8 of 4096 KiB
+    GROUPED_STREAMS = 4, // module/base.py, workspaces of the grouped GEMM
+    THREADS = 2,         // forward and backward each have a cuBLAS handle
+    GRAPH_STATES = 5,    // states that a graphed layer keeps in place
+    VALUE = 2
+};
+
+/* `moe-layout memory --corpus` fits them anew and says to how many cases. */
+const struct memory_constants MEMORY_CONSTANTS = {
+    .small_bytes = 1341 << 10, .muon_bytes = 20622 << 10, .graph_states = 5.7};
+
+static const struct {
+    const char *name;
+    int te_mib, cublas_kib;
+} platforms[N_PLATFORMS] = {
+#define PLATFORM_ROW(id, name, te, cublas) {name, te, cublas},
+    PLATFORM_TABLE(PLATFORM_ROW)
+#undef PLATFORM_ROW
+};
+
+static const struct {
+    const char *word;
+    enum platform platform;
+} words[] = {
+    {"gb200", PLATFORM_BLACKWELL}, {"gb300", PLATFORM_BLACKWELL},
+    {"b200", PLATFORM_BLACKWELL},  {"b300", PLATFORM_BLACKWELL},
+    {"h100", PLATFORM_HOPPER},     {"h200", PLATFORM_HOPPER},
+    {"h800", PLATFORM_HOPPER},     {"h20", PLATFORM_HOPPER},
+    {"a100", PLATFORM_AMPERE},     {"a800", PLATFORM_AMPERE},
+    {"lts", PLATFORM_AMPERE},
+};
+
+bool platform_from_name(const char *name, enum platform *out)
+{
+    char low[128];
+    size_t n = 0;
+    for (; name[n] && n + 1 < sizeof low; n++)
+        low[n] = (char)tolower((unsigned char)name[n]);
+    low[n] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(low, words[i].word)) {
+            *out = words[i].platform;
+            return true;
+        }
+    return false;
+}
+
+const char *platform_name(enum platform p)
+{
+    return platforms[p].name;
+}
+
+/* Local kernels of a dense model never load Transformer Engine. */
+static int64_t gemm_bytes(const struct model *m, enum platform p)
+{
+    if (m->memory.local_kernels && !m->n_experts)
+        return 0;
+    int n = m->memory.grouped_gemm && m->n_experts ? 1 + GROUPED_STREAMS : 1;
+    return n * platforms[p].te_mib * MIB;
+}
+
+static int64_t cublas_bytes(const struct model *m, enum platform p)
+{
+    int64_t one = m->memory.deterministic ? CONFIGURED_MIB * MIB
+                                          : platforms[p].cublas_kib * KIB;
+    return one * (THREADS + m->memory.overlap_experts);
+}
+
+/* Megatron's global memory buffer "mpu" serves both the gathered input of the
+ * output layer and the product of an unfused attention (DotProductAttention of
+ * the local kernels), and grows to the larger. */
+static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
+{
+    const struct batch *b = &m->batch;
+    int64_t inside = b->micro_batch * b->seq_tokens / m->par.cp;
+    int64_t gathered = m->memory.sequence_parallel && has_loss
+                           ? VALUE * inside * m->hidden
+                           : 0;
+    int64_t scores = m->memory.local_kernels ? VALUE * inside * b->seq_tokens *
+                                                   m->n_heads / m->par.tp
+                                             : 0;
+    return gathered > scores ? gathered : scores;
+}
+
+/* ---- dummy gradients ---- */
+
+struct shapes {
+    int64_t rows[N_KINDS * MEMORY_MAX_WEIGHTS];
+    int64_t cols[N_KINDS * MEMORY_MAX_WEIGHTS];
+    int n;
+    int64_t bytes;
+};
+
+static void add_shape(struct shapes *s, const struct weight *w)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->rows[i] == w->rows && s->cols[i] == w->cols)
+            return;
+    s->rows[s->n] = w->rows;
+    s->cols[s->n++] = w->cols;
+    s->bytes += VALUE * w->rows * w->cols;
+}
+
+/* The GEMM adds to the fp32 gradient itself; autograd gets a bf16 dummy, one
+ * for each distinct shape (module/base.py, get_dummy_wgrad). */
+static int64_t dummy_bytes(const struct model *m,
+                           const struct workspace_place *at)
+{
+    struct shapes s = {.n = 0};
+    struct weight rows[MEMORY_MAX_WEIGHTS];
+    for (int k = 0; m->memory.grad_fusion && k < N_KINDS; k++) {
+        int n =
+            at->has[k] ? memory_unit_weights(m, (enum unit_kind)k, rows) : 0;
+        for (int i = 0; i < n; i++)
+            if (rows[i].linear)
+                add_shape(&s, &rows[i]);
+    }
+    if (m->memory.grad_fusion && at->has[KIND_L] && m->tied) {
+        struct weight table = memory_embedding(m);
+        add_shape(&s, &table);
+    }
+    return s.bytes;
+}
+
+/* Inputs, outputs and their gradients stay where a graph has them; how many
+ * hidden states that is was fitted. */
+static int64_t graph_bytes(const struct model *m,
+                           const struct workspace_place *at)
+{
+    return (int64_t)(MEMORY_CONSTANTS.graph_states * at->n_graphed *
+                     (double)memory_hidden_bytes(m));
+}
+
+/* ---- all ---- */
+
+void memory_workspaces(const struct model *m, const struct workspace_place *at,
+                       struct workspaces *out)
+{
+    const struct memory_options *o = &m->memory;
+    const struct batch *b = &m->batch;
+    bool reads = at->has[KIND_E] || at->has[KIND_M] || at->has[KIND_L];
+    int64_t inside = b->micro_batch * b->seq_tokens / m->par.cp;
+    *out = (struct workspaces){
+        .gemm = gemm_bytes(m, at->platform),
+        .cublas = cublas_bytes(m, at->platform),
+        .global_buffer = global_buffer_bytes(m, at->has[KIND_L]),
+        .mask = o->attention_mask && reads ? inside * b->seq_tokens : 0,
+        .dummy_grads = dummy_bytes(m, at),
+        // each decoder keeps its input tensor, and that keeps its gradient
+        .received = 2 * at->n_fed_chunks * at->states_a_message *
+                    memory_hidden_bytes(m),
+        .graphs = o->graphs ? graph_bytes(m, at) : 0,
+        .muon =
+            o->optimizer == OPTIMIZER_ADAM ? 0 : MEMORY_CONSTANTS.muon_bytes,
+        .small = MEMORY_CONSTANTS.small_bytes};
+}
+
+int64_t memory_workspaces_sum(const struct workspaces *w)
+{
+    return w->gemm + w->cublas + w->global_buffer + w->mask + w->dummy_grads +
+           w->received + w->graphs + w->muon + w->small;
+}

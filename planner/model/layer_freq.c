@@ -1,0 +1,130 @@
+#include "layer_freq.h"
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ENTRIES = 8192, MAX_DEPTH = 16 };
+
+struct reader {
+    const char *p;
+    uint8_t out[MAX_ENTRIES];
+    int n;
+    bool bad;
+};
+
+static char layer_freq_peek(struct reader *r)
+{
+    while (*r->p == ' ')
+        r->p++;
+    return *r->p;
+}
+
+static bool layer_freq_accept(struct reader *r, char c)
+{
+    bool is = layer_freq_peek(r) == c;
+    r->p += is;
+    return is;
+}
+
+static int layer_freq_number(struct reader *r)
+{
+    int v = 0, digits = 0;
+    for (layer_freq_peek(r); *r->p >= '0' && *r->p <= '9'; r->p++, digits++)
+        v = v < MAX_ENTRIES ? v * 10 + (*r->p - '0') : v;
+    r->bad = r->bad || digits == 0;
+    return v;
+}
+
+static void layer_freq_append(struct reader *r, int v)
+{
+    r->bad = r->bad || r->n == MAX_ENTRIES || v > 1;
+    if (!r->bad)
+        r->out[r->n++] = (uint8_t)v;
+}
+
+static void layer_freq_sum(struct reader *r, int depth);
+
+/* [v, v, ...] or ( sum ) */
+static void layer_freq_atom(struct reader *r, int depth)
+{
+    if (layer_freq_accept(r, '(')) {
+        layer_freq_sum(r, depth + 1);
+        r->bad = r->bad || !layer_freq_accept(r, ')');
+        return;
+    }
+    r->bad = r->bad || !layer_freq_accept(r, '[');
+    while (!r->bad && layer_freq_peek(r) != ']') {
+        layer_freq_append(r, layer_freq_number(r));
+        if (!layer_freq_accept(r, ','))
+            break;
+    }
+    r->bad = r->bad || !layer_freq_accept(r, ']');
+}
+
+/* atom { * number } */
+static void layer_freq_product(struct reader *r, int depth)
+{
+    int first = r->n;
+    layer_freq_atom(r, depth);
+    while (!r->bad && layer_freq_accept(r, '*')) {
+        int times = layer_freq_number(r), len = r->n - first;
+        r->n = times ? r->n : first;
+        for (int k = 1; k < times && !r->bad; k++)
+            for (int i = 0; i < len; i++)
+                layer_freq_append(r, r->out[first + i]);
+    }
+}
+
+static void layer_freq_sum(struct reader *r, int depth)
+{
+    r->bad = r->bad || depth > MAX_DEPTH;
+    do {
+        if (r->bad)
+            return;
+        layer_freq_product(r, depth);
+    } while (layer_freq_accept(r, '+'));
+}
+
+static enum err expand_list(const char *text, int n_layers, uint8_t *flags,
+                            struct err_msg *msg)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(msg, ERR_NOMEM, "--moe-layer-freq: out of memory");
+    r->p = text;
+    layer_freq_sum(r, 0);
+    bool bad = r->bad || layer_freq_peek(r) != '\0';
+    int n = r->n;
+    if (!bad && n == n_layers)
+        memcpy(flags, r->out, (size_t)n);
+    free(r);
+    if (bad)
+        return err_set(msg, ERR_PARSE,
+                       "--moe-layer-freq: got '%s', want an integer or lists "
+                       "of 0 and 1 such as ([0]*3+[1]*58)",
+                       text);
+    if (n != n_layers)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-layer-freq: '%s' has %d entries, want "
+                       "--num-layers %d",
+                       text, n, n_layers);
+    return ERR_OK;
+}
+
+enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
+                           struct err_msg *msg)
+{
+    int64_t every = 0;
+    if (!text_to_int64(text, &every))
+        return expand_list(text, n_layers, flags, msg);
+    if (every < 1)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-layer-freq: got %lld, want at least 1",
+                       (long long)every);
+    for (int i = 0; i < n_layers; i++)
+        flags[i] = i % every == 0;
+    return ERR_OK;
+}

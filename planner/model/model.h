@@ -1,0 +1,144 @@
+/*
+ * model: what is trained, how it is split over ranks, and what each unit of it
+ * weighs. Plain data plus derived sizes; reading it from flags, files and
+ * scripts is megatron_args.
+ *
+ * Units are the placeable pieces of a pipeline layout: E embedding, t decoder
+ * layer, m MTP layer, L loss with the output layer. Units that cost the same
+ * are of one kind. Sized for up to a few hundred layers.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "memory_options.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum unit_kind { KIND_E, KIND_T, KIND_T_DENSE, KIND_M, KIND_L, N_KINDS };
+
+enum { MODEL_MAX_LAYERS = 4096 };
+
+/* Tensor, pipeline, context, expert and expert-tensor parallelism; `world` is
+ * the number of ranks and `dp` = world/(tp*cp*pp) follows from it. */
+struct parallel {
+    int tp, pp, vpp, cp, ep, etp, world, dp;
+};
+
+/* Megatron's flags that change its default split: layers fixed at the ends
+ * (0: not given), and whether E or L counts as one layer. */
+struct default_split {
+    int first_layers, last_layers;
+    bool count_embedding, count_loss;
+};
+
+struct batch {
+    int64_t micro_batch;    // sequences a micro-batch
+    int64_t global_batch;   // sequences a step
+    int64_t n_microbatches; // global_batch / (micro_batch * dp)
+    int64_t seq_tokens;     // tokens a sequence
+};
+
+struct model {
+    int n_layers; // decoder layers, MTP not counted
+    int n_mtp;    // MTP layers (0: none)
+    int64_t hidden;
+    int64_t ffn; // width of a dense layer's MLP
+    int64_t n_heads, n_kv_heads, head_dim;
+    int64_t vocab;        // as given
+    int64_t padded_vocab; // rounded up as Megatron pads it
+    int64_t n_experts;    // 0: every layer is dense
+    int64_t moe_ffn, topk;
+    int64_t shared_ffn; // width of the shared expert, 0: none
+    bool gated;         // SwiGLU: two input projections in an MLP
+    bool tied;          // output layer shares the embedding
+    bool layernorm;     // LayerNorm (weight and bias), else RMSNorm
+    bool linear_bias, qkv_bias, qk_norm;
+    bool learned_positions;  // else rotary
+    int64_t max_positions;   // rows of learned positions
+    bool mla;                // multi-latent attention: the five below
+    int64_t q_lora, kv_lora; // latent widths; q_lora 0: queries not compressed
+    int64_t qk_dim, qk_rope_dim, v_dim; // of a head
+    bool qk_norm_full;                  // one norm over all heads, as in OLMoE
+    bool sinks;            // a learned softmax offset for each query head
+    bool shared_gate;      // a gate of h parameters on the shared expert
+    int64_t latent;        // width that routed experts work on, 0: hidden
+    bool expert_bias;      // router's correction bias, a buffer in Megatron
+    bool count_bias;       // count that buffer as parameters
+    bool mtp_repeated;     // one MTP layer, used n_mtp times
+    bool overlap_moe_comm; // --overlap-moe-expert-parallel-comm
+    int64_t window;        // tokens a windowed layer attends to, 0: all
+    int window_skip;       // every such layer attends to all, 0: none does
+    int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
+    const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
+    struct memory_options memory;
+    struct parallel par;
+    struct default_split split;
+    struct batch batch;
+};
+
+/* Bytes for each parameter and value. Megatron's mixed precision: bf16
+ * parameters, fp32 gradients, fp32 master copy and two Adam moments. moe-train
+ * keeps all in fp32. */
+struct memory_rules {
+    int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
+    // what memory_fit adds from measured runs: to a unit's activations and to
+    // the loss head (relative), to every rank (bytes); 0: nothing
+    double unit_more[N_KINDS], head_more, rank_more_bytes;
+};
+extern const struct memory_rules MEMORY_MEGATRON;
+extern const struct memory_rules MEMORY_MOE_TRAIN;
+
+/* Letter of a kind in a layout ('t' for both layer kinds), and its name in
+ * costs files and tables ("E", "t", "t_dense", "m", "L"). */
+char kind_letter(enum unit_kind kind);
+const char *kind_name(enum unit_kind kind);
+
+/* Kind of decoder layer `layer` (0-based): KIND_T when it has experts or when
+ * the model has none at all, else KIND_T_DENSE. */
+enum unit_kind model_layer_kind(const struct model *m, int layer);
+
+/* How many units of the kind the model has. */
+int model_unit_count(const struct model *m, enum unit_kind kind);
+
+/* Parameters of one unit, and those that take part for one token. A tied
+ * output layer weighs nothing; the final norm counts with L, which sits where
+ * the last decoder layer does not matter for one parameter vector. m is three
+ * norms, the 2h x h projection and one decoder layer of the last one's kind.
+ * Shapes are those of Megatron's modules (attention.py,
+ * multi_latent_attention.py, moe/router.py, moe/experts.py,
+ * moe/shared_experts.py, multi_token_prediction.py). */
+int64_t model_unit_params(const struct model *m, enum unit_kind kind);
+int64_t model_unit_active_params(const struct model *m, enum unit_kind kind);
+
+/* Forward floating-point operations of one unit for one micro-batch (two per
+ * multiply-add; attention scores causal, so half, and no more than the window;
+ * norms, biases and softmax left out). Where windowed and full layers are of
+ * one kind this is their mean.
+ * L makes 1+K output passes, as Megatron computes the MTP heads there. The
+ * backward pass is twice this. */
+double model_unit_fwd_flops(const struct model *m, enum unit_kind kind);
+
+/* Whole model without MTP, as model cards count it, and the MTP block. Some
+ * cards leave the input embedding out of the active ones, because a token only
+ * looks one row up; tied, it is the output layer and stays. */
+int64_t model_total_params(const struct model *m);
+int64_t model_active_params(const struct model *m);
+int64_t model_active_params_no_lookup(const struct model *m);
+int64_t model_mtp_params(const struct model *m);
+
+/* A hash-like text that two runs of the same model, batch and parallelism
+ * share; layout and file names are not part of it. Owned by the arena, NULL
+ * when out of memory. Keys are Megatron's flag names in snake_case. */
+struct model_fact {
+    const char *key;
+    int64_t value;
+};
+enum { MODEL_N_FACTS = 40 };
+
+/* The numbers that decide cost: fills `facts` and returns how many. */
+int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * plan: a layout with everything predicted of it. Data and how it is printed;
+ * search makes it, the harness compares it with measurements.
+ */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cost/cost.h"
+#include "layout/layout.h"
+#include "memory/memory.h"
+#include "model/model.h"
+#include "sim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Predictions within 0.5% of each other are a tie. */
+#define PLAN_TIE 1.005
+
+struct plan_stage {
+    const char *units;   // letters, e.g. "ttmL"
+    double fwd_s, bwd_s; // a micro-batch
+    int64_t mem_bytes;   // peak predicted
+    int in_flight;       // micro-batches
+};
+
+struct plan {
+    const char *layout; // shortest string
+    struct layout parsed;
+    double pred_step_s, pred_lo_s, pred_hi_s; // of mean times, 95% interval
+    double exp_step_s, exp_lo_s, exp_hi_s; // with jitter: expected, and 95% of
+                                           // single steps; NAN: not worked out
+    double speedup_vs_default, speedup_vs_count_based; // NAN: no baseline
+    int near_bottleneck; // stages within 2% of the slowest
+    bool standalone_mtp, empty_stage, tight_memory;
+    const struct plan_stage *stages; // n_stages
+    int n_stages;
+};
+
+/* What a prediction depends on besides layout and costs. */
+struct plan_context {
+    const struct model *model;
+    const struct cost *cost; // with the trainer's memory rules
+    enum p2p_mode mode;
+    int n_mb;
+    double hbm_bytes;                // per-rank memory limit, 0: none
+    double memory_margin;            // of predicted peaks, relative
+    const struct schedule *schedule; // for (model.par.pp, n_mb)
+};
+
+/* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
+ * arena. */
+enum err plan_predict(struct arena *a, const struct plan_context *ctx,
+                      const struct layout *l, struct plan *out,
+                      struct err_msg *msg);
+
+/* Stages whose forward plus backward time is within 2% of the slowest. */
+int plan_near_bottleneck(const struct plan_context *ctx,
+                         const struct layout *l);
+
+/* The pipeline's makespan (without the overhead) with its timeline. */
+enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
+                       const struct layout *l, struct sim_result *out,
+                       struct err_msg *msg);
+
+/* Times of single operations of a layout, [stage * n_mb + mb]. */
+struct plan_ops {
+    const struct layout *layout;
+    const double *fwd_s, *bwd_s;
+};
+
+/* Step time of one layout whose operations take these times, with the
+ * context's transfers and overhead: replay. */
+enum err plan_replay(struct arena *a, const struct plan_context *ctx,
+                     const struct plan_ops *ops, double *step_s,
+                     struct err_msg *msg);
+
+/* A reusable predictor: step times of many layouts without allocation. */
+struct plan_engine;
+struct plan_engine *plan_engine_new(struct arena *a,
+                                    const struct plan_context *ctx);
+enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
+                          double *step_s);
+enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
+                            double *step_s);
+
+cJSON *plan_to_json(const struct plan *p);
+
+#endif

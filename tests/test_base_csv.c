@@ -1,0 +1,77 @@
+#include "base/csv.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum err read_text(struct arena *a, const char *text, struct csv *out,
+                          struct err_msg *msg)
+{
+    char path[] = "/tmp/moe-csv-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    enum err e = csv_read_file(a, path, out, msg);
+    unlink(path);
+    return e;
+}
+
+Test(csv, columns_are_found_by_name)
+{
+    struct arena a;
+    struct csv t;
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(
+        read_text(&a, "format,x,note\nv1,1.5,\"a,\"\"b\"\"\"\nv1,,z", &t, &msg),
+        ERR_OK, "%s", msg.text);
+    cr_assert_eq(t.n_rows, 2);
+    cr_assert_str_eq(csv_get(&t, 0, "note"), "a,\"b\"");
+    cr_assert_str_eq(csv_get(&t, 1, "x"), "");
+    cr_assert_null(csv_get(&t, 0, "nope"));
+    double d = 0;
+    cr_assert(csv_get_double(&t, 0, "x", &d));
+    cr_assert_float_eq(d, 1.5, 0);
+    cr_assert_not(csv_get_double(&t, 1, "x", &d), "empty is missing");
+    arena_clear(&a);
+}
+
+Test(csv, ragged_rows_and_open_quotes_are_errors)
+{
+    struct arena a;
+    struct csv t;
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(read_text(&a, "a,b\n1\n", &t, &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "row 2"), "%s", msg.text);
+    cr_assert_eq(read_text(&a, "a,b\n\"1,2\n", &t, &msg), ERR_PARSE);
+    cr_assert_eq(read_text(&a, "", &t, &msg), ERR_PARSE);
+    arena_clear(&a);
+}
+
+Test(csv, what_is_written_is_read_back)
+{
+    struct arena a;
+    struct csv t;
+    struct err_msg msg;
+    arena_init(&a);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    static const char *const head[] = {"format", "layout", "v"};
+    char number[CSV_NUMBER_BYTES];
+    const char *row[] = {"f/1", "Et*3,m|\"L\"\n", csv_number(0.1, number)};
+    cr_assert(csv_write_row(f, head, 3));
+    cr_assert(csv_write_row(f, row, 3));
+    fclose(f);
+    cr_assert_eq(read_text(&a, text, &t, &msg), ERR_OK, "%s", msg.text);
+    cr_assert_str_eq(csv_get(&t, 0, "layout"), row[1]);
+    double d = 0;
+    cr_assert(csv_get_double(&t, 0, "v", &d));
+    cr_assert(d == 0.1, "%%.17g keeps every bit");
+    cr_assert_null(csv_number((double)NAN, number));
+    free(text);
+    arena_clear(&a);
+}

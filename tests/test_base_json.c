@@ -1,0 +1,73 @@
+#include "base/json.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+static enum err parse(const char *text, struct err_msg *msg)
+{
+    cJSON *tree = NULL;
+    enum err e = json_parse(text, "f.json", &tree, msg);
+    cJSON_Delete(tree);
+    return e;
+}
+
+Test(json, is_strict_where_cjson_is_not)
+{
+    struct err_msg msg;
+    cr_assert_eq(parse("{\"a\": 1}", &msg), ERR_OK);
+    cr_assert_eq(parse("{\"a\": 1} x", &msg), ERR_PARSE);
+    cr_assert_eq(parse("{\"a\": 1, \"a\": 2}", &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "'a' occurs twice"), "%s", msg.text);
+    cr_assert_eq(parse("{\"x\": {\"b\": 1, \"c\": 3, \"b\": 2}}", &msg),
+                 ERR_PARSE);
+    cr_assert_eq(parse("[9007199254740993]", &msg), ERR_PARSE);
+    cr_assert_eq(parse("[1e999]", &msg), ERR_PARSE);
+}
+
+Test(json, says_where_the_text_breaks)
+{
+    struct err_msg msg;
+    cr_assert_eq(parse("{\"a\": 1,\n \"b\" 2}", &msg), ERR_PARSE);
+    cr_assert(strncmp(msg.text, "f.json:2:", 9) == 0, "%s", msg.text);
+}
+
+Test(json, keys_are_case_sensitive_and_suggested)
+{
+    struct err_msg msg;
+    cJSON *tree = NULL;
+    static const char *const keys[] = {"layout", "role"};
+    cr_assert_eq(json_parse("{\"Role\": 1}", "m.json", &tree, &msg), ERR_OK);
+    cr_assert_null(json_get(tree, "role"));
+    cr_assert_eq(json_check_keys(tree, "m.json", keys, 2, &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "did you mean 'role'"), "%s", msg.text);
+    cJSON_Delete(tree);
+}
+
+Test(json, typed_members_check_type_and_range)
+{
+    struct err_msg msg;
+    struct arena a;
+    arena_init(&a);
+    cJSON *t = NULL;
+    cr_assert_eq(json_parse("{\"i\": 2.5, \"n\": 7, \"s\": \"x\", \"z\": null}",
+                            "f", &t, &msg),
+                 ERR_OK);
+    int64_t i = 1;
+    double d = 1;
+    bool b = false;
+    const char *s = NULL;
+    const struct json_range r = {0, 5};
+    cr_assert_eq(json_opt_int(t, "f", "i", r, &i, &msg), ERR_PARSE);
+    cr_assert_eq(json_opt_int(t, "f", "n", r, &i, &msg), ERR_RANGE);
+    cr_assert_eq(json_opt_int(t, "f", "absent", r, &i, &msg), ERR_OK);
+    cr_assert_eq(json_opt_int(t, "f", "z", r, &i, &msg), ERR_OK);
+    cr_assert_eq(i, 1);
+    cr_assert_eq(json_opt_double(t, "f", "s", r, &d, &msg), ERR_PARSE);
+    cr_assert_eq(json_opt_bool(t, "f", "i", &b, &msg), ERR_PARSE);
+    cr_assert_eq(json_opt_string(&a, t, "f", "s", &s, &msg), ERR_OK);
+    cr_assert_str_eq(s, "x");
+    cr_assert_eq(json_require(t, "f", "z", &msg), ERR_PARSE);
+    cJSON_Delete(t);
+    arena_clear(&a);
+}

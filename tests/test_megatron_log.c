@@ -1,0 +1,66 @@
+#include "megatron/log.h"
+
+#include "log/parse.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const char DUMP[] = "tests/fixtures/models/dump.log";
+
+Test(source_log, the_dump_is_the_model_that_ran)
+{
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    struct megatron_args *args = megatron_args_new(&a);
+    struct runlog log;
+    enum err e = logparse_read(&a, DUMP, &log, &msg);
+    if (e == ERR_OK)
+        e = source_log_read(&log, DUMP, args, &msg);
+    megatron_args_set(args, "padded-vocab-size", "128256", NULL);
+    if (e == ERR_OK)
+        e = megatron_args_model(&a, args, &m, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_assert_eq(model_total_params(&m), 6858278912);
+    cr_assert_not(m.linear_bias, "add_bias_linear False");
+    cr_assert_not(m.mla, "kv_lora_rank is there and has no effect");
+    cr_assert(m.par.world == 16 && m.par.dp == 4 && m.par.etp == 1);
+    cr_assert_eq(m.batch.n_microbatches, 32);
+    arena_clear(&a);
+}
+
+Test(source_log, a_log_without_a_dump_is_refused)
+{
+    struct runlog log = {0};
+    struct arena a;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    struct megatron_args *args = megatron_args_new(&a);
+    cr_assert_eq(source_log_read(&log, "x.log", args, &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "x.log") && strstr(msg.text, "launch script"));
+    arena_clear(&a);
+}
+
+/* arguments whose sense differs from the flag's */
+Test(source_log, switches_that_turn_things_off_are_inverted)
+{
+    static const struct log_argument arguments[] = {
+        {"num_layers", "2"},          {"hidden_size", "64"},
+        {"num_attention_heads", "4"}, {"padded_vocab_size", "128"},
+        {"add_bias_linear", "True"},  {"add_position_embedding", "False"},
+        {"num_experts", "None"},
+    };
+    struct runlog log = {.arguments = arguments,
+                         .n_arguments = sizeof arguments / sizeof arguments[0]};
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    struct megatron_args *args = megatron_args_new(&a);
+    cr_assert_eq(source_log_read(&log, "x.log", args, &msg), ERR_OK);
+    cr_assert_eq(megatron_args_model(&a, args, &m, &msg), ERR_OK, "%s",
+                 msg.text);
+    cr_assert(m.linear_bias && !m.learned_positions && m.n_experts == 0);
+    arena_clear(&a);
+}

@@ -1,0 +1,38 @@
+#include "megatron/names.h"
+
+#include "megatron/flags.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static enum known_values known(const char *name)
+{
+    return megatron_known(name, strlen(name));
+}
+
+Test(megatron_known, knows_how_many_values_follow)
+{
+    cr_assert_eq(known("mock-data"), KNOWN_SWITCH);
+    cr_assert_eq(known("lr"), KNOWN_ONE);
+    cr_assert_eq(known("data-path"), KNOWN_MANY);
+    cr_assert_eq(known("adam-beta1"), KNOWN_ONE);
+    cr_assert_eq(known("no-such-flag"), KNOWN_NOT);
+    cr_assert_eq(known("lr min-lr"), KNOWN_NOT, "one word only");
+    cr_assert_eq(known(""), KNOWN_NOT);
+}
+
+Test(megatron_known, flags_with_an_effect_are_not_among_them)
+{
+    for (int i = 0; i < N_FLAGS; i++)
+        cr_expect_eq(known(flag_name((enum flag_id)i)), KNOWN_NOT, "%s",
+                     flag_name((enum flag_id)i));
+}
+
+Test(megatron_known, names_the_nearest)
+{
+    char name[80];
+    megatron_known_nearest("lr-warmup-iter", name, sizeof name);
+    cr_assert_str_eq(name, "lr-warmup-iters");
+    megatron_known_nearest("zzzzzzzzzz", name, sizeof name);
+    cr_assert_str_eq(name, "");
+}

@@ -1,0 +1,178 @@
+#include "layout/baseline.h"
+#include "layout/space.h"
+#include "plan/search.h"
+#include "small_model.h"
+#include "synthetic_log.h"
+
+#include <criterion/criterion.h>
+
+enum { N_MB = 6 };
+
+struct fixture {
+    struct arena arena;
+    struct model m;
+    struct cost cost;
+    struct schedule schedule;
+    struct plan_context ctx;
+    struct search_result r;
+    struct err_msg msg;
+};
+
+static void set_up(struct fixture *f)
+{
+    *f = (struct fixture){.m = small_model(), .cost = study_costs()};
+    arena_init(&f->arena);
+    schedule_1f1b(&f->arena, 4, N_MB, &f->schedule, &f->msg);
+    f->ctx = (struct plan_context){.model = &f->m,
+                                   .cost = &f->cost,
+                                   .mode = P2P_BLOCKING,
+                                   .n_mb = N_MB,
+                                   .schedule = &f->schedule};
+}
+
+struct least {
+    struct fixture *f;
+    double step_s;
+    long n;
+};
+
+static enum err look(void *data, const struct layout *l)
+{
+    struct least *x = data;
+    struct plan p;
+    cr_assert_eq(plan_predict(&x->f->arena, &x->f->ctx, l, &p, &x->f->msg),
+                 ERR_OK);
+    x->n++;
+    if (p.pred_step_s < x->step_s)
+        x->step_s = p.pred_step_s;
+    return ERR_OK;
+}
+
+/* Against the plain minimum over all layouts: the first may lose up to the tie
+ * of 0.5%, and only to a layout with fewer slow stages. */
+Test(search, first_is_the_minimum_within_the_tie)
+{
+    struct fixture f;
+    set_up(&f);
+    const struct search_options opt = {.standalone_mtp = true, .top = 1000};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK,
+                 "%s", f.msg.text);
+    const struct layout_space space = {8, 1, 4, 1, SPACE_NO_EMPTY_STAGE, true};
+    struct least least = {.f = &f, .step_s = 1e9};
+    layout_space_each(&f.arena, &space, look, &least, &f.msg);
+    cr_assert_eq(f.r.n_searched, least.n);
+    cr_assert_eq(f.r.n_plans, least.n);
+    cr_assert_leq(f.r.plans[0].pred_step_s, least.step_s * 1.005);
+    for (int i = 1; i < f.r.n_plans; i++)
+        cr_assert_leq(f.r.plans[i - 1].pred_step_s,
+                      f.r.plans[i].pred_step_s * 1.005, "order, up to ties");
+    arena_clear(&f.arena);
+}
+
+Test(search, speedups_are_over_the_baselines)
+{
+    struct fixture f;
+    set_up(&f);
+    const struct search_options opt = {.top = 3};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK);
+    cr_assert_eq(f.r.n_baselines, 2);
+    cr_assert_str_eq(f.r.baselines[0].layout, "Et*2|t*2|t*2|t*2mL");
+    cr_assert_float_eq(f.r.plans[0].speedup_vs_default,
+                       f.r.baselines[0].pred_step_s / f.r.plans[0].pred_step_s,
+                       1e-12);
+    cr_assert_gt(f.r.plans[0].speedup_vs_default, 1);
+    for (int i = 0; i < f.r.n_plans; i++)
+        cr_assert_not(f.r.plans[i].standalone_mtp);
+    arena_clear(&f.arena);
+}
+
+Test(search, memory_limit_drops_layouts_and_says_when_none_is_left)
+{
+    struct fixture f;
+    struct search_result all;
+    set_up(&f);
+    const struct search_options opt = {.standalone_mtp = true, .top = 1000};
+    search_layouts(&f.arena, &f.ctx, &opt, &all, &f.msg);
+    int64_t worst = 0;
+    for (int s = 0; s < 4; s++)
+        if (all.plans[0].stages[s].mem_bytes > worst)
+            worst = all.plans[0].stages[s].mem_bytes;
+    f.ctx.hbm_bytes = (double)worst;
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK);
+    cr_assert_gt(f.r.n_dropped_for_memory, 0);
+    cr_assert_eq(f.r.n_plans + f.r.n_dropped_for_memory, all.n_plans);
+    for (int i = 0; i < f.r.n_plans; i++)
+        for (int s = 0; s < 4; s++)
+            cr_assert_leq((double)f.r.plans[i].stages[s].mem_bytes,
+                          f.ctx.hbm_bytes);
+    f.ctx.hbm_bytes = 1;
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg),
+                 ERR_MODEL);
+    arena_clear(&f.arena);
+}
+
+/* The least number of slow stages among the plans within the tie of the
+ * fastest; *of_fastest gets that of the fastest itself. */
+static int fewest_slow_stages(const struct search_result *r, int *of_fastest)
+{
+    const struct plan *fastest = &r->plans[0];
+    for (int i = 1; i < r->n_plans; i++)
+        if (r->plans[i].pred_step_s < fastest->pred_step_s)
+            fastest = &r->plans[i];
+    int fewest = *of_fastest = fastest->near_bottleneck;
+    for (int i = 0; i < r->n_plans; i++)
+        if (r->plans[i].pred_step_s <= fastest->pred_step_s * PLAN_TIE &&
+            r->plans[i].near_bottleneck < fewest)
+            fewest = r->plans[i].near_bottleneck;
+    return fewest;
+}
+
+/* Over many costs of L, some of which make the fastest plan one with more slow
+ * stages than another that ties with it. */
+Test(search, among_ties_fewer_slow_stages_win)
+{
+    int n_decided = 0;
+    for (int k = 0; k < 100; k++) {
+        struct fixture f;
+        set_up(&f);
+        f.cost.unit[KIND_L].fwd_s = 1e-3 * (1 + 0.04 * k);
+        f.cost.unit[KIND_L].bwd_s = 2e-3 * (1 + 0.04 * k);
+        const struct search_options opt = {.standalone_mtp = true, .top = 1000};
+        cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg),
+                     ERR_OK);
+        int of_fastest = 0, fewest = fewest_slow_stages(&f.r, &of_fastest);
+        cr_assert_eq(f.r.plans[0].near_bottleneck, fewest);
+        n_decided += fewest < of_fastest;
+        arena_clear(&f.arena);
+    }
+    cr_assert_gt(n_decided, 0, "no tie was ever decided");
+}
+
+Test(search, joint_costs_search_only_layouts_that_keep_m_with_L)
+{
+    struct fixture f;
+    set_up(&f);
+    f.cost.joint_ml = true;
+    const struct search_options opt = {.standalone_mtp = true, .top = 1000};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK);
+    for (int i = 0; i < f.r.n_plans; i++)
+        cr_assert_not(f.r.plans[i].standalone_mtp);
+    arena_clear(&f.arena);
+}
+
+Test(search, a_space_too_large_is_refused_with_its_size)
+{
+    struct fixture f;
+    set_up(&f);
+    static uint8_t moe[61];
+    memset(moe, 1, sizeof moe);
+    f.m.n_layers = 61;
+    f.m.layer_moe = moe;
+    f.m.par.pp = 16;
+    schedule_1f1b(&f.arena, 16, 64, &f.schedule, &f.msg);
+    const struct search_options opt = {.top = 1};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg),
+                 ERR_RANGE);
+    cr_assert(strstr(f.msg.text, "layouts"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+}

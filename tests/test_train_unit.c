@@ -1,0 +1,302 @@
+/*
+ * Gradients against central differences, in double, for every kind of unit.
+ * The loss of a check is sum(r * output) with fixed random r, so its gradient
+ * by the output is r; a random direction in one tensor then has the derivative
+ * sum(direction * gradient). Routing stays as the unperturbed pass chose it.
+ * Built with REAL_DOUBLE, see the Makefile.
+ */
+#include "train/unit.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(real) == sizeof(double), "wants REAL_DOUBLE");
+
+enum { N_DIRECTIONS = 5, MAX_COUNT = 2048 };
+
+/* error of a central difference with this step, in units of round-off: both
+ * far below 1e-6 for values around 1 */
+static const double step = 1e-5, tolerance = 1e-6;
+
+static const struct dims dims = {.n_seq = 2,
+                                 .seq = 5,
+                                 .n_tokens = 10,
+                                 .hidden = 16,
+                                 .n_layers = 2,
+                                 .n_mtp = 1,
+                                 .n_heads = 4,
+                                 .n_groups = 2,
+                                 .head_dim = 6,
+                                 .ffn = 12,
+                                 .shared_ffn = 10,
+                                 .n_experts = 5,
+                                 .topk = 2,
+                                 .moe_ffn = 7,
+                                 .vocab = 19};
+
+/* A unit under check: forward gives the loss, backward fills gradients. */
+struct subject {
+    struct tensors weights, grads, acts;
+    struct ops ops;
+    struct layer_work work;
+    struct mtp_work mtp_work;
+    struct layer layer;
+    struct mtp mtp;
+    struct norm norm;
+    struct loss loss;
+    real *table, *dtable;
+    real *x, *dx, *y, *r; // input, its gradient, output, weights of the loss
+    int64_t n_x, n_y;
+    int tokens[16];
+    double (*forward)(struct subject *s, struct pass *p);
+    void (*backward)(struct subject *s, struct pass *p);
+};
+
+static struct pass pass_of(struct subject *s)
+{
+    return (struct pass){.dims = &dims, .ops = &s->ops, .work = &s->work};
+}
+
+static double weighted_sum(const struct subject *s)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < s->n_y; i++)
+        sum += s->r[i] * s->y[i];
+    return sum;
+}
+
+static const int64_t n_hidden = 10 * 16;
+
+/* All tensors that any unit needs, in one table a kind. */
+static void carve(struct subject *s, bool moe)
+{
+    int64_t table = (int64_t)dims.vocab * dims.hidden;
+    layer_carve_weights(&dims, moe, 1, &s->weights, &s->layer.w);
+    layer_carve_weights(&dims, moe, 1, &s->grads, &s->layer.dw);
+    mtp_carve_weights(&dims, moe, 5, &s->weights, &s->mtp.w);
+    mtp_carve_weights(&dims, moe, 5, &s->grads, &s->mtp.dw);
+    s->table = tensors_carve(&s->weights, weight_spec("table", table, 0, 0.5));
+    s->dtable = tensors_carve(&s->grads, weight_spec("table", table, 0, 0.5));
+    s->norm.w =
+        tensors_carve(&s->weights, weight_spec("norm", dims.hidden, 7, -1));
+    s->norm.dw =
+        tensors_carve(&s->grads, weight_spec("norm", dims.hidden, 7, -1));
+    s->norm.inv = tensors_carve_real(&s->acts, "inv", dims.n_tokens);
+    layer_carve_acts(&dims, moe, &s->acts, &s->layer.acts);
+    mtp_carve_acts(&dims, moe, &s->acts, &s->mtp.acts);
+    layer_carve_work(&dims, &s->acts, &s->work);
+    mtp_carve_work(&dims, &s->acts, &s->mtp_work);
+    s->loss.dlogits =
+        tensors_carve_real(&s->acts, "logits", 2 * dims.n_tokens * dims.vocab);
+    s->x = tensors_carve_real(&s->acts, "x", 2 * n_hidden);
+    s->dx = tensors_carve_real(&s->acts, "dx", 2 * n_hidden);
+    s->y = tensors_carve_real(&s->acts, "y", 2 * n_hidden);
+    s->r = tensors_carve_real(&s->acts, "r", 2 * n_hidden);
+}
+
+static void set_up(struct subject *s, bool moe)
+{
+    struct err_msg msg;
+    tensors_init(&s->weights, "weights");
+    tensors_init(&s->grads, "gradients");
+    tensors_init(&s->acts, "activations");
+    carve(s, moe);
+    cr_assert_eq(tensors_alloc(&s->weights, &msg), ERR_OK);
+    cr_assert_eq(tensors_alloc(&s->grads, &msg), ERR_OK);
+    cr_assert_eq(tensors_alloc(&s->acts, &msg), ERR_OK);
+    carve(s, moe);
+    layer_init_work(&dims, &s->work);
+    for (int i = 0; i < s->weights.n_items; i++) // large enough to matter
+        tensors_normal(tensors_at(&s->weights, i), s->weights.item[i].count,
+                       0.4, 77 + (uint64_t)i);
+    tensors_normal(s->x, 2 * n_hidden, 1, 1001);
+    tensors_normal(s->r, 2 * n_hidden, 1, 1002);
+    for (int t = 0; t < dims.n_tokens; t++)
+        s->tokens[t] = (t * 7 + 3) % dims.vocab;
+    s->layer.moe = s->mtp.layer.moe = moe;
+    s->mtp.layer.w = s->mtp.w.layer;
+    s->mtp.layer.dw = s->mtp.dw.layer;
+    s->mtp.work = &s->mtp_work;
+    s->mtp.table = s->table;
+    s->mtp.dtable = s->dtable;
+    s->loss.w = s->table;
+    s->loss.dw = s->dtable;
+    s->loss.main_scale = 0.7;
+    s->loss.mtp_scale = 0.2;
+    s->n_x = s->n_y = n_hidden;
+}
+
+static void tear_down(struct subject *s)
+{
+    tensors_clear(&s->weights);
+    tensors_clear(&s->grads);
+    tensors_clear(&s->acts);
+}
+
+/* Central difference along a random direction against the gradient. Returns
+ * whether the gradient was other than zero. */
+static bool check_tensor(struct subject *s, const char *name, real *w,
+                         const real *dw, int64_t n)
+{
+    struct pass p = pass_of(s);
+    double direction[MAX_COUNT], kept[MAX_COUNT];
+    bool moved = false;
+    cr_assert_leq(n, MAX_COUNT);
+    memcpy(kept, w, (size_t)n * sizeof *w);
+    p.keep_choice = true;
+    for (uint64_t k = 0; k < N_DIRECTIONS; k++) {
+        double slope = 0, value[2];
+        tensors_normal(direction, n, 1, 5000 + 131 * k);
+        for (int64_t i = 0; i < n; i++)
+            slope += direction[i] * dw[i];
+        for (int side = 0; side < 2; side++) {
+            for (int64_t i = 0; i < n; i++)
+                w[i] = kept[i] + (side ? -step : step) * direction[i];
+            value[side] = s->forward(s, &p);
+        }
+        memcpy(w, kept, (size_t)n * sizeof *w);
+        double difference = (value[0] - value[1]) / (2 * step);
+        double scale = fmax(fmax(fabs(slope), fabs(difference)), 1e-3);
+        moved = moved || fabs(slope) > 1e-3;
+        cr_expect_lt(fabs(slope - difference) / scale, tolerance,
+                     "%s, direction %d: gradient %.12g, difference %.12g", name,
+                     (int)k, slope, difference);
+    }
+    return moved;
+}
+
+/* All weights and the input; `n_moved` counts tensors that matter. */
+static int check_subject(struct subject *s)
+{
+    struct pass p = pass_of(s);
+    int n_moved = 0;
+    s->forward(s, &p);
+    tensors_zero(&s->grads);
+    memset(s->dx, 0, 2 * n_hidden * sizeof(real));
+    s->backward(s, &p);
+    /* the backward pass may reuse activations: copies of gradients stay */
+    for (int i = 0; i < s->weights.n_items; i++)
+        n_moved +=
+            check_tensor(s, s->weights.item[i].name, tensors_at(&s->weights, i),
+                         tensors_at(&s->grads, i), s->weights.item[i].count);
+    if (s->n_x > 0)
+        n_moved += check_tensor(s, "input", s->x, s->dx, s->n_x);
+    return n_moved;
+}
+
+/* ---- the units ---- */
+
+static double layer_loss(struct subject *s, struct pass *p)
+{
+    layer_forward(&s->layer, p, s->x, s->y);
+    return weighted_sum(s);
+}
+
+static void layer_grad(struct subject *s, struct pass *p)
+{
+    memcpy(s->dx, s->r, n_hidden * sizeof(real));
+    layer_backward(&s->layer, p, s->x, s->dx);
+}
+
+static double mtp_loss(struct subject *s, struct pass *p)
+{
+    mtp_forward(&s->mtp, p, s->tokens, s->x, s->y);
+    return weighted_sum(s);
+}
+
+static void mtp_grad(struct subject *s, struct pass *p)
+{
+    struct mtp_back b = {s->tokens, s->x, s->r, s->dx};
+    mtp_backward(&s->mtp, p, &b);
+}
+
+static double embedding_loss(struct subject *s, struct pass *p)
+{
+    embedding_forward(p, s->table, s->tokens, s->y);
+    return weighted_sum(s);
+}
+
+static void embedding_grad(struct subject *s, struct pass *p)
+{
+    embedding_backward(p, s->dtable, s->tokens, s->r);
+}
+
+static double norm_loss(struct subject *s, struct pass *p)
+{
+    norm_forward(&s->norm, p, s->x, s->y);
+    return weighted_sum(s);
+}
+
+static void norm_grad(struct subject *s, struct pass *p)
+{
+    norm_backward(&s->norm, p, s->x, s->r, s->dx);
+}
+
+/* main and one MTP head: their losses with the scales of the gradients */
+static double head_loss(struct subject *s, struct pass *p)
+{
+    double sum[2] = {0, 0};
+    for (int k = 0; k < 2; k++)
+        loss_forward(&s->loss, p, s->tokens, s->x, k, &sum[k]);
+    return s->loss.main_scale * sum[0] + s->loss.mtp_scale * sum[1];
+}
+
+static void head_grad(struct subject *s, struct pass *p)
+{
+    loss_backward(&s->loss, p, s->x, s->dx);
+}
+
+static void check_unit(bool moe,
+                       double (*forward)(struct subject *, struct pass *),
+                       void (*backward)(struct subject *, struct pass *),
+                       int n_want, int64_t n_x)
+{
+    static struct subject s;
+    memset(&s, 0, sizeof s);
+    set_up(&s, moe);
+    s.forward = forward;
+    s.backward = backward;
+    s.n_x = n_x;
+    cr_expect_eq(check_subject(&s), n_want,
+                 "the number of tensors with a gradient");
+    tear_down(&s);
+}
+
+/* norm1 qkv out norm2 router gate_up down + shared gate_up down, input */
+Test(unit, gradient_of_t_moe_equals_central_difference)
+{
+    check_unit(true, layer_loss, layer_grad, 10, n_hidden);
+}
+
+Test(unit, gradient_of_t_dense_equals_central_difference)
+{
+    check_unit(false, layer_loss, layer_grad, 7, n_hidden);
+}
+
+/* the layer's nine, two norms, projection, norm, embedding, input */
+Test(unit, gradient_of_m_moe_equals_central_difference)
+{
+    check_unit(true, mtp_loss, mtp_grad, 15, n_hidden);
+}
+
+Test(unit, gradient_of_m_dense_equals_central_difference)
+{
+    check_unit(false, mtp_loss, mtp_grad, 12, n_hidden);
+}
+
+Test(unit, gradient_of_E_equals_central_difference)
+{
+    check_unit(true, embedding_loss, embedding_grad, 1, 0);
+}
+
+Test(unit, gradient_of_final_norm_equals_central_difference)
+{
+    check_unit(true, norm_loss, norm_grad, 2, n_hidden);
+}
+
+Test(unit, gradient_of_L_equals_central_difference)
+{
+    check_unit(true, head_loss, head_grad, 2, 2 * n_hidden);
+}
