@@ -139,8 +139,9 @@ static int bench_run(const struct bench_case *c, double limit_s, double gap)
     clock_t began = clock();
     enum err e = prove_layouts(&a, &problem, &r, &msg);
     double cpu_s = (double)(clock() - began) / CLOCKS_PER_SEC;
-    bool wrong = e != ERR_OK || (c->known_ns && (!r.n_layouts ||
-                                 r.layouts[0].step_ns != c->known_ns));
+    bool wrong =
+        e != ERR_OK ||
+        (c->known_ns && (!r.n_layouts || r.layouts[0].step_ns != c->known_ns));
     if (e == ERR_OK)
         bench_print(c, &r, cpu_s);
     else

@@ -1,4 +1,4 @@
-#include "plan/best.h"
+#include "best.h"
 
 #include <string.h>
 

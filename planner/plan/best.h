@@ -4,7 +4,7 @@
 #ifndef BEST_H
 #define BEST_H
 
-#include "plan/space.h"
+#include "space.h"
 
 struct best {
     const struct space *sp;

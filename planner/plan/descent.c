@@ -1,4 +1,4 @@
-#include "plan/descent.h"
+#include "descent.h"
 
 #include <math.h>
 #include <string.h>

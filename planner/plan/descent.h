@@ -7,7 +7,7 @@
 #ifndef DESCENT_H
 #define DESCENT_H
 
-#include "plan/proof.h"
+#include "proof.h"
 
 /* Descends from a few even layouts and `n_random` disturbed ones; all that is
  * seen goes into the proof's best list. `l`: the graph of the whole space. */

@@ -7,9 +7,9 @@
  * cache level), and with plain operation numbers for the critical path, which
  * needs every value.
  */
-#include "plan/lanes.h"
+#include "lanes.h"
 
-#include "plan/wide.h"
+#include "wide.h"
 
 #include <string.h>
 

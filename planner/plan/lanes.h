@@ -10,7 +10,7 @@
 #ifndef LANES_H
 #define LANES_H
 
-#include "plan/space.h"
+#include "space.h"
 
 enum { LANES_WIDE = 32 };
 

@@ -1,4 +1,4 @@
-#include "plan/live.h"
+#include "live.h"
 
 #include <string.h>
 

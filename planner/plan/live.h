@@ -9,7 +9,7 @@
 #ifndef LIVE_H
 #define LIVE_H
 
-#include "plan/space.h"
+#include "space.h"
 
 enum { LIVE_WORD = 64, LIVE_MAX_WORDS = (PROVE_MAX_UNITS + 64) / 64 };
 

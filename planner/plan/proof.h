@@ -10,10 +10,10 @@
 #ifndef PROOF_H
 #define PROOF_H
 
-#include "plan/best.h"
-#include "plan/lanes.h"
-#include "plan/live.h"
-#include "plan/simplex.h"
+#include "best.h"
+#include "lanes.h"
+#include "live.h"
+#include "simplex.h"
 
 /* The largest number that the dynamic programmes meet stays below this: sums of
  * three of them cannot overflow. */

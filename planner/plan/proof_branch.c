@@ -1,4 +1,4 @@
-#include "plan/proof.h"
+#include "proof.h"
 
 /* Nodes of the depth-first part before halving: small, as probing the halves
  * decides more than looking at layouts does. */

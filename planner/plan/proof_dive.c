@@ -6,8 +6,8 @@
  * that a step down is one addition a path and a look ahead is another. A layout
  * that passes all paths is evaluated; its critical path joins at once.
  */
-#include "plan/proof.h"
-#include "plan/wide.h"
+#include "proof.h"
+#include "wide.h"
 
 #include <stdlib.h>
 #include <string.h>

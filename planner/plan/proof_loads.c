@@ -1,4 +1,4 @@
-#include "plan/proof.h"
+#include "proof.h"
 
 #include <stdlib.h>
 #include <string.h>

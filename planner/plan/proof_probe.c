@@ -1,4 +1,4 @@
-#include "plan/proof.h"
+#include "proof.h"
 
 /* Whether a layout within the limit may have the stage begin at from..to. */
 static enum proof_end proof_try(struct proof *p, const struct live *l,

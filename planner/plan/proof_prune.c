@@ -1,5 +1,5 @@
-#include "plan/proof.h"
-#include "plan/wide.h"
+#include "proof.h"
+#include "wide.h"
 
 #include <string.h>
 

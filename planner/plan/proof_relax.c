@@ -6,7 +6,7 @@
  * The programme lies wherever times are not linear in x (around units of
  * unequal kind); that costs strength, never truth.
  */
-#include "plan/proof.h"
+#include "proof.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "plan/prove.h"
+#include "prove.h"
 
-#include "plan/descent.h"
-#include "plan/proof.h"
+#include "descent.h"
+#include "proof.h"
 
 #include <math.h>
 #include <string.h>

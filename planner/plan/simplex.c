@@ -6,9 +6,9 @@
  * are theta and x themselves, so pricing a column is asking how much x violates
  * that row or bound.
  */
-#include "plan/simplex.h"
+#include "simplex.h"
 
-#include "plan/wide.h"
+#include "wide.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "plan/space.h"
+#include "space.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #ifndef SPACE_H
 #define SPACE_H
 
-#include "plan/prove.h"
+#include "prove.h"
 
 /* Forward and backward times, and what EP overlap can save at most when the
  * chunk is the forward, or the backward, of a combined operation (negated, as
