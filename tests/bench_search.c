@@ -35,6 +35,8 @@ static const struct bench_case CASES[] = {
     {"pp8v3m64", 8, 3, 64, 61, 0, 0, 0, false},
     {"pp4v4m64", 4, 4, 64, 61, 0, 0, 0, false},
     {"pp2v8m64", 2, 8, 64, 61, 0, 0, 0, false},
+    {"pp16v3m64", 16, 3, 64, 61, 0, 0, 0, false},
+    {"pp8v4m64", 8, 4, 64, 61, 0, 0, 0, false},
     {"pp8v1l94", 8, 1, 64, 94, 0, 0, 0, false},
     {"pp16v1mem", 16, 1, 64, 61, 0, 0, 5, false},
     {"pp8v2mem", 8, 2, 64, 61, 0, 0, 8, false},

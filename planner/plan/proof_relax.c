@@ -21,7 +21,9 @@ enum { POINTS = 400, PRUNE_EVERY = 3, KEEP_ROWS = 200 };
 struct relax {
     int64_t *value; // [SPACE_N_SUMS][n_stages]
     int32_t *count; // [SPACE_N_SUMS * n_stages]
-    double *g, *weights;
+    double *g, c, *weights; // the last row, as the programme has it
+    double *center, *between; // [n_stages] the shortest point so far
+    double center_length;     // infinite: none yet
     int *kept;
     double *lo, *hi, *least, *most;
     double *group_least, *group_most;
@@ -62,6 +64,8 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     r->count = arena_alloc(a, SPACE_N_SUMS * stages, sizeof *r->count);
     r->mix.count = arena_alloc(a, SPACE_N_SUMS * stages, sizeof(int64_t));
     r->g = arena_alloc(a, n, sizeof(double));
+    r->center = arena_alloc(a, n, sizeof(double));
+    r->between = arena_alloc(a, n, sizeof(double));
     r->lo = arena_alloc(a, n, sizeof(double));
     r->hi = arena_alloc(a, n, sizeof(double));
     r->least = arena_alloc(a, n, sizeof(double));
@@ -74,7 +78,7 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     p->at = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->slope = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->lp = simplex_new(a, (int)stages - 1, p->sp->pp, PROOF_ROWS);
-    if (!r->value || !r->count || !r->mix.count || !r->g || !r->lo || !r->hi ||
+    if (!r->value || !r->count || !r->mix.count || !r->g || !r->center || !r->between || !r->lo || !r->hi ||
         !r->least || !r->most || !r->group_least || !r->group_most ||
         !r->weights || !r->kept || !p->row || !p->at || !p->slope || !p->lp)
         return err_set(msg, ERR_NOMEM, "relaxation: out of memory");
@@ -130,7 +134,8 @@ void proof_relax_add(struct proof *p, const int32_t *count)
                 c += times * p->slope[j * (n + 1) + cut] *
                      relax_x(p, cut ? p->sp->n_pos - 1 : 0);
         }
-    int k = simplex_add(p->lp, r->g, c / p->step_unit);
+    r->c = c / p->step_unit;
+    int k = simplex_add(p->lp, r->g, r->c);
     if (k >= 0)
         memcpy(p->row + (size_t)k * relax_row_size(p), count,
                relax_row_size(p) * sizeof *count);
@@ -273,6 +278,52 @@ enum relax_end {
     RELAX_EMPTY    // no layout is left
 };
 
+/* Simulates x, adds its path as a row, keeps x if it is the shortest. */
+static double relax_visit(struct proof *p, const double *x)
+{
+    struct relax *r = p->relax;
+    double length = relax_simulate(p, x);
+    proof_relax_add(p, r->count);
+    if (length < r->center_length) {
+        r->center_length = length;
+        memcpy(r->center, x, sizeof *x * (size_t)(p->sp->n_stages - 1));
+    }
+    return length;
+}
+
+/* The last row's value at x. */
+static double relax_row_at(const struct relax *r, const double *x, int n)
+{
+    double value = r->c;
+    for (int i = 0; i < n; i++)
+        value += r->g[i] * x[i];
+    return value;
+}
+
+/* Adds a row that the programme's solution violates; its length there or at a
+ * better point, theta when there is none. Solutions jump from corner to corner,
+ * so first a point half way to the shortest one so far is tried: that settles
+ * in far fewer rows (in-out separation, Ben-Ameur and Neto 2007). */
+static double relax_separate(struct proof *p)
+{
+    struct relax *r = p->relax;
+    const double *x = simplex_x(p->lp);
+    double theta = simplex_theta(p->lp);
+    double enough = theta * (1 + CLOSE);
+    int n = p->sp->n_stages - 1;
+    if (r->center_length < (double)INFINITY) {
+        for (int i = 0; i < n; i++)
+            r->between[i] = (x[i] + r->center[i]) / 2;
+        double length = relax_visit(p, r->between);
+        if (relax_row_at(r, x, n) > enough)
+            return length;
+    }
+    double length = relax_simulate(p, x);
+    if (length <= enough)
+        return theta;
+    return relax_visit(p, x);
+}
+
 /* Drops chunks by the dual mix; the number, -1 when no layout is left. */
 static int relax_prune(struct proof *p, struct live *l)
 {
@@ -284,32 +335,30 @@ static int relax_prune(struct proof *p, struct live *l)
     return dropped;
 }
 
-/* Solves and simulates the solution. Chunks are dropped when that ends, and
- * from time to time before: often where the graph is small. */
+/* Solves and looks for a row. Chunks are dropped when that ends, and from time
+ * to time before. */
 static enum relax_end relax_step(struct proof *p, struct live *l, int number)
 {
     double limit = (double)proof_limit(p) / p->step_unit;
-    enum simplex_end end = simplex_solve(p->lp, limit * (1 + 1e-9));
-    double theta = simplex_theta(p->lp), length = 0;
-    bool over = end != SIMPLEX_OPTIMAL;
-    if (!over) {
-        length = relax_simulate(p, simplex_x(p->lp));
-        over = length <= theta * (1 + CLOSE) || length <= limit;
-    }
+    bool over = simplex_solve(p->lp, limit * (1 + 1e-9)) != SIMPLEX_OPTIMAL;
     int dropped = 0;
     if (over || number % PRUNE_EVERY == PRUNE_EVERY - 1)
         dropped = relax_prune(p, l);
     if (dropped < 0)
         return RELAX_EMPTY;
-    if (end == SIMPLEX_OPTIMAL && length > theta * (1 + CLOSE))
-        proof_relax_add(p, p->relax->count);
-    return over && !dropped ? RELAX_STALLED : RELAX_ON;
+    if (!over) {
+        over = relax_separate(p) <= limit;
+        dropped += over ? relax_prune(p, l) : 0;
+    }
+    return dropped < 0 ? RELAX_EMPTY
+           : over && !dropped ? RELAX_STALLED : RELAX_ON;
 }
 
 enum proof_end proof_relax(struct proof *p, struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
+    p->relax->center_length = INFINITY;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
         enum relax_end end = relax_step(p, l, n);
         if (end == RELAX_EMPTY)
@@ -324,13 +373,11 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
+    p->relax->center_length = INFINITY;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
-        if (simplex_solve(p->lp, INFINITY) != SIMPLEX_OPTIMAL)
+        if (simplex_solve(p->lp, INFINITY) != SIMPLEX_OPTIMAL ||
+            relax_separate(p) <= simplex_theta(p->lp))
             break;
-        double length = relax_simulate(p, simplex_x(p->lp));
-        if (length <= simplex_theta(p->lp) * (1 + CLOSE))
-            break;
-        proof_relax_add(p, p->relax->count);
     }
     const struct proof_mix *mix = relax_mix(p, l);
     int64_t least = proof_least(p, l, mix);
