@@ -8,7 +8,7 @@
 static const double TILTS[] = {0, -0.5, 0.5, -1, 1};
 enum { N_TILTS = sizeof TILTS / sizeof *TILTS };
 
-enum { MAX_PASSES = 8, MAX_CHOICES = 24 };
+enum { N_RUNS = 16 }; // starts with uneven chunks, at most
 
 struct descent {
     struct proof *p;
@@ -185,20 +185,20 @@ static double descent_random(struct descent *d)
     return (double)(d->random >> 11) / 4503599627370496.0 - 1;
 }
 
-/* Chunks of which those of pass v through the ranks are `weight[v]` large;
+/* Chunks of which that of stage s is `weight[s]` large;
  * `tilt` of a chunk is taken from each end, `noise` of a chunk moves each cut.
  */
 static void descent_shares(struct descent *d, const double *weight, double tilt,
                            double noise, double *share)
 {
-    int n = d->n - 1, pp = d->p->sp->pp;
+    int n = d->n - 1;
     double all = 0, sum = 0;
     for (int s = 0; s < n; s++)
-        all += weight[s / pp];
+        all += weight[s];
     for (int s = 0; s <= n; s++) {
         double middle = 1 - 2.0 * s / n;
         share[s] = sum / all + (tilt * middle + noise * descent_random(d)) / n;
-        sum += s < n ? weight[s / pp] : 0;
+        sum += s < n ? weight[s] : 0;
     }
 }
 
@@ -213,39 +213,29 @@ static bool descent_start(struct descent *d, const double *weight, double tilt,
     return true;
 }
 
-/* Where chunks cannot all have the same number of layers, some passes have one
- * more on all ranks: every choice of as many passes as that takes. */
-static bool descent_passes(struct descent *d)
+/* Where chunks cannot all have the same number of layers, some have one more:
+ * those of a run of stages (round the end), beginning at `first`. */
+static void descent_run_of(const struct descent *d, int first, double *weight)
 {
-    int vpp = d->p->sp->problem->order.vpp, pp = d->p->sp->pp;
-    int units = d->l->n_pos - 2, base = units / (vpp * pp), tried = 0;
-    int larger = (units - base * vpp * pp + pp - 1) / pp;
-    bool ok = true;
-    for (unsigned set = 1; vpp <= MAX_PASSES && set < 1u << vpp; set++) {
-        double weight[MAX_PASSES];
-        if (__builtin_popcount(set) != larger || tried++ == MAX_CHOICES)
-            continue;
-        for (int v = 0; v < vpp; v++)
-            weight[v] = base + (set >> v & 1 ? 1 : 0.1);
-        ok = ok && !d->p->stopped && descent_start(d, weight, 0, 0);
-    }
-    return ok || d->p->stopped;
+    int n = d->n - 1, units = d->l->n_pos - 2, base = units / n;
+    for (int s = 0; s < n; s++)
+        weight[s] = base + ((s - first + n) % n < units % n ? 1 : 0.1);
 }
 
 static bool descent_all(struct descent *d, int n_random)
 {
     double weight[PROVE_MAX_STAGES];
-    int vpp = d->p->sp->problem->order.vpp;
+    int n = d->n - 1, step = (n + N_RUNS - 1) / N_RUNS;
     bool ok = true;
-    for (int v = 0; v < vpp; v++)
-        weight[v] = 1;
+    for (int s = 0; s < n; s++)
+        weight[s] = 1;
     for (int i = 0; ok && i < N_TILTS && !d->p->stopped; i++)
         ok = descent_start(d, weight, TILTS[i], 0);
-    ok = ok && descent_passes(d);
-    for (int i = 0; ok && i < n_random && !d->p->stopped; i++) {
-        for (int v = 0; v < vpp; v++)
-            weight[v] = 1 + 0.7 * descent_random(d);
+    for (int i = 0; ok && i < n_random && !d->p->stopped; i++)
         ok = descent_start(d, weight, descent_random(d), 0.7);
+    for (int first = 0; ok && first < n && !d->p->stopped; first += step) {
+        descent_run_of(d, first, weight);
+        ok = descent_start(d, weight, 0, 0);
     }
     return ok;
 }
