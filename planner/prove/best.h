@@ -1,8 +1,8 @@
 /*
  * best: the K fastest layouts seen so far, each once.
  */
-#ifndef BEST_H
-#define BEST_H
+#ifndef PROVE_BEST_H
+#define PROVE_BEST_H
 
 #include "space.h"
 

@@ -1,4 +1,4 @@
-#include "plan/prove.h"
+#include "prove/prove.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * a path from the first to the last node, so an empty graph means that no
  * layout is left. Copied at every probe and branch: 4 to 30 KB.
  */
-#ifndef LIVE_H
-#define LIVE_H
+#ifndef PROVE_LIVE_H
+#define PROVE_LIVE_H
 
 #include "space.h"
 
