@@ -19,9 +19,9 @@ static const double CLOSE = 1e-7; // of theta: the solution is simulated exactly
 enum { POINTS = 400, PRUNE_EVERY = 3, KEEP_ROWS = 200 };
 
 struct relax {
-    int64_t *value; // [SPACE_N_SUMS][n_stages]
-    int32_t *count; // [SPACE_N_SUMS * n_stages]
-    double *g, c, *weights; // the last row, as the programme has it
+    int64_t *value;           // [SPACE_N_SUMS][n_stages]
+    int32_t *count;           // [SPACE_N_SUMS * n_stages]
+    double *g, c, *weights;   // the last row, as the programme has it
     double *center, *between; // [n_stages] the shortest point so far
     double center_length;     // infinite: none yet
     int *kept;
@@ -78,9 +78,10 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     p->at = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->slope = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->lp = simplex_new(a, (int)stages - 1, p->sp->pp, PROOF_ROWS);
-    if (!r->value || !r->count || !r->mix.count || !r->g || !r->center || !r->between || !r->lo || !r->hi ||
-        !r->least || !r->most || !r->group_least || !r->group_most ||
-        !r->weights || !r->kept || !p->row || !p->at || !p->slope || !p->lp)
+    if (!r->value || !r->count || !r->mix.count || !r->g || !r->center ||
+        !r->between || !r->lo || !r->hi || !r->least || !r->most ||
+        !r->group_least || !r->group_most || !r->weights || !r->kept ||
+        !p->row || !p->at || !p->slope || !p->lp)
         return err_set(msg, ERR_NOMEM, "relaxation: out of memory");
     return ERR_OK;
 }
@@ -350,8 +351,9 @@ static enum relax_end relax_step(struct proof *p, struct live *l, int number)
         over = relax_separate(p) <= limit;
         dropped += over ? relax_prune(p, l) : 0;
     }
-    return dropped < 0 ? RELAX_EMPTY
-           : over && !dropped ? RELAX_STALLED : RELAX_ON;
+    return dropped < 0        ? RELAX_EMPTY
+           : over && !dropped ? RELAX_STALLED
+                              : RELAX_ON;
 }
 
 enum proof_end proof_relax(struct proof *p, struct live *l)
