@@ -77,7 +77,7 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
                               .n_mb = (int)m->batch.n_microbatches,
                               .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
                               .schedule = &e->schedule};
-    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    plan_settings_apply(&set, m, &e->ctx);
     e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);

@@ -105,7 +105,7 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
     d->ctx = (struct plan_context){.model = m,
                                    .n_mb = (int)m->batch.n_microbatches,
                                    .schedule = &d->schedule};
-    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
+    plan_settings_apply(&set, m, &d->ctx);
     return schedule_1f1b(a, m->par.pp, d->ctx.n_mb, &d->schedule, msg);
 }
 

@@ -73,3 +73,21 @@ is "a negative time" \
     "$(batch '{"P": 2, "M": 3, "fwd": [1, -2], "bwd": [1, 2]}')" \
     "in:1: fwd[1]: got -2, want 0 to 1e+15"
 is "no object" "$(batch '[1]')" "in:1: want a JSON object"
+
+# transfers: the option, else the flags, else Megatron's own
+MODEL=experiments/models/7b-a1b.json
+"$L" costs $MODEL --analytic -o "$tmp/c.json" >/dev/null
+mode() { # MORE ARGUMENTS
+    "$L" simulate $MODEL 'Et*2|(t*2|)*6t*2mL' --pp 4 --gbs 8 --json \
+        --costs "$tmp/c.json" "$@" 2>&1 | sed -n 's/.*"p2p":[^"]*"\(.*\)".*/\1/p'
+}
+is "overlap is Megatron's own with several chunks a rank" "$(mode)" overlap
+is "--no-overlap-p2p-communication is blocking" \
+    "$(mode -- --no-overlap-p2p-communication)" blocking
+is "the warm-up flush" \
+    "$(mode -- --overlap-p2p-communication-warmup-flush)" overlap-flush
+is "--p2p comes first" \
+    "$(mode --p2p async -- --no-overlap-p2p-communication)" async
+is "the flush needs overlap, as in Megatron" "$("$L" size $MODEL -- \
+    --no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush \
+    2>&1 | grep -c 'needs overlapped communication')" 1
