@@ -115,7 +115,7 @@ static void trace_place(struct writer events, const char *kind, int process,
     writer_number(writer_object(item, "args"), "sort_index", place);
 }
 
-/* A track a rank in the order of ranks, under two processes. */
+/* Two processes, and in the first a track a rank in the order of ranks. */
 static void trace_tracks(struct writer events, int n_ranks)
 {
     static const char *const processes[N_PROCESSES] = {
@@ -123,13 +123,12 @@ static void trace_tracks(struct writer events, int n_ranks)
     for (int p = 0; p < N_PROCESSES; p++) {
         trace_name(events, "process_name", p, 0, processes[p]);
         trace_place(events, "process_sort_index", p, 0, p);
-        for (int rank = 0; rank < n_ranks; rank++) {
-            char label[32];
-            snprintf(label, sizeof label, "rank %d%s", rank,
-                     p == PROCESS_MESSAGES ? " sends" : "");
-            trace_name(events, "thread_name", p, rank, label);
-            trace_place(events, "thread_sort_index", p, rank, rank);
-        }
+    }
+    for (int rank = 0; rank < n_ranks; rank++) {
+        char label[32];
+        snprintf(label, sizeof label, "rank %d", rank);
+        trace_name(events, "thread_name", PROCESS_RANKS, rank, label);
+        trace_place(events, "thread_sort_index", PROCESS_RANKS, rank, rank);
     }
 }
 
@@ -155,19 +154,15 @@ static void trace_work(struct writer events, const struct sim_event *e, int vpp)
     }
 }
 
-/* A message begins and ends, told from others by its number. */
+/* A message begins and ends, told from others by its number. All messages of
+ * a rank have one name, since Perfetto makes a track of each name. */
 static void trace_message(struct writer events, const struct sim_event *e,
-                          int vpp, int number)
+                          int number)
 {
-    static const char *const ways[N_MESSAGES] = {
-        [SEND_FORWARD] = "output of forward",
-        [RECV_FORWARD] = "output of forward",
-        [SEND_BACKWARD] = "gradient of backward",
-        [RECV_BACKWARD] = "gradient of backward"};
-    char name[64], chunk[4];
-    snprintf(name, sizeof name, "%s%s%s %d", ways[e->message],
-             vpp > 1 ? " " : "", vpp > 1 ? chunk_name(e->chunk, chunk) : "",
-             e->mb);
+    const bool forward =
+        e->message == SEND_FORWARD || e->message == RECV_FORWARD;
+    char name[64];
+    snprintf(name, sizeof name, "rank %02d sends", e->rank);
     const double at[2] = {e->start_s, e->end_s};
     for (int i = 0; i < 2; i++) {
         struct writer item = trace_item(events, name, i == 0 ? "b" : "e",
@@ -175,6 +170,12 @@ static void trace_message(struct writer events, const struct sim_event *e,
         writer_text(item, "cat", names[OP_POST]);
         writer_number(item, "id", number);
         writer_number(item, "ts", at[i] * 1e6);
+        if (i > 0)
+            continue;
+        struct writer args = writer_object(item, "args");
+        writer_text(args, "what", forward ? "output" : "gradient");
+        writer_number(args, "chunk", e->chunk);
+        writer_number(args, "micro_batch", e->mb);
     }
 }
 
@@ -215,7 +216,7 @@ cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s)
     trace_tracks(events, s->pp);
     for (int i = 0; i < r->n_events; i++) {
         if (order[i]->kind == OP_POST)
-            trace_message(events, order[i], s->vpp, i);
+            trace_message(events, order[i], i);
         else
             trace_work(events, order[i], s->vpp);
     }
@@ -227,15 +228,21 @@ cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s)
 
 enum {
     LEFT = 70,
+    RIGHT = 70, // the ranks' names again: a drawing is wider than a screen
     TOP = 50,
     ROW = 34,
     BAR = 24,
     MESSAGE = 3, // height of a message's bar
-    LABEL = 12,  // narrower events have no number
+    FONT = 10,
+    DIGIT = 6,  // width of one
+    MARGIN = 3, // beside the digits of a number
     WIDTH_LEAST = 1100,
     WIDTH_MOST = 30000, // viewers still open it
-    PER_EVENT = 10      // so that a row's events stay apart
+    PER_EVENT = 24      // so that most work has room for two digits
 };
+
+/* The shortest message that is still seen. */
+static const double LEAST_MESSAGE = 1.5;
 
 /* Light and dark of a chunk: grey first, for one chunk a rank, then hues that
  * differ in lightness too. */
@@ -260,26 +267,35 @@ struct drawing {
     int vpp, width;
 };
 
+static double width_of_event(const struct drawing *d, const struct sim_event *e)
+{
+    return (e->end_s - e->start_s) / d->step_s * d->width;
+}
+
 static void draw_box(const struct drawing *d, const struct sim_event *e, int y,
                      int height, const char *style)
 {
     double x = LEFT + e->start_s / d->step_s * d->width;
-    double w = (e->end_s - e->start_s) / d->step_s * d->width;
+    double w = width_of_event(d, e);
+    if (e->kind == OP_POST && w < LEAST_MESSAGE)
+        w = LEAST_MESSAGE;
     fprintf(d->out,
             "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" "
             "stroke-width=\"0.6\" %s/>\n",
             x, y, w, height, style);
 }
 
+/* A micro-batch's number, where there is room for all of its digits. */
 static void draw_number(const struct drawing *d, const struct sim_event *e,
                         int y, int mb, const char *colour)
 {
     double x = LEFT + (e->start_s + e->end_s) / 2 / d->step_s * d->width;
-    if ((e->end_s - e->start_s) / d->step_s * d->width > LABEL)
+    const int digits = snprintf(NULL, 0, "%d", mb);
+    if (width_of_event(d, e) >= digits * DIGIT + MARGIN)
         fprintf(d->out,
                 "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" "
-                "font-size=\"11\" fill=\"%s\">%d</text>\n",
-                x, y, colour, mb);
+                "font-size=\"%d\" fill=\"%s\">%d</text>\n",
+                x, y, FONT, colour, mb);
 }
 
 static void draw_work(const struct drawing *d, const struct sim_event *e,
@@ -379,22 +395,31 @@ static void draw_legend(const struct drawing *d, int y)
     }
 }
 
+/* At both ends. */
+static void draw_rank_name(const struct drawing *d, int rank)
+{
+    const int places[] = {10, LEFT + d->width + 10};
+    for (int i = 0; i < 2; i++)
+        fprintf(d->out,
+                "<text x=\"%d\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
+                places[i], TOP + rank * ROW + 17, rank);
+}
+
 static void draw(const struct drawing *d, const struct sim_result *r,
                  int n_ranks, const char *title)
 {
     const int height = TOP + n_ranks * ROW + (d->vpp > 1 ? 50 : 30);
+    const int width = LEFT + d->width + RIGHT;
     fprintf(d->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-            "height=\"%d\" font-family=\"sans-serif\">\n<rect width=\"100%%\" "
-            "height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"24\" "
-            "font-size=\"15\">",
-            LEFT + d->width + 20, height, LEFT);
+            "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+            "<text x=\"%d\" y=\"24\" font-size=\"15\">",
+            width, height, width, height, LEFT);
     put_text(d->out, title);
     fputs("</text>\n", d->out);
     for (int rank = 0; rank < n_ranks; rank++)
-        fprintf(d->out,
-                "<text x=\"10\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
-                TOP + rank * ROW + 17, rank);
+        draw_rank_name(d, rank);
     for (int i = 0; i < r->n_events; i++)
         draw_event(d, &r->events[i]);
     draw_legend(d, height - 28);
