@@ -152,9 +152,22 @@ static int jitter_by_bottleneck(const void *x, const void *y)
     return by_expected(x, y);
 }
 
+/* Without jitter a step is what the mean times give. */
+static void jitter_fill_none(struct plan *plans, int n)
+{
+    for (int i = 0; i < n; i++) {
+        plans[i].exp_step_s = plans[i].pred_step_s;
+        plans[i].exp_lo_s = plans[i].exp_hi_s = plans[i].pred_step_s;
+    }
+}
+
 enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
                      struct plan *plans, int n, struct err_msg *msg)
 {
+    if (n > 0 && ctx->cost->jitter_cv <= 0) {
+        jitter_fill_none(plans, n);
+        return ERR_OK;
+    }
     struct sampler *sampler =
         n > 0 ? sampler_new(a, ctx, plans[0].parsed.n_stages) : NULL;
     if (n > 0 && !sampler)
