@@ -196,7 +196,8 @@ static enum err cmd_plan_run(struct cmd *c)
     if (e == ERR_OK)
         e = plan_check_ways(c, ways, n);
     if (e == ERR_OK)
-        e = choose(&c->arena, ways, n, &opt, &found, &c->msg);
+        e = choose(&c->arena, &(struct choose_from){ways, n}, &opt, &found,
+                   &c->msg);
     if (shown)
         fputs("\r\033[K", stderr);
     if (e != ERR_OK)
