@@ -231,16 +231,33 @@ const char *plan_engine_error(const struct plan_engine *e)
     return e->msg.text;
 }
 
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s)
+{
+    for (int done = 0, some; done < n; done += some) {
+        const struct plan_ops *o = ops + done;
+        some = n - done < PLAN_LANES ? n - done : PLAN_LANES;
+        if (!plan_lanes(e, some))
+            return err_set(&e->msg, ERR_NOMEM, "out of memory");
+        for (int i = 0; i < some; i++) {
+            e->inputs[i] = input_of(e, &e->lanes[i], o[i].layout);
+            e->inputs[i].op_fwd_s = o[i].fwd_s;
+            e->inputs[i].op_bwd_s = o[i].bwd_s;
+        }
+        enum err err =
+            sim_engine_steps(e->sim, e->inputs, some, steps_s + done, &e->msg);
+        if (err != ERR_OK)
+            return err;
+        for (int i = 0; i < some; i++)
+            steps_s[done + i] += plan_overhead(&e->ctx, o[i].layout);
+    }
+    return ERR_OK;
+}
+
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
-    struct sim_input in = input_of(e, &e->lanes[0], ops->layout);
-    in.op_fwd_s = ops->fwd_s;
-    in.op_bwd_s = ops->bwd_s;
-    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
-    if (err == ERR_OK)
-        *step_s += plan_overhead(&e->ctx, ops->layout);
-    return err;
+    return plan_engine_replays(e, ops, 1, step_s);
 }
 
 /* Square of the standard error of the step time. */

@@ -127,6 +127,10 @@ const char *plan_engine_error(const struct plan_engine *e);
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s);
 
+/* The same of several, side by side. */
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s);
+
 cJSON *plan_to_json(const struct plan *p);
 
 #endif
