@@ -222,7 +222,7 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
 
 $(B)/tests/bench.o: EXTRA = -D_DEFAULT_SOURCE
-$(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
+$(B)/tests/bench: $(B)/tests/bench.o $(PLANNER_OBJ) $(call obj,$(addprefix harness/train/,blas.c ops.c))
 	$(Q)$(CC) $(LINK) $(BLAS)
 
 $(B)/tests/bench_search.o: EXTRA = -D_DEFAULT_SOURCE

@@ -50,6 +50,35 @@ Test(plan, a_dominant_stage_has_a_closed_form)
     arena_clear(&f.arena);
 }
 
+/* Kinds in turn, with and without a shape exchange, more than an engine takes
+ * at once; each layout keeps its own result. */
+Test(plan, many_layouts_side_by_side_are_the_same_as_one_by_one)
+{
+    static const char *const texts[] = {"Et|t|t*2|t*4mL", "Et*2|t*2|t*2|t*2mL",
+                                        "Et*3|t*3|t*2m|L", "Et|t*4|t*2|tmL"};
+    enum { MANY = 601, TEXTS = sizeof texts / sizeof texts[0] };
+    static struct layout layouts[MANY];
+    static struct plan_step steps[MANY];
+    struct fixture f;
+    set_up(&f);
+    f.cost.latency_s = 1e-4;
+    f.cost.exchange_sync_s = 2e-4;
+    f.cost.overhead_s = 0.25;
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(layout_read(&f.arena, texts[i % TEXTS], &f.m, 4,
+                                 &layouts[i], &f.msg),
+                     ERR_OK, "%s", f.msg.text);
+    struct plan_engine *e = plan_engine_new(&f.arena, &f.ctx);
+    cr_assert_eq(plan_engine_steps(e, layouts, MANY, steps), ERR_OK);
+    for (int i = 0; i < MANY; i++) {
+        struct plan p = predict(&f, texts[i % TEXTS]);
+        cr_assert_float_eq(steps[i].step_s, p.pred_step_s, 0);
+        cr_assert_eq(steps[i].near_bottleneck, p.near_bottleneck);
+    }
+    cr_assert_lt(steps[1].unevenness, steps[0].unevenness);
+    arena_clear(&f.arena);
+}
+
 Test(plan, overhead_grows_with_the_heaviest_stage)
 {
     struct fixture f;

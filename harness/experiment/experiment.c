@@ -75,7 +75,7 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
         experiment_warn(e, note);
     e->ctx = (struct plan_context){
         .model = m, .hbm_bytes = e->manifest.hardware.hbm_gb * GIB};
-    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    plan_settings_apply(&set, m, &e->ctx);
     e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);

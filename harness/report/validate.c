@@ -103,7 +103,7 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
     if (e != ERR_OK)
         return e;
     d->ctx = (struct plan_context){.model = &d->workload.model};
-    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
+    plan_settings_apply(&set, d->ctx.model, &d->ctx);
     return context_make(&d->manifest, &d->workload, &d->schedule, &d->ctx, msg);
 }
 

@@ -391,14 +391,14 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         e = cmd_ep_save(c, &out->save);
     const struct order order = order_of(&m->model);
     if (e == ERR_OK)
-        e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
+        e = schedule_outline(&order, plan_settings_mode(&set, &m->model),
                              schedule, &c->msg);
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
     if (e != ERR_OK)
         return e;
-    plan_settings_apply(&set, m->model.par.vpp, out);
+    plan_settings_apply(&set, &m->model, out);
     out->model = &m->model;
     out->cost = cost;
     out->n_mb = schedule->n_mb;

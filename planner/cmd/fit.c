@@ -180,7 +180,7 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
                                .cost = &out->cost,
                                .n_mb = schedule.n_mb,
                                .schedule = &schedule};
-    plan_settings_apply(set, m->par.vpp, &ctx);
+    plan_settings_apply(set, m, &ctx);
     const struct overhead_runs all = {runs, c->n_runs};
     return overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
 }

@@ -6,8 +6,8 @@
  * it once more with its events, which are printed as one line of signs a rank.
  */
 #include "simulate.h"
-#include "base/json.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "cmd.h"
 #include "sim/timeline.h"
 
@@ -191,16 +191,14 @@ static enum err print_json(struct cmd *c, const struct plan_context *ctx,
                            const struct plan *p)
 {
     const struct order *o = &ctx->schedule->order;
-    cJSON *tree = plan_to_json(p);
-    bool ok = cJSON_AddStringToObject(tree, "p2p", p2p_mode_name(ctx->mode)) &&
-              cJSON_AddNumberToObject(tree, "vpp", o->vpp) &&
-              cJSON_AddBoolToObject(tree, "ep_overlap", o->ep_overlap);
-    if (ok && o->vpp > 1)
-        ok = cJSON_AddNumberToObject(tree, "group", o->group) != NULL;
-    if (ok)
-        return json_print_and_delete(tree, true, stdout, &c->msg);
-    cJSON_Delete(tree);
-    return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
+    struct writer_doc doc;
+    struct writer tree = writer_open_tree(&doc, plan_to_json(p));
+    writer_text(tree, "p2p", p2p_mode_name(ctx->mode));
+    writer_number(tree, "vpp", o->vpp);
+    writer_bool(tree, "ep_overlap", o->ep_overlap);
+    if (o->vpp > 1)
+        writer_number(tree, "group", o->group);
+    return writer_print(&doc, true, stdout, &c->msg);
 }
 
 static enum err simulate_one(struct cmd *c)

@@ -15,12 +15,25 @@
 static const double NEAR = 0.98; // within 2% of the slowest stage
 enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 
+/* Times of a layout that is being simulated, one among others. */
+struct plan_lane {
+    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
+    struct overlap_times *overlap; // with EP overlap, else NULL
+};
+
+/* Layouts that are simulated together: enough to fill the simulator's lanes
+ * after it has sorted them by kind and by the period of their rounds. */
+enum { PLAN_LANES = 256 };
+
 struct plan_engine {
+    struct arena *arena;
     struct plan_context ctx;
     struct sim_engine *sim;
-    struct overlap_times *overlap; // with EP overlap, else NULL
-    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
-    struct err_msg msg;            // of the last step that failed
+    struct plan_lane *lanes; // [PLAN_LANES], of which n_lanes have memory
+    int n_lanes;
+    struct sim_input *inputs; // [PLAN_LANES], as steps_s
+    double *steps_s;
+    struct err_msg msg; // of the last step that failed
 };
 
 /* Only Megatron's memory can be unpredictable: moe-train's own is counted by
@@ -46,25 +59,51 @@ const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
     return why.plain;
 }
 
-struct plan_engine *plan_engine_new(struct arena *a,
-                                    const struct plan_context *ctx)
+/* Memory of the first n lanes. */
+static bool plan_lanes(struct plan_engine *e, int n)
 {
-    const struct schedule *s = ctx->schedule;
-    const size_t n = (size_t)s->pp * (size_t)s->vpp;
+    const struct schedule *s = e->ctx.schedule;
+    const size_t n_stages = (size_t)s->pp * (size_t)s->vpp;
+    for (; e->n_lanes < n; e->n_lanes++) {
+        struct plan_lane *lane = &e->lanes[e->n_lanes];
+        double *times = arena_alloc(e->arena, 3 * n_stages, sizeof *times);
+        if (!times)
+            return false;
+        lane->fwd_s = times;
+        lane->bwd_s = times + n_stages;
+        lane->x_s = times + 2 * n_stages;
+        if (!s->order.ep_overlap)
+            continue;
+        lane->overlap = overlap_times_new(e->arena, s, e->ctx.model);
+        if (!lane->overlap)
+            return false;
+    }
+    return true;
+}
+
+/* An engine whose graphs are those of `sim`, of the context's schedule. */
+static struct plan_engine *plan_engine_with(struct arena *a,
+                                            const struct plan_context *ctx,
+                                            struct sim_engine *sim)
+{
     struct plan_engine *e = arena_alloc(a, 1, sizeof *e);
     if (!e)
         return NULL;
+    e->arena = a;
     e->ctx = *ctx;
-    e->sim = sim_engine_new(a, ctx->schedule);
-    e->fwd_s = arena_alloc(a, n, sizeof *e->fwd_s);
-    e->bwd_s = arena_alloc(a, n, sizeof *e->bwd_s);
-    e->x_s = arena_alloc(a, n, sizeof *e->x_s);
-    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s;
-    if (s->order.ep_overlap) {
-        e->overlap = overlap_times_new(a, s, ctx->model);
-        ok = ok && e->overlap;
-    }
-    return ok ? e : NULL;
+    e->sim = sim;
+    e->lanes = arena_alloc(a, PLAN_LANES, sizeof *e->lanes);
+    e->inputs = arena_alloc(a, PLAN_LANES, sizeof *e->inputs);
+    e->steps_s = arena_alloc(a, PLAN_LANES, sizeof *e->steps_s);
+    return sim && e->lanes && e->inputs && e->steps_s && plan_lanes(e, 1)
+               ? e
+               : NULL;
+}
+
+struct plan_engine *plan_engine_new(struct arena *a,
+                                    const struct plan_context *ctx)
+{
+    return plan_engine_with(a, ctx, sim_engine_new(a, ctx->schedule));
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
@@ -93,6 +132,8 @@ static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
+    if (ctx->cost->overhead_s_per_byte <= 0)
+        return ctx->cost->overhead_s;
     for (int r = 0; r < l->pp; r++) {
         int64_t n = memory_rank_params(ctx->model, l, r);
         most = n > most ? n : most;
@@ -102,36 +143,84 @@ static double plan_overhead(const struct plan_context *ctx,
                                        ctx->cost->rules.param_bytes;
 }
 
-static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
+static struct sim_input input_of(const struct plan_engine *e,
+                                 const struct plan_lane *lane,
+                                 const struct layout *l)
 {
     struct sim_input in = {.schedule = e->ctx.schedule,
-                           .fwd_s = e->fwd_s,
-                           .bwd_s = e->bwd_s,
+                           .fwd_s = lane->fwd_s,
+                           .bwd_s = lane->bwd_s,
                            .mode = e->ctx.mode};
     for (int s = 0; s < l->n_stages; s++) {
         struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
-        e->fwd_s[s] = t.fwd_s;
-        e->bwd_s[s] = t.bwd_s;
+        lane->fwd_s[s] = t.fwd_s;
+        lane->bwd_s[s] = t.bwd_s;
     }
-    set_transfers(&e->ctx, l, e->x_s, &in);
+    set_transfers(&e->ctx, l, lane->x_s, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
                                       .layout = l,
-                                      .fwd_s = e->fwd_s,
-                                      .bwd_s = e->bwd_s,
+                                      .fwd_s = lane->fwd_s,
+                                      .bwd_s = lane->bwd_s,
                                       .save = e->ctx.save};
-    if (e->overlap)
-        in.combined = overlap_times_set(e->overlap, &of);
+    if (lane->overlap)
+        in.combined = overlap_times_set(lane->overlap, &of);
     return in;
+}
+
+/* A rank's work of a micro-batch, all its chunks. */
+static double plan_rank_work(const struct plan_lane *lane,
+                             const struct layout *l, int rank)
+{
+    double sum = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp)
+        sum += lane->fwd_s[s] + lane->bwd_s[s];
+    return sum;
+}
+
+static struct plan_step plan_step_of(const struct plan_engine *e,
+                                     const struct plan_lane *lane,
+                                     const struct layout *l, double pipeline_s)
+{
+    struct plan_step step = {.step_s = pipeline_s + plan_overhead(&e->ctx, l)};
+    double most = 0;
+    for (int r = 0; r < l->pp; r++) {
+        const double work = plan_rank_work(lane, l, r);
+        most = fmax(most, work);
+        step.unevenness += work * work;
+    }
+    for (int r = 0; r < l->pp; r++)
+        step.near_bottleneck += plan_rank_work(lane, l, r) >= NEAR * most;
+    return step;
+}
+
+enum err plan_engine_steps(struct plan_engine *e, const struct layout *layouts,
+                           int n, struct plan_step *out)
+{
+    for (int done = 0, some; done < n; done += some) {
+        const struct layout *l = layouts + done;
+        some = n - done < PLAN_LANES ? n - done : PLAN_LANES;
+        if (!plan_lanes(e, some))
+            return err_set(&e->msg, ERR_NOMEM, "out of memory");
+        for (int i = 0; i < some; i++)
+            e->inputs[i] = input_of(e, &e->lanes[i], &l[i]);
+        enum err err =
+            sim_engine_steps(e->sim, e->inputs, some, e->steps_s, &e->msg);
+        if (err != ERR_OK)
+            return err;
+        for (int i = 0; i < some; i++)
+            out[done + i] = plan_step_of(e, &e->lanes[i], &l[i], e->steps_s[i]);
+    }
+    return ERR_OK;
 }
 
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s)
 {
-    struct sim_input in = input_of(e, l);
-    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
+    struct plan_step step;
+    enum err err = plan_engine_steps(e, l, 1, &step);
     if (err == ERR_OK)
-        *step_s += plan_overhead(&e->ctx, l);
+        *step_s = step.step_s;
     return err;
 }
 
@@ -140,27 +229,46 @@ const char *plan_engine_error(const struct plan_engine *e)
     return e->msg.text;
 }
 
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s)
+{
+    for (int done = 0, some; done < n; done += some) {
+        const struct plan_ops *o = ops + done;
+        some = n - done < PLAN_LANES ? n - done : PLAN_LANES;
+        if (!plan_lanes(e, some))
+            return err_set(&e->msg, ERR_NOMEM, "out of memory");
+        for (int i = 0; i < some; i++) {
+            e->inputs[i] = input_of(e, &e->lanes[i], o[i].layout);
+            e->inputs[i].op_fwd_s = o[i].fwd_s;
+            e->inputs[i].op_bwd_s = o[i].bwd_s;
+        }
+        enum err err =
+            sim_engine_steps(e->sim, e->inputs, some, steps_s + done, &e->msg);
+        if (err != ERR_OK)
+            return err;
+        for (int i = 0; i < some; i++)
+            steps_s[done + i] += plan_overhead(&e->ctx, o[i].layout);
+    }
+    return ERR_OK;
+}
+
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
-    struct sim_input in = input_of(e, ops->layout);
-    in.op_fwd_s = ops->fwd_s;
-    in.op_bwd_s = ops->bwd_s;
-    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
-    if (err == ERR_OK)
-        *step_s += plan_overhead(&e->ctx, ops->layout);
-    return err;
+    return plan_engine_replays(e, ops, 1, step_s);
 }
 
 /* Square of the standard error of the step time. */
-static enum err step_variance(struct arena *a, const struct plan_context *ctx,
+static enum err step_variance(const struct plan_engine *with_graphs,
                               const struct layout *l, double step_s,
                               double *variance)
 {
+    const struct plan_context *ctx = &with_graphs->ctx;
     struct cost moved = *ctx->cost;
     struct plan_context with = *ctx;
     with.cost = &moved;
-    struct plan_engine *e = plan_engine_new(a, &with);
+    struct plan_engine *e =
+        plan_engine_with(with_graphs->arena, &with, with_graphs->sim);
     if (!e)
         return ERR_NOMEM;
     double noise = ctx->cost->step_noise_rel * step_s;
@@ -230,29 +338,6 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     return ERR_OK;
 }
 
-/* A rank's work of a micro-batch, all its chunks. */
-static double plan_rank_work(const struct plan_context *ctx,
-                             const struct layout *l, int rank)
-{
-    double sum = 0;
-    for (int s = rank; s < l->n_stages; s += l->pp) {
-        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        sum += t.fwd_s + t.bwd_s;
-    }
-    return sum;
-}
-
-int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
-{
-    double most = 0;
-    for (int r = 0; r < l->pp; r++)
-        most = fmax(most, plan_rank_work(ctx, l, r));
-    int n = 0;
-    for (int r = 0; r < l->pp; r++)
-        n += plan_rank_work(ctx, l, r) >= NEAR * most;
-    return n;
-}
-
 /* The layout's own strings, since the caller's may change. */
 static enum err copy_layout(struct arena *a, const struct layout *l,
                             struct layout *out, struct err_msg *msg)
@@ -267,9 +352,8 @@ static enum err copy_layout(struct arena *a, const struct layout *l,
     return out->units ? ERR_OK : err_set(msg, ERR_NOMEM, "plan: out of memory");
 }
 
-enum err plan_predict(struct arena *a, const struct plan_context *ctx,
-                      const struct layout *l, struct plan *out,
-                      struct err_msg *msg)
+enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
+                             struct plan *out, struct err_msg *msg)
 {
     struct plan p = {.exp_step_s = (double)NAN,
                      .exp_lo_s = (double)NAN,
@@ -277,28 +361,38 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                      .speedup_vs_default = (double)NAN,
                      .speedup_vs_count_based = (double)NAN,
                      .standalone_mtp = layout_mtp_standalone(l)};
-    enum err err = check_joint(ctx, l, msg);
+    struct plan_step step;
+    double variance = 0;
+    enum err err = check_joint(&e->ctx, l, msg);
     if (err == ERR_OK)
-        err = copy_layout(a, l, &p.parsed, msg);
+        err = copy_layout(e->arena, l, &p.parsed, msg);
     if (err != ERR_OK)
         return err;
-    struct plan_engine *e = plan_engine_new(a, ctx);
-    p.layout = layout_string(a, l);
-    if (!e || !p.layout)
+    p.layout = layout_string(e->arena, l);
+    if (!p.layout)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    double variance = 0;
-    err = plan_engine_step(e, l, &p.pred_step_s);
+    err = plan_engine_steps(e, l, 1, &step);
     if (err == ERR_OK)
-        err = step_variance(a, ctx, l, p.pred_step_s, &variance);
+        err = step_variance(e, l, step.step_s, &variance);
     if (err != ERR_OK)
         return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
-    p.pred_lo_s = p.pred_step_s - 1.96 * sqrt(variance);
-    p.pred_hi_s = p.pred_step_s + 1.96 * sqrt(variance);
-    p.near_bottleneck = plan_near_bottleneck(ctx, l);
-    err = fill_stages(a, ctx, &p.parsed, &p, msg);
+    p.pred_step_s = step.step_s;
+    p.pred_lo_s = step.step_s - 1.96 * sqrt(variance);
+    p.pred_hi_s = step.step_s + 1.96 * sqrt(variance);
+    p.near_bottleneck = step.near_bottleneck;
+    err = fill_stages(e->arena, &e->ctx, &p.parsed, &p, msg);
     if (err == ERR_OK)
         *out = p;
     return err;
+}
+
+enum err plan_predict(struct arena *a, const struct plan_context *ctx,
+                      const struct layout *l, struct plan *out,
+                      struct err_msg *msg)
+{
+    struct plan_engine *e = plan_engine_new(a, ctx);
+    return e ? plan_engine_predict(e, l, out, msg)
+             : err_set(msg, ERR_NOMEM, "plan: out of memory");
 }
 
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
@@ -311,7 +405,7 @@ enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    struct sim_input in = input_of(e, l);
+    struct sim_input in = input_of(e, &e->lanes[0], l);
     in.want_events = true;
     return sim_run(a, &in, out, msg);
 }

@@ -79,11 +79,6 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
 int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
                        int rank);
 
-/* Ranks whose work a micro-batch, forward plus backward of all their chunks,
- * is within 2% of the slowest rank's. */
-int plan_near_bottleneck(const struct plan_context *ctx,
-                         const struct layout *l);
-
 /* The pipeline's makespan (without the overhead) with its timeline. */
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct sim_result *out,
@@ -101,17 +96,40 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg);
 
-/* A reusable predictor: step times of many layouts without allocation. */
+/* A reusable predictor: step times of many layouts. Owned by the arena, which
+ * it takes memory from while it meets kinds of layouts that are new to it. */
 struct plan_engine;
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx);
+
+/* plan_predict() with a context's engine, which has compiled its schedule
+ * already when it predicted others. */
+enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
+                             struct plan *out, struct err_msg *msg);
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s);
+
+/* What layouts are ranked by. Work of a rank: forward plus backward of all its
+ * chunks for one micro-batch. */
+struct plan_step {
+    double step_s;
+    int near_bottleneck; // ranks whose work is within 2% of the slowest one's
+    double unevenness;   // sum of the squared works of the ranks
+};
+
+/* The same of many layouts, simulated side by side: several times faster than
+ * one by one, the more so the more there are. */
+enum err plan_engine_steps(struct plan_engine *e, const struct layout *layouts,
+                           int n, struct plan_step *out);
 
 /* Why the engine's last step failed. */
 const char *plan_engine_error(const struct plan_engine *e);
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s);
+
+/* The same of several, side by side. */
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s);
 
 cJSON *plan_to_json(const struct plan *p);
 

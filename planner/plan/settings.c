@@ -47,16 +47,22 @@ enum err plan_settings_read(const struct overrides *o,
     return e;
 }
 
-enum p2p_mode plan_settings_mode(const struct plan_settings *s, int vpp)
+/* Megatron refuses the flush with one chunk a rank, as the schedule does. */
+enum p2p_mode plan_settings_mode(const struct plan_settings *s,
+                                 const struct model *m)
 {
-    return s->mode_given ? s->mode : p2p_mode_default(vpp);
+    if (s->mode_given)
+        return s->mode;
+    if (m->overlap_p2p_flush)
+        return P2P_OVERLAP_FLUSH;
+    return m->no_overlap_p2p ? P2P_BLOCKING : p2p_mode_default(m->par.vpp);
 }
 
-void plan_settings_apply(const struct plan_settings *s, int vpp,
+void plan_settings_apply(const struct plan_settings *s, const struct model *m,
                          struct plan_context *ctx)
 {
     ctx->core = s->core;
     ctx->platform = s->platform;
-    ctx->mode = plan_settings_mode(s, vpp);
+    ctx->mode = plan_settings_mode(s, m);
     ctx->memory_margin = s->memory_margin;
 }

@@ -28,11 +28,14 @@ struct plan_settings {
 enum err plan_settings_read(const struct overrides *o,
                             struct plan_settings *out, struct err_msg *msg);
 
-/* Transfers with `vpp` chunks a rank: as given, else as Megatron makes them. */
-enum p2p_mode plan_settings_mode(const struct plan_settings *s, int vpp);
+/* Transfers of a model with its chunks a rank: as given, else what its flags
+ * say (no overlap; overlap of warm-up and flush, too), else as Megatron makes
+ * them. */
+enum p2p_mode plan_settings_mode(const struct plan_settings *s,
+                                 const struct model *m);
 
-/* Puts them into a context of `vpp` chunks a rank. */
-void plan_settings_apply(const struct plan_settings *s, int vpp,
+/* Puts them into a context for this model. */
+void plan_settings_apply(const struct plan_settings *s, const struct model *m,
                          struct plan_context *ctx);
 
 #endif
