@@ -252,9 +252,9 @@ Test(cost, a_stage_is_the_sum_of_its_units)
 Test(cost, a_transfer_is_latency_plus_bytes_over_bandwidth)
 {
     struct cost c = {.latency_s = 2e-6, .bytes_per_s = 1e9};
-    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6 + 1e-3, 1e-15);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, false), 2e-6 + 1e-3, 1e-15);
     c.bytes_per_s = 0;
-    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6, 1e-18);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, false), 2e-6, 1e-18);
 }
 
 static cJSON *make_json(void *cost)

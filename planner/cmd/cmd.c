@@ -222,8 +222,7 @@ enum err cmd_order(struct cmd *c, struct model *m)
     return e;
 }
 
-/* --ep-save B,F,W in milliseconds. */
-static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
+enum err cmd_ep_save(struct cmd *c, struct cost_ep_save *out)
 {
     const char *text = c->option[OPT_EP_SAVE];
     double ms[3] = {0, 0, 0};
@@ -236,8 +235,26 @@ static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
                        "%s: --ep-save: got '%s', want three times in ms from 0 "
                        "on, as in 1.2,0.4,0.5",
                        c->command->name, text);
-    *out = (struct overlap_save){ms[0] * 1e-3, ms[1] * 1e-3, ms[2] * 1e-3};
+    *out = (struct cost_ep_save){.known = true,
+                                 .both_s = ms[0] * 1e-3,
+                                 .forward_s = ms[1] * 1e-3,
+                                 .backward_s = ms[2] * 1e-3};
     return ERR_OK;
+}
+
+/* Costs into the context; --ep-save wins over what they know. */
+static enum err set_costs(struct cmd *c, struct cost *cost, bool ep_overlap,
+                          struct plan_context *out)
+{
+    enum err e = cmd_ep_save(c, &cost->ep_save);
+    if (e == ERR_OK && ep_overlap && !cost->ep_save.known)
+        fprintf(stderr,
+                "moe-layout: note: %s: what EP overlap saves is not known, and "
+                "taken as 0: give --ep-save, or costs from 'moe-layout fit "
+                "--overlap-run'\n",
+                c->command->name);
+    plan_context_costs(out, cost);
+    return e;
 }
 
 /* The order of work of a model's flags; too many micro-batches stay too many.
@@ -297,7 +314,7 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = cmd_ep_save(c, &out->save);
+        e = set_costs(c, cost, m->model.overlap_moe_comm, out);
     const struct order order = order_of(&m->model);
     if (e == ERR_OK)
         e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
@@ -309,7 +326,6 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         return e;
     plan_settings_apply(&set, m->model.par.vpp, out);
     out->model = &m->model;
-    out->cost = cost;
     out->n_mb = schedule->n_mb;
     out->schedule = schedule;
     out->hbm_bytes = hbm_gib * 1024 * 1024 * 1024;

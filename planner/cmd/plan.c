@@ -150,10 +150,11 @@ static enum err cmd_plan_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS,  OPT_HBM,   OPT_MARGIN,
-    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P,  OPT_PROVE, OPT_MBS,
-    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,   OPT_ETP,   OPT_WORLD,
-    OPT_CORE, OPT_PLATFORM,   OPT_JSON,  OPT_HELP, N_OPTIONS};
+    OPT_PP,     OPT_VPP,     OPT_COSTS,      OPT_GBS,   OPT_HBM,
+    OPT_MARGIN, OPT_TOP,     OPT_STANDALONE, OPT_EMPTY, OPT_P2P,
+    OPT_PROVE,  OPT_MBS,     OPT_SEQ,        OPT_TP,    OPT_CP,
+    OPT_EP,     OPT_ETP,     OPT_WORLD,      OPT_CORE,  OPT_PLATFORM,
+    OPT_NODE,   OPT_EP_SAVE, OPT_JSON,       OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

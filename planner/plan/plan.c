@@ -20,6 +20,7 @@ struct plan_engine {
     struct sim_engine *sim;
     struct overlap_times *overlap; // with EP overlap, else NULL
     double *fwd_s, *bwd_s, *x_s;   // [n_stages]
+    bool *between;                 // [pp]: to the next rank is to another node
     struct err_msg msg;            // of the last step that failed
 };
 
@@ -36,6 +37,14 @@ enum err plan_context_check(const struct plan_context *ctx,
                    "%s: memory is not predicted: %s: measure it with one run, "
                    "or plan without a limit",
                    where, why);
+}
+
+void plan_context_costs(struct plan_context *ctx, const struct cost *cost)
+{
+    const struct cost_ep_save *s = &cost->ep_save;
+    ctx->cost = cost;
+    ctx->save = (struct overlap_save){s->both_s, s->forward_s, s->backward_s};
+    ctx->save_se_s = s->se_s;
 }
 
 const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
@@ -59,7 +68,11 @@ struct plan_engine *plan_engine_new(struct arena *a,
     e->fwd_s = arena_alloc(a, n, sizeof *e->fwd_s);
     e->bwd_s = arena_alloc(a, n, sizeof *e->bwd_s);
     e->x_s = arena_alloc(a, n, sizeof *e->x_s);
-    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s;
+    e->between = arena_alloc(a, (size_t)s->pp, sizeof *e->between);
+    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s && e->between;
+    for (int r = 0; r < s->pp && ok; r++)
+        e->between[r] = transfer_between_nodes(&ctx->model->par, s->pp,
+                                               ctx->gpus_per_node, r);
     if (s->order.ep_overlap) {
         e->overlap = overlap_times_new(a, s, ctx->model);
         ok = ok && e->overlap;
@@ -68,22 +81,29 @@ struct plan_engine *plan_engine_new(struct arena *a,
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
- * shapes, and from the MTP stage on a message carries 1+K hidden states. */
-static void set_transfers(const struct plan_context *ctx,
-                          const struct layout *l, double *x_s,
+ * shapes, and from the MTP stage on a message carries 1+K hidden states. The
+ * simulator knows one time of a shape: that of the slowest boundary. */
+static void set_transfers(struct plan_engine *e, const struct layout *l,
                           struct sim_input *in)
 {
+    const struct plan_context *ctx = &e->ctx;
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
     const int value_bytes = ctx->cost->rules.value_bytes;
+    in->shape_x_s = 0;
     for (int s = 0; s < l->n_stages; s++) {
+        const bool between = e->between[s % l->pp];
         int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
-        x_s[s] = cost_transfer_s(
-            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
+        double bytes = transfer_bytes(ctx->model, value_bytes, n_states);
+        e->x_s[s] = cost_transfer_s(ctx->cost, bytes, between);
+        in->shape_x_s =
+            fmax(in->shape_x_s,
+                 s + 1 < l->n_stages
+                     ? cost_transfer_s(ctx->cost, SHAPE_BYTES, between)
+                     : 0);
     }
-    in->x_s = x_s;
+    in->x_s = e->x_s;
     in->shape_exchange = standalone;
-    in->shape_x_s = cost_transfer_s(ctx->cost, SHAPE_BYTES);
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
@@ -111,7 +131,7 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
         e->fwd_s[s] = t.fwd_s;
         e->bwd_s[s] = t.bwd_s;
     }
-    set_transfers(&e->ctx, l, e->x_s, &in);
+    set_transfers(e, l, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
                                       .layout = l,
@@ -145,33 +165,71 @@ enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
     return err;
 }
 
+/* What moves when one number of the costs is off by its standard error. */
+struct moved {
+    struct arena *arena;
+    const struct layout *layout;
+    struct plan_context ctx;
+    struct cost cost; // ctx.cost points here
+    double step_s;    // nothing moved
+    double variance;  // of the step, summed up
+};
+
+/* Adds the effect of what was moved in m->ctx and m->cost. */
+static enum err add_effect(struct moved *m, struct plan_engine *e)
+{
+    double t = 0;
+    enum err err = plan_engine_step(e, m->layout, &t);
+    if (err == ERR_OK)
+        m->variance += (t - m->step_s) * (t - m->step_s);
+    return err;
+}
+
+/* The three savings were fitted as one number, so they move together. */
+static enum err add_save_effect(struct moved *m)
+{
+    struct overlap_save *s = &m->ctx.save;
+    if (!m->ctx.schedule->order.ep_overlap || s->both_s <= 0 ||
+        m->ctx.save_se_s <= 0)
+        return ERR_OK;
+    const double by = 1 + m->ctx.save_se_s / s->both_s;
+    *s = (struct overlap_save){by * s->both_s, by * s->forward_s,
+                               by * s->backward_s};
+    struct plan_engine *e = plan_engine_new(m->arena, &m->ctx);
+    return e ? add_effect(m, e) : ERR_NOMEM;
+}
+
 /* Square of the standard error of the step time. */
 static enum err step_variance(struct arena *a, const struct plan_context *ctx,
                               const struct layout *l, double step_s,
                               double *variance)
 {
-    struct cost moved = *ctx->cost;
-    struct plan_context with = *ctx;
-    with.cost = &moved;
-    struct plan_engine *e = plan_engine_new(a, &with);
+    const double noise = ctx->cost->step_noise_rel * step_s;
+    struct moved m = {.arena = a,
+                      .layout = l,
+                      .ctx = *ctx,
+                      .cost = *ctx->cost,
+                      .step_s = step_s,
+                      .variance = noise * noise};
+    m.ctx.cost = &m.cost;
+    struct plan_engine *e = plan_engine_new(a, &m.ctx);
     if (!e)
         return ERR_NOMEM;
-    double noise = ctx->cost->step_noise_rel * step_s;
-    *variance = noise * noise;
     for (int k = 0; k < 2 * N_KINDS; k++) {
         const struct unit_cost *from = &ctx->cost->unit[k / 2];
-        struct unit_cost *to = &moved.unit[k / 2];
-        double se = k % 2 ? from->bwd_se : from->fwd_se, t = 0;
+        struct unit_cost *to = &m.cost.unit[k / 2];
+        double se = k % 2 ? from->bwd_se : from->fwd_se;
         if (se <= 0)
             continue;
         *(k % 2 ? &to->bwd_s : &to->fwd_s) += se;
-        enum err err = plan_engine_step(e, l, &t);
+        enum err err = add_effect(&m, e);
         if (err != ERR_OK)
             return err;
-        *variance += (t - step_s) * (t - step_s);
         *to = *from;
     }
-    return ERR_OK;
+    enum err err = add_save_effect(&m);
+    *variance = m.variance;
+    return err;
 }
 
 static enum err check_joint(const struct plan_context *ctx,
