@@ -107,12 +107,21 @@ static void set_transfers(struct plan_engine *e, const struct layout *l,
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
+int64_t plan_rank_params(const struct model *m, const struct layout *l,
+                         int rank)
+{
+    int64_t n = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp)
+        n += memory_stage_params(m, l, s);
+    return n;
+}
+
 static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        int64_t n = memory_stage_params(ctx->model, l, s);
+    for (int r = 0; r < l->pp; r++) {
+        int64_t n = plan_rank_params(ctx->model, l, r);
         most = n > most ? n : most;
     }
     return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
@@ -374,6 +383,19 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     enum err err = plan_engine_replay(e, ops, step_s);
     return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
+}
+
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg)
+{
+    struct plan_engine *e = plan_engine_new(a, ctx);
+    if (!e)
+        return err_set(msg, ERR_NOMEM, "plan: out of memory");
+    struct sim_input in = input_of(e, ops->layout);
+    in.op_fwd_s = ops->fwd_s;
+    in.op_bwd_s = ops->bwd_s;
+    return sim_run(a, &in, out, msg);
 }
 
 /* ---- JSON ---- */

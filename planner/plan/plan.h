@@ -102,6 +102,16 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg);
 
+/* The pipeline's makespan, without the overhead, of the same. */
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg);
+
+/* Parameters of all chunks of a rank of the pipeline: the overhead of a step
+ * grows with those of the heaviest rank. */
+int64_t plan_rank_params(const struct model *m, const struct layout *l,
+                         int rank);
+
 /* A reusable predictor: step times of many layouts without allocation. */
 struct plan_engine;
 struct plan_engine *plan_engine_new(struct arena *a,
