@@ -1,24 +1,42 @@
 #include "run_view.h"
 
+#include "base/text.h"
 #include "log/runlog.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Micro-batches a group: as the run's dump says, else the model, else PP. */
+static int group_of(const struct model *m, const struct fit_run *run)
+{
+    const char *text =
+        runlog_argument(run->log, "microbatch_group_size_per_vp_stage");
+    int64_t n = 0;
+    if (text && text_to_int64(text, &n) && n > 0 && n <= ORDER_MAX_MB)
+        return (int)n;
+    return m->memory.mb_group > 0 ? m->memory.mb_group : run->layout.pp;
+}
+
+/* Several chunks a rank without overlap: --no-overlap-p2p-communication. */
+static bool is_blocking(const struct fit_run *run)
+{
+    const char *text = runlog_argument(run->log, "overlap_p2p_comm");
+    return text && strcmp(text, "False") == 0;
+}
 
 enum err run_view_make(const struct plan_context *base,
                        const struct fit_run *run, bool ep_overlap,
                        struct run_view *out, struct err_msg *msg)
 {
-    const struct model *m = base->model;
     const struct layout *l = &run->layout;
-    const int group = m->memory.mb_group;
     const struct order order = {.pp = l->pp,
                                 .vpp = l->vpp,
                                 .n_mb = base->n_mb,
-                                .group = group > 0 ? group : l->pp,
+                                .group = group_of(base->model, run),
                                 .ep_overlap = ep_overlap};
     enum p2p_mode mode = base->mode;
     if (mode == p2p_mode_default(base->schedule->vpp))
-        mode = p2p_mode_default(l->vpp);
+        mode = is_blocking(run) ? P2P_BLOCKING : p2p_mode_default(l->vpp);
     enum err e = schedule_outline(&order, mode, &out->schedule, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "log of '%s'", run->layout_text);

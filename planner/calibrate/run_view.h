@@ -18,8 +18,9 @@ struct run_view {
 
 /* The context `base` for this run, with or without EP overlap. Transfers stay
  * those of `base` unless they are what Megatron does for another number of
- * chunks: then they are what it does for the run's. ERR_RANGE for what
- * Megatron refuses; the message names the run. */
+ * chunks: then they are what it does for the run's, where the run's dump of
+ * arguments does not say otherwise (it also tells the group). ERR_RANGE for
+ * what Megatron refuses; the message names the run. */
 enum err run_view_make(const struct plan_context *base,
                        const struct fit_run *run, bool ep_overlap,
                        struct run_view *out, struct err_msg *msg);

@@ -31,23 +31,31 @@ struct sampler {
     double steps[JITTER_SAMPLES];
 };
 
-static enum err jitter_sample(struct sampler *s, const struct layout *l,
-                              int index)
+void jitter_draw(const struct jitter_times *mean,
+                 const struct plan_context *ctx, int index, double *fwd_s,
+                 double *bwd_s)
 {
-    const int n_mb = s->ctx->n_mb;
-    const double cv = s->ctx->cost->jitter_cv;
+    const int n_mb = ctx->n_mb;
+    const double cv = ctx->cost->jitter_cv;
     const double sigma = sqrt(log1p(cv * cv)), mu = -sigma * sigma / 2;
-    for (int stage = 0; stage < l->n_stages; stage++) {
-        const double fwd = s->mean_fwd_s[stage], bwd = s->mean_bwd_s[stage];
+    for (int stage = 0; stage < mean->layout->n_stages; stage++) {
+        const double fwd = mean->fwd_s[stage], bwd = mean->bwd_s[stage];
         for (int mb = 0; mb < n_mb; mb++) {
             uint64_t key = random_mix(JITTER_SEED + (uint64_t)index) ^
                            ((uint64_t)stage << 32 | (uint64_t)mb);
             double x, y;
             normal_pair(key, &x, &y);
-            s->fwd_s[stage * n_mb + mb] = fwd * exp(mu + sigma * x);
-            s->bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
+            fwd_s[stage * n_mb + mb] = fwd * exp(mu + sigma * x);
+            bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
         }
     }
+}
+
+static enum err jitter_sample(struct sampler *s, const struct layout *l,
+                              int index)
+{
+    const struct jitter_times mean = {l, s->mean_fwd_s, s->mean_bwd_s};
+    jitter_draw(&mean, s->ctx, index, s->fwd_s, s->bwd_s);
     const struct plan_ops ops = {l, s->fwd_s, s->bwd_s};
     return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
