@@ -241,9 +241,9 @@ bool fit_check_is_overlapped(const struct fit_run *run)
     const char *said = fit_check_overlap_said(log);
     const bool forward_only = fit_check_has(log, RUNLOG_FORWARD) &&
                               !fit_check_has(log, RUNLOG_BACKWARD);
-    if (!said || log->clock)
+    if (!said && !log->clock)
         return forward_only;
-    return strcmp(said, "True") == 0;
+    return said && strcmp(said, "True") == 0 && (forward_only || !log->clock);
 }
 
 /* Five ways in which a timer may be missing, each with what mends it. */

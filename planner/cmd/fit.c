@@ -350,13 +350,18 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
 }
 
 /* Memory lines correct the memory model; without a prediction to correct, or
- * without lines, nothing is fitted. */
+ * without lines, nothing is fitted. That of moe-train is of one chunk a rank.
+ */
 static enum err fit_memory(struct cmd *c, const struct memory_fit_input *in,
                            struct cost *cost, struct memory_fit *out)
 {
     *out = (struct memory_fit){.n_rows = 0};
-    if (cost->rules.trainer == TRAINER_MEGATRON && memory_refusal(in->model))
+    const bool ours = cost->rules.trainer == TRAINER_MOE_TRAIN;
+    if (!ours && memory_refusal(in->model))
         return ERR_OK;
+    for (int i = 0; i < in->n_runs && ours; i++)
+        if (in->runs[i].layout.vpp > 1)
+            return ERR_OK;
     return memory_fit(&c->arena, in, &cost->rules, out, &c->msg);
 }
 
