@@ -97,6 +97,18 @@ Test(ep_save, noise_of_the_step_becomes_its_error)
     arena_clear(&f.arena);
 }
 
+/* Steady operations with a jitter of nearly nothing are the same step. */
+Test(ep_save, a_trace_of_jitter_changes_nothing)
+{
+    struct fixture f;
+    set_up(&f);
+    synthetic_steps(&f.arena, &f.run, step_with(&f, SAVE_S));
+    f.truth.jitter_cv = 1e-9;
+    cr_expect_float_eq(fitted(&f, ERR_OK).ep_save.both_s, SAVE_S,
+                       1e-4 * SAVE_S);
+    arena_clear(&f.arena);
+}
+
 Test(ep_save, a_run_that_gained_nothing_saves_nothing)
 {
     struct fixture f;

@@ -100,6 +100,29 @@ static enum err jitter_do_expect(struct sampler *s, const struct layout *l,
     return ERR_OK;
 }
 
+/* Single operations are combined as wholes, without the parts before and after
+ * their layers that a step of stages' times has (sim.h): what that makes of
+ * steady operations is taken off. */
+static enum err restore_parts(struct sampler *s, const struct layout *l,
+                              struct jitter_step *out, struct err_msg *msg)
+{
+    const int n_mb = s->ctx->n_mb;
+    const struct plan_ops ops = {l, s->fwd_s, s->bwd_s};
+    double whole = 0, parts = 0;
+    for (int i = 0; i < l->n_stages * n_mb; i++) {
+        s->fwd_s[i] = s->mean_fwd_s[i / n_mb];
+        s->bwd_s[i] = s->mean_bwd_s[i / n_mb];
+    }
+    if (plan_engine_replay(s->engine, &ops, &whole) != ERR_OK ||
+        plan_engine_step(s->engine, l, &parts) != ERR_OK)
+        return err_set(msg, ERR_MODEL,
+                       "jitter: the layout cannot be simulated");
+    out->mean_s += parts - whole;
+    out->lo_s += parts - whole;
+    out->hi_s += parts - whole;
+    return ERR_OK;
+}
+
 /* Of the costs' times; without jitter that is the plain step, which does not
  * look at single operations. */
 static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
@@ -119,7 +142,10 @@ static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
         s->mean_fwd_s[stage] = t.fwd_s;
         s->mean_bwd_s[stage] = t.bwd_s;
     }
-    return jitter_do_expect(s, l, out, msg);
+    enum err e = jitter_do_expect(s, l, out, msg);
+    if (e == ERR_OK && ctx->schedule->order.ep_overlap)
+        e = restore_parts(s, l, out, msg);
+    return e;
 }
 
 enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
