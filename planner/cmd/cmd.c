@@ -242,19 +242,16 @@ enum err cmd_ep_save(struct cmd *c, struct cost_ep_save *out)
     return ERR_OK;
 }
 
-/* Costs into the context; --ep-save wins over what they know. */
-static enum err set_costs(struct cmd *c, struct cost *cost, bool ep_overlap,
-                          struct plan_context *out)
+/* --ep-save wins over what the costs know; said when nobody knows. */
+static void warn_of_savings(const struct cmd *c, const struct cost *cost,
+                            const struct schedule *s)
 {
-    enum err e = cmd_ep_save(c, &cost->ep_save);
-    if (e == ERR_OK && ep_overlap && !cost->ep_save.known)
+    if (s->order.ep_overlap && !cost->ep_save.known)
         fprintf(stderr,
                 "moe-layout: note: %s: what EP overlap saves is not known, and "
                 "taken as 0: give --ep-save, or costs from 'moe-layout fit "
                 "--overlap-run'\n",
                 c->command->name);
-    plan_context_costs(out, cost);
-    return e;
 }
 
 /* The order of work of a model's flags; too many micro-batches stay too many.
@@ -314,7 +311,7 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = set_costs(c, cost, m->model.overlap_moe_comm, out);
+        e = cmd_ep_save(c, &cost->ep_save);
     const struct order order = order_of(&m->model);
     if (e == ERR_OK)
         e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
@@ -325,6 +322,8 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e != ERR_OK)
         return e;
     plan_settings_apply(&set, m->model.par.vpp, out);
+    warn_of_savings(c, cost, schedule);
+    plan_context_costs(out, cost);
     out->model = &m->model;
     out->n_mb = schedule->n_mb;
     out->schedule = schedule;
