@@ -61,6 +61,14 @@ double cost_transfer_s(const struct cost *c, double bytes, bool between_nodes)
            (link.bytes_per_s > 0 ? bytes / link.bytes_per_s : 0);
 }
 
+int64_t cost_fact(const struct cost *c, const char *key, int64_t other)
+{
+    for (int i = 0; i < c->n_facts; i++)
+        if (strcmp(c->facts[i].key, key) == 0)
+            return c->facts[i].value;
+    return other;
+}
+
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg)
 {
