@@ -152,11 +152,18 @@ Test(profile, layouts_of_two_chunks_a_rank_determine_all_costs)
         ERR_OK, "%s", msg.text);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(l[i].vpp, 2);
+        // even are 6 a rank; no rank is slower than one of users' layouts
+        for (int r = 0; r < 4; r++)
+            cr_expect_leq(layout_stage(&l[i], r).n_layers +
+                              layout_stage(&l[i], r + 4).n_layers,
+                          10, "%s", layout_string(&a, &l[i]));
         runs[i] = synthetic_run(&a, &m, &truth, layout_string(&a, &l[i]), 0);
     }
     cr_assert_eq(fit_costs(&a, &(struct fit_input){&m, runs, 2}, &f, &msg),
                  ERR_OK, "%s", msg.text);
     cr_expect_not(f.cost.joint_ml);
+    // 13.6; layouts chosen by the ranks' first chunks alone have 16.6
+    cr_expect_lt(f.condition, 15, "%g", f.condition);
     cr_expect_float_eq(f.cost.unit[KIND_M].fwd_s, truth.unit[KIND_M].fwd_s,
                        1e-9);
     cr_expect_float_eq(f.cost.chunk_s, 1e-4, 1e-9);

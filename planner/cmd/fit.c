@@ -186,10 +186,13 @@ static void print_links(const struct cost *c)
 static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
 {
     const struct cost *c = &f->cost;
+    // whose chunks a timer adds up
+    const char *place = runs[0].layout.vpp > 1 ? "rank" : "stage";
     print_costs(c);
     printf("timers' constant a chunk: %.4f ms; step outside the pipeline: "
-           "%.3f ms + %.4f ms/MB of the heaviest stage\n",
-           c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9);
+           "%.3f ms + %.4f ms/MB of the heaviest %s\n",
+           c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9,
+           place);
     print_links(c);
     printf("rank %d of %d, condition %.1f, %d degrees of freedom\n", f->rank,
            f->n_unknowns, f->condition, f->degrees_of_freedom);
