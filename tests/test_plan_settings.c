@@ -34,13 +34,15 @@ Test(settings, each_text_is_read_and_reaches_the_context)
     const struct overrides o = {.text = {[OVERRIDE_CORE] = "0.13.1",
                                          [OVERRIDE_PLATFORM] = "A100-80GB",
                                          [OVERRIDE_P2P] = "async",
-                                         [OVERRIDE_MARGIN] = "12.5"}};
+                                         [OVERRIDE_MARGIN] = "12.5",
+                                         [OVERRIDE_NODE] = "8"}};
     cr_assert_eq(plan_settings_read(&o, &s, &msg), ERR_OK, "%s", msg.text);
     plan_settings_apply(&s, &one, &ctx);
     cr_assert_str_eq(ctx.core->name, "0.13");
     cr_assert_eq(ctx.platform, PLATFORM_AMPERE);
     cr_assert_eq(ctx.mode, P2P_ASYNC);
     cr_assert_eq(ctx.memory_margin, 0.125);
+    cr_assert_eq(ctx.gpus_per_node, 8);
     cr_assert_eq(ctx.n_mb, 3);
 }
 
@@ -68,7 +70,9 @@ Test(settings, bad_texts_name_what_is_wanted)
                {OVERRIDE_PLATFORM, "mi300x", "want h100, gb200 or a100"},
                {OVERRIDE_P2P, "fast", "blocking"},
                {OVERRIDE_MARGIN, "much", "want a number"},
-               {OVERRIDE_MARGIN, "-1", "want 0 to 1000"}};
+               {OVERRIDE_MARGIN, "-1", "want 0 to 1000"},
+               {OVERRIDE_NODE, "0", "want 1 to 100000"},
+               {OVERRIDE_NODE, "8.5", "want a whole number"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct plan_settings s;
         struct err_msg msg = {""};

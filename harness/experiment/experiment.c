@@ -212,7 +212,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
-    e->ctx.cost = &c->cost;
+    plan_context_costs(&e->ctx, &c->cost);
     e->fit_note = c->note;
     return ERR_OK;
 }
@@ -353,7 +353,7 @@ enum err experiment_predict_again(struct experiment *e, struct err_msg *msg)
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
-    ctx.cost = &c->cost;
+    plan_context_costs(&ctx, &c->cost);
     if (err == ERR_OK)
         err = roles_predict(e->a, &ctx, &e->targets, msg);
     return err;

@@ -112,7 +112,7 @@ static enum err find_flops_pick(struct finder *f, struct layout *out,
     cost_analytic(ctx.model, FLOPS_PER_S, &cost);
     if (f->ctx->cost) // bytes as the measured costs' trainer keeps them
         cost.rules = f->ctx->cost->rules;
-    ctx.cost = &cost;
+    plan_context_costs(&ctx, &cost);
     enum err e = search_layouts(f->a, &ctx, &opt, &found, msg);
     if (e == ERR_OK)
         *out = found.plans[0].parsed;

@@ -135,7 +135,7 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
                                        .runs = &d->runs,
                                        .dir = d->dir};
     enum err e = calibrate(a, &in, d->reference_ms, &d->calibration, msg);
-    d->ctx.cost = &d->calibration.cost;
+    plan_context_costs(&d->ctx, &d->calibration.cost);
     return e;
 }
 

@@ -72,6 +72,26 @@ static void jitter_factors(struct sampler *s, int first)
     }
 }
 
+void jitter_draw(const struct jitter_times *mean,
+                 const struct plan_context *ctx, int index, double *fwd_s,
+                 double *bwd_s)
+{
+    const int n_mb = ctx->n_mb;
+    const double cv = ctx->cost->jitter_cv;
+    const double sigma = sqrt(log1p(cv * cv)), mu = -sigma * sigma / 2;
+    for (int stage = 0; stage < mean->layout->n_stages; stage++) {
+        const double fwd = mean->fwd_s[stage], bwd = mean->bwd_s[stage];
+        for (int mb = 0; mb < n_mb; mb++) {
+            uint64_t key = random_mix(JITTER_SEED + (uint64_t)index) ^
+                           ((uint64_t)stage << 32 | (uint64_t)mb);
+            double x, y;
+            normal_pair(key, &x, &y);
+            fwd_s[stage * n_mb + mb] = fwd * exp(mu + sigma * x);
+            bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
+        }
+    }
+}
+
 /* Operation times of a stage: its mean, factor by factor. */
 static void jitter_scale(double mean_s, const double *factor, int n,
                          double *out)
@@ -153,6 +173,33 @@ static enum err sampler_run(struct sampler *s, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* Single operations are combined as wholes, without the parts before and after
+ * their layers that a step of stages' times has (sim.h): what that makes of
+ * steady operations is taken off. */
+static enum err jitter_restore_parts(struct sampler *s,
+                                     const struct jitter_case *c,
+                                     struct jitter_step *out,
+                                     struct err_msg *msg)
+{
+    const int n_mb = s->ctx->n_mb;
+    const struct plan_ops ops = {c->layout, s->fwd_s, s->bwd_s};
+    double whole = 0, parts = 0;
+    if (!s->ctx->schedule->order.ep_overlap)
+        return ERR_OK;
+    for (int i = 0; i < c->layout->n_stages * n_mb; i++) {
+        s->fwd_s[i] = c->fwd_s[i / n_mb];
+        s->bwd_s[i] = c->bwd_s[i / n_mb];
+    }
+    if (plan_engine_replay(s->engine, &ops, &whole) != ERR_OK ||
+        plan_engine_step(s->engine, c->layout, &parts) != ERR_OK)
+        return err_set(msg, ERR_MODEL,
+                       "jitter: the layout cannot be simulated");
+    out->mean_s += parts - whole;
+    out->lo_s += parts - whole;
+    out->hi_s += parts - whole;
+    return ERR_OK;
+}
+
 /* A layout with the costs' times. */
 static void jitter_case_of(const struct plan_context *ctx,
                            const struct layout *l, struct jitter_case *out)
@@ -188,9 +235,10 @@ enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
     if (ctx->cost->jitter_cv <= 0)
         return jitter_plain(s, out, msg);
     enum err e = sampler_run(s, msg);
-    if (e == ERR_OK)
-        *out = jitter_summarise(s, &s->cases[0]);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    *out = jitter_summarise(s, &s->cases[0]);
+    return jitter_restore_parts(s, &s->cases[0], out, msg);
 }
 
 enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
@@ -251,6 +299,7 @@ enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
     enum err e = sampler_run(s, msg);
     for (int i = 0; i < n && e == ERR_OK; i++) {
         struct jitter_step step = jitter_summarise(s, &s->cases[i]);
+        e = jitter_restore_parts(s, &s->cases[i], &step, msg);
         plans[i].exp_step_s = step.mean_s;
         plans[i].exp_lo_s = step.lo_s;
         plans[i].exp_hi_s = step.hi_s;

@@ -33,6 +33,7 @@ struct plan_engine {
     int n_lanes;
     struct sim_input *inputs; // [PLAN_LANES], as steps_s
     double *steps_s;
+    bool *between;      // [pp]: to the next rank is to another node
     struct err_msg msg; // of the last step that failed
 };
 
@@ -49,6 +50,14 @@ enum err plan_context_check(const struct plan_context *ctx,
                    "%s: memory is not predicted: %s: measure it with one run, "
                    "or plan without a limit",
                    where, why);
+}
+
+void plan_context_costs(struct plan_context *ctx, const struct cost *cost)
+{
+    const struct cost_ep_save *s = &cost->ep_save;
+    ctx->cost = cost;
+    ctx->save = (struct overlap_save){s->both_s, s->forward_s, s->backward_s};
+    ctx->save_se_s = s->se_s;
 }
 
 const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
@@ -86,6 +95,7 @@ static struct plan_engine *plan_engine_with(struct arena *a,
                                             const struct plan_context *ctx,
                                             struct sim_engine *sim)
 {
+    const int pp = ctx->schedule->pp;
     struct plan_engine *e = arena_alloc(a, 1, sizeof *e);
     if (!e)
         return NULL;
@@ -95,9 +105,13 @@ static struct plan_engine *plan_engine_with(struct arena *a,
     e->lanes = arena_alloc(a, PLAN_LANES, sizeof *e->lanes);
     e->inputs = arena_alloc(a, PLAN_LANES, sizeof *e->inputs);
     e->steps_s = arena_alloc(a, PLAN_LANES, sizeof *e->steps_s);
-    return sim && e->lanes && e->inputs && e->steps_s && plan_lanes(e, 1)
-               ? e
-               : NULL;
+    e->between = arena_alloc(a, (size_t)pp, sizeof *e->between);
+    if (!sim || !e->lanes || !e->inputs || !e->steps_s || !e->between)
+        return NULL;
+    for (int r = 0; r < pp; r++)
+        e->between[r] =
+            transfer_between_nodes(&ctx->model->par, pp, ctx->gpus_per_node, r);
+    return plan_lanes(e, 1) ? e : NULL;
 }
 
 struct plan_engine *plan_engine_new(struct arena *a,
@@ -107,22 +121,29 @@ struct plan_engine *plan_engine_new(struct arena *a,
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
- * shapes, and from the MTP stage on a message carries 1+K hidden states. */
-static void set_transfers(const struct plan_context *ctx,
-                          const struct layout *l, double *x_s,
-                          struct sim_input *in)
+ * shapes, and from the MTP stage on a message carries 1+K hidden states. The
+ * simulator knows one time of a shape: that of the slowest boundary. */
+static void set_transfers(const struct plan_engine *e, const struct layout *l,
+                          double *x_s, struct sim_input *in)
 {
+    const struct plan_context *ctx = &e->ctx;
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
     const int value_bytes = ctx->cost->rules.value_bytes;
+    in->shape_x_s = 0;
     for (int s = 0; s < l->n_stages; s++) {
+        const bool between = e->between[s % l->pp];
         int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
-        x_s[s] = cost_transfer_s(
-            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
+        double bytes = transfer_bytes(ctx->model, value_bytes, n_states);
+        x_s[s] = cost_transfer_s(ctx->cost, bytes, between);
+        in->shape_x_s =
+            fmax(in->shape_x_s,
+                 s + 1 < l->n_stages
+                     ? cost_transfer_s(ctx->cost, SHAPE_BYTES, between)
+                     : 0);
     }
     in->x_s = x_s;
     in->shape_exchange = standalone;
-    in->shape_x_s = cost_transfer_s(ctx->cost, SHAPE_BYTES);
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
@@ -156,7 +177,7 @@ static struct sim_input input_of(const struct plan_engine *e,
         lane->fwd_s[s] = t.fwd_s;
         lane->bwd_s[s] = t.bwd_s;
     }
-    set_transfers(&e->ctx, l, lane->x_s, &in);
+    set_transfers(e, l, lane->x_s, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
                                       .layout = l,
@@ -258,35 +279,74 @@ enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
     return plan_engine_replays(e, ops, 1, step_s);
 }
 
+/* What moves when one number of the costs is off by its standard error. */
+struct moved {
+    const struct plan_engine *with_graphs;
+    const struct layout *layout;
+    struct plan_context ctx;
+    struct cost cost; // ctx.cost points here
+    double step_s;    // nothing moved
+    double variance;  // of the step, summed up
+};
+
+/* Adds the effect of what was moved in m->ctx and m->cost. */
+static enum err add_effect(struct moved *m, struct plan_engine *e)
+{
+    double t = 0;
+    enum err err = plan_engine_step(e, m->layout, &t);
+    if (err == ERR_OK)
+        m->variance += (t - m->step_s) * (t - m->step_s);
+    return err;
+}
+
+/* The three savings were fitted as one number, so they move together. */
+static enum err add_save_effect(struct moved *m)
+{
+    struct overlap_save *s = &m->ctx.save;
+    if (!m->ctx.schedule->order.ep_overlap || s->both_s <= 0 ||
+        m->ctx.save_se_s <= 0)
+        return ERR_OK;
+    const double by = 1 + m->ctx.save_se_s / s->both_s;
+    *s = (struct overlap_save){by * s->both_s, by * s->forward_s,
+                               by * s->backward_s};
+    struct plan_engine *e =
+        plan_engine_with(m->with_graphs->arena, &m->ctx, m->with_graphs->sim);
+    return e ? add_effect(m, e) : ERR_NOMEM;
+}
+
 /* Square of the standard error of the step time. */
 static enum err step_variance(const struct plan_engine *with_graphs,
                               const struct layout *l, double step_s,
                               double *variance)
 {
     const struct plan_context *ctx = &with_graphs->ctx;
-    struct cost moved = *ctx->cost;
-    struct plan_context with = *ctx;
-    with.cost = &moved;
+    const double noise = ctx->cost->step_noise_rel * step_s;
+    struct moved m = {.with_graphs = with_graphs,
+                      .layout = l,
+                      .ctx = *ctx,
+                      .cost = *ctx->cost,
+                      .step_s = step_s,
+                      .variance = noise * noise};
+    m.ctx.cost = &m.cost;
     struct plan_engine *e =
-        plan_engine_with(with_graphs->arena, &with, with_graphs->sim);
+        plan_engine_with(with_graphs->arena, &m.ctx, with_graphs->sim);
     if (!e)
         return ERR_NOMEM;
-    double noise = ctx->cost->step_noise_rel * step_s;
-    *variance = noise * noise;
     for (int k = 0; k < 2 * N_KINDS; k++) {
         const struct unit_cost *from = &ctx->cost->unit[k / 2];
-        struct unit_cost *to = &moved.unit[k / 2];
-        double se = k % 2 ? from->bwd_se : from->fwd_se, t = 0;
+        struct unit_cost *to = &m.cost.unit[k / 2];
+        double se = k % 2 ? from->bwd_se : from->fwd_se;
         if (se <= 0)
             continue;
         *(k % 2 ? &to->bwd_s : &to->fwd_s) += se;
-        enum err err = plan_engine_step(e, l, &t);
+        enum err err = add_effect(&m, e);
         if (err != ERR_OK)
             return err;
-        *variance += (t - step_s) * (t - step_s);
         *to = *from;
     }
-    return ERR_OK;
+    enum err err = add_save_effect(&m);
+    *variance = m.variance;
+    return err;
 }
 
 static enum err check_joint(const struct plan_context *ctx,
@@ -419,6 +479,19 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     enum err err = plan_engine_replay(e, ops, step_s);
     return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
+}
+
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg)
+{
+    struct plan_engine *e = plan_engine_new(a, ctx);
+    if (!e)
+        return err_set(msg, ERR_NOMEM, "plan: out of memory");
+    struct sim_input in = input_of(e, &e->lanes[0], ops->layout);
+    in.op_fwd_s = ops->fwd_s;
+    in.op_bwd_s = ops->bwd_s;
+    return sim_run(a, &in, out, msg);
 }
 
 /* ---- JSON ---- */

@@ -55,7 +55,13 @@ struct plan_context {
     const struct core_version *core; // what must take the layouts; NULL: any
     const struct schedule *schedule; // for the model's pp and vpp, and n_mb
     struct overlap_save save;        // of pairs of layers, with EP overlap
+    double save_se_s;                // standard error of save.both_s
+    int gpus_per_node;               // 0: all ranks are on one node
 };
+
+/* Puts costs into a context with what they say of EP overlap's savings: 0
+ * where they do not know them. */
+void plan_context_costs(struct plan_context *ctx, const struct cost *cost);
 
 /* A memory limit needs a prediction of memory: ERR_MODEL where hbm_bytes is
  * above 0 and the model's memory under a trainer's rules is not predicted.
@@ -95,6 +101,11 @@ struct plan_ops {
 enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg);
+
+/* The pipeline's makespan, without the overhead, of the same. */
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg);
 
 /* A reusable predictor: step times of many layouts. Owned by the arena, which
  * it takes memory from while it meets kinds of layouts that are new to it. */

@@ -28,6 +28,22 @@ static enum err settings_margin(const char *text, double *out,
     return ERR_OK;
 }
 
+static enum err settings_node(const char *text, int *out, struct err_msg *msg)
+{
+    int64_t n = 0;
+    if (!text)
+        return ERR_OK;
+    if (!text_to_int64(text, &n))
+        return err_set(msg, ERR_PARSE,
+                       "--gpus-per-node: got '%s', want a whole number", text);
+    if (n < 1 || n > 100000)
+        return err_set(msg, ERR_RANGE,
+                       "--gpus-per-node: got %lld, want 1 to 100000",
+                       (long long)n);
+    *out = (int)n;
+    return ERR_OK;
+}
+
 enum err plan_settings_read(const struct overrides *o,
                             struct plan_settings *out, struct err_msg *msg)
 {
@@ -42,6 +58,8 @@ enum err plan_settings_read(const struct overrides *o,
         e = p2p_mode_from_name(mode, &s.mode, msg);
     if (e == ERR_OK)
         e = settings_margin(o->text[OVERRIDE_MARGIN], &s.memory_margin, msg);
+    if (e == ERR_OK)
+        e = settings_node(o->text[OVERRIDE_NODE], &s.gpus_per_node, msg);
     if (e == ERR_OK)
         *out = s;
     return e;
@@ -65,4 +83,5 @@ void plan_settings_apply(const struct plan_settings *s, const struct model *m,
     ctx->platform = s->platform;
     ctx->mode = plan_settings_mode(s, m);
     ctx->memory_margin = s->memory_margin;
+    ctx->gpus_per_node = s->gpus_per_node;
 }
