@@ -170,17 +170,35 @@ static bool prove_attempt(struct proof *p, const struct live *root, double gap,
     return settled;
 }
 
+/* The mean time that a rank works. A combined operation cannot save more than
+ * its forward chunk could, nor more than its backward chunk. */
+static int64_t prove_mean_load(const struct space *sp)
+{
+    int last = sp->n_pos - 1;
+    int64_t fwd = sp->sum[SPACE_SAVE_FWD][last];
+    int64_t bwd = sp->sum[SPACE_SAVE_BWD][last];
+    int64_t work = sp->sum[SPACE_FWD][last] + sp->sum[SPACE_BWD][last] +
+                   (fwd > bwd ? fwd : bwd); // savings are negative
+    return work * sp->problem->order.n_mb / sp->pp;
+}
+
 /* The whole answer first; what does not end soon goes by smaller and smaller
  * gaps, so that an early end leaves the last of them. True when the wanted gap
  * was settled. */
 static bool prove_search(struct proof *p, const struct live *root)
 {
     static const double STEPS[] = {0.04, 0.02, 0.01, 0.005, 0.0025};
-    const long at_once = 600000; // work: some seconds
-    double goal = p->sp->problem->gap;
-    p->proved_ns = proof_relax_bound(p, root);
+    const double share = 0.25;   // of a time limit, for the first attempt
+    const long at_once = 1500000; // work, as long: about ten seconds
+    double goal = p->sp->problem->gap, deadline = p->deadline;
+    int64_t relaxed = proof_relax_bound(p, root);
+    p->proved_ns = prove_mean_load(p->sp);
+    p->proved_ns = relaxed > p->proved_ns ? relaxed : p->proved_ns;
+    if (deadline > 0)
+        p->deadline = p->began + share * p->sp->problem->time_limit_s;
     if (prove_attempt(p, root, goal, at_once))
         return true;
+    p->deadline = deadline;
     for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
         if (STEPS[i] <= goal || prove_target(p, STEPS[i]) < p->proved_ns)
             continue;
