@@ -167,15 +167,14 @@ struct found {
     int n, in_space;
 };
 
-static void enumerate(const struct instance *in, int *cuts, int s,
-                      struct found *out)
+static void enumerate(struct instance *in, int *cuts, int s, struct found *out)
 {
     int n = in->problem.order.pp * in->problem.order.vpp;
     if (s == n) {
         if (cuts[n - 1] > in->problem.n_units || !obeys_rules(in, cuts))
             return;
         out->in_space++;
-        if (in->problem.memory && !rank_fits((void *)in, cuts))
+        if (in->problem.memory && !rank_fits(in, cuts))
             return;
         cr_assert_lt(out->n, MAX_FOUND);
         out->step[out->n++] = simulate(in, cuts);
@@ -271,7 +270,7 @@ static void draw_instance(struct instance *in, int number)
     draw_rest(in);
 }
 
-static void check_layouts(const struct instance *in, int number,
+static void check_layouts(struct instance *in, int number,
                           const struct prove_result *r, const struct found *all)
 {
     int want = all->n < in->problem.top ? all->n : in->problem.top;
@@ -289,7 +288,7 @@ static void check_layouts(const struct instance *in, int number,
                      (long long)l->step_ns, (long long)all->step[i]);
         cr_assert(obeys_rules(in, l->cuts));
         cr_assert_eq(simulate(in, l->cuts), l->step_ns);
-        cr_assert(!in->problem.memory || rank_fits((void *)in, l->cuts));
+        cr_assert(!in->problem.memory || rank_fits(in, l->cuts));
         for (int j = 0; j < i; j++)
             cr_assert(memcmp(l->cuts, r->layouts[j].cuts,
                              sizeof(int) * (size_t)(in->problem.order.pp *

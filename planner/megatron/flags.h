@@ -1,11 +1,11 @@
 /*
- * megatron_flags: the table of Megatron-LM flags that are understood, and one
- * slot of text for each. A flag on a command line and a key of a model file
- * fill the same slot. megatron_args reads from here and makes a model of it.
+ * flags: the table of Megatron-LM flags that are understood, and one typed
+ * slot for each: an integer is parsed once into an int64_t, a real into a
+ * double, a switch is a bool, all else is text. A word of a command line, a key
+ * of a model file and a line of a log's dump fill the same slot; model and
+ * memory read from here, by identifier only.
  *
- * Columns: identifier, flag without dashes, type, default, effect. Defaults
- * are those of megatron/training/arguments.py (core 0.16); an empty string
- * means that there is none.
+ * Sized for some hundred rows; a set of slots takes about 4 KB.
  */
 #ifndef MEGATRON_FLAGS_H
 #define MEGATRON_FLAGS_H
@@ -18,223 +18,296 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* INT, REAL, TEXT: one value; BOOL: sets true; WORDS: values up to the next
- * flag. Effect: what the flag changes. FX_REFUSED makes a model that this
- * program does not size; FX_UNMODELLED is warned about and has no effect
- * here. Two rows are not Megatron's: qk-norm-full-width (OLMoE's norms over
- * all heads at once) and count-expert-bias (published totals that count the
+/* identifier, flag without dashes, other names, type, default, range, effect
+ *
+ * Other names: older flags and spellings of Megatron's configuration classes
+ * for the same thing, parted by spaces. One with a `!` means the opposite; it
+ * is a name in dumps of arguments only, where a switch that turns something
+ * off is stored as the thing itself.
+ *
+ * Type. INT, REAL, TEXT: one value; BOOL: sets true; WORDS: values up to the
+ * next flag.
+ *
+ * Default: of megatron/training/arguments.py (core 0.16); "": none.
+ *
+ * Range: FROM(lowest, highest) of an integer, so that products of sizes fit
+ * into 64 bits; NEED(lowest, highest): the flag must be given, too; ANY.
+ *
+ * Effect: what the flag changes. REFUSED makes a model that this program does
+ * not size; UNMODELLED is warned about and has no effect here.
+ *
+ * Two rows are not Megatron's: qk-norm-full-width (OLMoE's norms over all
+ * heads at once) and count-expert-bias (published totals that count the
  * router's correction bias, a buffer in Megatron, as parameters). */
-#define MEGATRON_FLAG_TABLE(X)                                                 \
-    X(NUM_LAYERS, "num-layers", INT, "", FX_MODEL)                             \
-    X(ENCODER_NUM_LAYERS, "encoder-num-layers", INT, "", FX_MODEL)             \
-    X(HIDDEN_SIZE, "hidden-size", INT, "", FX_MODEL)                           \
-    X(FFN_HIDDEN_SIZE, "ffn-hidden-size", INT, "", FX_MODEL)                   \
-    X(NUM_ATTENTION_HEADS, "num-attention-heads", INT, "", FX_MODEL)           \
-    X(GROUP_QUERY_ATTENTION, "group-query-attention", BOOL, "", FX_MODEL)      \
-    X(NUM_QUERY_GROUPS, "num-query-groups", INT, "1", FX_MODEL)                \
-    X(KV_CHANNELS, "kv-channels", INT, "", FX_MODEL)                           \
-    X(MLA, "multi-latent-attention", BOOL, "", FX_MODEL)                       \
-    X(Q_LORA_RANK, "q-lora-rank", INT, "", FX_MODEL)                           \
-    X(KV_LORA_RANK, "kv-lora-rank", INT, "32", FX_MODEL)                       \
-    X(QK_HEAD_DIM, "qk-head-dim", INT, "128", FX_MODEL)                        \
-    X(QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", INT, "64", FX_MODEL)         \
-    X(V_HEAD_DIM, "v-head-dim", INT, "128", FX_MODEL)                          \
-    X(SOFTMAX_TYPE, "softmax-type", TEXT, "vanilla", FX_MODEL)                 \
-    X(WINDOW_SIZE, "window-size", TEXT, "", FX_MODEL)                          \
-    X(WINDOW_SKIP_FREQ, "window-attn-skip-freq", TEXT, "", FX_MODEL)           \
-    X(MAX_POSITION_EMBEDDINGS, "max-position-embeddings", INT, "", FX_MODEL)   \
-    X(POSITION_EMBEDDING_TYPE, "position-embedding-type", TEXT,                \
-      "learned_absolute", FX_MODEL)                                            \
-    X(USE_ROTARY, "use-rotary-position-embeddings", BOOL, "", FX_MODEL)        \
-    X(NO_POSITION_EMBEDDING, "no-position-embedding", BOOL, "", FX_MODEL)      \
-    X(MAKE_VOCAB_DIVISIBLE, "make-vocab-size-divisible-by", INT, "128",        \
-      FX_MODEL)                                                                \
-    X(VOCAB_SIZE, "vocab-size", INT, "", FX_MODEL)                             \
-    X(PADDED_VOCAB_SIZE, "padded-vocab-size", INT, "", FX_MODEL)               \
-    X(TOKENIZER_TYPE, "tokenizer-type", TEXT, "", FX_MODEL)                    \
-    X(NORMALIZATION, "normalization", TEXT, "LayerNorm", FX_MODEL)             \
-    X(SWIGLU, "swiglu", BOOL, "", FX_MODEL)                                    \
-    X(QUICK_GEGLU, "quick-geglu", BOOL, "", FX_MODEL)                          \
-    X(SQUARED_RELU, "squared-relu", BOOL, "", FX_MODEL)                        \
-    X(DISABLE_BIAS_LINEAR, "disable-bias-linear", BOOL, "", FX_MODEL)          \
-    X(ADD_QKV_BIAS, "add-qkv-bias", BOOL, "", FX_MODEL)                        \
-    X(QK_LAYERNORM, "qk-layernorm", BOOL, "", FX_MODEL)                        \
-    X(UNTIE, "untie-embeddings-and-output-weights", BOOL, "", FX_MODEL)        \
-    X(NUM_EXPERTS, "num-experts", INT, "", FX_MODEL)                           \
-    X(MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", INT, "", FX_MODEL)           \
-    X(MOE_ROUTER_TOPK, "moe-router-topk", INT, "2", FX_MODEL)                  \
-    X(MOE_SHARED_EXPERT, "moe-shared-expert-intermediate-size", INT, "",       \
-      FX_MODEL)                                                                \
-    X(MOE_SHARED_GATE, "moe-shared-expert-gate", BOOL, "", FX_MODEL)           \
-    X(MOE_LATENT_SIZE, "moe-latent-size", INT, "", FX_MODEL)                   \
-    X(MOE_EXPERT_BIAS, "moe-router-enable-expert-bias", BOOL, "", FX_MODEL)    \
-    X(MOE_LAYER_FREQ, "moe-layer-freq", TEXT, "1", FX_MODEL)                   \
-    X(MTP_NUM_LAYERS, "mtp-num-layers", INT, "", FX_MODEL)                     \
-    X(MTP_REPEATED, "mtp-use-repeated-layer", BOOL, "", FX_MODEL)              \
-    X(QK_NORM_FULL_WIDTH, "qk-norm-full-width", BOOL, "", FX_MODEL)            \
-    X(COUNT_EXPERT_BIAS, "count-expert-bias", BOOL, "", FX_MODEL)              \
-    X(TP, "tensor-model-parallel-size", INT, "1", FX_PARALLEL)                 \
-    X(OLD_TP, "model-parallel-size", INT, "", FX_PARALLEL)                     \
-    X(PP, "pipeline-model-parallel-size", INT, "1", FX_PARALLEL)               \
-    X(VPP, "num-virtual-stages-per-pipeline-rank", INT, "", FX_PARALLEL)       \
-    X(LAYERS_PER_VPP, "num-layers-per-virtual-pipeline-stage", INT, "",        \
-      FX_PARALLEL)                                                             \
-    X(LAYOUT, "pipeline-model-parallel-layout", TEXT, "", FX_PARALLEL)         \
-    X(FIRST_LAYERS, "decoder-first-pipeline-num-layers", INT, "", FX_PARALLEL) \
-    X(LAST_LAYERS, "decoder-last-pipeline-num-layers", INT, "", FX_PARALLEL)   \
-    X(ACCOUNT_EMBEDDING, "account-for-embedding-in-pipeline-split", BOOL, "",  \
-      FX_PARALLEL)                                                             \
-    X(ACCOUNT_LOSS, "account-for-loss-in-pipeline-split", BOOL, "",            \
-      FX_PARALLEL)                                                             \
-    X(CP, "context-parallel-size", INT, "1", FX_PARALLEL)                      \
-    X(EP, "expert-model-parallel-size", INT, "1", FX_PARALLEL)                 \
-    X(ETP, "expert-tensor-parallel-size", INT, "", FX_PARALLEL)                \
-    X(WORLD_SIZE, "world-size", INT, "", FX_PARALLEL)                          \
-    X(SEQUENCE_PARALLEL, "sequence-parallel", BOOL, "", FX_PARALLEL)           \
-    X(DP_LAST, "use-tp-pp-dp-mapping", BOOL, "", FX_PARALLEL)                  \
-    X(MICRO_BATCH_SIZE, "micro-batch-size", INT, "1", FX_BATCH)                \
-    X(GLOBAL_BATCH_SIZE, "global-batch-size", INT, "", FX_BATCH)               \
-    X(SEQ_LENGTH, "seq-length", INT, "", FX_BATCH)                             \
-    X(ENCODER_SEQ_LENGTH, "encoder-seq-length", INT, "", FX_BATCH)             \
-    X(OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", BOOL, "",          \
-      FX_SCHEDULE)                                                             \
-    X(DELAY_WGRAD, "delay-wgrad-compute", BOOL, "", FX_SCHEDULE)               \
-    X(MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage", INT, "",   \
-      FX_SCHEDULE)                                                             \
-    X(NO_OVERLAP_P2P, "no-overlap-p2p-communication", BOOL, "", FX_SCHEDULE)   \
-    X(OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush", BOOL, "",   \
-      FX_SCHEDULE)                                                             \
-    X(DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", BOOL, "",        \
-      FX_SCHEDULE)                                                             \
-    X(DIST_OPT, "use-distributed-optimizer", BOOL, "", FX_MEMORY)              \
-    X(DIST_OPT_INSTANCES, "num-distributed-optimizer-instances", INT, "1",     \
-      FX_MEMORY)                                                               \
-    X(BF16, "bf16", BOOL, "", FX_MEMORY)                                       \
-    X(FP16, "fp16", BOOL, "", FX_MEMORY)                                       \
-    X(OPTIMIZER, "optimizer", TEXT, "adam", FX_MEMORY)                         \
-    X(PRECISION_AWARE, "use-precision-aware-optimizer", BOOL, "", FX_MEMORY)   \
-    X(MAIN_GRADS_DTYPE, "main-grads-dtype", TEXT, "fp32", FX_MEMORY)           \
-    X(MAIN_PARAMS_DTYPE, "main-params-dtype", TEXT, "fp32", FX_MEMORY)         \
-    X(EXP_AVG_DTYPE, "exp-avg-dtype", TEXT, "fp32", FX_MEMORY)                 \
-    X(EXP_AVG_SQ_DTYPE, "exp-avg-sq-dtype", TEXT, "fp32", FX_MEMORY)           \
-    X(GRAD_REDUCE_BF16, "grad-reduce-in-bf16", BOOL, "", FX_MEMORY)            \
-    X(GRADS_FP32, "accumulate-allreduce-grads-in-fp32", BOOL, "", FX_MEMORY)   \
-    X(FP8_FORMAT, "fp8-format", TEXT, "", FX_MEMORY)                           \
-    X(FP8_RECIPE, "fp8-recipe", TEXT, "delayed", FX_MEMORY)                    \
-    X(FP8_PARAM_GATHER, "fp8-param-gather", BOOL, "", FX_MEMORY)               \
-    X(FIRST_LAST_BF16, "first-last-layers-bf16", BOOL, "", FX_MEMORY)          \
-    X(RECOMPUTE_GRANULARITY, "recompute-granularity", TEXT, "", FX_MEMORY)     \
-    X(RECOMPUTE_METHOD, "recompute-method", TEXT, "", FX_MEMORY)               \
-    X(RECOMPUTE_NUM_LAYERS, "recompute-num-layers", INT, "", FX_MEMORY)        \
-    X(RECOMPUTE_MODULES, "recompute-modules", WORDS, "", FX_MEMORY)            \
-    X(RECOMPUTE_ACTIVATIONS, "recompute-activations", BOOL, "", FX_MEMORY)     \
-    X(DISTRIBUTE_SAVED, "distribute-saved-activations", BOOL, "", FX_MEMORY)   \
-    X(OFFLOADING, "fine-grained-activation-offloading", BOOL, "", FX_MEMORY)   \
-    X(OFFLOAD_MODULES, "offload-modules", WORDS, "", FX_MEMORY)                \
-    X(OPTIMIZER_OFFLOAD, "optimizer-cpu-offload", BOOL, "", FX_MEMORY)         \
-    X(OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1.0",   \
-      FX_MEMORY)                                                               \
-    X(MEGATRON_FSDP, "use-megatron-fsdp", BOOL, "", FX_MEMORY)                 \
-    X(TORCH_FSDP2, "use-torch-fsdp2", BOOL, "", FX_MEMORY)                     \
-    X(SHARDING_STRATEGY, "data-parallel-sharding-strategy", TEXT, "",          \
-      FX_MEMORY)                                                               \
-    X(NO_GRAD_FUSION, "no-gradient-accumulation-fusion", BOOL, "", FX_MEMORY)  \
-    X(CE_FUSION, "cross-entropy-loss-fusion", BOOL, "", FX_MEMORY)             \
-    X(CE_FUSION_IMPL, "cross-entropy-fusion-impl", TEXT, "native", FX_MEMORY)  \
-    X(SOFTMAX_FP32, "attention-softmax-in-fp32", BOOL, "", FX_MEMORY)          \
-    X(ATTENTION_BACKEND, "attention-backend", TEXT, "auto", FX_MEMORY)         \
-    X(FLASH_ATTN, "use-flash-attn", BOOL, "", FX_MEMORY)                       \
-    X(TRANSFORMER_IMPL, "transformer-impl", TEXT, "transformer_engine",        \
-      FX_MEMORY)                                                               \
-    X(NO_ATTENTION_MASK, "no-create-attention-mask-in-dataloader", BOOL, "",   \
-      FX_MEMORY)                                                               \
-    X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", FX_MEMORY)          \
-    X(HIDDEN_DROPOUT, "hidden-dropout", REAL, "0.1", FX_MEMORY)                \
-    X(MOE_GROUPED_GEMM, "moe-grouped-gemm", BOOL, "", FX_MEMORY)               \
-    X(MOE_DISPATCHER, "moe-token-dispatcher-type", TEXT, "allgather",          \
-      FX_MEMORY)                                                               \
-    X(MOE_CAPACITY_FACTOR, "moe-expert-capacity-factor", REAL, "", FX_MEMORY)  \
-    X(MOE_PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", BOOL, "",       \
-      FX_MEMORY)                                                               \
-    X(OVERLAP_GRAD_REDUCE, "overlap-grad-reduce", BOOL, "", FX_MEMORY)         \
-    X(OVERLAP_PARAM_GATHER, "overlap-param-gather", BOOL, "", FX_MEMORY)       \
-    X(DETERMINISTIC, "deterministic-mode", BOOL, "", FX_MEMORY)                \
-    X(CUDA_GRAPH_IMPL, "cuda-graph-impl", TEXT, "", FX_MEMORY)                 \
-    X(CUDA_GRAPH_MODULES, "cuda-graph-modules", WORDS, "", FX_MEMORY)          \
-    X(ENABLE_CUDA_GRAPH, "enable-cuda-graph", BOOL, "", FX_MEMORY)             \
-    X(WGRAD_LIMIT, "wgrad-deferral-limit", INT, "", FX_MEMORY)                 \
-    X(NO_GELU_FUSION, "no-bias-gelu-fusion", BOOL, "", FX_MEMORY)              \
-    X(NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", BOOL, "", FX_MEMORY)          \
-    X(NO_LAYERWISE_LAYOUT, "no-use-layer-wise-param-layout", BOOL, "",         \
-      FX_MEMORY)                                                               \
-    X(CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", INT, "", FX_MEMORY)     \
-    X(HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", TEXT, "", FX_REFUSED)      \
-    X(HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", TEXT, "",            \
-      FX_REFUSED)                                                              \
-    X(IS_HYBRID_MODEL, "is-hybrid-model", BOOL, "", FX_REFUSED)                \
-    X(SPEC, "spec", WORDS, "", FX_UNMODELLED)                                  \
-    X(HETEROGENEOUS_LAYERS_CONFIG_PATH, "heterogeneous-layers-config-path",    \
-      TEXT, "", FX_UNMODELLED)                                                 \
-    X(HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,                                \
-      "heterogeneous-layers-config-encoded-json", TEXT, "", FX_UNMODELLED)     \
-    X(EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant", TEXT,  \
-      "", FX_UNMODELLED)                                                       \
-    X(LINEAR_ATTENTION_FREQ, "linear-attention-freq", TEXT, "", FX_UNMODELLED) \
-    X(DECODER_NUM_LAYERS, "decoder-num-layers", INT, "", FX_UNMODELLED)        \
-    X(RAMPUP_BATCH_SIZE, "rampup-batch-size", WORDS, "", FX_UNMODELLED)        \
-    X(STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", TEXT, "",          \
-      FX_UNMODELLED)
+#define MEGATRON_FLAG_TABLE(X) \
+    /* the model: widths */ \
+    X(FLAG_NUM_LAYERS, "num-layers", "encoder-num-layers", INT, "", NEED(1, MODEL_MAX_LAYERS), MODEL) \
+    X(FLAG_HIDDEN_SIZE, "hidden-size", "", INT, "", NEED(1, 1 << 20), MODEL) \
+    X(FLAG_FFN_HIDDEN_SIZE, "ffn-hidden-size", "", INT, "", FROM(1, 1 << 22), MODEL) \
+    X(FLAG_NUM_ATTENTION_HEADS, "num-attention-heads", "", INT, "", NEED(1, 1 << 16), MODEL) \
+    X(FLAG_GROUP_QUERY_ATTENTION, "group-query-attention", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_NUM_QUERY_GROUPS, "num-query-groups", "", INT, "1", FROM(1, 1 << 16), MODEL) \
+    X(FLAG_KV_CHANNELS, "kv-channels", "", INT, "", FROM(1, 1 << 16), MODEL) \
+    X(FLAG_MLA, "multi-latent-attention", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_Q_LORA_RANK, "q-lora-rank", "", INT, "", FROM(1, 1 << 16), MODEL) \
+    X(FLAG_KV_LORA_RANK, "kv-lora-rank", "", INT, "32", FROM(1, 1 << 16), MODEL) \
+    X(FLAG_QK_HEAD_DIM, "qk-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL) \
+    X(FLAG_QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", "", INT, "64", FROM(0, 1 << 14), MODEL) \
+    X(FLAG_V_HEAD_DIM, "v-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL) \
+    /* attention beyond its widths */ \
+    X(FLAG_SOFTMAX_TYPE, "softmax-type", "", TEXT, "vanilla", ANY, MODEL) \
+    X(FLAG_WINDOW_SIZE, "window-size", "", TEXT, "", ANY, MODEL) \
+    X(FLAG_WINDOW_SKIP_FREQ, "window-attn-skip-freq", "", TEXT, "", ANY, MODEL) \
+    X(FLAG_MAX_POSITION_EMBEDDINGS, "max-position-embeddings", "", INT, "", FROM(1, 1 << 26), MODEL) \
+    X(FLAG_POSITION_EMBEDDING_TYPE, "position-embedding-type", "", TEXT, "learned_absolute", ANY, MODEL) \
+    X(FLAG_USE_ROTARY, "use-rotary-position-embeddings", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_NO_POSITION_EMBEDDING, "no-position-embedding", "!add-position-embedding", BOOL, "", ANY, MODEL) \
+    /* vocabulary */ \
+    X(FLAG_MAKE_VOCAB_DIVISIBLE, "make-vocab-size-divisible-by", "", INT, "128", FROM(1, 1 << 20), MODEL) \
+    X(FLAG_VOCAB_SIZE, "vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL) \
+    X(FLAG_PADDED_VOCAB_SIZE, "padded-vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL) \
+    X(FLAG_TOKENIZER_TYPE, "tokenizer-type", "", TEXT, "", ANY, MODEL) \
+    /* norms, activations, biases */ \
+    X(FLAG_NORMALIZATION, "normalization", "", TEXT, "LayerNorm", ANY, MODEL) \
+    X(FLAG_SWIGLU, "swiglu", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_QUICK_GEGLU, "quick-geglu", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_SQUARED_RELU, "squared-relu", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_DISABLE_BIAS_LINEAR, "disable-bias-linear", "!add-bias-linear", BOOL, "", ANY, MODEL) \
+    X(FLAG_ADD_QKV_BIAS, "add-qkv-bias", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_QK_LAYERNORM, "qk-layernorm", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_UNTIE, "untie-embeddings-and-output-weights", "", BOOL, "", ANY, MODEL) \
+    /* experts and MTP */ \
+    X(FLAG_NUM_EXPERTS, "num-experts", "num-moe-experts", INT, "", FROM(1, 1 << 16), MODEL) \
+    X(FLAG_MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", "", INT, "", FROM(1, 1 << 22), MODEL) \
+    X(FLAG_MOE_ROUTER_TOPK, "moe-router-topk", "", INT, "2", FROM(1, 1 << 12), MODEL) \
+    X(FLAG_MOE_SHARED_EXPERT, "moe-shared-expert-intermediate-size", "", INT, "", FROM(0, 1 << 22), MODEL) \
+    X(FLAG_MOE_SHARED_GATE, "moe-shared-expert-gate", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_MOE_LATENT_SIZE, "moe-latent-size", "", INT, "", FROM(1, 1 << 20), MODEL) \
+    X(FLAG_MOE_EXPERT_BIAS, "moe-router-enable-expert-bias", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_MOE_LAYER_FREQ, "moe-layer-freq", "", TEXT, "1", ANY, MODEL) \
+    X(FLAG_MTP_NUM_LAYERS, "mtp-num-layers", "", INT, "", FROM(0, 16), MODEL) \
+    X(FLAG_MTP_REPEATED, "mtp-use-repeated-layer", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_QK_NORM_FULL_WIDTH, "qk-norm-full-width", "", BOOL, "", ANY, MODEL) \
+    X(FLAG_COUNT_EXPERT_BIAS, "count-expert-bias", "", BOOL, "", ANY, MODEL) \
+    /* ranks and stages */ \
+    X(FLAG_TP, "tensor-model-parallel-size", "model-parallel-size", INT, "1", FROM(1, 1 << 12), PARALLEL) \
+    X(FLAG_PP, "pipeline-model-parallel-size", "", INT, "1", FROM(1, 1 << 10), PARALLEL) \
+    X(FLAG_VPP, "num-virtual-stages-per-pipeline-rank", "", INT, "", FROM(1, 1 << 10), PARALLEL) \
+    X(FLAG_LAYERS_PER_VPP, "num-layers-per-virtual-pipeline-stage", "", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
+    X(FLAG_LAYOUT, "pipeline-model-parallel-layout", "", TEXT, "", ANY, PARALLEL) \
+    X(FLAG_FIRST_LAYERS, "decoder-first-pipeline-num-layers", "num-layers-in-first-pipeline-stage", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
+    X(FLAG_LAST_LAYERS, "decoder-last-pipeline-num-layers", "num-layers-in-last-pipeline-stage", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
+    X(FLAG_ACCOUNT_EMBEDDING, "account-for-embedding-in-pipeline-split", "", BOOL, "", ANY, PARALLEL) \
+    X(FLAG_ACCOUNT_LOSS, "account-for-loss-in-pipeline-split", "", BOOL, "", ANY, PARALLEL) \
+    X(FLAG_CP, "context-parallel-size", "", INT, "1", FROM(1, 1 << 12), PARALLEL) \
+    X(FLAG_EP, "expert-model-parallel-size", "", INT, "1", FROM(1, 1 << 12), PARALLEL) \
+    X(FLAG_ETP, "expert-tensor-parallel-size", "", INT, "", FROM(1, 1 << 12), PARALLEL) \
+    X(FLAG_WORLD_SIZE, "world-size", "", INT, "", FROM(1, 1 << 24), PARALLEL) \
+    X(FLAG_SEQUENCE_PARALLEL, "sequence-parallel", "", BOOL, "", ANY, PARALLEL) \
+    X(FLAG_DP_LAST, "use-tp-pp-dp-mapping", "", BOOL, "", ANY, PARALLEL) \
+    /* batch */ \
+    X(FLAG_MICRO_BATCH_SIZE, "micro-batch-size", "", INT, "1", FROM(1, 1 << 16), BATCH) \
+    X(FLAG_GLOBAL_BATCH_SIZE, "global-batch-size", "", INT, "", FROM(1, 1 << 24), BATCH) \
+    X(FLAG_SEQ_LENGTH, "seq-length", "encoder-seq-length", INT, "", FROM(1, 1 << 26), BATCH) \
+    /* order of work */ \
+    X(FLAG_OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", "", BOOL, "", ANY, SCHEDULE) \
+    X(FLAG_DELAY_WGRAD, "delay-wgrad-compute", "", BOOL, "", ANY, SCHEDULE) \
+    X(FLAG_MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage", "", INT, "", ANY, SCHEDULE) \
+    X(FLAG_NO_OVERLAP_P2P, "no-overlap-p2p-communication", "!overlap-p2p-comm", BOOL, "", ANY, SCHEDULE) \
+    X(FLAG_OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush", "", BOOL, "", ANY, SCHEDULE) \
+    X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL, "", ANY, SCHEDULE) \
+    /* optimiser and precision */ \
+    X(FLAG_DIST_OPT, "use-distributed-optimizer", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_DIST_OPT_INSTANCES, "num-distributed-optimizer-instances", "", INT, "1", FROM(1, 1 << 12), MEMORY) \
+    X(FLAG_BF16, "bf16", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_FP16, "fp16", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_OPTIMIZER, "optimizer", "", TEXT, "adam", ANY, MEMORY) \
+    X(FLAG_PRECISION_AWARE, "use-precision-aware-optimizer", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_MAIN_GRADS_DTYPE, "main-grads-dtype", "", TEXT, "fp32", ANY, MEMORY) \
+    X(FLAG_MAIN_PARAMS_DTYPE, "main-params-dtype", "", TEXT, "fp32", ANY, MEMORY) \
+    X(FLAG_EXP_AVG_DTYPE, "exp-avg-dtype", "", TEXT, "fp32", ANY, MEMORY) \
+    X(FLAG_EXP_AVG_SQ_DTYPE, "exp-avg-sq-dtype", "", TEXT, "fp32", ANY, MEMORY) \
+    X(FLAG_GRAD_REDUCE_BF16, "grad-reduce-in-bf16", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_GRADS_FP32, "accumulate-allreduce-grads-in-fp32", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_FP8_FORMAT, "fp8-format", "", TEXT, "", ANY, MEMORY) \
+    X(FLAG_FP8_RECIPE, "fp8-recipe", "", TEXT, "delayed", ANY, MEMORY) \
+    X(FLAG_FP8_PARAM_GATHER, "fp8-param-gather", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_FIRST_LAST_BF16, "first-last-layers-bf16", "", BOOL, "", ANY, MEMORY) \
+    /* recompute and offloading */ \
+    X(FLAG_RECOMPUTE_GRANULARITY, "recompute-granularity", "", TEXT, "", ANY, MEMORY) \
+    X(FLAG_RECOMPUTE_METHOD, "recompute-method", "", TEXT, "", ANY, MEMORY) \
+    X(FLAG_RECOMPUTE_NUM_LAYERS, "recompute-num-layers", "", INT, "", ANY, MEMORY) \
+    X(FLAG_RECOMPUTE_MODULES, "recompute-modules", "", WORDS, "", ANY, MEMORY) \
+    X(FLAG_RECOMPUTE_ACTIVATIONS, "recompute-activations", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_DISTRIBUTE_SAVED, "distribute-saved-activations", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_OFFLOADING, "fine-grained-activation-offloading", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_OFFLOAD_MODULES, "offload-modules", "", WORDS, "", ANY, MEMORY) \
+    X(FLAG_OPTIMIZER_OFFLOAD, "optimizer-cpu-offload", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", "", REAL, "1.0", ANY, MEMORY) \
+    X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT, "", ANY, MEMORY) \
+    /* kernels */ \
+    X(FLAG_NO_GRAD_FUSION, "no-gradient-accumulation-fusion", "!gradient-accumulation-fusion", BOOL, "", ANY, MEMORY) \
+    X(FLAG_CE_FUSION, "cross-entropy-loss-fusion", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_CE_FUSION_IMPL, "cross-entropy-fusion-impl", "", TEXT, "native", ANY, MEMORY) \
+    X(FLAG_SOFTMAX_FP32, "attention-softmax-in-fp32", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_ATTENTION_BACKEND, "attention-backend", "", TEXT, "auto", ANY, MEMORY) \
+    X(FLAG_FLASH_ATTN, "use-flash-attn", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_TRANSFORMER_IMPL, "transformer-impl", "", TEXT, "transformer_engine", ANY, MEMORY) \
+    X(FLAG_NO_ATTENTION_MASK, "no-create-attention-mask-in-dataloader", "!create-attention-mask-in-dataloader", BOOL, "", ANY, MEMORY) \
+    X(FLAG_ATTENTION_DROPOUT, "attention-dropout", "", REAL, "0.1", ANY, MEMORY) \
+    X(FLAG_HIDDEN_DROPOUT, "hidden-dropout", "", REAL, "0.1", ANY, MEMORY) \
+    /* experts at work */ \
+    X(FLAG_MOE_GROUPED_GEMM, "moe-grouped-gemm", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_MOE_DISPATCHER, "moe-token-dispatcher-type", "", TEXT, "allgather", ANY, MEMORY) \
+    X(FLAG_MOE_CAPACITY_FACTOR, "moe-expert-capacity-factor", "", REAL, "", ANY, MEMORY) \
+    X(FLAG_MOE_PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", "", BOOL, "", ANY, MEMORY) \
+    /* what else keeps memory */ \
+    X(FLAG_OVERLAP_GRAD_REDUCE, "overlap-grad-reduce", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_OVERLAP_PARAM_GATHER, "overlap-param-gather", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_DETERMINISTIC, "deterministic-mode", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_CUDA_GRAPH_IMPL, "cuda-graph-impl", "", TEXT, "", ANY, MEMORY) \
+    X(FLAG_CUDA_GRAPH_MODULES, "cuda-graph-modules", "", WORDS, "", ANY, MEMORY) \
+    X(FLAG_ENABLE_CUDA_GRAPH, "enable-cuda-graph", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_WGRAD_LIMIT, "wgrad-deferral-limit", "", INT, "", ANY, MEMORY) \
+    X(FLAG_NO_GELU_FUSION, "no-bias-gelu-fusion", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_NO_LAYERWISE_LAYOUT, "no-use-layer-wise-param-layout", "", BOOL, "", ANY, MEMORY) \
+    X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY, MEMORY) \
+    /* models that are not sized, or not as they are */ \
+    X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY, REFUSED) \
+    X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "", ANY, REFUSED) \
+    X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED) \
+    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, UNMODELLED) \
+    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH, "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED) \
+    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON, "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY, UNMODELLED) \
+    X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant", "", TEXT, "", ANY, UNMODELLED) \
+    X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY, UNMODELLED) \
+    X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY, UNMODELLED) \
+    X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY, UNMODELLED) \
+    X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", ANY, UNMODELLED)
 
-enum flag_type { INT, REAL, TEXT, BOOL, WORDS };
+enum flag_type {
+    FLAG_TYPE_INT,
+    FLAG_TYPE_REAL,
+    FLAG_TYPE_TEXT,
+    FLAG_TYPE_BOOL,
+    FLAG_TYPE_WORDS
+};
+
+/* In the order of FLAG_FX_MODEL to FLAG_FX_BATCH, a wrong value gives a wrong
+ * model; behind them only times and bytes differ. */
 enum flag_effect {
-    FX_MODEL,
-    FX_PARALLEL,
-    FX_BATCH,
-    FX_SCHEDULE,
-    FX_MEMORY,
-    FX_REFUSED,
-    FX_UNMODELLED
+    FLAG_FX_MODEL,
+    FLAG_FX_PARALLEL,
+    FLAG_FX_BATCH,
+    FLAG_FX_SCHEDULE,
+    FLAG_FX_MEMORY,
+    FLAG_FX_REFUSED,
+    FLAG_FX_UNMODELLED
 };
 
 enum flag_id {
-#define FLAG_ENUM(id, name, type, def, fx) id,
+#define FLAG_ENUM(id, name, aliases, type, def, range, fx) id,
     MEGATRON_FLAG_TABLE(FLAG_ENUM)
 #undef FLAG_ENUM
         N_FLAGS,
-    NO_FLAG = -1
+    FLAG_NONE = -1
+};
+
+/* Bounds of an integer's value, both included. */
+struct flag_range {
+    int64_t lo, hi;
+    bool needed; // the flag has to be given
+};
+
+struct flag_slot {
+    int turn;   // when it was given, counted from 1; 0: it was not
+    bool known; // there is a value: given, or the default
+    union {
+        int64_t whole;
+        double real;
+        bool on;
+        const char *text; // of WORDS: parted by spaces
+    } value;
+};
+
+/* A flag that Megatron has and that has no row: kept for the trainer's command
+ * line only. `text` is NULL for a switch. */
+struct flag_passed {
+    const char *name, *text; // name without dashes
+    int turn;                // as in a slot
+    const struct flag_passed *next;
 };
 
 struct megatron_flags {
     struct arena *arena;
-    const char *where;         // file name for messages, "" for a command line
-    const char *text[N_FLAGS]; // NULL: not given
+    const char *where; // file name for messages, "" for a command line
+    struct flag_slot slot[N_FLAGS];
+    const struct flag_passed *passed; // the last one first
+    int n_turns;
 };
 
-/* Flag of that name (without dashes, `len` bytes), or NO_FLAG. */
+/* All at their defaults; texts will be owned by the arena. */
+void flags_init(struct megatron_flags *f, struct arena *a);
+
+/* ---- the table ---- */
+
+/* Flag of that name or older name (without dashes, `len` bytes), or
+ * FLAG_NONE. */
 enum flag_id flag_by_name(const char *name, size_t len);
+
+/* Flag that the argument of a dump (dashes in place of underscores) states;
+ * *opposite: by its opposite. FLAG_NONE where there is no row. */
+enum flag_id flag_by_argument(const char *name, bool *opposite);
+
 const char *flag_name(enum flag_id id);
 enum flag_type flag_type(enum flag_id id);
 enum flag_effect flag_effect(enum flag_id id);
+struct flag_range flag_range(enum flag_id id);
 
 /* Nearest flag of the table to a misspelt one, or NULL. */
 const char *flag_nearest(const char *word);
 
-/* Keeps a copy of `text` in the slot; ERR_PARSE when the type does not take
- * it. */
+/* ---- filling slots ---- */
+
+/* Parses `text` as the flag's type wants it, copies it where it stays text,
+ * and fills the slot. "true" and "True" turn a switch on, anything else turns
+ * it off. ERR_PARSE names the flag when the type does not take the text. */
 enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
                    struct err_msg *msg);
 
-/* Given, the text or the default (NULL: none), the integer or the default or
- * `other`, and whether the text (or default) is `wanted`. */
+/* The same for values that are there already: of an INT, of a BOOL (on). */
+void flags_set_int(struct megatron_flags *f, enum flag_id id, int64_t value);
+void flags_set_on(struct megatron_flags *f, enum flag_id id);
+
+/* As if it had never been given. */
+void flags_clear(struct megatron_flags *f, enum flag_id id);
+
+/* Keeps a flag without a row; text NULL: a switch. ERR_NOMEM. */
+enum err flags_pass(struct megatron_flags *f, const char *name,
+                    const char *text, struct err_msg *msg);
+
+/* ---- reading slots ---- */
+
+/* Was it given? Of a switch: is it on? */
 bool flags_given(const struct megatron_flags *f, enum flag_id id);
+
+/* The value given or the default; `other` (NULL for text) where there is
+ * neither. The flag must be of the type: INT, REAL, TEXT or WORDS. */
+int64_t flags_int(const struct megatron_flags *f, enum flag_id id,
+                  int64_t other);
+double flags_real(const struct megatron_flags *f, enum flag_id id,
+                  double other);
 const char *flags_text(const struct megatron_flags *f, enum flag_id id);
-int64_t flags_number(const struct megatron_flags *f, enum flag_id id,
-                     int64_t other);
+
+/* Whether the text (or default) is `wanted`. */
 bool flags_is(const struct megatron_flags *f, enum flag_id id,
               const char *wanted);
 
-/* Every number that takes part in sizes within bounds, so that products fit
- * into 64 bits, and the required ones given. */
+/* Every integer that was given within its range, and the needed ones given:
+ * ERR_RANGE, ERR_PARSE. */
 enum err flags_check_ranges(const struct megatron_flags *f,
                             struct err_msg *msg);
 

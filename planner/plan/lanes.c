@@ -46,7 +46,7 @@ struct builder {
     int *pair_of;            // [n_stages * n_stages], -1: none yet
 };
 
-static int stage_of(const struct builder *b, int chunk, int rank)
+static int lanes_stage(const struct builder *b, int chunk, int rank)
 {
     return chunk * b->o->pp + rank;
 }
@@ -58,13 +58,13 @@ static bool lanes_inputs(const struct builder *b, int rank,
     int n_mb = b->o->n_mb;
     in[0] = in[1] = NONE;
     if (op->fwd_chunk >= 0) {
-        int s = stage_of(b, op->fwd_chunk, rank);
+        int s = lanes_stage(b, op->fwd_chunk, rank);
         in[0] = s == 0 ? NONE : b->fwd[(s - 1) * n_mb + op->fwd_mb];
         if (s > 0 && in[0] == NONE)
             return false;
     }
     if (op->bwd_chunk >= 0) {
-        int s = stage_of(b, op->bwd_chunk, rank);
+        int s = lanes_stage(b, op->bwd_chunk, rank);
         int *from =
             s == b->n_stages - 1 ? b->fwd + s * n_mb : b->bwd + (s + 1) * n_mb;
         int *to = op->fwd_chunk >= 0 ? &in[1] : &in[0];
@@ -74,6 +74,7 @@ static bool lanes_inputs(const struct builder *b, int rank,
     return true;
 }
 
+/* Number of a combination of chunks in one operation, new or known. */
 static int lanes_pair(struct lanes *l, struct builder *b, int fwd, int bwd)
 {
     int *at = &b->pair_of[fwd * b->n_stages + bwd];
@@ -84,15 +85,18 @@ static int lanes_pair(struct lanes *l, struct builder *b, int fwd, int bwd)
     return *at;
 }
 
+/* Which of the chunk times the operation takes: forwards of all stages, then
+ * backwards, then combinations. */
 static int lanes_time_of(struct lanes *l, struct builder *b, int rank,
                          const struct order_op *op)
 {
     if (op->kind == ORDER_FORWARD)
-        return stage_of(b, op->fwd_chunk, rank);
+        return lanes_stage(b, op->fwd_chunk, rank);
     if (op->kind == ORDER_BACKWARD)
-        return b->n_stages + stage_of(b, op->bwd_chunk, rank);
-    return 2 * b->n_stages + lanes_pair(l, b, stage_of(b, op->fwd_chunk, rank),
-                                        stage_of(b, op->bwd_chunk, rank));
+        return b->n_stages + lanes_stage(b, op->bwd_chunk, rank);
+    return 2 * b->n_stages + lanes_pair(l, b,
+                                        lanes_stage(b, op->fwd_chunk, rank),
+                                        lanes_stage(b, op->bwd_chunk, rank));
 }
 
 /* When the operation could begin with all forwards 1 long, backwards 2. */
@@ -127,6 +131,7 @@ static int lanes_first_rank(const struct builder *b, int in[2])
     return best;
 }
 
+/* Adds the next operation of a rank to the list. */
 static void lanes_append(struct lanes *l, struct builder *b, int rank,
                          const int in[2])
 {
@@ -141,15 +146,16 @@ static void lanes_append(struct lanes *l, struct builder *b, int rank,
         start + (op.fwd_chunk >= 0 ? 1 : 0) + (op.bwd_chunk >= 0 ? 2 : 0);
     b->free_at[rank] = b->ended[number];
     if (op.fwd_chunk >= 0)
-        b->fwd[stage_of(b, op.fwd_chunk, rank) * b->o->n_mb + op.fwd_mb] =
+        b->fwd[lanes_stage(b, op.fwd_chunk, rank) * b->o->n_mb + op.fwd_mb] =
             number;
     if (op.bwd_chunk >= 0)
-        b->bwd[stage_of(b, op.bwd_chunk, rank) * b->o->n_mb + op.bwd_mb] =
+        b->bwd[lanes_stage(b, op.bwd_chunk, rank) * b->o->n_mb + op.bwd_mb] =
             number;
 }
 
 /* ---- slots ---- */
 
+/* How often each result is read. */
 static void lanes_count_uses(const struct lanes *l, int *uses)
 {
     for (int i = 0; i < l->n_ops; i++) {
@@ -165,13 +171,13 @@ struct slots {
 };
 
 /* The slot of operation `number`, read once more. */
-static int slots_read(const struct slots *s, int number)
+static int lanes_slot_read(const struct slots *s, int number)
 {
     s->uses[number]--;
     return s->slot_of[number];
 }
 
-static void slots_release(struct slots *s, int number)
+static void lanes_slot_release(struct slots *s, int number)
 {
     if (number != NONE && s->uses[number] == 0) {
         s->uses[number] = -1; // an operation may be read twice at once
@@ -189,20 +195,20 @@ static void lanes_assign(struct lanes *l, struct slots *s)
         struct lane_op op = l->op[i];
         int out = s->n_spare ? s->spare[--s->n_spare] : s->n_slots++;
         s->slot_of[i + 1] = out;
-        l->slotted[i] =
-            (struct lane_op){slots_read(s, op.before), slots_read(s, op.input),
-                             slots_read(s, op.input2), out, op.time};
-        slots_release(s, op.before);
-        slots_release(s, op.input);
-        slots_release(s, op.input2);
+        l->slotted[i] = (struct lane_op){
+            lanes_slot_read(s, op.before), lanes_slot_read(s, op.input),
+            lanes_slot_read(s, op.input2), out, op.time};
+        lanes_slot_release(s, op.before);
+        lanes_slot_release(s, op.input);
+        lanes_slot_release(s, op.input2);
     }
     l->n_slots = s->n_slots;
 }
 
 /* ---- the module's memory ---- */
 
-static bool builder_init(struct arena *a, struct builder *b,
-                         const struct order *o, int n_ops)
+static bool lanes_builder_init(struct arena *a, struct builder *b,
+                               const struct order *o, int n_ops)
 {
     size_t pp = (size_t)o->pp, stages = pp * (size_t)o->vpp;
     size_t cells = stages * (size_t)o->n_mb;
@@ -225,7 +231,7 @@ static bool builder_init(struct arena *a, struct builder *b,
     return true;
 }
 
-static bool slots_init(struct arena *a, struct slots *s, int n_ops)
+static bool lanes_slots_init(struct arena *a, struct slots *s, int n_ops)
 {
     size_t n = (size_t)n_ops + 1;
     s->uses = arena_alloc(a, n, sizeof(int));
@@ -247,7 +253,8 @@ static enum err lanes_compile(struct arena *scratch, const struct order *o,
 {
     struct builder b;
     struct slots s = {0};
-    if (!builder_init(scratch, &b, o, n_ops) || !slots_init(scratch, &s, n_ops))
+    if (!lanes_builder_init(scratch, &b, o, n_ops) ||
+        !lanes_slots_init(scratch, &s, n_ops))
         return ERR_NOMEM;
     int in[2], rank;
     while ((rank = lanes_first_rank(&b, in)) >= 0)
@@ -318,6 +325,7 @@ WIDE static void lanes_run2(const struct lane_op *op, int n_ops, int64_t *value,
     }
 }
 
+/* Chunk times of one layout, from prefix sums. */
 static void lanes_fill(struct lanes *l, const struct space *sp, const int *pos,
                        int lane)
 {
@@ -353,6 +361,7 @@ void lanes_eval(struct lanes *l, const struct space *sp, const int *pos, int n,
 
 /* ---- the critical path ---- */
 
+/* As lanes_fill(), but savings as the lesser of the two linear bounds. */
 static int64_t lanes_op_time(const struct lanes *l, const struct lanes_times *t,
                              int time)
 {
@@ -368,6 +377,7 @@ static int64_t lanes_op_time(const struct lanes *l, const struct lanes_times *t,
            (f > b ? f : b);
 }
 
+/* The operation lies on the path: the chunks it is worth. */
 static void lanes_count_op(const struct lanes *l, const struct lanes_times *t,
                            int time, int32_t *count)
 {
@@ -384,7 +394,8 @@ static void lanes_count_op(const struct lanes *l, const struct lanes_times *t,
     count[fwd ? SPACE_SAVE_FWD * s + p.fwd : SPACE_SAVE_BWD * s + p.bwd]++;
 }
 
-/* The one of the three that ended last. */
+/* The one of the three that ended last; ties as the caller wants them, since
+ * different paths exclude different layouts. */
 static int lanes_binding(const int64_t *end, const struct lane_op *op,
                          bool late_input)
 {
@@ -397,7 +408,7 @@ static int lanes_binding(const int64_t *end, const struct lane_op *op,
     return op->input2 != NONE && end[op->input2] >= bar ? op->input2 : at;
 }
 
-static int64_t later(int64_t a, int64_t b)
+static int64_t lanes_later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -412,9 +423,9 @@ int64_t lanes_path(struct lanes *l, const struct lanes_times *t,
         l->time[i] = lanes_op_time(l, t, i);
     for (int i = 0; i < l->n_ops; i++) {
         const struct lane_op *op = &l->op[i];
-        end[i + 1] =
-            later(later(end[op->before], end[op->input]), end[op->input2]) +
-            l->time[op->time];
+        end[i + 1] = lanes_later(lanes_later(end[op->before], end[op->input]),
+                                 end[op->input2]) +
+                     l->time[op->time];
     }
     memset(count, 0, sizeof *count * (size_t)(SPACE_N_SUMS * l->n_stages));
     for (int at = l->n_ops; at != NONE;) {

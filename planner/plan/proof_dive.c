@@ -14,7 +14,6 @@
 
 enum { DIVE_PATHS = 256, DIVE_BLOCK = 32, DIVE_BLOCKS = 8 };
 
-/* A path that prunes nothing: all of its values are 0. */
 struct dive {
     int n_paths;    // in use; the rest prune nothing
     int n_loads;    // the first of them are bounds of ranks' loads
@@ -63,6 +62,8 @@ static int dive_node(const struct dive *d, int stage, int pos)
     return d->index[stage * d->live->n_pos + pos];
 }
 
+/* Only live nodes have rows in the tables: a few hundred after probing, which
+ * keeps the tables in the second cache level. */
 static bool dive_number_nodes(struct proof *p, struct dive *d)
 {
     const struct live *l = d->live;
@@ -135,6 +136,7 @@ static void dive_fill(struct proof *p, int k)
         dive_fill_stage(p, k, s, onward);
 }
 
+/* A place without a path prunes nothing. */
 static void dive_clear_path(struct dive *d, int k)
 {
     for (int i = 0; i < d->n_nodes; i++)
@@ -287,6 +289,8 @@ WIDE static void dive_step(int64_t *to, const int64_t *from,
         out[k] = from[k] + turn[k];
 }
 
+/* Which paths of the block were the ones: sampled, as asking costs as much as
+ * the pruning did. */
 static void dive_credit(struct dive *d, const int64_t *base,
                         const int64_t *rest, int block)
 {
@@ -321,6 +325,7 @@ static void dive_lower(struct proof *p)
         d->most[k] = d->limit;
 }
 
+/* A layout that no path excludes: evaluate, list it, learn what bounds it. */
 static void dive_leaf(struct proof *p)
 {
     struct dive *d = p->dive;
@@ -347,6 +352,7 @@ static void dive_leaf(struct proof *p)
     }
 }
 
+/* The prefix, this chunk, and the least that the rank's later chunks take. */
 static bool dive_fits(struct proof *p, int s, int from, int to)
 {
     struct dive *d = p->dive;

@@ -1,3 +1,11 @@
+/*
+ * How it works. Each stage's live chunks take a few different times; the sums
+ * of one of each of a rank's stages are its possible loads. A bound on a load
+ * is a row of the relaxation like a path is, with its own right side, so a
+ * probe is: may this rank have one of the lower (upper) half of its loads? What
+ * the relaxation refutes is gone for good, and the bounds of all ranks together
+ * must still add up to all there is.
+ */
 #include "proof.h"
 
 #include <stdlib.h>
@@ -17,6 +25,7 @@ static int loads_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts, drops repetitions, returns how many are left. */
 static int loads_unique(int64_t *v, int n)
 {
     int kept = 0;
@@ -89,6 +98,7 @@ static bool loads_list(const struct proof *p, const struct live *l, int rank,
     return true;
 }
 
+/* Whether the rank may have a load within these bounds. */
 static enum proof_end loads_try(struct proof *p, const struct live *l,
                                 struct live *child, int rank,
                                 const int64_t bounds[2])

@@ -1,3 +1,8 @@
+/*
+ * Probing: assume that a stage begins in one end of its range, or that its
+ * chunk is one of its shortest or longest, and let the relaxation look for a
+ * contradiction. The part that is assumed shrinks until it cannot be refuted.
+ */
 #include "proof.h"
 
 /* Whether a layout within the limit may have the stage begin at from..to. */

@@ -1,3 +1,14 @@
+/*
+ * How it works. The value of a mix of paths for a layout is a sum over its
+ * chunks, so the least over all layouts is a shortest path through the layered
+ * graph, and the least over the layouts with a given chunk is a shortest path
+ * to it, the chunk, and a shortest path from there. Where even that is beyond
+ * what a layout within the limit may have, the chunk goes. All in 64-bit
+ * integers: what goes here is proved.
+ *
+ * Reference: through-bounds as in reduced-cost fixing (Irnich, Desaulniers,
+ * Desrosiers, Hadjar 2010).
+ */
 #include "proof.h"
 #include "wide.h"
 
@@ -176,6 +187,7 @@ int64_t proof_least(struct proof *p, const struct live *l,
 
 /* ---- memory ---- */
 
+/* Bytes of the stage's lightest live chunk. */
 static int64_t proof_cheapest(const struct proof *p, const struct live *l,
                               int stage)
 {
@@ -193,6 +205,7 @@ static int64_t proof_cheapest(const struct proof *p, const struct live *l,
     return least;
 }
 
+/* Drops the stage's chunks that take more than `room`. */
 static bool proof_drop_heavy(const struct proof *p, struct live *l, int stage,
                              int64_t room)
 {
@@ -211,6 +224,8 @@ static bool proof_drop_heavy(const struct proof *p, struct live *l, int stage,
     return any;
 }
 
+/* Until nothing changes: what goes at one stage makes others' lightest chunks
+ * heavier. */
 bool proof_prune_memory(const struct proof *p, struct live *l)
 {
     if (!p->sp->bytes)

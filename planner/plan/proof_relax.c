@@ -100,6 +100,7 @@ static size_t relax_row_size(const struct proof *p)
     return (size_t)(SPACE_N_SUMS * p->sp->n_stages);
 }
 
+/* The rows that were basic lately stay, with their counts. */
 static void relax_make_room(struct proof *p)
 {
     struct relax *r = p->relax;
@@ -171,6 +172,8 @@ static int relax_last_bit(const uint64_t *mask, int words)
     return w * LIVE_WORD + 63 - __builtin_clzll(mask[w]);
 }
 
+/* Shortest and longest live chunk of the stage, in x: times grow with
+ * positions, so the ends of each node's arcs decide. */
 static void relax_widths(struct proof *p, const struct live *l, int s)
 {
     struct relax *r = p->relax;
@@ -311,8 +314,9 @@ static enum relax_end relax_step(struct proof *p, struct live *l, int number)
         over = relax_separate(p) <= limit;
         dropped += over ? relax_prune(p, l) : 0;
     }
-    return dropped < 0 ? RELAX_EMPTY
-           : over && !dropped ? RELAX_STALLED : RELAX_ON;
+    return dropped < 0        ? RELAX_EMPTY
+           : over && !dropped ? RELAX_STALLED
+                              : RELAX_ON;
 }
 
 enum proof_end proof_relax(struct proof *p, struct live *l)
