@@ -3,7 +3,8 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base log model layout schedule megatron cost memory plan calibrate
+PLANNER := base log model layout schedule megatron cost memory sim prove plan \
+           calibrate
 HARNESS := manifest launch store figures experiment report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
@@ -20,7 +21,7 @@ INCLUDE  := -iquote planner -iquote harness
 OURS     := -std=c11 -D_POSIX_C_SOURCE=200809L -fPIC $(OPT_$(MODE)) \
             -DMOE_VERSION='"$(VERSION)"' -MMD -MP $(INCLUDE)
 COMPILE   = $(OURS) $(EXTRA) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lmd -lm
+LIBS     := -pthread -lcjson -lcsv -lyaml -llapacke -lz -lmd -lm
 BLAS     := -lopenblas
 # kernels are plain loops: -O2 of gcc 12 vectorises few of them, and neither
 # branches nor roots without these two (they change no result)
@@ -47,8 +48,13 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
+<<<<<<< HEAD
         check format check-format check-deps check-warnings cppcheck asan \
         bench bench-search fuzz report static install clean
+=======
+        check format check-format check-deps check-style check-warnings cppcheck asan \
+        bench fuzz report static install clean
+>>>>>>> main
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -92,6 +98,7 @@ $(B)/tests/%.o: tests/%.c
 	$(Q)$(CC) $(COMPILE)
 
 $(B)/planner/%.o $(B)/harness/%.o: EXTRA = $(STRICT)
+$(B)/planner/sim/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMPILE)
@@ -111,11 +118,20 @@ TEST_LINK = $(CC) $(LINK) $(BLAS) -lcriterion
 $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(call room_of,$$*))) $$(call train_for,$$(call room_of,$$*))
 	$(Q)$(TEST_LINK)
 
+# the plain reader of logs, oracle of the fast one
+$(B)/tests/test_log_plain: $(B)/tests/plain_log.o
+build/fuzz/fuzz_logparse: build/fuzz/obj/tests/plain_log.o
+
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
 $(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(TEST_LINK)
+
+# refuses memory to a program that it is loaded into; for tests/cli
+$(B)/tests/fail_alloc.so: tests/cli/fail_alloc.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -fPIC -shared $(OPT_release) $(WARN) -o $@ $< -ldl
 
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
@@ -127,19 +143,21 @@ deps: ## install missing Debian packages
 
 LOCAL := local local-exact local-full local-pp2 standalone
 
+# tables and figures of a run go to results/NAME/, which is not tracked
 run: ## install what is missing, build, run the local experiment to its table
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@$(B)/moe-bench run experiments/local.json; answer=$$?; \
-	[ $$answer -gt 1 ] || $(B)/moe-bench report || exit; exit $$answer
+	[ $$answer -gt 1 ] || $(B)/moe-bench report results/local || exit; \
+	exit $$answer
 
 # every local experiment is run, whatever the answer of the one before
 run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory all
 	@no=0; for m in $(LOCAL); do \
-	    $(B)/moe-bench run experiments/$$m.json || no=1; done; \
-	$(B)/moe-bench report && exit $$no
+	    $(B)/moe-bench run experiments/$$m.json || no=1; \
+	    $(B)/moe-bench report results/$$m || no=1; done; exit $$no
 
 # a missed bound is an answer; what did not run cannot be published
 reference: ## run-full, then publish all results as reference data
@@ -147,9 +165,17 @@ reference: ## run-full, then publish all results as reference data
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(B)/moe-bench validate --update-baseline
+	@$(MAKE) --no-print-directory report
+
+report: ## REPORT.md and plots/out from the reference data alone
+	@sh harness/install-deps.sh run
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench report
+	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
+	    plots/out/memory-ci 'Megatron-LM CI'
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test
+	@sh harness/install-deps.sh run test static
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 
@@ -163,12 +189,12 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS)
+tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps check-warnings cppcheck asan ## format, warnings, order, cppcheck, sanitizers
+check: check-format check-deps check-style check-warnings cppcheck asan ## format, order, style, warnings, cppcheck, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -179,6 +205,10 @@ check-format:
 
 check-deps: ## fail on an include against the order of the rooms
 	@sh tests/check_deps.sh $(ROOMS)
+
+check-style: ## lengths, parameters, share of comments
+	@sh harness/install-deps.sh check
+	@sh tests/check_style.sh planner harness
 
 check-warnings: ## everything built with -Werror
 	@sh harness/install-deps.sh run test
@@ -233,18 +263,18 @@ fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them
-STATIC_LIBS := -Lbuild/static -lcjson -lcsv -lyaml -llapacke -lopenblas \
-               -lgfortran -lquadmath -lmd -lm -lpthread
+STATIC_LIBS := -Lbuild/static $(LIBS) $(BLAS) -lgfortran -lquadmath -lm
+STATIC_LINK  = $(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(LDLIBS)
 static: ## moe-layout and moe-bench for any x86-64 Linux, in build/static
 	@sh harness/install-deps.sh run static
 	@sh harness/static-cjson.sh build/static
 	@$(MAKE) --no-print-directory build/static/moe-layout build/static/moe-bench
 
 build/static/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
-	$(Q)$(CC) -static $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(Q)$(STATIC_LINK)
 
 install: all ## copy the programs to $(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

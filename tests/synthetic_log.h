@@ -47,10 +47,12 @@ static inline struct fit_run synthetic_run(struct arena *a,
     cr_assert_eq(layout_read(a, text, m, m->par.pp, &run.layout, &msg), ERR_OK,
                  "%s", msg.text);
     for (int s = 0; s < m->par.pp; s++) {
-        double f, b, scale = (double)m->batch.n_microbatches * 1e3;
-        cost_stage(c, m, &run.layout, s, &f, &b);
-        ms[0][s] = (f + c->chunk_s) * scale * (1 + (s % 2 ? wiggle : -wiggle));
-        ms[1][s] = (b + c->chunk_s) * scale * (1 + (s % 2 ? -wiggle : wiggle));
+        double scale = (double)m->batch.n_microbatches * 1e3;
+        struct cost_times t = cost_stage(c, m, &run.layout, s);
+        ms[0][s] =
+            (t.fwd_s + c->chunk_s) * scale * (1 + (s % 2 ? wiggle : -wiggle));
+        ms[1][s] =
+            (t.bwd_s + c->chunk_s) * scale * (1 + (s % 2 ? -wiggle : wiggle));
     }
     log->clock = c->chunk_s > 0 ? NULL : "wall"; // Megatron or moe-train
     log->p2p_latency_s = log->p2p_bytes_per_s = (double)NAN;
@@ -67,6 +69,38 @@ static inline struct fit_run synthetic_run(struct arena *a,
     log->n_iterations = SYNTHETIC_ITERATIONS;
     run.log = log;
     return run;
+}
+
+/* The same log behind an earlier run in the same file, whose steps and timers
+ * took `factor` times as long: what a restart with other settings leaves. */
+static inline struct runlog *
+synthetic_restart(struct arena *a, const struct runlog *log, double factor)
+{
+    const size_t n = log->n_iterations, n_timers = log->n_timers;
+    struct runlog *both = arena_alloc(a, 1, sizeof *both);
+    struct log_iteration *it = arena_alloc(a, 2 * n, sizeof *it);
+    struct log_timer *t = arena_alloc(a, 2 * n_timers, sizeof *t);
+    for (size_t i = 0; i < n; i++) {
+        it[i] = it[n + i] = log->iterations[i];
+        it[i].step_ms *= factor;
+        it[n + i].section = 1;
+    }
+    for (size_t i = 0; i < n_timers; i++) {
+        t[i] = t[n_timers + i] = log->timers[i];
+        double *ms = arena_alloc(a, (size_t)t[i].n_ranks, sizeof *ms);
+        for (int r = 0; r < t[i].n_ranks; r++)
+            ms[r] = t[i].rank_ms[r] * factor * (1 + (double)((i + r) % 3));
+        t[i].rank_ms = ms;
+        t[n_timers + i].section = 1;
+    }
+    *both = *log;
+    both->iterations = it;
+    both->timers = t;
+    both->n_iterations = 2 * n;
+    both->n_timers = 2 * n_timers;
+    both->n_sections = 2;
+    both->used_section = 1;
+    return both;
 }
 
 /* Costs in the study's proportions. */

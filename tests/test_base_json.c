@@ -22,7 +22,21 @@ Test(json, is_strict_where_cjson_is_not)
     cr_assert_eq(parse("{\"x\": {\"b\": 1, \"c\": 3, \"b\": 2}}", &msg),
                  ERR_PARSE);
     cr_assert_eq(parse("[9007199254740993]", &msg), ERR_PARSE);
+    cr_assert_eq(parse("[-9007199254740993]", &msg), ERR_PARSE);
+    cr_assert_eq(parse("[9007199254740991]", &msg), ERR_OK);
     cr_assert_eq(parse("[1e999]", &msg), ERR_PARSE);
+}
+
+Test(json, no_integer_is_too_large_to_be_refused)
+{
+    static const char *const large[] = {"[10000000000000000000]", "[1e19]",
+                                        "[-1e19]", "[18446744073709551616]",
+                                        "{\"a\": {\"b\": [1e300]}}"};
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        struct err_msg msg;
+        cr_expect_eq(parse(large[i], &msg), ERR_PARSE, "%s", large[i]);
+        cr_expect(strstr(msg.text, "beyond 2^53"), "%s", msg.text);
+    }
 }
 
 Test(json, says_where_the_text_breaks)

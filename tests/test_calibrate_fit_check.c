@@ -98,6 +98,40 @@ Test(fit_check, a_whole_dump_is_compared_layer_by_layer)
     refused(&f, "moe_layers is 7, the model has 8");
 }
 
+#define WHOLE_DUMP                                                             \
+    {"num_layers", "8"}, {"hidden_size", "64"}, {"ffn_hidden_size", "128"},    \
+        {"num_attention_heads", "4"}, {"group_query_attention", "True"},       \
+        {"num_query_groups", "2"}, {"kv_channels", "16"},                      \
+        {"padded_vocab_size", "512"}, {"num_experts", "4"},                    \
+        {"moe_ffn_hidden_size", "128"}, {"moe_router_topk", "2"},              \
+        {"mtp_num_layers", "1"}, {"swiglu", "True"},                           \
+        {"add_bias_linear", "False"}, {"seq_length", "32"},                    \
+        {"pipeline_model_parallel_size", "4"}, {"world_size", "4"},            \
+    {                                                                          \
+        "global_batch_size", "6"                                               \
+    }
+
+/* What a layer computes twice is in the timers, so it belongs to the costs. */
+Test(fit_check, a_run_with_recompute_is_not_the_model_without)
+{
+    struct fixture f;
+    make_runs(&f);
+    GIVE(&f, 0, WHOLE_DUMP, {"recompute_granularity", "selective"},
+         {"recompute_modules", "['core_attn', 'moe_act']"});
+    f.m.memory.recompute = 1U << RECOMPUTE_CORE_ATTN;
+    refused(&f, "recompute_moe_act is 1, the model has 0");
+    make_runs(&f);
+    GIVE(&f, 0, WHOLE_DUMP, {"fp8", "hybrid"});
+    refused(&f, "fp8 is 1, the model has 0");
+    // a dump that does not speak of it says nothing against it
+    make_runs(&f);
+    GIVE(&f, 0, WHOLE_DUMP);
+    f.m.memory.recompute = 1U << RECOMPUTE_CORE_ATTN;
+    cr_assert_eq(fit_check(&f.arena, &f.m, f.runs, 2, &f.msg), ERR_OK, "%s",
+                 f.msg.text);
+    arena_clear(&f.arena);
+}
+
 Test(fit_check, another_layout_than_the_one_named)
 {
     struct fixture f;
@@ -165,7 +199,7 @@ Test(fit_check, extremes_of_one_rank_are_used)
 {
     struct fixture f = {.m = small_model()};
     struct cost truth = study_costs();
-    double ms = 0, fwd, bwd;
+    double ms = 0;
     arena_init(&f.arena);
     f.m.par = (struct parallel){1, 1, 1, 1, 1, 1, 1, 1};
     f.runs[0] = synthetic_run(&f.arena, &f.m, &truth, "Et*8mL", 0);
@@ -177,7 +211,7 @@ Test(fit_check, extremes_of_one_rank_are_used)
                  f.msg.text);
     const struct fit_timer timer = {&f.m, &f.runs[0], RUNLOG_FORWARD};
     cr_assert_eq(fit_stage_times(&f.arena, &timer, &ms, &f.msg), ERR_OK);
-    cost_stage(&truth, &f.m, &f.runs[0].layout, 0, &fwd, &bwd);
+    double fwd = cost_stage(&truth, &f.m, &f.runs[0].layout, 0).fwd_s;
     cr_assert_float_eq(ms, fwd * (double)f.m.batch.n_microbatches, 1e-12);
     arena_clear(&f.arena);
 }

@@ -102,3 +102,24 @@ Test(overhead, a_log_of_warm_up_only_is_refused)
                  ERR_PARSE);
     arena_clear(&f.arena);
 }
+
+/* A log is appended to where a job is started again: the fit must not mix the
+ * steps of one run with the timers of another. */
+Test(overhead, an_earlier_run_in_the_log_changes_nothing)
+{
+    struct fixture f;
+    set_up(&f, 4.2e-9);
+    struct cost alone = f.truth, behind = f.truth;
+    const struct overhead_runs runs = {f.runs, 2};
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx, &runs, &alone, &f.msg), ERR_OK);
+    for (int i = 0; i < 2; i++)
+        f.runs[i].log = synthetic_restart(&f.arena, f.runs[i].log, 1000);
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx, &runs, &behind, &f.msg), ERR_OK,
+                 "%s", f.msg.text);
+    cr_expect_float_eq(behind.overhead_s, alone.overhead_s, 0);
+    cr_expect_float_eq(behind.overhead_s_per_byte, alone.overhead_s_per_byte,
+                       0);
+    cr_expect_float_eq(behind.step_noise_rel, alone.step_noise_rel, 0);
+    cr_expect_float_eq(behind.jitter_cv, alone.jitter_cv, 0);
+    arena_clear(&f.arena);
+}

@@ -23,8 +23,8 @@ Test(profile, chosen_layouts_determine_all_costs)
         for (int i = 0; i < n; i++)
             runs[i] =
                 synthetic_run(&a, &m, &truth, layout_string(&a, &l[i]), 0);
-        cr_assert_eq(fit_costs(&a, &m, runs, n, &f, &msg), ERR_OK, "%s",
-                     msg.text);
+        cr_assert_eq(fit_costs(&a, &(struct fit_input){&m, runs, n}, &f, &msg),
+                     ERR_OK, "%s", msg.text);
         cr_assert_not(f.cost.joint_ml);
         cr_assert_float_eq(f.cost.unit[KIND_M].fwd_s, truth.unit[KIND_M].fwd_s,
                            1e-12);
@@ -90,8 +90,8 @@ Test(profile, dense_first_layers_are_told_apart)
         for (int i = 0; i < 2; i++)
             runs[i] =
                 synthetic_run(&a, &m, &truth, layout_string(&a, &l[i]), 0);
-        cr_assert_eq(fit_costs(&a, &m, runs, 2, &f, &msg), ERR_OK, "pp %d: %s",
-                     pp, msg.text);
+        cr_assert_eq(fit_costs(&a, &(struct fit_input){&m, runs, 2}, &f, &msg),
+                     ERR_OK, "pp %d: %s", pp, msg.text);
         arena_clear(&a);
     }
 }

@@ -2,6 +2,8 @@
 #include "cost/cost.h"
 #include "small_model.h"
 
+#include "failing_json.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,7 @@ Test(cost, what_is_written_is_read_back)
     cr_assert(again.overhead_s == 0.125 && again.overhead_s_per_byte == 3e-12);
     cr_assert(again.latency_s == 5e-6 && again.exchange_sync_s == 7e-6);
     cr_assert_eq(again.rules.optimizer_bytes, 8);
+    cr_assert_eq(again.rules.trainer, TRAINER_MOE_TRAIN);
     cr_assert_eq(cost_check_model(&again, &m, "f", &msg), ERR_OK);
     free(text);
     cJSON_Delete(tree);
@@ -95,7 +98,109 @@ Test(cost, another_model_is_refused_by_name)
     cr_assert(strstr(msg.text, "'m'"), "%s", msg.text);
 }
 
+/* A change of setting, and the words that the refusal must have. */
+static void other_etp(struct model *m)
+{
+    m->par.etp = 2;
+}
+
+static void other_modules(struct model *m)
+{
+    m->memory.recompute = 1U << RECOMPUTE_MOE_ACT;
+}
+
+static void other_method(struct model *m)
+{
+    m->memory.full_recompute = RECOMPUTE_BLOCK;
+    m->memory.recompute_layers = 3;
+}
+
+static void other_grads(struct model *m)
+{
+    m->memory.grad_bytes = 2;
+}
+
+static void other_format(struct model *m)
+{
+    m->memory.fp8 = true;
+}
+
+static const struct {
+    void (*change)(struct model *);
+    const char *want;
+} settings[] = {
+    {other_etp, "expert_tensor_parallel_size 1, the model has 2"},
+    {other_modules, "recompute_moe_act 0, the model has 1"},
+    {other_method, "recompute_full 0, the model has 1"},
+    {other_grads, "grad_bytes 4, the model has 2"},
+    {other_format, "fp8 0, the model has 1"},
+};
+
+Test(cost, another_setting_is_refused_by_name)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        struct err_msg msg = {""};
+        struct cost c;
+        struct model m = small_model();
+        struct model_fact facts[MODEL_N_FACTS];
+        m.memory.param_bytes = 2;
+        m.memory.grad_bytes = 4;
+        cost_analytic(&m, 1e12, &c);
+        c.n_facts = model_facts(&m, facts);
+        cr_assert_leq(c.n_facts, MODEL_N_FACTS);
+        c.facts = facts;
+        settings[i].change(&m);
+        cr_expect_eq(cost_check_model(&c, &m, "c.json", &msg), ERR_PARSE, "%s",
+                     settings[i].want);
+        cr_expect_not_null(strstr(msg.text, settings[i].want), "%s", msg.text);
+    }
+}
+
+Test(cost, files_that_state_fewer_facts_are_still_taken)
+{
+    struct err_msg msg = {""};
+    struct cost c;
+    struct model m = small_model();
+    const struct model_fact old[] = {{"num_layers", 8}, {"hidden_size", 64}};
+    cost_analytic(&m, 1e12, &c);
+    c.facts = old;
+    c.n_facts = 2;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        settings[i].change(&m);
+    cr_assert_eq(cost_check_model(&c, &m, "c.json", &msg), ERR_OK, "%s",
+                 msg.text);
+}
+
+#define COSTS_HEAD                                                             \
+    "{\"format\": \"moe-layout/costs/1\", \"source\": \"measured\", "          \
+    "\"units\": {\"t\": {\"fwd_s\": 1, \"bwd_s\": 2}}"
+
+Test(cost, the_trainer_is_named_or_told_by_the_bytes_of_a_value)
+{
+    static const struct {
+        const char *memory;
+        enum trainer_kind trainer;
+    } rows[] = {
+        {"}", TRAINER_MEGATRON},
+        {", \"memory\": {\"value_bytes\": 2}}", TRAINER_MEGATRON},
+        {", \"memory\": {\"value_bytes\": 4}}", TRAINER_MOE_TRAIN},
+        {", \"memory\": {\"value_bytes\": 4, \"trainer\": \"megatron\"}}",
+         TRAINER_MEGATRON},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct cost c;
+        struct err_msg msg = {""};
+        arena_init(&a);
+        const char *text = arena_printf(&a, COSTS_HEAD "%s", rows[i].memory);
+        cr_assert_eq(read_text(&a, text, &c, &msg), ERR_OK, "%s", msg.text);
+        cr_expect_eq(c.rules.trainer, rows[i].trainer, "%s", rows[i].memory);
+        arena_clear(&a);
+    }
+}
+
 static const char *const bad[] = {
+    COSTS_HEAD ", \"memory\": {\"trainer\": \"torch\"}}",
     "{\"format\": \"moe-layout/costs/1\", \"units\": {}}",
     "{\"format\": \"moe-layout/costs/1\", \"source\": \"guess\", \"units\": "
     "{}}",
@@ -138,11 +243,9 @@ Test(cost, a_stage_is_the_sum_of_its_units)
         c.unit[k] = (struct unit_cost){true, k + 1, 0, 10 * (k + 1), 0};
     arena_init(&a);
     cr_assert_eq(layout_read(&a, "Et*2|t*3|t*3|mL", &m, 4, &l, &msg), ERR_OK);
-    double f, b;
-    cost_stage(&c, &m, &l, 0, &f, &b);
-    cr_assert_float_eq(f, 1 + 2 * 2, 0);
-    cost_stage(&c, &m, &l, 3, &f, &b);
-    cr_assert_float_eq(b, 10 * (KIND_M + 1 + KIND_L + 1), 0);
+    cr_assert_float_eq(cost_stage(&c, &m, &l, 0).fwd_s, 1 + 2 * 2, 0);
+    cr_assert_float_eq(cost_stage(&c, &m, &l, 3).bwd_s,
+                       10 * (KIND_M + 1 + KIND_L + 1), 0);
     arena_clear(&a);
 }
 
@@ -152,4 +255,25 @@ Test(cost, a_transfer_is_latency_plus_bytes_over_bandwidth)
     cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6 + 1e-3, 1e-15);
     c.bytes_per_s = 0;
     cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6, 1e-18);
+}
+
+static cJSON *make_json(void *cost)
+{
+    return cost_to_json(cost);
+}
+
+Test(cost, a_costs_file_is_whole_or_not_written)
+{
+    struct model_fact facts[] = {{"num_layers", 4}, {"seq_length", 64}};
+    const char *layout = "Et|tL", *sha = "00ff";
+    struct cost c = {.unit[KIND_T] = {true, 1, 0.1, 2, 0.2},
+                     .unit[KIND_L] = {true, 1, 0.1, 2, 0.2},
+                     .joint_ml = true,
+                     .rules = MEMORY_MEGATRON,
+                     .facts = facts,
+                     .n_facts = 2,
+                     .fitted_layout = &layout,
+                     .fitted_sha256 = &sha,
+                     .n_fitted = 1};
+    cr_assert(failing_json_try(make_json, &c));
 }

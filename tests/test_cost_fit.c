@@ -21,7 +21,8 @@ static enum err fit_two(struct fixture *f, const char *x, const char *y,
     struct fit_run runs[] = {
         synthetic_run(&f->arena, &f->m, &f->truth, x, wiggle),
         synthetic_run(&f->arena, &f->m, &f->truth, y, -wiggle)};
-    return fit_costs(&f->arena, &f->m, runs, 2, &f->fit, &f->msg);
+    return fit_costs(&f->arena, &(struct fit_input){&f->m, runs, 2}, &f->fit,
+                     &f->msg);
 }
 
 static void check_units(const struct fixture *f, double tolerance)
@@ -129,7 +130,9 @@ Test(fit, swapped_logs_show_as_misfit)
     const struct runlog *first = runs[0].log;
     runs[0].log = runs[1].log;
     runs[1].log = first;
-    cr_assert_eq(fit_costs(&f.arena, &f.m, runs, 2, &f.fit, &f.msg), ERR_OK);
+    cr_assert_eq(
+        fit_costs(&f.arena, &(struct fit_input){&f.m, runs, 2}, &f.fit, &f.msg),
+        ERR_OK);
     cr_assert_gt(f.fit.worst_misfit, 0.15);
     arena_clear(&f.arena);
 }
@@ -143,7 +146,9 @@ Test(fit, runs_without_timers_say_which_flag)
     struct runlog bare = *run.log;
     bare.n_timers = 0;
     run.log = &bare;
-    cr_assert_eq(fit_costs(&f.arena, &f.m, &run, 1, &f.fit, &f.msg), ERR_PARSE);
+    cr_assert_eq(
+        fit_costs(&f.arena, &(struct fit_input){&f.m, &run, 1}, &f.fit, &f.msg),
+        ERR_PARSE);
     cr_assert(strstr(f.msg.text, "--timing-log-level 2"), "%s", f.msg.text);
     arena_clear(&f.arena);
 }
@@ -161,7 +166,9 @@ Test(fit, a_slow_run_is_corrected_by_its_speed)
         synthetic_run(&f.arena, &f.m, &slow, "E|t*3|t*4|tmL", 0),
         synthetic_run(&f.arena, &f.m, &f.truth, "Et*3|t*4|tm|L", 0)};
     runs[0].speed = 1.25;
-    cr_assert_eq(fit_costs(&f.arena, &f.m, runs, 2, &f.fit, &f.msg), ERR_OK);
+    cr_assert_eq(
+        fit_costs(&f.arena, &(struct fit_input){&f.m, runs, 2}, &f.fit, &f.msg),
+        ERR_OK);
     check_units(&f, EXACT);
     arena_clear(&f.arena);
 }

@@ -6,9 +6,11 @@
 #include "base/csv.h"
 #include "experiment/tables.h"
 #include "figures/figures.h"
+#include "synthetic_log.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +138,13 @@ TestSuite(tables, .init = setup, .fini = teardown);
 
 static struct tables_input input(void)
 {
-    return (struct tables_input){&manifest, &ctx, &runs, &targets,
-                                 figures_reference(&arena, &runs, WARMUP)};
+    return (struct tables_input){.manifest = &manifest,
+                                 .ctx = &ctx,
+                                 .runs = &runs,
+                                 .targets = &targets,
+                                 .reference_ms =
+                                     figures_reference(&arena, &runs, WARMUP),
+                                 .keep = &arena};
 }
 
 static struct csv written(const char *name)
@@ -145,7 +152,7 @@ static struct csv written(const char *name)
     struct tables_input in = input();
     struct err_msg msg = {""};
     struct csv t;
-    enum err e = tables_write(&arena, &in, dir, &msg);
+    enum err e = tables_write(&in, dir, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     e = csv_read_file(&arena, arena_printf(&arena, "%s/%s", dir, name), &t,
                       &msg);
@@ -187,6 +194,21 @@ Test(tables, runs_keep_raw_and_corrected_steps)
     cr_expect_str_eq(csv_get(&t, 0, "cost_usd"), "", "no price, no cost");
     cr_expect_str_eq(csv_get(&t, 4, "status"), "failed");
     cr_expect_str_eq(csv_get(&t, 0, "format"), "moe-bench/runs/1");
+}
+
+Test(tables, an_earlier_run_in_the_log_of_a_run_is_not_counted)
+{
+    struct run_figures alone, behind;
+    struct err_msg msg = {""};
+    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &alone, &msg),
+                 ERR_OK);
+    record[0].log = *synthetic_restart(&arena, &record[0].log, 10);
+    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &behind, &msg),
+                 ERR_OK);
+    cr_expect_eq(behind.n_used, alone.n_used);
+    cr_expect_eq(behind.n_warmup, alone.n_warmup);
+    cr_expect_float_eq(behind.step_ms, alone.step_ms, 0);
+    cr_expect_float_eq(behind.corr_ms, alone.corr_ms, 0);
 }
 
 Test(tables, layouts_take_valid_rounds_only)
@@ -253,6 +275,43 @@ Test(tables, replay_compares_with_the_recorded_span)
     // rank 1: 10, then (10 + 25) twice, rank 0's last backward: 100 ms
     cr_expect_float_eq(number(&t, 0, "replay_error_pct"),
                        100 * (0.100 - 0.110) / 0.110, 1e-9);
+}
+
+/* Every table that needs them, and again after more runs. */
+Test(tables, recorded_operations_are_read_once)
+{
+    struct err_msg msg = {""};
+    write_ops();
+    struct tables_input in = input();
+    struct arena keep;
+    arena_init(&keep);
+    in.keep = &keep;
+    cr_assert_eq(tables_write(&in, dir, &msg), ERR_OK, "%s", msg.text);
+    unlink(arena_printf(&arena, "%s/ops.csv", dir));
+    char *before = arena_alloc(&keep, 1, 1), *after;
+    for (int i = 0; i < 50; i++)
+        cr_assert_eq(tables_write(&in, dir, &msg), ERR_OK, "%s", msg.text);
+    after = arena_alloc(&keep, 1, 1);
+    cr_expect_eq((size_t)(after - before), sizeof(max_align_t),
+                 "nothing more is kept");
+    struct csv t = written("layouts.csv");
+    cr_expect_float_eq(number(&t, 0, "replay_error_pct"),
+                       100 * (0.100 - 0.110) / 0.110, 1e-9);
+    t = written("timeline.csv");
+    cr_expect_eq(t.n_rows, 2 * 2 * 2 * N_MB);
+    arena_clear(&keep);
+}
+
+Test(tables, other_costs_are_replayed_anew)
+{
+    write_ops();
+    struct csv t = written("layouts.csv");
+    double first = number(&t, 0, "replay_error_pct");
+    struct cost slow = cost;
+    slow.latency_s = 0.010; // each way between the two stages
+    ctx.cost = &slow;
+    t = written("layouts.csv");
+    cr_expect_gt(number(&t, 0, "replay_error_pct"), first);
 }
 
 Test(tables, stages_take_recorded_operations)

@@ -1,4 +1,5 @@
 #include "launch/launch.h"
+#include "launch/words.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -25,8 +26,11 @@ static void setup(void)
                                  .dir = ".",
                                  .model_json = MODEL,
                                  .launcher = {.kind = "mpirun"},
-                                 .parallel = {.pp = 4},
-                                 .batch = {1, 8, 32},
+                                 .trainer = {.kind = TRAINER_MOE_TRAIN},
+                                 .overrides = {.size = {[OVERRIDE_PP] = 4,
+                                                        [OVERRIDE_MBS] = 1,
+                                                        [OVERRIDE_GBS] = 8,
+                                                        [OVERRIDE_SEQ] = 32}},
                                  .warmup = 2,
                                  .count = 5,
                                  .profile_timers = 2,
@@ -256,4 +260,19 @@ Test(launch, finds_programs_along_path)
     cr_expect_not_null(launch_find_program(&arena, "sh"));
     cr_expect_null(launch_find_program(&arena, "moe-no-such-program"));
     cr_expect_null(launch_find_program(&arena, "/etc/passwd"));
+}
+
+Test(launch, words_are_as_many_as_there_are)
+{
+    struct build b = build_new(&arena);
+    struct words w = {0};
+    struct err_msg msg = {""};
+    for (int i = 0; i < 5000; i++)
+        build_add(&b, arena_printf(&arena, "%d", i));
+    cr_assert_eq(build_words(&b, "test", &w, &msg), ERR_OK, "%s", msg.text);
+    cr_assert_eq(w.n, 5000);
+    for (int i = 0; i < w.n; i++)
+        cr_assert_eq(strtol(w.word[i], NULL, 10), i);
+    build_add(&b, NULL);
+    cr_assert_eq(build_words(&b, "test", &w, &msg), ERR_NOMEM);
 }

@@ -32,7 +32,7 @@ Test(launch_hf, finds_the_id_in_every_form_of_the_answer)
     cr_expect_null(launch_hf_id(&arena, "invalid: nothing was started\n"));
 }
 
-Test(launch_hf, reads_stages_from_json_and_table)
+Test(launch_hf, reads_stages_from_json)
 {
     static const struct {
         const char *text;
@@ -42,7 +42,14 @@ Test(launch_hf, reads_stages_from_json_and_table)
          JOB_WAITING},
         {"[{\"status\": {\"stage\": \"RUNNING\", \"message\": null}}]",
          JOB_RUNNING},
-        {"{'stage': 'COMPLETED', 'message': None}", JOB_ENDED},
+        {"{\"stage\": \"COMPLETED\", \"message\": null}", JOB_ENDED},
+        {"warning: a newer hf [x] is there, stage RUNNING\n"
+         "[\n {\n  \"id\": \"a\",\n  \"command\": [\"echo\", \"stage ERROR\"],"
+         "\n  \"status\": {\n   \"stage\": \"COMPLETED\"\n  }\n }\n]\n",
+         JOB_ENDED},
+        {"[{\"status\": {\"stage\": \"RUNN", JOB_WAITING},
+        {"[]", JOB_WAITING},
+        {"[{\"status\": \"RUNNING\"}]", JOB_WAITING},
         {"{\"stage\": \"ERROR\", \"message\": \"exit 1\"}", JOB_FAILED},
         {"{\"stage\": \"ERROR\", \"message\": \"Job timeout\"}", JOB_OVER_TIME},
         {"{\"stage\": \"CANCELED\"}", JOB_CANCELLED},

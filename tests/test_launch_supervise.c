@@ -185,7 +185,7 @@ Test(supervise, gives_each_line)
     const struct supervise_job job = {
         .argv = argv, .log_path = log_path, .on_line = count_line, .data = &n};
     cr_assert_eq(supervise_run(&job, &r, &msg), ERR_OK);
-    cr_expect_eq(n, 123, "lines of 1, 2 and 3 characters, the cut tail not");
+    cr_expect_eq(n, 1234, "lines of 1, 2, 3 characters and a last one of 4");
 }
 
 Test(supervise, a_silent_program_is_killed)

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const char VECTORS[] = "../shared/vectors/layout_vectors.jsonl";
 
@@ -222,4 +223,31 @@ Test(layout, warnings_name_what_hurts)
     layout_parse(&a, "|Et||L", 4, &l, &msg);
     cr_assert_eq(layout_warnings(&l, texts), 2);
     arena_clear(&a);
+}
+
+/* Not a verdict on the layout. The arena and the expansion are mapped anew, so
+ * that a limit of nothing more fails them. */
+Test(layout, out_of_memory_is_no_verdict)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    cr_skip("AddressSanitizer ends a program that runs out of memory");
+#else
+    struct arena a;
+    struct layout l;
+    struct err_msg msg = {""};
+    const struct model m = {.n_layers = 1};
+    struct rlimit was, none;
+    arena_init(&a);
+    cr_assert_eq(getrlimit(RLIMIT_AS, &was), 0);
+    none = was;
+    none.rlim_cur = 1 << 20;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+    enum layout_error parsed = layout_parse(&a, "EtL", 1, &l, &msg);
+    enum err e = layout_read(&a, "EtL", &m, 1, &l, &msg);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &was), 0);
+    cr_assert_eq(parsed, LAYOUT_NO_MEMORY);
+    cr_assert_eq(e, ERR_NOMEM);
+    cr_assert(strstr(msg.text, "out of memory"), "%s", msg.text);
+    arena_clear(&a);
+#endif
 }

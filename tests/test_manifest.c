@@ -57,6 +57,8 @@ Test(manifest, fills_defaults)
     cr_assert_eq(mf.profile_runs, 2);
     cr_assert_eq(mf.profile_timers, 2);
     cr_assert_eq(mf.trainer.kind, TRAINER_MOE_TRAIN);
+    // that of moe-layout plan
+    cr_assert_float_eq(mf.hardware.memory_margin_pct, 5, 1e-9);
     cr_assert(isnan(mf.accept.bound[ACCEPT_STEP]));
     cr_assert_eq(mf.n_measure, 1);
     cr_assert(manifest_has_role(&mf, ROLE_PICK));
@@ -71,7 +73,8 @@ Test(manifest, reads_all_sections)
         HEAD "\"model\":{\"num_layers\":4}," ITERATIONS
              "\"parallel\":{\"pp\":4,\"ep\":2,\"world\":8},"
              "\"batch\":{\"global_batch\":128},\"rounds\":3,"
-             "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141},"
+             "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141,"
+             "\"memory_margin_pct\":8},"
              "\"trainer\":{\"kind\":\"megatron\",\"args\":[\"--bf16\"]},"
              "\"profile\":{\"runs\":[\"Et|tL\",\"Ettt|L\"],\"count\":40},"
              "\"measure\":[{\"role\":\"layout\",\"layout\":\"Et|tL\"},"
@@ -83,13 +86,14 @@ Test(manifest, reads_all_sections)
         &mf, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_assert_not_null(strstr(mf.model_json, "num_layers"));
+    cr_assert_float_eq(mf.hardware.memory_margin_pct, 8, 0);
     cr_assert_float_eq(mf.accept.bound[ACCEPT_STEP], 5, 0);
     cr_assert_float_eq(mf.accept.bound[ACCEPT_MAX_MEMORY], 1, 0);
     cr_assert(isnan(mf.accept.bound[ACCEPT_MAX_STEP]));
     cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
     cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
-    cr_assert_eq(mf.parallel.world, 8);
-    cr_assert_eq(mf.batch.global_batch, 128);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_WORLD], 8);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_GBS], 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
     cr_assert_eq(mf.profile_layouts.n, 2);
     cr_assert_str_eq(mf.profile_layouts.word[1], "Ettt|L");
@@ -127,9 +131,9 @@ ParameterizedTestParameters(manifest, tells_what_is_wrong)
         {HEAD MODEL ITERATIONS "\"rounds\":0," MEASURE "}",
          "rounds: got 0, want 1 to 1000", ERR_RANGE},
         {HEAD MODEL "\"iterations\":{\"count\":0}," MEASURE "}",
-         "iterations: count: got 0, want 1 to", ERR_RANGE},
+         "iterations.count: got 0, want 1 to", ERR_RANGE},
         {HEAD MODEL ITERATIONS "\"parallel\":[4]," MEASURE "}",
-         "parallel: want an object", ERR_PARSE},
+         "parallel: got a list, want an object", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"measure\":[{\"role\":\"defalt\"}]}",
          "did you mean 'default'", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"measure\":[{\"role\":\"layout\"}]}",
@@ -145,11 +149,11 @@ ParameterizedTestParameters(manifest, tells_what_is_wrong)
          "measure[1]: role 'pick' is given twice", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"trainer\":{\"kind\":\"megatrn\"}," MEASURE
                                "}",
-         "trainer: kind: got 'megatrn', want moe-train or megatron", ERR_PARSE},
+         "trainer.kind: got 'megatrn', want megatron or moe-train", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"trainer\":{\"args\":[1]}," MEASURE "}",
-         "trainer: args[0]: want a string", ERR_PARSE},
+         "trainer.args[0]: got a number, want a string", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"profile\":{\"runs\":1}," MEASURE "}",
-         "profile: runs: got 1, want 2 to 32", ERR_RANGE},
+         "profile.runs: got 1, want 2 to 32", ERR_RANGE},
         {HEAD MODEL ITERATIONS "\"costs_from\":\"../up\"," MEASURE "}",
          "costs_from: got '../up', want", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"published\":{\"speedup\":1}," MEASURE "}",

@@ -1,4 +1,5 @@
 #include "megatron/args.h"
+#include "megatron/overrides.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -169,8 +170,9 @@ Test(megatron_args, model_files_use_the_same_names)
                  ERR_OK, "%s", f.msg.text);
     cr_assert_eq(model_unit_count(&f.model, KIND_T_DENSE), 1);
     cr_assert_not(f.model.qk_norm);
-    const struct model_overrides o = {.pp = 2, .global_batch = 8};
-    megatron_args_override(f.args, &o);
+    const struct overrides o = {
+        .size = {[OVERRIDE_PP] = 2, [OVERRIDE_GBS] = 8}};
+    overrides_apply(&o, megatron_args_flags(f.args));
     cr_assert_eq(megatron_args_model(&f.arena, f.args, &f.model, &f.msg),
                  ERR_OK);
     cr_assert(f.model.par.pp == 2 && f.model.batch.n_microbatches == 8);

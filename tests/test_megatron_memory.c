@@ -6,7 +6,9 @@
 static struct megatron_flags empty(struct arena *a)
 {
     arena_init(a);
-    return (struct megatron_flags){.arena = a, .where = ""};
+    struct megatron_flags f;
+    flags_init(&f, a);
+    return f;
 }
 
 Test(megatron_memory, defaults_are_bf16_with_adam_on_every_rank)
@@ -32,10 +34,10 @@ static const struct {
     const char *text[3];
     int param, grad, state;
 } precisions[] = {
-    {{FP16, NO_FLAG}, {"true"}, 2, 2, 16},
-    {{BF16, GRAD_REDUCE_BF16, NO_FLAG}, {"true", "true"}, 2, 2, 16},
-    {{PRECISION_AWARE, NO_FLAG}, {"true"}, 2, 4, 10},
-    {{PRECISION_AWARE, EXP_AVG_DTYPE, EXP_AVG_SQ_DTYPE},
+    {{FLAG_FP16, FLAG_NONE}, {"true"}, 2, 2, 16},
+    {{FLAG_BF16, FLAG_GRAD_REDUCE_BF16, FLAG_NONE}, {"true", "true"}, 2, 2, 16},
+    {{FLAG_PRECISION_AWARE, FLAG_NONE}, {"true"}, 2, 4, 10},
+    {{FLAG_PRECISION_AWARE, FLAG_EXP_AVG_DTYPE, FLAG_EXP_AVG_SQ_DTYPE},
      {"true", "bf16", "fp8"},
      2,
      4,
@@ -49,7 +51,7 @@ Test(megatron_memory, precision_decides_bytes_a_parameter)
         struct err_msg msg;
         struct memory_options o;
         struct megatron_flags f = empty(&a);
-        for (int j = 0; j < 3 && precisions[i].id[j] != NO_FLAG; j++)
+        for (int j = 0; j < 3 && precisions[i].id[j] != FLAG_NONE; j++)
             if (precisions[i].text[j])
                 flags_set(&f, precisions[i].id[j], precisions[i].text[j], &msg);
         megatron_memory(&f, &o);
@@ -66,10 +68,10 @@ Test(megatron_memory, fp8_keeps_casts_unless_parameters_are_gathered_so)
     struct err_msg msg;
     struct memory_options o;
     struct megatron_flags f = empty(&a);
-    flags_set(&f, FP8_FORMAT, "hybrid", &msg);
+    flags_set(&f, FLAG_FP8_FORMAT, "hybrid", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.fp8_copy_bytes, 2);
-    flags_set(&f, FP8_PARAM_GATHER, "true", &msg);
+    flags_set(&f, FLAG_FP8_PARAM_GATHER, "true", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.fp8_copy_bytes, 0);
     arena_clear(&a);
@@ -81,16 +83,17 @@ Test(megatron_memory, recompute_modules_are_whole_words)
     struct err_msg msg;
     struct memory_options o;
     struct megatron_flags f = empty(&a);
-    flags_set(&f, RECOMPUTE_GRANULARITY, "selective", &msg);
+    flags_set(&f, FLAG_RECOMPUTE_GRANULARITY, "selective", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.recompute, 1U << RECOMPUTE_CORE_ATTN, "the default");
-    flags_set(&f, RECOMPUTE_MODULES, "[layernorm mla_up_proj moe_act]", &msg);
+    flags_set(&f, FLAG_RECOMPUTE_MODULES, "[layernorm mla_up_proj moe_act]",
+              &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.recompute,
                  1U << RECOMPUTE_LAYERNORM | 1U << RECOMPUTE_MLA_UP_PROJ |
                      1U << RECOMPUTE_MOE_ACT,
                  "'moe' is not in 'moe_act'");
-    flags_set(&f, RECOMPUTE_MODULES, "everything", &msg);
+    flags_set(&f, FLAG_RECOMPUTE_MODULES, "everything", &msg);
     megatron_memory(&f, &o);
     cr_assert_not_null(o.refusal);
     arena_clear(&a);
@@ -102,12 +105,12 @@ Test(megatron_memory, what_is_not_modelled_is_refused_with_a_reason)
         enum flag_id id;
         const char *text, *word;
     } rows[] = {
-        {MEGATRON_FSDP, "true", "FSDP"},
-        {OFFLOADING, "true", "offloading"},
-        {OPTIMIZER_OFFLOAD, "true", "optimiser"},
-        {HYBRID_LAYER_PATTERN, "MEM*E", "hybrid"},
-        {ENABLE_CUDA_GRAPH, "true", "CUDA graphs"},
-        {OPTIMIZER, "sgd", "optimisers"},
+        {FLAG_MEGATRON_FSDP, "true", "FSDP"},
+        {FLAG_OFFLOADING, "true", "offloading"},
+        {FLAG_OPTIMIZER_OFFLOAD, "true", "optimiser"},
+        {FLAG_HYBRID_LAYER_PATTERN, "MEM*E", "hybrid"},
+        {FLAG_ENABLE_CUDA_GRAPH, "true", "CUDA graphs"},
+        {FLAG_OPTIMIZER, "sgd", "optimisers"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct arena a;
@@ -128,14 +131,14 @@ Test(megatron_memory, muon_is_told_apart_by_how_it_is_dealt_out)
     struct err_msg msg;
     struct memory_options o;
     struct megatron_flags f = empty(&a);
-    flags_set(&f, OPTIMIZER, "muon", &msg);
+    flags_set(&f, FLAG_OPTIMIZER, "muon", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.optimizer, OPTIMIZER_MUON);
     cr_assert_eq(o.muon_state_bytes, 8);
-    flags_set(&f, DIST_OPT, "true", &msg);
+    flags_set(&f, FLAG_DIST_OPT, "true", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.optimizer, OPTIMIZER_MUON_LAYOUT);
-    flags_set(&f, NO_LAYERWISE_LAYOUT, "true", &msg);
+    flags_set(&f, FLAG_NO_LAYERWISE_LAYOUT, "true", &msg);
     megatron_memory(&f, &o);
     cr_assert_eq(o.optimizer, OPTIMIZER_MUON_SHARDED);
     arena_clear(&a);

@@ -9,13 +9,15 @@ static enum err model_of(struct arena *a, const char *line, struct model *m,
                          struct err_msg *msg)
 {
     arena_init(a);
-    struct megatron_flags f = {.arena = a, .where = ""};
+    struct megatron_flags f;
+    flags_init(&f, a);
     char *rest = arena_strdup(a, line);
     for (char *w; (w = strtok_r(rest, " ", &rest));) {
         enum flag_id id = flag_by_name(w + 2, strlen(w + 2));
-        cr_assert_neq(id, NO_FLAG, "%s", w);
-        const char *value =
-            flag_type(id) == BOOL ? "true" : strtok_r(rest, " ", &rest);
+        cr_assert_neq(id, FLAG_NONE, "%s", w);
+        const char *value = flag_type(id) == FLAG_TYPE_BOOL
+                                ? "true"
+                                : strtok_r(rest, " ", &rest);
         enum err e = flags_set(&f, id, value, msg);
         if (e != ERR_OK)
             return e;
@@ -182,4 +184,77 @@ Test(megatron_model, what_does_not_fit_is_named)
                   bad[i].word);
         arena_clear(&a);
     }
+}
+
+/* Windows of 16 of 64 tokens, by the flags; the layers that attend to all */
+static const struct {
+    const char *flags;
+    int n_full;
+} windows[] = {
+    {SMALL "--seq-length 64 --window-size 16,0", 0},
+    {SMALL "--seq-length 64 --window-size 16,0 --window-attn-skip-freq 4", 2},
+    {SMALL "--seq-length 64 --window-size 16,0 "
+           "--window-attn-skip-freq [1,0,0,0]*2",
+     6},
+    {SMALL "--seq-length 64 --window-attn-skip-freq [1]*8", 8},
+};
+
+/* A windowed query meets w (1 - w / 2s) = 14 keys on the average, any other
+ * s / 2 = 32: the mean layer lies between by the share of each. */
+Test(megatron_model, a_list_of_windows_decides_keys_as_a_number_does)
+{
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    cr_assert_eq(model_of(&a, SMALL "--seq-length 64", &m, &msg), ERR_OK);
+    double full = model_unit_fwd_flops(&m, KIND_T);
+    double key = 4.0 * 64 * (double)(m.n_heads * m.head_dim); // of one more
+    arena_clear(&a);
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        cr_assert_eq(model_of(&a, windows[i].flags, &m, &msg), ERR_OK, "%s",
+                     msg.text);
+        double fewer = (32 - 14) * (8 - windows[i].n_full) / 8.0;
+        cr_expect_float_eq(model_unit_fwd_flops(&m, KIND_T), full - key * fewer,
+                           1e-9 * full, "%s", windows[i].flags);
+        arena_clear(&a);
+    }
+}
+
+/* Dense and expert layers are kinds of their own, with windows of their own. */
+Test(megatron_model, windows_are_counted_by_kind)
+{
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    static const char flags[] =
+        MOE "--seq-length 64 --moe-layer-freq [0]*4+[1]*4 ";
+    char line[1024];
+    snprintf(line, sizeof line, "%s --window-size 16,0 %s", flags,
+             "--window-attn-skip-freq [1]*4+[0]*4");
+    cr_assert_eq(model_of(&a, flags, &m, &msg), ERR_OK, "%s", msg.text);
+    double dense = model_unit_fwd_flops(&m, KIND_T_DENSE);
+    double moe = model_unit_fwd_flops(&m, KIND_T);
+    double key = 4.0 * 64 * (double)(m.n_heads * m.head_dim);
+    arena_clear(&a);
+    cr_assert_eq(model_of(&a, line, &m, &msg), ERR_OK, "%s", msg.text);
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_T_DENSE), dense - 18 * key,
+                       1e-9 * dense);
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_T), moe, 1e-9 * moe);
+    arena_clear(&a);
+}
+
+Test(megatron_model, a_list_of_windows_must_fit_the_layers)
+{
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    cr_assert_eq(model_of(&a,
+                          SMALL "--window-size 16,0 --window-attn-skip-freq "
+                                "[1]*7",
+                          &m, &msg),
+                 ERR_RANGE);
+    cr_assert(strstr(msg.text, "--window-attn-skip-freq") &&
+                  strstr(msg.text, "7 entries"),
+              "%s", msg.text);
+    arena_clear(&a);
 }

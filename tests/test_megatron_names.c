@@ -28,6 +28,17 @@ Test(megatron_known, flags_with_an_effect_are_not_among_them)
                      flag_name((enum flag_id)i));
 }
 
+Test(megatron_known, neither_are_their_older_names)
+{
+    static const char *const names[] = {
+        "encoder-num-layers", "model-parallel-size",
+        "num-layers-in-first-pipeline-stage", "num-moe-experts"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cr_expect_eq(known(names[i]), KNOWN_NOT, "%s", names[i]);
+        cr_expect_neq(flag_by_name(names[i], strlen(names[i])), FLAG_NONE);
+    }
+}
+
 Test(megatron_known, names_the_nearest)
 {
     char name[80];

@@ -56,9 +56,8 @@ Test(source_script, a_launch_script_is_the_recipe)
     cr_assert_eq(f.m.batch.seq_tokens, 4096);
     cr_assert(f.m.par.world == 8 && f.m.par.dp == 2 && f.m.par.ep == 2);
     cr_assert_eq(f.m.batch.n_microbatches, 64);
-    cr_assert_str_eq(
-        megatron_args_string(f.args, "pipeline-model-parallel-layout"),
-        "Et*5|t*6|t*5|mL");
+    cr_assert_str_eq(flags_text(megatron_args_flags(f.args), FLAG_LAYOUT),
+                     "Et*5|t*6|t*5|mL");
     cr_assert_eq(f.n_warnings, 0);
     arena_clear(&f.arena);
 }

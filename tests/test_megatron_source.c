@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <string.h>
+#include <unistd.h>
 
 enum counted { ALL, NO_LOOKUP, NO_TABLES }; // vocabulary tables in the active
 enum digits { ROUNDED, CUT };
@@ -111,7 +112,8 @@ Test(model_source, dense_first_layers_and_windows_are_told_apart)
     cr_assert(m.mla && m.q_lora == 1536 && m.qk_norm);
     arena_clear(&a);
     read_model(&a, "tests/fixtures/models/hf-gpt-oss-20b.json", &m);
-    cr_assert(m.window == 128 && m.window_skip == 2 && m.sinks);
+    cr_assert(m.window == 128 && m.sinks);
+    cr_assert(m.layer_window[0] && !m.layer_window[1] && m.layer_window[2]);
     arena_clear(&a);
 }
 
@@ -191,4 +193,35 @@ Test(model_source, every_form_gives_the_same_model)
         cr_expect_eq(m.padded_vocab, 128256, "%s", paths[i]);
         arena_clear(&a);
     }
+}
+
+/* 34 MB: the dump, then timers. What stands behind the dump counts in a log of
+ * any size. */
+Test(model_source, a_large_log_keeps_its_padded_vocabulary)
+{
+    enum { N_LINES = 34 << 15 };
+    char path[] = "/tmp/moe-large-log-XXXXXX";
+    struct text_span dump;
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    cr_assert_eq(text_read_file(&a, "tests/fixtures/models/dump.log", 1 << 20,
+                                &dump, &msg),
+                 ERR_OK);
+    FILE *f = fdopen(mkstemp(path), "w");
+    cr_assert_not_null(f);
+    fwrite(dump.data, 1, dump.len, f);
+    for (int i = 0; i < N_LINES; i++)
+        fprintf(f, "     rank %3d: %15.2f\n", i % 1000,
+                100.0 + i % 7); // 31 bytes
+    cr_assert_eq(fclose(f), 0);
+    struct megatron_args *args = megatron_args_new(&a);
+    enum err e = model_source_read(&a, path, args, &msg);
+    unlink(path);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    e = megatron_args_model(&a, args, &m, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_eq(m.padded_vocab, 128256);
+    arena_clear(&a);
 }

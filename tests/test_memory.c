@@ -211,6 +211,53 @@ Test(memory, virtual_stages_are_walked_through)
     arena_clear(&a);
 }
 
+/* Combined operations start a chunk before they end one, layer by layer: rank
+ * 0 makes the one layer of Et before it frees any of the three of t*3; rank 1
+ * is fullest at the loss in its warm-up, as without. */
+Test(memory, ep_overlap_keeps_a_chunk_more)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    m.par.pp = 2;
+    m.par.vpp = 2;
+    m.batch.n_microbatches = 8;
+    read(&a, &m, "Et|t*2|t*3|t*2mL", &l);
+    const int64_t more[] = {memory_unit_activations(&m, KIND_E) +
+                                memory_unit_activations(&m, KIND_T),
+                            0};
+    for (int rank = 0; rank < 2; rank++) {
+        m.overlap_moe_comm = false;
+        struct memory_rank plain = rank_of(&m, &l, rank);
+        m.overlap_moe_comm = true;
+        struct memory_rank r = rank_of(&m, &l, rank);
+        cr_assert_eq(plain.in_flight, rank ? 3 : 5);
+        cr_assert_eq(r.in_flight, plain.in_flight + 1);
+        cr_assert_eq(r.activation_bytes, plain.activation_bytes + more[rank]);
+    }
+    arena_clear(&a);
+}
+
+/* One rank: a pair of layers at a time, so that the peak is the loss of one
+ * micro-batch and not two micro-batches. */
+Test(memory, ep_overlap_frees_layers_as_it_makes_others)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    m.par.pp = 1;
+    m.batch.n_microbatches = 4;
+    read(&a, &m, "Et*8mL", &l);
+    struct memory_rank plain = rank_of(&m, &l, 0);
+    m.overlap_moe_comm = true;
+    struct memory_rank r = rank_of(&m, &l, 0);
+    cr_assert_eq(r.in_flight, 2);
+    cr_assert_geq(r.peak_bytes, plain.peak_bytes);
+    cr_assert_leq(r.peak_bytes,
+                  plain.peak_bytes + memory_unit_activations(&m, KIND_M));
+    arena_clear(&a);
+}
+
 Test(memory, judgement_counts_margin_then_allowance)
 {
     struct model m = small_model();

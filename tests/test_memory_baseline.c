@@ -27,13 +27,13 @@ static struct model model_of(int n_layers, int n_mtp)
 
 static const struct {
     int n_layers, n_mtp, pp;
-    const char *by_default, *count_based;
+    const char *count_based;
 } known[] = {
-    {16, 1, 4, "Et*4|t*4|t*4|t*4mL", "Et*4|t*5|t*5|t*2mL"},
-    {61, 1, 8, NULL, "Et*7|(t*8|)*6t*6mL"},
-    {61, 1, 16, NULL, "Et*3|(t*4|)*14t*2mL"},
-    {8, 0, 1, "Et*8L", "Et*8L"},
-    {3, 2, 3, "Et|t|tm*2L", "Et*2|tm|mL"},
+    {16, 1, 4, "Et*4|t*5|t*5|t*2mL"},
+    {61, 1, 8, "Et*7|(t*8|)*6t*6mL"},
+    {61, 1, 16, "Et*3|(t*4|)*14t*2mL"},
+    {8, 0, 1, "Et*8L"},
+    {3, 2, 3, "Et*2|tm|mL"},
 };
 
 Test(baseline, rules_give_the_known_layouts)
@@ -44,61 +44,12 @@ Test(baseline, rules_give_the_known_layouts)
         struct err_msg msg = {""};
         struct model m = model_of(known[i].n_layers, known[i].n_mtp);
         arena_init(&a);
-        enum err e = baseline_default(&a, &m, known[i].pp, &l, &msg);
-        if (known[i].by_default) {
-            cr_assert_eq(e, ERR_OK);
-            cr_assert_str_eq(layout_string(&a, &l), known[i].by_default);
-        } else {
-            cr_assert_eq(e, ERR_MODEL);
-            cr_assert(strstr(msg.text, "not divisible"), "%s", msg.text);
-        }
-        e = baseline_count_based(&a, &m, known[i].pp, &l, &msg);
+        enum err e = baseline_count_based(&a, &m, known[i].pp, &l, &msg);
         if (e == ERR_OK)
             cr_assert_str_eq(layout_string(&a, &l), known[i].count_based);
         else // two m on two stages: Megatron refuses what the rule gives
             cr_assert(strstr(msg.text, "all m must be in one stage"), "%s",
                       msg.text);
-        arena_clear(&a);
-    }
-}
-
-/* flags, then the layout or a word of Megatron's reason */
-static const struct {
-    int n_layers, n_mtp;
-    struct default_split split;
-    const char *layout, *reason;
-} splits[] = {
-    {16, 0, {.first_layers = 1}, "Et|t*5|t*5|t*5L", NULL},
-    {16, 0, {.first_layers = 2}, NULL, "14 layers"},
-    {16, 0, {.last_layers = 1}, "Et*5|t*5|t*5|tL", NULL},
-    {16, 1, {.first_layers = 3, .last_layers = 3}, "Et*3|t*5|t*5|t*3mL", NULL},
-    {15, 0, {.count_loss = true}, "Et*4|t*4|t*4|t*3L", NULL},
-    {14,
-     2,
-     {.count_embedding = true, .count_loss = true},
-     "Et*3|t*4|t*4|t*3m*2L",
-     NULL},
-    {16, 0, {.count_loss = true}, NULL, "accounted for"},
-    {16, 0, {.first_layers = 1, .count_loss = true}, NULL, "exclude"},
-};
-
-Test(baseline, default_split_follows_megatrons_flags)
-{
-    for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
-        struct arena a;
-        struct layout l;
-        struct err_msg msg = {""};
-        struct model m = model_of(splits[i].n_layers, splits[i].n_mtp);
-        m.split = splits[i].split;
-        arena_init(&a);
-        enum err e = baseline_default(&a, &m, 4, &l, &msg);
-        if (splits[i].layout) {
-            cr_assert_eq(e, ERR_OK, "%zu: %s", i, msg.text);
-            cr_assert_str_eq(layout_string(&a, &l), splits[i].layout);
-        } else {
-            cr_assert_eq(e, ERR_MODEL);
-            cr_assert(strstr(msg.text, splits[i].reason), "%s", msg.text);
-        }
         arena_clear(&a);
     }
 }

@@ -69,7 +69,9 @@ Test(memory_weights, tensor_ranks_divide_all_but_norms_router_and_latents)
 Test(memory_weights, starts_are_padded_to_64_elements)
 {
     struct weight_sums s = {0};
-    memory_add_weight(&s, &(struct weight){.rows = 3, .cols = 7, .count = 5});
+    memory_add_weight(
+        &s, &(struct weight){
+                .rows = 3, .cols = 7, .count = 5, .role = WEIGHT_TABLE});
     cr_assert_eq(s.dense, 105);
     cr_assert_eq(s.dense_padded, 5 * 64);
     cr_assert_eq(s.n_dense, 5);
@@ -84,4 +86,13 @@ Test(memory_weights, router_and_tables_are_no_linear_weights_norms_no_matrix)
     cr_assert_eq(t.dense - t.dense_matrix, 2 * m.hidden + m.q_lora + m.kv_lora);
     cr_assert_eq(memory_unit_sums(&m, KIND_E).dense_matrix, 0);
     cr_assert_eq(memory_unit_sums(&m, KIND_L).linear, 0);
+}
+
+Test(memory_weights, the_routers_buffer_is_counted_but_takes_no_state)
+{
+    struct model m = rich_model();
+    int64_t before = held(&m, KIND_T);
+    m.expert_bias = m.count_bias = true;
+    cr_assert_eq(held(&m, KIND_T), before);
+    cr_assert_eq(model_unit_params(&m, KIND_T), before + m.n_experts);
 }

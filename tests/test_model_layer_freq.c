@@ -63,3 +63,44 @@ Test(layer_freq, deep_nesting_is_refused_not_followed)
     struct err_msg msg;
     cr_assert_eq(layer_freq_expand(text, 4, flags, &msg), ERR_PARSE);
 }
+
+/* --window-attn-skip-freq: 1 where the layer attends to a window */
+static const struct {
+    const char *text;
+    int n;
+    const char *flags;
+} windows[] = {
+    {NULL, 3, "111"},
+    {"2", 5, "10101"},
+    {"4", 8, "11101110"},
+    {"1", 3, "000"},
+    {"9", 3, "111"},
+    {"[1,0,0]", 3, "100"},
+    {"([1]*3+[0])*2", 8, "11101110"},
+};
+
+Test(layer_freq, windows_skip_every_nth_layer_or_as_listed)
+{
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        uint8_t flags[16];
+        struct err_msg msg = {""};
+        const char *text = windows[i].text;
+        cr_assert_eq(layer_freq_windows(text, windows[i].n, flags, &msg),
+                     ERR_OK, "%s", msg.text);
+        for (int k = 0; k < windows[i].n; k++)
+            cr_expect_eq(flags[k], windows[i].flags[k] - '0', "%s at %d",
+                         text ? text : "-", k);
+    }
+}
+
+Test(layer_freq, messages_name_the_flag_of_windows)
+{
+    static const char *const bad[] = {"0", "[1,0]", "[2]*3", "half"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint8_t flags[16];
+        struct err_msg msg = {""};
+        enum err e = layer_freq_windows(bad[i], 3, flags, &msg);
+        cr_expect_eq(err_exit_code(e), 2, "%s", bad[i]);
+        cr_expect(strstr(msg.text, "--window-attn-skip-freq"), "%s", msg.text);
+    }
+}

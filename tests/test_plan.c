@@ -2,6 +2,8 @@
 #include "small_model.h"
 #include "synthetic_log.h"
 
+#include "failing_json.h"
+
 #include <criterion/criterion.h>
 
 struct fixture {
@@ -143,11 +145,46 @@ Test(plan, replay_of_the_costs_is_the_prediction)
     f.cost.overhead_s = 1e-3;
     const char *text = "Et*3|t*4|tm|L";
     layout_read(&f.arena, text, &f.m, 4, &l, &f.msg);
-    for (int i = 0; i < 24; i++)
-        cost_stage(&f.cost, &f.m, &l, i / 6, &fwd[i], &bwd[i]);
+    for (int i = 0; i < 24; i++) {
+        struct cost_times t = cost_stage(&f.cost, &f.m, &l, i / 6);
+        fwd[i] = t.fwd_s;
+        bwd[i] = t.bwd_s;
+    }
     cr_assert_eq(plan_replay(&f.arena, &f.ctx, &(struct plan_ops){&l, fwd, bwd},
                              &step, &f.msg),
                  ERR_OK);
     cr_assert_float_eq(step, predict(&f, text).pred_step_s, 1e-12);
     arena_clear(&f.arena);
+}
+
+/* One transfer at a time is waited for, so a slow link shows in the step. */
+Test(plan, transfers_are_divided_by_tensor_parallelism_only_with_sequences)
+{
+    struct fixture f;
+    set_up(&f);
+    f.cost.bytes_per_s = 1e6;
+    double one = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    f.m.par.tp = 2;
+    double whole = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    f.m.memory.sequence_parallel = true;
+    double shared = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    cr_expect_float_eq(whole, one, 1e-12);
+    cr_expect_lt(shared, whole);
+    arena_clear(&f.arena);
+}
+
+static cJSON *make_json(void *plan)
+{
+    return plan_to_json(plan);
+}
+
+Test(plan, its_json_is_whole_or_not_there)
+{
+    struct plan_stage stages[2] = {{.units = "Et"}, {.units = "tL"}};
+    struct plan p = {.layout = "Et|tL",
+                     .standalone_mtp = true,
+                     .tight_memory = true,
+                     .stages = stages,
+                     .n_stages = 2};
+    cr_assert(failing_json_try(make_json, &p));
 }

@@ -176,3 +176,59 @@ Test(search, a_space_too_large_is_refused_with_its_size)
     cr_assert(strstr(f.msg.text, "layouts"), "%s", f.msg.text);
     arena_clear(&f.arena);
 }
+
+/* Of the space with standalone MTP, core 0.15 takes what the space without it
+ * holds, and 0.13 nothing. */
+Test(search, layouts_that_the_version_refuses_are_not_planned)
+{
+    struct fixture f;
+    struct search_result plain;
+    set_up(&f);
+    const struct search_options opt = {.standalone_mtp = true, .top = 1000};
+    const struct search_options with_loss = {.top = 1000};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &with_loss, &plain, &f.msg),
+                 ERR_OK);
+    cr_assert_eq(core_version_find("0.15", &f.ctx.core, &f.msg), ERR_OK);
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK);
+    cr_assert_eq(f.r.n_searched, plain.n_searched);
+    cr_assert_gt(f.r.n_refused, 0);
+    for (int i = 0; i < f.r.n_plans; i++)
+        cr_assert_not(f.r.plans[i].standalone_mtp);
+    cr_assert_eq(core_version_find("0.13", &f.ctx.core, &f.msg), ERR_OK);
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg),
+                 ERR_MODEL);
+    cr_assert(strstr(f.msg.text, "core 0.13 refuses all"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+}
+
+/* Megatron's default split needs no layout flag, the count-based one does. */
+Test(search, baselines_are_those_that_the_version_can_run)
+{
+    struct fixture f;
+    set_up(&f);
+    f.m.n_mtp = 0;
+    const struct search_options opt = {.top = 1};
+    cr_assert_eq(core_version_find("0.13", &f.ctx.core, &f.msg), ERR_OK);
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK,
+                 "%s", f.msg.text);
+    cr_assert_eq(f.r.n_baselines, 2, "no m, so both");
+    arena_clear(&f.arena);
+}
+
+Test(search, memory_is_that_of_the_platform)
+{
+    struct fixture f;
+    set_up(&f);
+    f.cost.rules = MEMORY_MEGATRON;
+    int64_t bytes[2];
+    static const enum platform platforms[] = {PLATFORM_HOPPER, PLATFORM_AMPERE};
+    const struct search_options opt = {.top = 1};
+    for (int i = 0; i < 2; i++) {
+        f.ctx.platform = platforms[i];
+        cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg),
+                     ERR_OK);
+        bytes[i] = f.r.plans[0].stages[0].mem_bytes;
+    }
+    cr_assert_gt(bytes[0], bytes[1], "an A100's workspaces are smaller");
+    arena_clear(&f.arena);
+}

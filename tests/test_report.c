@@ -79,7 +79,8 @@ static const char *table(const char *name)
 {
     const char *out = NULL;
     struct err_msg msg = {""};
-    enum err e = report_table(&arena, name, dir, &out, &msg);
+    const struct report_source source = {"x", dir, "figs"};
+    enum err e = report_table(&arena, name, &source, &out, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     return out;
 }
@@ -111,7 +112,7 @@ Test(report, runs_line_counts_what_is_left_out)
 
 static enum err fill(const char *text, const char **out, struct err_msg *msg)
 {
-    const struct report_source s = {"x", dir};
+    struct report_source s = {"x", dir, "figs"};
     const struct report_sources from = {&s, 1};
     return report_fill(&arena, text, &from, out, msg);
 }
@@ -159,41 +160,63 @@ Test(report, an_unknown_table_names_the_nearest)
                        msg.text);
 }
 
-Test(report, own_results_win_over_reference_data)
+Test(report, sources_are_the_folders_with_layouts)
 {
     struct report_sources s;
     struct err_msg msg = {""};
     const char *root = arena_printf(&arena, "%s/results", dir);
-    const char *const make[] = {"", "/a", "/reference", "/reference/a",
-                                "/reference/b"};
-    for (int i = 0; i < 5; i++)
+    const char *const make[] = {"", "/b", "/a", "/empty"};
+    const struct report_find find = {root, "figs"};
+    for (int i = 0; i < 4; i++)
         cr_assert_eq(mkdir(arena_printf(&arena, "%s%s", root, make[i]), 0700),
                      0);
+    enum err none = report_find_sources(&arena, &find, &s, &msg);
     write_file("results/a/layouts.csv", layouts);
-    write_file("results/reference/a/layouts.csv", layouts);
-    write_file("results/reference/b/layouts.csv", layouts);
-    enum err e = report_find_sources(&arena, root, &s, &msg);
-    const char *const files[] = {"/a", "/reference/a", "/reference/b"};
-    for (int i = 0; i < 3; i++)
-        unlink(arena_printf(&arena, "%s%s/layouts.csv", root, files[i]));
-    for (int i = 4; i >= 0; i--)
+    write_file("results/b/layouts.csv", layouts);
+    enum err e = report_find_sources(&arena, &find, &s, &msg);
+    unlink(arena_printf(&arena, "%s/a/layouts.csv", root));
+    unlink(arena_printf(&arena, "%s/b/layouts.csv", root));
+    for (int i = 3; i >= 0; i--)
         rmdir(arena_printf(&arena, "%s%s", root, make[i]));
+    cr_expect_eq(none, ERR_PARSE, "without any");
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_assert_eq(s.n, 2);
     cr_expect_str_eq(s.source[0].experiment, "a");
-    cr_expect_null(strstr(s.source[0].dir, "reference"));
     cr_expect_str_eq(s.source[1].experiment, "b");
+    cr_expect_str_eq(s.source[1].figures, "figs");
+}
+
+Test(report, a_page_has_every_table_that_there_is)
+{
+    const char *page = NULL;
+    struct err_msg msg = {""};
+    const struct report_source source = {"x", dir, "figs"};
+    // without jitter.csv, as older results are
+    enum err e = report_page(&arena, &source, &page, &msg);
+    cr_expect_eq(e, ERR_PARSE, "runs.csv lacks a column: not left out");
+    write_file("runs.csv", "format,experiment,status,round,layout,"
+                           "meas_step_corr_ms,source,clock,launcher,hardware,"
+                           "commit,started_utc\n"
+                           "f,x,valid,1,E|L,2,measured,wall,mpirun,h,c,t\n");
+    e = report_page(&arena, &source, &page, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_eq(strncmp(page, "# x\n", 4), 0, "%s", page);
+    cr_expect_not_null(strstr(page, "\n## Layouts\n\n| role |"), "%s", page);
+    cr_expect_not_null(strstr(page, "](figs/x-step-time.svg)\n"), "%s", page);
+    cr_expect_not_null(strstr(page, "\n## Runs\n\n1 runs, 1 valid"), "%s",
+                       page);
+    cr_expect_null(strstr(page, "## Jitter"), "%s", page);
 }
 
 Test(report, draws_figures_from_csv)
 {
-    const struct report_source s = {"x", dir};
-    const struct report_figures f = {&s, "plots", dir, NULL};
+    const struct report_source s = {"x", dir, "figs"};
+    const struct drawing d = {&s, "plots", dir, NULL};
     struct err_msg msg = {""};
     if (access("plots/style.gp", R_OK) != 0 ||
         access("/usr/bin/gnuplot", X_OK) != 0)
         cr_skip_test("needs gnuplot and the repository root");
-    enum err e = report_draw(&arena, &f, &msg);
+    enum err e = draw_figures(&arena, &d, &msg);
     const char *const names[] = {
         "x-step-time.svg",    "x-step-time.png", "x-stage-work.svg",
         "x-stage-work.png",   "x-speedup.svg",   "x-speedup.png",
@@ -211,11 +234,11 @@ Test(report, draws_figures_from_csv)
 
 Test(report, a_figure_without_data_is_left_out)
 {
-    const struct report_source s = {"x", dir};
+    const struct report_source s = {"x", dir, "figs"};
     char *log = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&log, &len);
-    const struct report_figures f = {&s, "plots", dir, out};
+    const struct drawing d = {&s, "plots", dir, out};
     struct err_msg msg = {""};
     if (access("plots/style.gp", R_OK) != 0 ||
         access("/usr/bin/gnuplot", X_OK) != 0)
@@ -223,7 +246,7 @@ Test(report, a_figure_without_data_is_left_out)
     static const char *const figures[] = {"step-time", "speedup", "stage-work",
                                           "stage-memory", "unit-cost"};
     write_file("timeline.csv", "format,role,end_ms\n");
-    enum err e = report_draw(&arena, &f, &msg);
+    enum err e = draw_figures(&arena, &d, &msg);
     fclose(out);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_not_null(strstr(log, "x-timeline: left out"), "%s", log);

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/csv.h"
 #include "base/err.h"
-#include "plan/sim.h"
 #include "schedule/schedule.h"
+#include "sim/sim.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

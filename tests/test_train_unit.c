@@ -239,7 +239,7 @@ static double head_loss(struct subject *s, struct pass *p)
 {
     double sum[2] = {0, 0};
     for (int k = 0; k < 2; k++)
-        loss_forward(&s->loss, p, s->tokens, s->x, k, &sum[k]);
+        sum[k] += loss_forward(&s->loss, p, s->tokens, s->x, k);
     return s->loss.main_scale * sum[0] + s->loss.mtp_scale * sum[1];
 }
 

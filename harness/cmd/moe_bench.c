@@ -1,34 +1,15 @@
 /*
  * moe-bench: the harness. Finds the command and calls it; each command has its
- * own file, cmd_<name>.c.
+ * own file, <name>.c.
  */
-#include "base/err.h"
-#include "base/text.h"
-#include "commands.h"
+#include "cmd.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct command {
-    const char *name, *synopsis, *help;
-    int (*run)(int argc, char **argv);
-};
-
-static const struct command commands[] = {
-    {"run", "run MANIFEST [--dry-run] [--out DIR] [--only ROLE] [--max-usd X]",
-     "profile, plan, measure; continues by itself", cmd_run},
-    {"status", "status MANIFEST [--out DIR]", "what is done, what is missing",
-     cmd_status},
-    {"parse", "parse LOG [--json]", "read a training log", cmd_parse},
-    {"validate", "validate [DIR...] [--update-baseline]",
-     "predictions of the reference datasets against the baseline",
-     cmd_validate},
-    {"publish", "publish MANIFEST [--out DIR] [--to DIR]",
-     "finished results become a reference dataset", cmd_publish},
-    {"report", "report [DIR...]", "CSV to tables in REPORT.md and figures",
-     cmd_report},
-    {"machine", "machine [--json]", "this machine, as runs record it",
-     cmd_machine},
+static const struct command *const commands[] = {
+    &CMD_RUN,     &CMD_STATUS, &CMD_PARSE,   &CMD_VALIDATE,
+    &CMD_PUBLISH, &CMD_REPORT, &CMD_MACHINE,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -40,8 +21,8 @@ static void bench_moe_bench_usage(FILE *out)
           "measured\n\nusage:\n",
           out);
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  moe-bench %s\n      %s\n", commands[i].synopsis,
-                commands[i].help);
+        fprintf(out, "  moe-bench %s\n      %s\n", commands[i]->synopsis,
+                commands[i]->summary);
     fputs("\n'moe-bench COMMAND --help' tells the rest. Exit status: 0 ok, 1 "
           "the answer is no or\na check failed, 2 usage or bad input, 3 "
           "environment.\nexample: moe-bench run experiments/local.json\n",
@@ -51,6 +32,7 @@ static void bench_moe_bench_usage(FILE *out)
 int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];
+    struct err_msg msg;
     if (argc < 2) {
         bench_moe_bench_usage(stderr);
         return EXIT_BAD_INPUT;
@@ -64,13 +46,12 @@ int main(int argc, char **argv)
         return 0;
     }
     for (int i = 0; i < N_COMMANDS; i++) {
-        names[i] = commands[i].name;
+        names[i] = commands[i]->name;
         if (strcmp(argv[1], names[i]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return cmd_main(commands[i], argc - 2, argv + 2);
     }
-    const char *near = text_nearest(argv[1], names, N_COMMANDS);
-    fprintf(stderr, "moe-bench: unknown command '%s'%s%s%s, try --help\n",
-            argv[1], near ? ", did you mean '" : "", near ? near : "",
-            near ? "'" : "");
-    return EXIT_BAD_INPUT;
+    enum err e =
+        options_unknown_command("moe-bench", argv[1], names, N_COMMANDS, &msg);
+    fprintf(stderr, "moe-bench: %s\n", msg.text);
+    return err_exit_code(e);
 }

@@ -7,9 +7,10 @@
  * Where a file holds several runs, the JSON has each iteration once: a later
  * run supersedes, from its first iteration on, those before it.
  */
-#include "commands.h"
+#include "cmd.h"
 
 #include "base/err.h"
+#include "base/stats.h"
 #include "log/means.h"
 
 #include <errno.h>
@@ -17,19 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage[] = "usage: moe-bench parse LOG [--json]\n";
-
-static const char help[] =
-    "usage: moe-bench parse LOG [--json]\n"
-    "\n"
-    "Prints what a training log tells: iterations and which of them count,\n"
-    "timers, memory, how the run failed. Reads the output of Megatron-LM and\n"
-    "its relatives and of moe-train; LOG may be /dev/stdin. Times are in ms.\n"
-    "\n"
-    "  --json    one JSON document, moe-bench/runlog/1\n"
-    "\n"
-    "example: moe-bench parse results/local/default/log.txt --json\n";
 
 /* ---- JSON ---- */
 
@@ -193,7 +181,8 @@ static enum err scan_again(FILE *f, const char *path,
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     struct printer *p = sink->data;
     p->any = false;
-    return logscan_file(f, path, sink, &sum, msg);
+    const struct log_input in = {.file = f, .where = path};
+    return logscan(&in, sink, &sum, msg);
 }
 
 static enum err bench_parse_print_json(struct printer *p, FILE *f,
@@ -206,7 +195,8 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
                                   .iteration = bench_parse_print_iteration};
     struct log_sink timers = {.data = p, .timer = print_timer};
     struct logmeans m;
-    enum err e = logmeans_read_file(&a, f, path, &sections, &m, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logmeans_read_input(&a, &in, &sections, &m, msg);
     if (e == ERR_OK && p->failed)
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (e != ERR_OK)
@@ -290,18 +280,6 @@ static void add_step(void *data, const struct log_iteration *it)
         s->ms[s->n++] = it->step_ms;
 }
 
-static int bench_parse_by_value(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
-static double bench_parse_median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, bench_parse_by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static void show_steps(struct steps *s, const struct runlog *log)
 {
     printf("iterations  %zu logged", s->n_logged);
@@ -316,7 +294,7 @@ static void show_steps(struct steps *s, const struct runlog *log)
         printf("step        no usable iteration\n");
     else
         printf("step        median %.1f ms of %zu (min %.1f, max %.1f)\n",
-               bench_parse_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
+               stats_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
 }
 
 static void show_rank_columns(const struct logmeans *m, int n_ranks)
@@ -418,7 +396,8 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
         s->steps.section = -1;
         struct log_sink sink = {
             .data = s, .iteration = summary_iteration, .timer = summary_timer};
-        e = logmeans_read_file(&a, f, path, &sink, &m, msg);
+        const struct log_input in = {.file = f, .where = path};
+        e = logmeans_read_input(&a, &in, &sink, &m, msg);
     }
     if (e == ERR_OK) {
         printf("dialect     %s\n", m.log.dialect);
@@ -473,29 +452,29 @@ static enum err parse_file(const char *path, bool json, struct err_msg *msg)
     return e;
 }
 
-int cmd_parse(int argc, char **argv)
+static enum err bench_parse_run(struct cmd *c)
 {
     const char *path = NULL;
-    bool json = false, bad = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (path || (argv[i][0] == '-' && argv[i][1] != '\0'))
-            bad = true;
-        else
-            path = argv[i];
-    }
-    if (bad || !path) {
-        fputs(usage, stderr);
-        return EXIT_BAD_INPUT;
-    }
-    struct err_msg msg = {""};
-    enum err e = parse_file(path, json, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench parse: %s\n", msg.text);
-    return err_exit_code(e);
+    enum err e = cmd_operand(c, "log", &path);
+    return e == ERR_OK ? parse_file(path, cmd_given(c, OPT_JSON), &c->msg) : e;
 }
+
+static const int takes[] = {OPT_JSON, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_PARSE = {
+    .name = "parse",
+    .run = bench_parse_run,
+    .synopsis = "parse LOG [--json]",
+    .summary = "read a training log",
+    .help =
+        "Prints what a training log tells: iterations and which of them "
+        "count,\n"
+        "timers, memory, how the run failed. Reads the output of Megatron-LM "
+        "and\n"
+        "its relatives and of moe-train; LOG may be /dev/stdin. Times are in "
+        "ms.\n"
+        "The JSON document is moe-bench/runlog/1.\n",
+    .closing = "example: moe-bench parse results/local/default/log.txt "
+               "--json\n",
+    .options = takes,
+    .max_operands = 1};

@@ -1,36 +1,20 @@
 #include "report/report.h"
 #include "base/text.h"
-#include "commands.h"
-#include "options.h"
+#include "cmd.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DIRS = 64, MAX_REPORT_BYTES = 16 << 20 };
-
-static const char help[] =
-    "usage: moe-bench report [DIR...] [--into FILE] [--figures DIR]\n\n"
-    "Fills the tables of REPORT.md (between <!-- begin:TABLE:EXPERIMENT -->\n"
-    "and <!-- end:... --> markers; TABLE is summary, figures, layouts, "
-    "stages,\n"
-    "jitter or runs) and draws the figures (SVG and PNG, by gnuplot), all from "
-    "the\n"
-    "CSV files alone. DIR is a folder with an experiment's CSV files, named\n"
-    "as the experiment;\n"
-    "default: all below results/, and those below results/reference/ that\n"
-    "results/ has no own ones of. Tables of experiments without a folder stay\n"
-    "as they are.\n\n"
-    "  --into FILE    default REPORT.md\n"
-    "  --figures DIR  default plots/out\n\n"
-    "example: moe-bench report results/local\n";
+enum { MAX_REPORT_BYTES = 16 << 20 };
 
 struct request {
-    const char *dirs[MAX_DIRS];
+    const char *const *dirs;
     int n_dirs;
-    const char *into, *figures;
+    const char *into, *figures; // NULL: beside each folder's CSV files
 };
 
-/* The experiment is the folder's name. */
+/* The experiment is the folder's name. Links are to what --figures names, as
+ * it was given, else to figures/ beside the page. */
 static enum err take_dirs(struct arena *a, const struct request *r,
                           struct report_sources *out, struct err_msg *msg)
 {
@@ -41,7 +25,8 @@ static enum err take_dirs(struct arena *a, const struct request *r,
         while (n > 1 && dir[n - 1] == '/')
             dir[--n] = '\0';
         const char *slash = dir ? strrchr(dir, '/') : NULL;
-        s[i] = (struct report_source){slash ? slash + 1 : dir, dir};
+        s[i] = (struct report_source){slash ? slash + 1 : dir, dir,
+                                      r->figures ? r->figures : "figures"};
         if (!dir)
             s = NULL;
     }
@@ -67,52 +52,91 @@ static enum err fill_file(struct arena *a, const char *path,
     return text_write_file(path, filled, strlen(filled), msg);
 }
 
+/* The figures of one folder: to --figures, else beside its CSV files. */
+static enum err draw_source(struct arena *a, const struct request *r,
+                            const struct report_source *source,
+                            struct err_msg *msg)
+{
+    const struct drawing d = {
+        .source = source,
+        .plots = "plots",
+        .out = r->figures ? r->figures
+                          : arena_printf(a, "%s/figures", source->dir),
+        .log = stdout};
+    fprintf(stderr, "moe-bench report: %s from %s\n", source->experiment,
+            source->dir);
+    return d.out ? draw_figures(a, &d, msg)
+                 : err_set(msg, ERR_NOMEM, "report: out of memory");
+}
+
+static enum err write_page(struct arena *a, const struct report_source *source,
+                           struct err_msg *msg)
+{
+    const char *text = NULL;
+    const char *path = arena_printf(a, "%s/report.md", source->dir);
+    if (!path)
+        return err_set(msg, ERR_NOMEM, "report: out of memory");
+    enum err e = report_page(a, source, &text, msg);
+    if (e == ERR_OK)
+        e = text_write_file(path, text, strlen(text), msg);
+    if (e == ERR_OK)
+        printf("%s\n", path);
+    return e;
+}
+
 static enum err make_report(struct arena *a, const struct request *r,
                             struct err_msg *msg)
 {
     struct report_sources from;
+    const struct report_find published = {"results/reference", r->figures};
     enum err e = r->n_dirs > 0 ? take_dirs(a, r, &from, msg)
-                               : report_find_sources(a, "results", &from, msg);
+                               : report_find_sources(a, &published, &from, msg);
     for (int i = 0; i < from.n && e == ERR_OK; i++) {
-        const struct report_figures f = {.source = &from.source[i],
-                                         .plots = "plots",
-                                         .out = r->figures,
-                                         .log = stdout};
-        fprintf(stderr, "moe-bench report: %s from %s\n",
-                from.source[i].experiment, from.source[i].dir);
-        e = report_draw(a, &f, msg);
+        e = draw_source(a, r, &from.source[i], msg);
+        if (e == ERR_OK && !r->into)
+            e = write_page(a, &from.source[i], msg);
     }
-    if (e == ERR_OK)
-        e = fill_file(a, r->into, &from, msg);
+    if (e != ERR_OK || !r->into)
+        return e;
+    e = fill_file(a, r->into, &from, msg);
     if (e == ERR_OK)
         printf("%s\n", r->into);
     return e;
 }
 
-int cmd_report(int argc, char **argv)
+static enum err bench_report_run(struct cmd *c)
 {
-    bool want_help = false;
-    struct request r = {.into = "REPORT.md", .figures = "plots/out"};
-    const struct option_row rows[] = {{"--help", NULL, &want_help},
-                                      {"--into", &r.into, NULL},
-                                      {"--figures", &r.figures, NULL}};
-    struct options o = {.rows = rows,
-                        .n_rows = 3,
-                        .operands = r.dirs,
-                        .max_operands = MAX_DIRS};
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    enum err e = options_read(&o, argc, argv, &msg);
-    if (e == ERR_OK && want_help) {
-        fputs(help, stdout);
-        return 0;
-    }
-    r.n_dirs = o.n_operands;
-    if (e == ERR_OK)
-        e = make_report(&a, &r, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench report: %s\n", msg.text);
-    arena_clear(&a);
-    return err_exit_code(e);
+    struct request r = {.dirs = c->line.operands,
+                        .n_dirs = c->line.n_operands,
+                        .into = cmd_text(c, OPT_INTO),
+                        .figures = cmd_text(c, OPT_FIGURES)};
+    // without folders it is the published report
+    if (!r.into && r.n_dirs == 0)
+        r.into = "REPORT.md";
+    if (!r.figures && r.into)
+        r.figures = "plots/out";
+    return make_report(&c->arena, &r, &c->msg);
 }
+
+static const int takes[] = {OPT_INTO, OPT_FIGURES, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_REPORT = {
+    .name = "report",
+    .run = bench_report_run,
+    .synopsis = "report [DIR...] [--into FILE] [--figures DIR]",
+    .summary = "tables and figures of results, from their CSV files alone",
+    .help =
+        "Of each DIR, a folder with an experiment's CSV files, named as the\n"
+        "experiment: writes DIR/report.md and DIR/figures/ (SVG and PNG, by\n"
+        "gnuplot).\n\n"
+        "With --into, or without DIR: fills the tables of FILE (between\n"
+        "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers; TABLE "
+        "is\n"
+        "summary, figures, layouts, stages, jitter or runs). Without DIR they "
+        "are\n"
+        "those below results/reference/: that is the published report. Tables "
+        "of\n"
+        "experiments without a folder stay as they are.\n",
+    .closing = "example: moe-bench report results/local\n",
+    .options = takes,
+    .max_operands = OPTIONS_ANY};

@@ -1,10 +1,9 @@
 /*
  * moe-bench run: options, the dry run, and what is printed at the end.
  */
-#include "commands.h"
-#include "experiment/experiment.h"
-#include "figures/stats.h"
-#include "options.h"
+#include "base/stats.h"
+#include "cmd.h"
+#include "experiment/perform.h"
 #include "report/summary.h"
 
 #include <math.h>
@@ -13,39 +12,14 @@
 
 #define ROUNDS_DISAGREE_PCT 10.0
 
-static const char help_head[] =
-    "usage: moe-bench run MANIFEST [--dry-run] [--out DIR] [--only ROLE]\n"
-    "                              [--max-usd X] [-q]\n\n"
-    "Runs the experiment that MANIFEST (moe-bench/experiment/1) describes:\n"
-    "short profile runs with timers, a fit of the costs, the planner's\n"
-    "layouts, then rounds of measured runs; writes DIR/*.csv, DIR/costs.json,\n"
-    "DIR/plan.json and prints predicted against measured step times (ms).\n"
-    "Finished runs of the same manifest, model, binaries and machine are used\n"
-    "again, so the same command continues after an interruption; runs that\n"
-    "failed are tried again.\n\n"
-    "  --dry-run      print the commands, their number and the bound on time\n"
-    "                 and cost; start and write nothing\n"
-    "  --out DIR      default results/<name>\n"
-    "  --only ROLE    measure the layouts of one role (profile runs stay)\n"
-    "  --max-usd X    stop before a run that could exceed X US dollars in\n"
-    "                 all; default limits.budget_usd of the manifest\n"
-    "  -q, --quiet    no progress on stderr\n\nroles:\n";
-
-static const char help_tail[] =
-    "\nExit status: 0 all runs valid and `accept` met; 1 some run not valid,\n"
-    "no predictions, or a bound of `accept` missed; 2 bad input; 3 a program\n"
-    "is missing, the disk is full, interrupted.\n"
-    "example: moe-bench run experiments/local.json --dry-run\n";
-
-static void print_help(void)
+static void print_roles(FILE *out)
 {
-    fputs(help_head, stdout);
+    fputs("\nroles:\n", out);
     for (int i = 0; i < N_ROLES; i++)
-        printf("  %-16s %s\n", role_name((enum role)i),
-               role_help((enum role)i));
-    fputs("\nlaunchers:\n", stdout);
-    launch_print_help(stdout);
-    fputs(help_tail, stdout);
+        fprintf(out, "  %-16s %s\n", role_name((enum role)i),
+                role_help((enum role)i));
+    fputs("\nlaunchers:\n", out);
+    launch_print_help(out);
 }
 
 /* ---- dry run ---- */
@@ -107,8 +81,8 @@ static enum err print_campaign(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-static enum err print_command(struct experiment *e, const char *layout,
-                              bool profile, const char *note,
+static enum err print_command(struct experiment *e,
+                              const struct planned_run *which, const char *note,
                               struct err_msg *msg)
 {
     struct launch l;
@@ -116,8 +90,8 @@ static enum err print_command(struct experiment *e, const char *layout,
         .manifest = &e->manifest,
         .workload = &e->workload,
         .machine = &e->machine,
-        .layout = layout,
-        .profile = profile,
+        .layout = which->layout,
+        .profile = which->round == 0,
         .ops_path = arena_printf(e->a, "%s/runs/<run>/ops.csv", e->dir)};
     enum err err = launch_build(e->a, &lr, &l, msg);
     if (err != ERR_OK)
@@ -133,21 +107,26 @@ static enum err print_command(struct experiment *e, const char *layout,
     return ERR_OK;
 }
 
-static const char *target_note(struct experiment *e, int i)
+static const char *run_note(struct experiment *e,
+                            const struct planned_run *which)
 {
-    const struct target *t = &e->targets.target[i];
-    const char *rounds = arena_printf(e->a, "%d round%s", e->manifest.rounds,
-                                      e->manifest.rounds > 1 ? "s" : "");
-    if (t->runs_of != i)
+    int rounds = e->manifest.rounds;
+    if (which->round == 0)
+        return which->role;
+    if (which->shared) {
+        int owner = which->target->runs_of;
         return arena_printf(e->a, "%s: the runs of %s (same layout)",
-                            role_name(t->role),
-                            role_name(e->targets.target[t->runs_of].role));
-    return arena_printf(e->a, "%s, %s", role_name(t->role), rounds);
+                            which->role,
+                            role_name(e->targets.target[owner].role));
+    }
+    return arena_printf(e->a, "%s, %d round%s", which->role, rounds,
+                        rounds > 1 ? "s" : "");
 }
 
 static void print_bound(const struct experiment *e)
 {
-    int n = experiment_n_runs(e);
+    const struct planned plan = experiment_planned(e);
+    int n = planned_count(planned_all(&plan));
     double usd = n * experiment_run_bound_usd(e);
     printf("# %d runs of %d iterations (%d profile runs of %d, %d rounds); at "
            "most %.0f s each, %.1f h in all",
@@ -170,13 +149,14 @@ static enum err dry_run(struct experiment *e, enum role only,
         return err;
     print_bound(e);
     err = print_campaign(e, msg);
-    for (int i = 0; i < e->n_profile && err == ERR_OK; i++)
-        err = print_command(e, layout_string(e->a, &e->profile[i]), true,
-                            "profile", msg);
-    for (int i = 0; i < e->targets.n && err == ERR_OK; i++) {
-        const char *note = target_note(e, i);
-        err = print_command(e, e->targets.target[i].layout, false,
-                            note ? note : "", msg);
+    // all rounds have the commands of the first
+    const struct planned plan = experiment_planned(e);
+    struct planned_walk walk = planned_between(&plan, 0, 1);
+    struct planned_run which;
+    walk.shared = true;
+    while (err == ERR_OK && planned_next(&walk, &which)) {
+        const char *note = run_note(e, &which);
+        err = print_command(e, &which, note ? note : "", msg);
     }
     return err;
 }
@@ -207,11 +187,10 @@ static void bench_run_print_row(const struct layout_row *r)
 
 static void print_method(const struct experiment *e)
 {
-    bool smpi = strcmp(e->launch.launcher, "smpirun") == 0;
     printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
            e->launch.source, e->launch.clock, e->launch.launcher,
-           smpi ? " (virtual time, a core a rank)" : "", e->manifest.rounds,
-           e->manifest.rounds > 1 ? "s" : "");
+           e->launch.by->virtual_time ? " (virtual time, a core a rank)" : "",
+           e->manifest.rounds, e->manifest.rounds > 1 ? "s" : "");
     if (isfinite(e->reference_ms))
         printf(", corrected to the median machine speed (reference burst "
                "%.3f ms)",
@@ -310,7 +289,7 @@ static enum err bench_run_run(struct arena *a,
     if (err == ERR_OK && dry)
         return dry_run(&e, opt->only, msg);
     if (err == ERR_OK)
-        err = experiment_run(&e, opt, &n_bad, msg);
+        err = perform_experiment(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
         err = close_experiment(&e, opt->only, n_bad, &ok, msg);
     // without costs nothing was predicted: the question has no answer
@@ -318,37 +297,48 @@ static enum err bench_run_run(struct arena *a,
     return err;
 }
 
-int cmd_run(int argc, char **argv)
+static enum err bench_run(struct cmd *c)
 {
-    bool want_help = false, dry = false;
-    const char *only = NULL, *usd = NULL;
-    struct experiment_options opt = {0};
-    const struct option_row rows[] = {
-        {"--help", NULL, &want_help}, {"--dry-run", NULL, &dry},
-        {"--out", &opt.out, NULL},    {"--only", &only, NULL},
-        {"--max-usd", &usd, NULL},    {"--quiet", NULL, &opt.quiet},
-        {"-q", NULL, &opt.quiet}};
-    struct options o = {.rows = rows,
-                        .n_rows = sizeof rows / sizeof rows[0],
-                        .operands = &opt.manifest,
-                        .max_operands = 1};
-    struct err_msg msg;
-    struct arena a;
-    int status = 0;
-    arena_init(&a);
-    enum err e = options_read(&o, argc, argv, &msg);
-    if (e == ERR_OK && want_help) {
-        print_help();
-        return 0;
-    }
-    if (e == ERR_OK && !opt.manifest)
-        e = err_set(&msg, ERR_PARSE, "manifest missing, try --help");
+    struct experiment_options opt = {.out = cmd_text(c, OPT_OUT),
+                                     .quiet = cmd_given(c, OPT_QUIET)};
+    enum err e = cmd_operand(c, "manifest", &opt.manifest);
     if (e == ERR_OK)
-        e = bench_run_read_limits(&opt, only, usd, &msg);
+        e = bench_run_read_limits(&opt, cmd_text(c, OPT_ONLY),
+                                  cmd_text(c, OPT_MAX_USD), &c->msg);
     if (e == ERR_OK)
-        e = bench_run_run(&a, &opt, dry, &status, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench run: %s\n", msg.text);
-    arena_clear(&a);
-    return e != ERR_OK ? err_exit_code(e) : status;
+        e = bench_run_run(&c->arena, &opt, cmd_given(c, OPT_DRY_RUN),
+                          &c->status, &c->msg);
+    return e;
 }
+
+static const int takes[] = {OPT_DRY_RUN, OPT_OUT,  OPT_ONLY, OPT_MAX_USD,
+                            OPT_QUIET,   OPT_HELP, N_OPTIONS};
+
+const struct command CMD_RUN = {
+    .name = "run",
+    .run = bench_run,
+    .synopsis = "run MANIFEST [--dry-run] [--out DIR] [--only ROLE] [-q]",
+    .summary = "profile, plan, measure; continues by itself",
+    .help =
+        "Runs the experiment that MANIFEST (moe-bench/experiment/1) "
+        "describes:\n"
+        "short profile runs with timers, a fit of the costs, the planner's\n"
+        "layouts, then rounds of measured runs; writes DIR/*.csv, "
+        "DIR/costs.json,\n"
+        "DIR/plan.json and prints predicted against measured step times "
+        "(ms).\n"
+        "Finished runs of the same manifest, model, binaries and machine are "
+        "used\n"
+        "again, so the same command continues after an interruption; runs "
+        "that\n"
+        "failed are tried again.\n",
+    .print_more = print_roles,
+    .closing =
+        "Exit status: 0 all runs valid and `accept` met; 1 some run not "
+        "valid,\n"
+        "no predictions, or a bound of `accept` missed; 2 bad input; 3 a "
+        "program\n"
+        "is missing, the disk is full, interrupted.\n"
+        "example: moe-bench run experiments/local.json --dry-run\n",
+    .options = takes,
+    .max_operands = 1};

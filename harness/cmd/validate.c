@@ -1,6 +1,5 @@
 #include "report/validate.h"
-#include "commands.h"
-#include "options.h"
+#include "cmd.h"
 #include "report/reference.h"
 
 #include <dirent.h>
@@ -9,31 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DIRS = 64 };
-
 #define ROOT "results/reference"
 
-static const char help[] =
-    "usage: moe-bench validate [DIR...] [--baseline FILE] [--update-baseline]\n"
-    "\n"
-    "Are predictions worse than they were? Fits the costs of each dataset DIR\n"
-    "(results/reference/<experiment>) again from the raw logs of its profile\n"
-    "runs, predicts its layouts, and compares with their measured step times\n"
-    "and with the errors in the baseline. Nothing is measured. Default: all\n"
-    "datasets below results/reference/, and then every experiment of the\n"
-    "baseline must be there.\n\n"
-    "Worse is: a mean absolute step error or a largest memory error above the\n"
-    "baseline's by more than 0.05 percentage points, a replay error above\n"
-    "0.5%, or a layout that is not predicted any more. A dataset that the\n"
-    "baseline does not hold is new; its replay error is judged all the same.\n"
-    "\n"
-    "  --baseline FILE     default results/baseline.csv\n"
-    "  --update-baseline   write the errors as they are now into the baseline\n"
-    "\nExit status: 0 not worse, 1 worse, 2 bad input, 3 environment.\n"
-    "example: moe-bench validate results/reference/local\n";
-
 struct request {
-    const char *dirs[MAX_DIRS];
+    const char **dirs;
     int n_dirs;
     const char *baseline;
     bool update, all;
@@ -45,15 +23,19 @@ static enum err find_datasets(struct arena *a, struct request *r,
 {
     struct dirent **entry = NULL;
     int n = scandir(ROOT, &entry, NULL, alphasort);
+    r->dirs = arena_alloc(a, n > 0 ? (size_t)n : 0, sizeof *r->dirs);
+    bool ok = r->dirs != NULL;
     for (int i = 0; i < n; i++) {
         const char *dir = arena_printf(a, ROOT "/%s", entry[i]->d_name);
-        if (dir && entry[i]->d_name[0] != '.' && reference_is(a, dir) &&
-            r->n_dirs < MAX_DIRS)
+        ok = ok && dir;
+        if (ok && entry[i]->d_name[0] != '.' && reference_is(a, dir))
             r->dirs[r->n_dirs++] = dir;
         free(entry[i]);
     }
     free(entry);
     r->all = true;
+    if (!ok)
+        return err_set(msg, ERR_NOMEM, "validate: out of memory");
     if (r->n_dirs > 0)
         return ERR_OK;
     return err_set(msg, ERR_PARSE,
@@ -185,30 +167,47 @@ static enum err bench_validate_validate(struct arena *a, struct request *r,
     return e;
 }
 
-int cmd_validate(int argc, char **argv)
+static enum err bench_validate_run(struct cmd *c)
 {
-    bool want_help = false, worse = false;
-    struct request r = {.baseline = "results/baseline.csv"};
-    const struct option_row rows[] = {{"--help", NULL, &want_help},
-                                      {"--baseline", &r.baseline, NULL},
-                                      {"--update-baseline", NULL, &r.update}};
-    struct options o = {.rows = rows,
-                        .n_rows = 3,
-                        .operands = r.dirs,
-                        .max_operands = MAX_DIRS};
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    enum err e = options_read(&o, argc, argv, &msg);
-    if (e == ERR_OK && want_help) {
-        fputs(help, stdout);
-        return 0;
-    }
-    r.n_dirs = o.n_operands;
-    if (e == ERR_OK)
-        e = bench_validate_validate(&a, &r, &worse, &msg);
-    if (e != ERR_OK)
-        fprintf(stderr, "moe-bench validate: %s\n", msg.text);
-    arena_clear(&a);
-    return e != ERR_OK ? err_exit_code(e) : worse ? EXIT_ANSWER_NO : 0;
+    struct request r = {.dirs = c->line.operands,
+                        .n_dirs = c->line.n_operands,
+                        .baseline = cmd_text(c, OPT_BASELINE),
+                        .update = cmd_given(c, OPT_UPDATE)};
+    bool worse = false;
+    if (!r.baseline)
+        r.baseline = "results/baseline.csv";
+    enum err e = bench_validate_validate(&c->arena, &r, &worse, &c->msg);
+    c->status = worse ? EXIT_ANSWER_NO : 0;
+    return e;
 }
+
+static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_VALIDATE = {
+    .name = "validate",
+    .run = bench_validate_run,
+    .synopsis = "validate [DIR...] [--baseline FILE] [--update-baseline]",
+    .summary = "predictions of the reference datasets against the baseline",
+    .help =
+        "Are predictions worse than they were? Fits the costs of each dataset "
+        "DIR\n"
+        "(results/reference/<experiment>) again from the raw logs of its "
+        "profile\n"
+        "runs, predicts its layouts, and compares with their measured step "
+        "times\n"
+        "and with the errors in the baseline. Nothing is measured. Default: "
+        "all\n"
+        "datasets below results/reference/, and then every experiment of the\n"
+        "baseline must be there.\n"
+        "\n"
+        "Worse is: a mean absolute step error or a largest memory error above "
+        "the\n"
+        "baseline's by more than 0.05 percentage points, a replay error above\n"
+        "0.5%, or a layout that is not predicted any more. A dataset that the\n"
+        "baseline does not hold is new; its replay error is judged all the "
+        "same.\n",
+    .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "
+               "environment.\n"
+               "example: moe-bench validate results/reference/local\n",
+    .options = takes,
+    .max_operands = OPTIONS_ANY};

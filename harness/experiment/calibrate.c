@@ -43,13 +43,11 @@ static enum err read_other_costs(struct arena *a,
 /* Mean step of the iterations that the fit's means are over. */
 static double mean_step_ms(const struct runlog *log)
 {
+    const struct log_iteration *it;
     double sum = 0;
     int n = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].usable && isfinite(log->iterations[i].step_ms)) {
-            sum += log->iterations[i].step_ms;
-            n++;
-        }
+    for (size_t at = 0; (it = runlog_next_used(log, &at)) != NULL; n++)
+        sum += it->step_ms;
     return sum / n;
 }
 
@@ -138,7 +136,9 @@ enum err calibrate(struct arena *a, const struct calibrate_input *in,
         return read_other_costs(a, in, &out->cost, msg);
     enum err err = add_runs(a, in, &runs, &source, msg);
     if (err == ERR_OK)
-        err = fit_costs(a, in->ctx->model, runs.run, runs.n, &fit, msg);
+        err =
+            fit_costs(a, &(struct fit_input){in->ctx->model, runs.run, runs.n},
+                      &fit, msg);
     if (err != ERR_OK)
         return err;
     out->cost = fit.cost;

@@ -5,6 +5,7 @@
  */
 #include "campaign.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "launch/job.h"
 
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_PROGRAM_BYTES = 256 << 20, PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096 };
 
 /* Below this a job could not make one useful run. */
 #define LEAST_S 60.0
@@ -125,31 +126,16 @@ enum err campaign_prepare(struct arena *a, const struct campaign *c,
 
 /* ---- what a remote job carries ---- */
 
-static enum err campaign_make_folder(const char *path, struct err_msg *msg)
-{
-    if (path && (mkdir(path, 0777) == 0 || errno == EEXIST))
-        return ERR_OK;
-    return err_set(msg, ERR_IO, "%s: cannot make folder: %s", path ? path : "",
-                   strerror(errno));
-}
-
 /* FROM to CARRY/NAME, whose folders are made. */
 static enum err campaign_carry(struct arena *a, const char *to,
                                const char *name, const char *from,
                                struct err_msg *msg)
 {
-    struct text_span text;
-    enum err e = ERR_OK;
-    for (const char *p = strchr(name, '/'); p && e == ERR_OK;
-         p = strchr(p + 1, '/'))
-        e = campaign_make_folder(
-            arena_printf(a, "%s/%.*s", to, (int)(p - name), name), msg);
     const char *path = arena_printf(a, "%s/%s", to, name);
+    enum err e = path ? file_make_parents(path, msg)
+                      : err_set(msg, ERR_NOMEM, "%s: out of memory", from);
     if (e == ERR_OK)
-        e = path ? text_read_file(a, from, MAX_PROGRAM_BYTES, &text, msg)
-                 : err_set(msg, ERR_NOMEM, "%s: out of memory", from);
-    if (e == ERR_OK)
-        e = text_write_file(path, text.data, text.len, msg);
+        e = file_copy(from, path, msg);
     if (e == ERR_OK && access(from, X_OK) == 0)
         chmod(path, 0755);
     return e;
@@ -178,7 +164,7 @@ static enum err campaign_pack(struct arena *a, const struct campaign *c,
     const char *self = program_to_carry(a);
     const struct manifest *mf = c->manifest;
     enum err e = to && self
-                     ? campaign_make_folder(to, msg)
+                     ? file_make_folders(to, msg)
                      : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
     if (e == ERR_OK)
         e = campaign_carry(a, to, "moe-bench", self, msg);

@@ -1,4 +1,14 @@
+/*
+ * How it works: a run's folder is begun under a temporary name and gets all
+ * that decides the run before it starts. The trainer then runs as a child
+ * (supervise) or as a job of a job system, both seen through lines of its log,
+ * which drive the progress line and the limit on silence. What became of it is
+ * judged from the log first and the exit status second, and the folder is
+ * finished, or discarded where the run was not its own end.
+ */
 #include "execute.h"
+
+#include "base/writer.h"
 
 #include "figures/figures.h"
 #include "launch/job.h"
@@ -98,20 +108,18 @@ static void execute_do_judge(struct run_record *run, enum run_status s,
     run->reason = reason ? reason : "out of memory";
 }
 
+/* Of the last run in the log, where numbers only go up. */
 static int64_t last_iteration(const struct runlog *log)
 {
-    int64_t last = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].iteration > last)
-            last = log->iterations[i].iteration;
-    return last;
+    size_t n = log->n_iterations;
+    return n ? log->iterations[n - 1].iteration : 0;
 }
 
 static int count_used(const struct runlog *log, int warmup)
 {
     int n = 0;
     for (size_t i = 0; i < log->n_iterations; i++)
-        n += figures_is_used(&log->iterations[i], warmup);
+        n += figures_is_used(log, &log->iterations[i], warmup);
     return n;
 }
 
@@ -197,19 +205,21 @@ void execute_judge(struct arena *a, const struct run_ending *end,
 
 static cJSON *words_json(const struct words *w)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < w->n && list; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateString(w->word[i]));
-    return list;
+    struct writer_doc doc;
+    struct writer list = writer_open_list(&doc);
+    for (int i = 0; i < w->n; i++)
+        writer_text(list, NULL, w->word[i]);
+    return writer_close(&doc);
 }
 
 static cJSON *environment_json(char *const *env)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (; *env && list; env++)
+    struct writer_doc doc;
+    struct writer list = writer_open_list(&doc);
+    for (; *env; env++)
         if (launch_env_is_recorded(*env))
-            cJSON_AddItemToArray(list, cJSON_CreateString(*env));
-    return list;
+            writer_text(list, NULL, *env);
+    return writer_close(&doc);
 }
 
 static enum err put_inputs(struct arena *a, const struct execute_request *req,

@@ -1,17 +1,18 @@
 /*
  * How it works: experiment_open() gathers the facts; `key` hashes all that
- * decides a measurement, and only runs of that key are seen. experiment_run()
- * goes profile -> fit -> resolve -> rounds, rebuilding the CSV files after
- * each run. Predictions are made for the machine's speed in the profile runs;
+ * decides a measurement, and only runs of that key are seen. What is known
+ * grows with the runs: costs, then layouts, then figures; perform makes the
+ * runs. Predictions are made for the machine's speed in the profile runs;
  * for the tables the fit is repeated at the experiment's median speed, to
  * which measurements are corrected too.
  */
 #include "experiment.h"
 
+#include "base/writer.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
-#include "figures/stats.h"
-#include "launch/supervise.h"
+#include "core_check.h"
+#include "manifest/settings.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -30,6 +31,7 @@ static enum err experiment_no_memory(const struct experiment *e,
 
 /* ---- opening ---- */
 
+/* "none" for a file that is not there: its absence decides, too. */
 static const char *file_hash(struct arena *a, const char *path)
 {
     char hex[TEXT_SHA256_HEX];
@@ -57,15 +59,34 @@ static enum err make_key(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* What predictions depend on besides costs. A limit that cannot be checked is
+ * refused before anything is run for it. */
 static enum err make_context(struct experiment *e, struct err_msg *msg)
 {
     const struct model *m = &e->workload.model;
+    bool ours = e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
+    struct plan_settings set;
+    const char *note = NULL;
+    enum err err = manifest_settings(e->a, &e->manifest, &set, &note, msg);
+    if (err != ERR_OK)
+        return err;
+    if (note)
+        experiment_warn(e, note);
     e->ctx =
         (struct plan_context){.model = m,
-                              .mode = P2P_BLOCKING,
                               .n_mb = (int)m->batch.n_microbatches,
                               .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
                               .schedule = &e->schedule};
+    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
+    const char *where =
+        arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
+    if (!where)
+        return experiment_no_memory(e, msg);
+    err = plan_context_check(
+        &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
+    if (err != ERR_OK)
+        return err;
     return schedule_1f1b(e->a, m->par.pp, e->ctx.n_mb, &e->schedule, msg);
 }
 
@@ -75,6 +96,7 @@ static bool wants_standalone(const struct manifest *mf)
     return manifest_has_role(mf, ROLE_STANDALONE_MTP);
 }
 
+/* As the manifest lists them, else those that tell the units apart best. */
 static enum err choose_profile(struct experiment *e, struct err_msg *msg)
 {
     const struct manifest *mf = &e->manifest;
@@ -82,7 +104,8 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     int n = mf->profile_runs;
     struct layout *l = arena_alloc(e->a, (size_t)n, sizeof *l);
     enum err err = ERR_OK;
-    if (!l)
+    e->profile = arena_alloc(e->a, (size_t)n, sizeof *e->profile);
+    if (!l || !e->profile)
         return experiment_no_memory(e, msg);
     if (mf->costs_from)
         return ERR_OK;
@@ -95,28 +118,36 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
                           &l[i], msg);
     if (err != ERR_OK)
         return err_prefix(msg, err, "%s: profile", mf->path);
-    e->profile = l;
+    for (int i = 0; i < n; i++) {
+        e->profile[i] = layout_string(e->a, &l[i]);
+        if (!e->profile[i])
+            return experiment_no_memory(e, msg);
+    }
     e->n_profile = n;
     return ERR_OK;
 }
 
-/* Also after each run: what is known of the runs' speed. */
-static void update_reference(struct experiment *e)
+/* What is known of the runs' speed. */
+void experiment_update_reference(struct experiment *e)
 {
     struct run_list profile = e->runs;
+    struct arena scratch;
+    arena_init(&scratch);
     profile.n = 0;
     while (profile.n < e->runs.n && e->runs.run[profile.n].round == 0)
         profile.n++;
-    e->reference_ms = figures_reference(e->a, &e->runs, e->manifest.warmup);
+    e->reference_ms = figures_reference(&scratch, &e->runs, e->manifest.warmup);
     e->profile_reference_ms =
-        figures_reference(e->a, &profile, e->manifest.warmup);
+        figures_reference(&scratch, &profile, e->manifest.warmup);
+    arena_clear(&scratch);
 }
 
-static enum err load_runs(struct experiment *e, struct err_msg *msg)
+enum err experiment_reload(struct experiment *e, struct err_msg *msg)
 {
     enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
+    e->runs_room = e->runs.n;
     if (err == ERR_OK)
-        update_reference(e);
+        experiment_update_reference(e);
     return err;
 }
 
@@ -146,7 +177,10 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
-        err = load_runs(e, msg);
+        err = core_check(a, &e->manifest, &e->ctx,
+                         &(struct core_profile){e->profile, e->n_profile}, msg);
+    if (err == ERR_OK)
+        err = experiment_reload(e, msg);
     return err;
 }
 
@@ -160,12 +194,15 @@ static struct calibrate_input calibrate_input(const struct experiment *e)
                                     .dir = e->dir};
 }
 
+/* At the speed of the profile runs: the plan is for the machine as it was then.
+ */
 enum err experiment_fit(struct experiment *e, struct err_msg *msg)
 {
     const struct calibrate_input in = calibrate_input(e);
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     if (!c)
         return experiment_no_memory(e, msg);
+    experiment_update_reference(e);
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
@@ -174,43 +211,44 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
-static cJSON *experiment_plans_json(const struct plan *plans, int n)
+static void experiment_write_plans(struct writer to, const char *key,
+                                   const struct plan *plans, int n)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < n && list; i++)
-        cJSON_AddItemToArray(list, plan_to_json(&plans[i]));
-    return list;
+    struct writer list = writer_list(to, key);
+    for (int i = 0; i < n; i++)
+        writer_tree(list, NULL, plan_to_json(&plans[i]));
 }
 
-static enum err write_plan(struct experiment *e, struct err_msg *msg)
+enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
 {
     struct search_result r;
     const struct search_options opt = {
         .standalone_mtp = wants_standalone(&e->manifest), .top = TOP_IN_PLAN};
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
-    const char *searched =
-        err == ERR_OK ? arena_printf(e->a, "%lld", (long long)r.n_searched)
-                      : NULL;
-    cJSON *o = searched ? cJSON_CreateObject() : NULL;
     if (err != ERR_OK)
         return err;
-    cJSON_AddStringToObject(o, "format", "moe-layout/plan/1");
-    cJSON_AddItemToObject(o, "layouts",
-                          experiment_plans_json(r.plans, r.n_plans));
-    cJSON_AddItemToObject(o, "baselines",
-                          experiment_plans_json(r.baselines, r.n_baselines));
-    cJSON_AddStringToObject(o, "searched", searched ? searched : "");
-    cJSON_AddNumberToObject(o, "dropped_for_memory",
-                            (double)r.n_dropped_for_memory);
-    cJSON_AddStringToObject(o, "proof", "enumerated");
-    cJSON_AddNumberToObject(o, "gap_pct", 0);
-    return results_write_json(e->a, e->dir, "plan.json", o, msg);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_text(o, "format", "moe-layout/plan/1");
+    experiment_write_plans(o, "layouts", r.plans, r.n_plans);
+    experiment_write_plans(o, "baselines", r.baselines, r.n_baselines);
+    writer_text(o, "searched",
+                arena_printf(e->a, "%lld", (long long)r.n_searched));
+    writer_number(o, "dropped_for_memory", (double)r.n_dropped_for_memory);
+    writer_text(o, "proof", "enumerated");
+    writer_number(o, "gap_pct", 0);
+    return results_write_json(e->a, e->dir, "plan.json", writer_close(&doc),
+                              msg);
 }
 
-static void experiment_warn(void *data, const char *line)
+void experiment_warn(const struct experiment *e, const char *line)
 {
-    const struct experiment *e = data;
     fprintf(stderr, "moe-bench: warning: %s: %s\n", e->manifest.name, line);
+}
+
+static void warn_of_role(void *data, const char *line)
+{
+    experiment_warn(data, line);
 }
 
 enum err experiment_resolve(struct experiment *e, enum role only,
@@ -220,19 +258,24 @@ enum err experiment_resolve(struct experiment *e, enum role only,
                                       .ctx = &e->ctx,
                                       .only = only,
                                       .keep_unknown = keep_unknown,
-                                      .warn = experiment_warn,
+                                      .warn = warn_of_role,
                                       .data = e};
     return roles_resolve(e->a, &req, &e->targets, msg);
 }
 
 /* ---- runs ---- */
 
-int experiment_n_runs(const struct experiment *e)
+struct planned experiment_planned(const struct experiment *e)
 {
-    int n = 0;
-    for (int i = 0; i < e->targets.n; i++)
-        n += e->targets.target[i].runs_of == i;
-    return e->n_profile + e->manifest.rounds * n;
+    return (struct planned){.profile = e->profile,
+                            .n_profile = e->n_profile,
+                            .targets = &e->targets,
+                            .rounds = e->manifest.rounds};
+}
+
+int experiment_most_runs(const struct experiment *e)
+{
+    return e->n_profile + e->manifest.rounds * e->manifest.n_measure;
 }
 
 double experiment_run_bound_usd(const struct experiment *e)
@@ -241,23 +284,14 @@ double experiment_run_bound_usd(const struct experiment *e)
            e->manifest.hardware.price_usd_per_hour;
 }
 
-struct planned_run experiment_profile_run(const struct experiment *e, int i)
-{
-    struct planned_run r = {0, ROLE_PROFILE_NAME,
-                            layout_string(e->a, &e->profile[i]), 0};
-    for (int k = 0; k < i && r.layout; k++) {
-        const char *earlier = layout_string(e->a, &e->profile[k]);
-        r.nth += earlier && strcmp(earlier, r.layout) == 0;
-    }
-    return r;
-}
-
+/* Some statuses are worth another try, and a later run of the same name may be
+ * valid; the last failed one tells why there is none. */
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which)
 {
     const struct run_record *failed = NULL;
     int n_done = 0;
-    for (size_t i = 0; i < e->runs.n; i++) {
+    for (size_t i = 0; i < e->runs.n && which->layout; i++) {
         const struct run_record *r = &e->runs.run[i];
         if (r->round != which->round || strcmp(r->role, which->role) != 0 ||
             strcmp(r->layout, which->layout) != 0)
@@ -270,183 +304,46 @@ const struct run_record *experiment_find(const struct experiment *e,
     return failed;
 }
 
-static enum err check_budget(const struct experiment *e, double max_usd,
-                             struct err_msg *msg)
+/* Room for one more run: twice as much each time, so that all copies together
+ * are no larger than the list. */
+static enum err grow_runs(struct experiment *e, struct err_msg *msg)
 {
-    double budget = e->manifest.budget_usd, spent = 0;
-    if (max_usd > 0 && (budget <= 0 || max_usd < budget))
-        budget = max_usd;
-    for (size_t i = 0; i < e->runs.n; i++)
-        if (e->runs.run[i].cost_usd > 0)
-            spent += e->runs.run[i].cost_usd;
-    if (budget <= 0 || spent + experiment_run_bound_usd(e) <= budget)
+    size_t room = 2 * e->runs_room + 16;
+    if (e->runs.n < e->runs_room)
         return ERR_OK;
-    return err_set(msg, ERR_MODEL,
-                   "%s: budget of $%.2f: $%.2f spent and the next run may take "
-                   "$%.2f; raise limits.budget_usd or --max-usd, or lower "
-                   "limits.run_s",
-                   e->manifest.path, budget, spent,
-                   experiment_run_bound_usd(e));
-}
-
-/* Seconds of all runs so far against limits.experiment_s. */
-static enum err check_time(const struct experiment *e, struct err_msg *msg)
-{
-    double limit_s = e->manifest.experiment_limit_s, spent_s = 0;
-    for (size_t i = 0; i < e->runs.n; i++)
-        spent_s += e->runs.run[i].wall_s;
-    if (limit_s <= 0 || spent_s + e->manifest.run_limit_s <= limit_s)
-        return ERR_OK;
-    return err_set(msg, ERR_MODEL,
-                   "%s: limits.experiment_s of %.0f s: the runs so far took "
-                   "%.0f s and the next may take %.0f s; raise it, or lower "
-                   "limits.run_s",
-                   e->manifest.path, limit_s, spent_s, e->manifest.run_limit_s);
-}
-
-/* What a pass carries along. */
-struct pass {
-    struct experiment *e;
-    const struct experiment_options *opt;
-    struct results results;
-    struct progress progress;
-    bool by_campaign; // a job has made the runs; none is started from here
-    int n_bad, n_missing;
-};
-
-static enum err experiment_add_run(struct experiment *e,
-                                   const struct run_record *run,
-                                   struct err_msg *msg)
-{
-    struct run_record *all = arena_alloc(e->a, e->runs.n + 1, sizeof *all);
-    size_t at = e->runs.n;
+    struct run_record *all = arena_alloc(e->a, room, sizeof *all);
     if (!all)
         return experiment_no_memory(e, msg);
-    while (at > 0 && e->runs.run[at - 1].round > run->round)
-        at--;
-    if (e->runs.n > 0) {
-        memcpy(all, e->runs.run, at * sizeof *all);
-        memcpy(all + at + 1, e->runs.run + at, (e->runs.n - at) * sizeof *all);
-    }
-    all[at] = *run;
-    e->runs = (struct run_list){all, e->runs.n + 1};
-    update_reference(e);
+    if (e->runs.n > 0)
+        memcpy(all, e->runs.run, e->runs.n * sizeof *all);
+    e->runs.run = all;
+    e->runs_room = room;
     return ERR_OK;
 }
 
-static enum err check_signal(struct err_msg *msg)
+/* The list is by round; runs of one round stay in the order of their start. */
+enum err experiment_add_run(struct experiment *e, const struct run_record *run,
+                            struct err_msg *msg)
 {
-    int sig = supervise_pending_signal();
-    if (sig == 0)
-        return ERR_OK;
-    return err_set(msg, ERR_CHILD,
-                   "interrupted by signal %d; finished runs are kept, the same "
-                   "command continues",
-                   sig);
-}
-
-/* One planned run: taken from the folders, or executed. */
-static enum err do_run(struct pass *p, const struct planned_run *which,
-                       struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    struct run_record run;
-    const struct run_record *old = experiment_find(e, which);
-    const struct execute_request req = {.manifest = &e->manifest,
-                                        .workload = &e->workload,
-                                        .machine = &e->machine,
-                                        .results = &p->results,
-                                        .key = e->key,
-                                        .role = which->role,
-                                        .layout = which->layout,
-                                        .round = which->round};
-    p->progress.run++;
-    if (old && !run_status_try_again(old->status)) {
-        p->n_bad += old->status != RUN_VALID;
-        return ERR_OK;
-    }
-    if (p->by_campaign) {
-        p->n_bad++;
-        p->n_missing += !old;
-        return ERR_OK;
-    }
-    p->progress.n_iterations =
-        manifest_n_iterations(&e->manifest, which->round == 0);
-    enum err err = check_signal(msg);
-    if (err == ERR_OK)
-        err = check_budget(e, p->opt->max_usd, msg);
-    if (err == ERR_OK)
-        err = check_time(e, msg);
-    if (err == ERR_OK)
-        err = execute_run(e->a, &req, &p->progress, &run, msg);
-    if (err == ERR_OK)
-        err = experiment_add_run(e, &run, msg);
+    enum err err = grow_runs(e, msg);
+    size_t at = e->runs.n;
     if (err != ERR_OK)
         return err;
-    p->n_bad += run.status != RUN_VALID;
-    const struct tables_input in = experiment_tables(e);
-    return tables_write(e->a, &in, e->dir, msg);
-}
-
-static enum err experiment_profile(struct pass *p, struct err_msg *msg)
-{
-    enum err err = ERR_OK;
-    for (int i = 0; i < p->e->n_profile && err == ERR_OK; i++) {
-        const struct planned_run which = experiment_profile_run(p->e, i);
-        err = which.layout ? do_run(p, &which, msg)
-                           : experiment_no_memory(p->e, msg);
-    }
-    return err;
-}
-
-static enum err experiment_rounds(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    int n = e->targets.n;
-    for (int round = 0; round < e->manifest.rounds; round++)
-        for (int place = 0; place < n; place++) {
-            int i = stats_rotated(round, place, n);
-            const struct target *t = &e->targets.target[i];
-            if (t->runs_of != i)
-                continue;
-            const struct planned_run which = {round + 1, role_name(t->role),
-                                              t->layout, 0};
-            enum err err = do_run(p, &which, msg);
-            if (err != ERR_OK)
-                return err;
-        }
+    for (; at > 0 && e->runs.run[at - 1].round > run->round; at--)
+        e->runs.run[at] = e->runs.run[at - 1];
+    e->runs.run[at] = *run;
+    e->runs.n++;
     return ERR_OK;
 }
 
-/* Costs and plan, where the profile allows; else a warning, and only the
- * layouts that need no costs are measured. */
-static enum err experiment_plan(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = experiment_fit(e, msg);
-    if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
-        experiment_warn(
-            e, arena_printf(e->a,
-                            "no predictions: %s; raise profile.runs or list "
-                            "layouts there",
-                            msg->text));
-        return ERR_OK;
-    }
-    if (err == ERR_OK)
-        err = results_write_json(e->a, e->dir, "costs.json",
-                                 cost_to_json(e->ctx.cost), msg);
-    return err == ERR_OK ? write_plan(e, msg) : err;
-}
-
-/* Predictions at the speed to which the measurements are corrected. */
-static enum err predict_at_median_speed(struct experiment *e,
-                                        struct err_msg *msg)
+enum err experiment_predict_again(struct experiment *e, struct err_msg *msg)
 {
     const struct calibrate_input in = calibrate_input(e);
     struct calibration *c = arena_alloc(e->a, 1, sizeof *c);
     struct plan_context ctx = e->ctx;
     if (!c)
         return experiment_no_memory(e, msg);
+    experiment_update_reference(e);
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
@@ -462,29 +359,11 @@ struct tables_input experiment_tables(const struct experiment *e)
                                  .ctx = &e->ctx,
                                  .runs = &e->runs,
                                  .targets = &e->targets,
-                                 .reference_ms = e->reference_ms};
+                                 .reference_ms = e->reference_ms,
+                                 .keep = e->a};
 }
 
-static enum err whole_pass(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = experiment_profile(p, msg);
-    if (err == ERR_OK)
-        err = experiment_plan(p, msg);
-    if (err == ERR_OK)
-        err = experiment_resolve(e, p->opt->only, false, msg);
-    if (err != ERR_OK)
-        return err;
-    p->progress.n_runs = experiment_n_runs(e);
-    err = experiment_rounds(p, msg);
-    if (err == ERR_OK)
-        err = predict_at_median_speed(e, msg);
-    const struct tables_input in = experiment_tables(e);
-    return err == ERR_OK ? tables_write(e->a, &in, e->dir, msg) : err;
-}
-
-/* The least of the budgets, 0: none. */
-static double budget_usd(const struct experiment *e, double max_usd)
+double experiment_budget_usd(const struct experiment *e, double max_usd)
 {
     double budget = e->manifest.budget_usd;
     return max_usd > 0 && (budget <= 0 || max_usd < budget) ? max_usd : budget;
@@ -494,69 +373,12 @@ struct campaign experiment_campaign(const struct experiment *e, double max_usd)
 {
     const struct calibrate_input in = calibrate_input(e);
     bool costs = e->manifest.costs_from != NULL;
-    return (struct campaign){
-        .manifest = &e->manifest,
-        .workload = &e->workload,
-        .launch = &e->launch,
-        .dir = e->dir,
-        .costs = costs ? calibrate_other_costs(e->a, &in) : NULL,
-        .n_runs = e->n_profile + e->manifest.rounds * e->manifest.n_measure,
-        .max_usd = budget_usd(e, max_usd)};
-}
-
-static enum err lock_and_load(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    enum err err = results_lock(e->a, e->dir, &p->results, msg);
-    p->n_bad = p->n_missing = p->progress.run = 0;
-    // again: another process may have ended just now
-    return err == ERR_OK ? load_runs(e, msg) : err;
-}
-
-/* The job holds the folder's lock while it makes runs, so it is let go here. */
-static enum err campaign_pass(struct pass *p, struct err_msg *msg)
-{
-    struct experiment *e = p->e;
-    const struct campaign c = experiment_campaign(e, p->opt->max_usd);
-    p->by_campaign = true;
-    enum err err = experiment_profile(p, msg);
-    if (err == ERR_OK && p->n_bad == 0)
-        err = whole_pass(p, msg);
-    if (err != ERR_OK || p->n_bad == 0)
-        return err;
-    results_unlock(&p->results);
-    err = campaign_run(e->a, &c, &p->progress, msg);
-    if (err == ERR_OK)
-        err = lock_and_load(p, msg);
-    if (err == ERR_OK)
-        err = whole_pass(p, msg);
-    if (err == ERR_OK && p->n_missing > 0)
-        experiment_warn(
-            e, arena_printf(e->a,
-                            "%d runs were not made before the job ended, see "
-                            "%s/job/log.txt; the same command goes on",
-                            p->n_missing, e->dir));
-    return err;
-}
-
-enum err experiment_run(struct experiment *e,
-                        const struct experiment_options *opt, int *n_bad,
-                        struct err_msg *msg)
-{
-    struct pass p = {.e = e, .opt = opt, .results = {.lock = -1}};
-    enum err err = launch_check(e->a, &e->manifest, &e->launch, msg);
-    if (err != ERR_OK)
-        return err;
-    supervise_hold_signals();
-    progress_init(&p.progress, e->manifest.name,
-                  e->n_profile + e->manifest.rounds * e->manifest.n_measure,
-                  manifest_n_iterations(&e->manifest, false), opt->quiet);
-    err = lock_and_load(&p, msg);
-    if (err == ERR_OK && campaign_is_wanted(&e->manifest, &e->launch))
-        err = campaign_pass(&p, msg);
-    else if (err == ERR_OK)
-        err = whole_pass(&p, msg);
-    results_unlock(&p.results);
-    *n_bad = p.n_bad;
-    return err;
+    return (struct campaign){.manifest = &e->manifest,
+                             .workload = &e->workload,
+                             .launch = &e->launch,
+                             .dir = e->dir,
+                             .costs = costs ? calibrate_other_costs(e->a, &in)
+                                            : NULL,
+                             .n_runs = experiment_most_runs(e),
+                             .max_usd = experiment_budget_usd(e, max_usd)};
 }

@@ -1,8 +1,7 @@
 /*
- * experiment: the loop of one manifest: profile runs give costs, costs give a
- * plan, the plan gives the layouts that rounds of runs measure. Every step
- * looks first for a finished run of the same manifest, model, binaries and
- * machine, so calling it again continues where it stopped.
+ * experiment: what is known of one manifest's experiment: the finished runs of
+ * the same manifest, model, binaries and machine, the costs that its profile
+ * runs give, and the layouts that the costs give. perform makes the runs.
  */
 #ifndef EXPERIMENT_H
 #define EXPERIMENT_H
@@ -11,12 +10,12 @@
 #include "base/err.h"
 #include "campaign.h"
 #include "cost/cost.h"
-#include "execute.h"
 #include "launch/launch.h"
 #include "manifest/machine.h"
 #include "manifest/manifest.h"
 #include "manifest/workload.h"
 #include "plan/plan.h"
+#include "planned.h"
 #include "roles.h"
 #include "schedule/schedule.h"
 #include "store/results.h"
@@ -34,9 +33,10 @@ struct experiment {
     struct launch launch;    // of no layout: launcher, clock, binary
     const char *dir;         // of the results
     char key[TEXT_SHA256_HEX];
-    const struct layout *profile; // layouts of the profile runs
-    int n_profile;                // 0 with costs_from
-    struct run_list runs;         // finished ones, of this key
+    const char **profile; // layouts of the profile runs
+    int n_profile;        // 0 with costs_from
+    struct run_list runs; // finished ones, of this key
+    size_t runs_room;     // of runs.run
     struct targets targets;
     double reference_ms;         // of the experiment so far
     double profile_reference_ms; // of the profile runs
@@ -63,32 +63,44 @@ enum err experiment_resolve(struct experiment *e, enum role only,
  * sets e->ctx.cost. ERR_MODEL or ERR_PARSE when there are too few. */
 enum err experiment_fit(struct experiment *e, struct err_msg *msg);
 
-/* Number of runs that a pass over e->targets makes, and the bound on what one
- * costs. */
-int experiment_n_runs(const struct experiment *e);
+/* What is planned with the targets known now, for planned_all() and such. */
+struct planned experiment_planned(const struct experiment *e);
+
+/* How many runs that can be at most, before the targets are known. */
+int experiment_most_runs(const struct experiment *e);
+
+/* What it may cost, US dollars: the least of the manifest's budget and
+ * `max_usd`; 0: no limit. */
+double experiment_budget_usd(const struct experiment *e, double max_usd);
+
+/* The bound on what one run costs, in US dollars. */
 double experiment_run_bound_usd(const struct experiment *e);
 
-/* Which of the planned runs: the same layout can be profiled `nth` + 1 times.
- */
-struct planned_run {
-    int round;
-    const char *role, *layout;
-    int nth;
-};
-
-/* The nth profile run, counted from 0; layout is NULL when out of memory. */
-struct planned_run experiment_profile_run(const struct experiment *e, int i);
-
 /* Its finished run that is not worth another try, or the last failed one; NULL
- * when there is none. */
+ * when there is none, or its layout is not known. */
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which);
 
-/* All of it: profile, fit, plan, rounds; writes DIR/costs.json, DIR/plan.json
- * and the CSV files. *n_bad counts planned runs that did not end valid. */
-enum err experiment_run(struct experiment *e,
-                        const struct experiment_options *opt, int *n_bad,
-                        struct err_msg *msg);
+/* A run that has just ended, put in its place by round. */
+enum err experiment_add_run(struct experiment *e, const struct run_record *run,
+                            struct err_msg *msg);
+
+/* Reads the folders of finished runs again, as another process may have made
+ * some. */
+enum err experiment_reload(struct experiment *e, struct err_msg *msg);
+
+/* Sets e->reference_ms and e->profile_reference_ms from the runs so far. */
+void experiment_update_reference(struct experiment *e);
+
+/* DIR/plan.json: the fastest layouts with the costs known now. */
+enum err experiment_write_plan(struct experiment *e, struct err_msg *msg);
+
+/* Predicts the targets again, at the median speed of all runs, to which the
+ * measurements are corrected. */
+enum err experiment_predict_again(struct experiment *e, struct err_msg *msg);
+
+/* A line on stderr that names the experiment. */
+void experiment_warn(const struct experiment *e, const char *line);
 
 /* Input of the tables for what is known now. */
 struct tables_input experiment_tables(const struct experiment *e);

@@ -5,7 +5,9 @@
  */
 #include "roles.h"
 
+#include "core_check.h"
 #include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
 
@@ -21,7 +23,8 @@ enum { TOP = 2000 };
 struct finder {
     struct arena *a;
     const struct plan_context *ctx;
-    const struct manifest_measure *measure;
+    const struct manifest *manifest;
+    const struct manifest_measure *measure; // the entry that is looked for
     int nth; // how many earlier entries have the same role
     struct search_result plain, standalone; // n_plans 0: not searched yet
 };
@@ -31,6 +34,7 @@ struct role_finder {
     enum err (*find)(struct finder *f, struct layout *out, struct err_msg *msg);
 };
 
+/* m stays with L: the layouts that Megatron's users have run for long. */
 static enum err search_plain(struct finder *f, struct err_msg *msg)
 {
     const struct search_options opt = {.top = TOP};
@@ -47,21 +51,39 @@ static enum err search_all(struct finder *f, struct err_msg *msg)
     return search_layouts(f->a, f->ctx, &opt, &f->standalone, msg);
 }
 
+/* The fastest of the plain layouts, or of those with standalone MTP, too. */
+static enum err roles_fastest(struct finder *f, bool standalone_mtp,
+                              struct layout *out, struct err_msg *msg)
+{
+    enum err e = standalone_mtp ? search_all(f, msg) : search_plain(f, msg);
+    if (e == ERR_OK)
+        *out = (standalone_mtp ? &f->standalone : &f->plain)->plans[0].parsed;
+    return e;
+}
+
 static enum err find_pick(struct finder *f, struct layout *out,
                           struct err_msg *msg)
 {
-    const bool all = f->measure->standalone_mtp;
-    enum err e = all ? search_all(f, msg) : search_plain(f, msg);
-    if (e == ERR_OK)
-        *out = (all ? &f->standalone : &f->plain)->plans[0].parsed;
-    return e;
+    return roles_fastest(f, f->measure->standalone_mtp, out, msg);
+}
+
+/* The pick that is measured: as its entry asks, a plain one without entry. */
+static enum err find_measured_pick(struct finder *f, struct layout *out,
+                                   struct err_msg *msg)
+{
+    const struct manifest *mf = f->manifest;
+    for (int i = 0; i < mf->n_measure; i++)
+        if (mf->measure[i].role == ROLE_PICK)
+            return roles_fastest(f, mf->measure[i].standalone_mtp, out, msg);
+    return roles_fastest(f, false, out, msg);
 }
 
 static enum err find_default(struct finder *f, struct layout *out,
                              struct err_msg *msg)
 {
-    const struct model *m = f->ctx->model;
-    return baseline_default(f->a, m, m->par.pp, out, msg);
+    struct model m = *f->ctx->model; // split as the schedule runs it
+    m.par.vpp = f->ctx->schedule->vpp;
+    return default_split_layout(f->a, &m, m.par.pp, out, msg);
 }
 
 static enum err find_count_based(struct finder *f, struct layout *out,
@@ -71,6 +93,8 @@ static enum err find_count_based(struct finder *f, struct layout *out,
     return baseline_count_based(f->a, m, m->par.pp, out, msg);
 }
 
+/* What a planner without measurements would pick: costs in proportion to FLOPs
+ * (the article's comparison). */
 static enum err find_flops_pick(struct finder *f, struct layout *out,
                                 struct err_msg *msg)
 {
@@ -88,6 +112,7 @@ static enum err find_flops_pick(struct finder *f, struct layout *out,
     return e;
 }
 
+/* The fastest with m on a stage of its own, whether or not it is the pick. */
 static enum err find_standalone(struct finder *f, struct layout *out,
                                 struct err_msg *msg)
 {
@@ -102,6 +127,8 @@ static enum err find_standalone(struct finder *f, struct layout *out,
                                  "no layout has MTP on a stage of its own");
 }
 
+/* The fastest but the pick whose two slowest stages are alike: where jitter
+ * costs the most. */
 static enum err find_two_bottlenecks(struct finder *f, struct layout *out,
                                      struct err_msg *msg)
 {
@@ -166,6 +193,7 @@ static int roles_neighbours(struct finder *f, const struct layout *pick,
         if (!move_unit(f->a, pick, i / 2, i % 2 == 0, &l) ||
             layout_validate(&l, m->n_layers, m->n_mtp, msg) != LAYOUT_OK ||
             layout_mtp_standalone(&l) != layout_mtp_standalone(pick) ||
+            plan_refusal(f->ctx, &l) ||
             plan_predict(f->a, f->ctx, &l, &p, msg) != ERR_OK)
             continue;
         out[n++] = (struct neighbour){l, p.pred_step_s};
@@ -177,15 +205,15 @@ static int roles_neighbours(struct finder *f, const struct layout *pick,
 static enum err find_neighbour(struct finder *f, struct layout *out,
                                struct err_msg *msg)
 {
-    enum err e = search_plain(f, msg);
+    struct layout pick;
+    enum err e = find_measured_pick(f, &pick, msg);
     if (e != ERR_OK)
         return e;
-    const struct layout *pick = &f->plain.plans[0].parsed;
     struct neighbour *all =
-        arena_alloc(f->a, 2 * (size_t)pick->n_stages, sizeof *all);
+        arena_alloc(f->a, 2 * (size_t)pick.n_stages, sizeof *all);
     if (!all)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
-    int n = roles_neighbours(f, pick, all, msg);
+    int n = roles_neighbours(f, &pick, all, msg);
     if (n <= f->nth)
         return err_set(msg, ERR_MODEL, "the pick has %d valid neighbour%s", n,
                        n == 1 ? "" : "s");
@@ -194,6 +222,7 @@ static enum err find_neighbour(struct finder *f, struct layout *out,
     return ERR_OK;
 }
 
+/* As it is written in the manifest. */
 static enum err find_layout(struct finder *f, struct layout *out,
                             struct err_msg *msg)
 {
@@ -271,11 +300,15 @@ static enum err resolve_one(struct finder *f, struct target *t,
     t->layout = layout_string(f->a, &t->parsed);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
+    e = core_check_layout(f->ctx, t->layout, &t->parsed, msg);
+    if (e != ERR_OK)
+        return e;
     if (!f->ctx->cost)
         return ERR_OK;
     return roles_do_predict(f->a, f->ctx, t, msg);
 }
 
+/* How many entries before this one have its role. */
 static int n_earlier(const struct manifest *mf, int at)
 {
     int n = 0;
@@ -297,7 +330,7 @@ enum err roles_resolve(struct arena *a, const struct roles_request *req,
                        struct targets *out, struct err_msg *msg)
 {
     const struct manifest *mf = req->manifest;
-    struct finder f = {.a = a, .ctx = req->ctx};
+    struct finder f = {.a = a, .ctx = req->ctx, .manifest = mf};
     struct targets t = {arena_alloc(a, (size_t)mf->n_measure, sizeof *t.target),
                         0};
     if (!t.target)

@@ -124,17 +124,19 @@ static const char *source_of(const struct run_list *runs, const char *role,
     return "";
 }
 
-static struct figures_request tables_request(const struct tables_input *in,
-                                             const struct target *t)
+/* Roles of one layout share the runs of the first of them. */
+static struct rounds_request tables_request(const struct tables_input *in,
+                                            const struct target *t)
 {
     const struct target *owner = &in->targets->target[t->runs_of];
-    return (struct figures_request){.runs = in->runs,
-                                    .role = role_name(owner->role),
-                                    .layout = t->layout,
-                                    .parsed = &t->parsed,
-                                    .ctx = in->ctx,
-                                    .warmup = in->manifest->warmup,
-                                    .reference_ms = in->reference_ms};
+    return (struct rounds_request){.runs = in->runs,
+                                   .role = role_name(owner->role),
+                                   .layout = t->layout,
+                                   .parsed = &t->parsed,
+                                   .ctx = in->ctx,
+                                   .warmup = in->manifest->warmup,
+                                   .reference_ms = in->reference_ms,
+                                   .keep = in->keep};
 }
 
 static double worst_predicted(const struct plan *p)
@@ -149,7 +151,7 @@ static enum err tables_fill_row(struct arena *a, const struct tables_input *in,
                                 const struct target *t, struct layout_row *row,
                                 struct err_msg *msg)
 {
-    struct figures_request req = tables_request(in, t);
+    struct rounds_request req = tables_request(in, t);
     *row = (struct layout_row){
         .target = t,
         .pred_ms = 1e3 * t->step_s,
@@ -157,7 +159,7 @@ static enum err tables_fill_row(struct arena *a, const struct tables_input *in,
         .hi_ms = 1e3 * t->hi_s,
         .worst_pred_mem_bytes = worst_predicted(&t->pred),
         .source = source_of(in->runs, req.role, req.layout)};
-    enum err e = figures_layout(a, &req, &row->figures, msg);
+    enum err e = rounds_layout(a, &req, &row->figures, msg);
     double meas = row->figures.meas_ms;
     row->step_error_pct = 100 * (row->pred_ms - meas) / meas;
     return e;
@@ -186,6 +188,7 @@ enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
 
 /* ---- files ---- */
 
+/* The failed ones, too: a reader sees what was left out and why. */
 static bool write_run(struct arena *a, const struct tables_input *in,
                       const struct run_record *run, const struct run_figures *f,
                       FILE *out)
@@ -242,6 +245,7 @@ static enum err tables_write_runs(struct arena *a,
     return ERR_OK;
 }
 
+/* Also those that do not count (usable 0), so that medians can be checked. */
 static enum err write_iterations(struct arena *a, const struct tables_input *in,
                                  FILE *out, bool *ok, struct err_msg *msg)
 {
@@ -258,7 +262,7 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
             put_int(&r, it->iteration);
             put_number(&r, it->step_ms);
             put_positive(&r, it->reference_ms);
-            put_int(&r, figures_is_used(it, in->manifest->warmup));
+            put_int(&r, figures_is_used(&run->log, it, in->manifest->warmup));
             put_number(&r, it->loss);
             *ok = csv_write_row(out, r.field, r.n);
         }
@@ -266,6 +270,7 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* Predicted beside measured, and the verdict on both. */
 static bool write_layout(struct arena *a, const struct manifest *mf,
                          const struct layout_row *l, FILE *out)
 {
@@ -305,6 +310,8 @@ static enum err write_layouts(struct arena *a, const struct tables_input *in,
     return ERR_OK;
 }
 
+/* What was not predicted has empty fields: the layout is measured all the same.
+ */
 static bool tables_write_stage(struct row *r, const struct target *t, int stage,
                                const struct stage_figures *f, FILE *out)
 {
@@ -335,12 +342,12 @@ static enum err write_stages(struct arena *a, const struct tables_input *in,
     *ok = csv_write_row(out, stages_columns, COUNT(stages_columns));
     for (int i = 0; i < in->targets->n; i++) {
         const struct target *t = &in->targets->target[i];
-        struct figures_request req = tables_request(in, t);
+        struct rounds_request req = tables_request(in, t);
         struct stage_figures *f =
             arena_alloc(a, (size_t)t->parsed.n_stages, sizeof *f);
         if (!f)
             return err_set(msg, ERR_NOMEM, "tables: out of memory");
-        enum err e = figures_stages(a, &req, f, msg);
+        enum err e = rounds_stages(a, &req, f, msg);
         if (e != ERR_OK)
             return e;
         for (int s = 0; s < t->parsed.n_stages && *ok; s++) {
@@ -424,6 +431,7 @@ static enum err write_jitter(struct arena *a, const struct tables_input *in,
 
 /* ---- timeline of default and pick ---- */
 
+/* Operation `op` of [stage * n_mb + mb], from the start of its step. */
 static bool tables_write_op(struct row r, const struct timeline *t, int op,
                             bool forward, FILE *out)
 {
@@ -444,11 +452,11 @@ static enum err write_timeline(struct arena *a, const struct tables_input *in,
     *ok = csv_write_row(out, timeline_columns, COUNT(timeline_columns));
     for (int i = 0; i < in->targets->n; i++) {
         const struct target *t = &in->targets->target[i];
-        struct figures_request req = tables_request(in, t);
+        struct rounds_request req = tables_request(in, t);
         struct timeline line;
         if (t->role != ROLE_PICK && t->role != ROLE_DEFAULT)
             continue;
-        enum err e = figures_timeline(a, &req, &line, msg);
+        enum err e = rounds_timeline(&req, &line, msg);
         if (e != ERR_OK)
             return e;
         for (int op = 0; op < 2 * line.n_stages * line.n_mb && *ok; op++) {
@@ -475,6 +483,7 @@ static const struct table tables[] = {
     {"timeline.csv", write_timeline},
 };
 
+/* In memory first: a full disk then leaves the old file whole. */
 static enum err tables_write_table(struct arena *a,
                                    const struct tables_input *in,
                                    const struct table *t, const char *dir,
@@ -496,11 +505,14 @@ static enum err tables_write_table(struct arena *a,
     return e;
 }
 
-enum err tables_write(struct arena *a, const struct tables_input *in,
-                      const char *dir, struct err_msg *msg)
+enum err tables_write(const struct tables_input *in, const char *dir,
+                      struct err_msg *msg)
 {
     for (size_t i = 0; i < COUNT(tables); i++) {
-        enum err e = tables_write_table(a, in, &tables[i], dir, msg);
+        struct arena scratch; // of one file's fields
+        arena_init(&scratch);
+        enum err e = tables_write_table(&scratch, in, &tables[i], dir, msg);
+        arena_clear(&scratch);
         if (e != ERR_OK)
             return e;
     }

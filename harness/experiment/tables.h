@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "figures/figures.h"
+#include "figures/rounds.h"
 #include "manifest/manifest.h"
 #include "plan/plan.h"
 #include "roles.h"
@@ -24,6 +24,7 @@ struct tables_input {
     const struct run_list *runs;
     const struct targets *targets; // n 0: no layout known yet
     double reference_ms;           // of the experiment, NAN without bursts
+    struct arena *keep; // of what the runs have recorded; outlives them
 };
 
 /* One row of layouts.csv, also for the closing table. */
@@ -41,8 +42,10 @@ struct layout_row {
 enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
                             struct layout_row *rows, struct err_msg *msg);
 
-/* Writes all files into `dir`. */
-enum err tables_write(struct arena *a, const struct tables_input *in,
-                      const char *dir, struct err_msg *msg);
+/* Writes all files into `dir`. Its time grows with all runs, so it is not for
+ * every run of many; of a run's recorded operations it reads each once, and
+ * nothing but that stays in memory. */
+enum err tables_write(const struct tables_input *in, const char *dir,
+                      struct err_msg *msg);
 
 #endif

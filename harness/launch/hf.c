@@ -1,6 +1,12 @@
+/*
+ * How it works: everything goes through the program `hf`, whose answers (JSON,
+ * or a table in some versions) are read by their words. A job is found again by
+ * its label, its log is fetched whole at every poll, and the results of an
+ * experiment's job are copied from the bucket that it writes to.
+ */
 #include "hf.h"
 
-#include "base/text.h"
+#include "base/reader.h"
 #include "torchrun.h"
 
 #include <ctype.h>
@@ -9,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_ID_CHARS = 8 };
+enum { MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
 
 #define BUCKET "MOE_BENCH_BUCKET"
 
@@ -19,6 +25,7 @@ static void launch_hf_prefix(struct build *b, const struct launch_request *req,
     launch_torchrun_words(b, req, l, NULL);
 }
 
+/* What it prints is an answer, not a file of the run. */
 static enum err call_quietly(struct arena *a, const struct words *w,
                              const char **text, struct err_msg *msg)
 {
@@ -139,24 +146,60 @@ static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
 
 /* ---- what hf prints ---- */
 
+/* hf may print warnings before the document: it begins at the first line that
+ * can. The first element where it is a list; absent where there is none. */
+static struct reader hf_document(struct reader_doc *doc, struct arena *a,
+                                 const char *printed, struct err_msg *msg)
+{
+    const char *p = printed;
+    while (*p && *p != '{' && *p != '[') {
+        p += strcspn(p, "\n");
+        p += *p == '\n';
+    }
+    struct reader top = reader_open_value(doc, a, p, "hf", msg);
+    return cJSON_IsArray(top.item) ? reader_first(top) : top;
+}
+
+/* The id in a JSON answer, or NULL. */
+static const char *hf_json_id(struct arena *a, const char *printed)
+{
+    struct reader_doc doc;
+    struct err_msg ignored; // most versions answer in words
+    const char *id = NULL;
+    reader_text(hf_document(&doc, a, printed, &ignored), "id", &id);
+    reader_close(&doc);
+    return id;
+}
+
 static const char *id_at(struct arena *a, const char *p)
 {
-    p += strspn(p, " \t:=\"'");
+    p += strspn(p, " \t:=");
     size_t n = 0;
     while (isalnum((unsigned char)p[n]))
         n++;
     return n >= MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
 }
 
+/* "id: X", "ID: X" or "id=X" in words. */
+static const char *hf_worded_id(struct arena *a, const char *printed)
+{
+    for (const char *p = printed; *p; p++) {
+        bool word = p == printed || !isalnum((unsigned char)p[-1]);
+        if (!word || tolower((unsigned char)p[0]) != 'i' ||
+            tolower((unsigned char)p[1]) != 'd' || !p[2] || !strchr(":=", p[2]))
+            continue;
+        const char *id = id_at(a, p + 2);
+        if (id)
+            return id;
+    }
+    return NULL;
+}
+
 const char *launch_hf_id(struct arena *a, const char *printed)
 {
-    const char *id = NULL;
-    for (const char *p = printed; *p && !id; p++) {
-        bool word = p == printed || !isalnum((unsigned char)p[-1]);
-        if (word && tolower((unsigned char)p[0]) == 'i' &&
-            tolower((unsigned char)p[1]) == 'd' && p[2] && strchr(":=\"", p[2]))
-            id = id_at(a, p + 2);
-    }
+    const char *id = hf_json_id(a, printed);
+    if (!id)
+        id = hf_worded_id(a, printed);
     const char *last = launcher_last_line(a, printed);
     size_t n = strspn(last, "0123456789abcdef");
     if (!id && n >= MIN_ID_CHARS && last[n] == '\0')
@@ -195,17 +238,21 @@ static bool tells_time_out(const char *text)
 struct job_view launch_hf_view(struct arena *a, const char *text)
 {
     struct job_view v = {JOB_WAITING, -1, "unknown"};
-    const char *p = strstr(text, "stage");
-    (void)a;
-    if (!p)
-        return v;
-    p += strlen("stage");
-    p += strcspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    struct reader_doc doc;
+    struct err_msg ignored; // an answer that tells nothing: ask again
+    const char *stage = "", *message = "";
+    struct reader top = hf_document(&doc, a, text, &ignored);
+    struct reader status = reader_get(top, "status");
+    if (!status.item)
+        status = top;
+    reader_text(status, "stage", &stage);
+    reader_text(status, "message", &message);
+    reader_close(&doc);
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
-        if (text_starts(p, stages[i].name))
+        if (strcmp(stage, stages[i].name) == 0)
             v = (struct job_view){stages[i].state, stages[i].exit_code,
                                   stages[i].name};
-    if (v.state == JOB_FAILED && tells_time_out(p))
+    if (v.state == JOB_FAILED && tells_time_out(message))
         v.state = JOB_OVER_TIME;
     return v;
 }

@@ -6,8 +6,10 @@
  */
 #include "job.h"
 
-#include "base/json.h"
+#include "base/reader.h"
 #include "base/text.h"
+#include "base/writer.h"
+#include "lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +20,6 @@
 #define FORMAT "moe-bench/job/1"
 
 enum {
-    LINE_BYTES = 8192,
     READ_BYTES = 65536,
     MAX_SILENT_POLLS = 20, // questions without an answer before giving up
     CANCEL_POLLS = 60
@@ -31,8 +32,7 @@ struct watch {
     double running_since_s; // of the real-time clock, 0: not yet
     double log_since_s;     // when the log last grew
     long offset;            // of the log, as far as it is read
-    char line[LINE_BYTES];
-    size_t line_len;
+    struct lines lines;
     struct job_view view;
     int n_unanswered;
 };
@@ -57,39 +57,34 @@ bool job_is_recorded(struct arena *a, const char *folder)
 
 static enum err job_record(struct watch *w, struct err_msg *msg)
 {
-    cJSON *o = cJSON_CreateObject();
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
     const char *path = record_path(w->a, w->job.folder);
-    cJSON_AddStringToObject(o, "format", FORMAT);
-    cJSON_AddStringToObject(o, "launcher", w->req->by->name);
-    cJSON_AddStringToObject(o, "name", w->job.name);
+    writer_text(o, "format", FORMAT);
+    writer_text(o, "launcher", w->req->by->name);
+    writer_text(o, "name", w->job.name);
     if (w->job.id)
-        cJSON_AddStringToObject(o, "id", w->job.id);
+        writer_text(o, "id", w->job.id);
     if (w->running_since_s > 0)
-        cJSON_AddNumberToObject(o, "running_since_s", w->running_since_s);
-    char *text = o ? cJSON_Print(o) : NULL;
-    cJSON_Delete(o);
-    enum err e = text && path ? text_write_file(path, text, strlen(text), msg)
-                              : err_set(msg, ERR_NOMEM, "%s: out of memory",
-                                        w->job.name);
-    cJSON_free(text);
-    return e;
+        writer_number(o, "running_since_s", w->running_since_s);
+    const char *text = writer_print_tree(w->a, writer_close(&doc));
+    if (!text || !path)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.name);
+    return text_write_file(path, text, strlen(text), msg);
 }
 
 static enum err job_read_record(struct watch *w, struct err_msg *msg)
 {
-    cJSON *o = NULL;
+    struct reader_doc doc;
     const char *path = record_path(w->a, w->job.folder);
-    enum err e = json_read_file(w->a, path, FORMAT, &o, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(w->a, o, path, "name", &w->job.name, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(w->a, o, path, "id", &w->job.id, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "running_since_s",
-                            (struct json_range){0, 1e11}, &w->running_since_s,
-                            msg);
-    cJSON_Delete(o);
-    return e;
+    if (!path)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.folder);
+    struct reader top = reader_open_file(&doc, w->a, path, FORMAT, msg);
+    reader_text(top, "name", &w->job.name);
+    reader_text(top, "id", &w->job.id);
+    reader_double(top, "running_since_s", (struct json_range){0, 1e11},
+                  &w->running_since_s);
+    return reader_close(&doc);
 }
 
 static void job_say(const struct watch *w, const char *what)
@@ -146,21 +141,6 @@ static enum err job_take(struct watch *w, struct err_msg *msg)
 
 /* ---- watching ---- */
 
-static void job_feed_lines(struct watch *w, const char *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (data[i] != '\n') {
-            if (w->line_len < LINE_BYTES - 1)
-                w->line[w->line_len++] = data[i];
-            continue;
-        }
-        w->line[w->line_len] = '\0';
-        w->line_len = 0;
-        if (w->req->on_line)
-            w->req->on_line(w->req->data, w->line);
-    }
-}
-
 static void job_read_log(struct watch *w)
 {
     char data[READ_BYTES];
@@ -170,7 +150,7 @@ static void job_read_log(struct watch *w)
         return;
     if (fseek(f, w->offset, SEEK_SET) == 0)
         while ((n = fread(data, 1, sizeof data, f)) > 0) {
-            job_feed_lines(w, data, n);
+            lines_feed(&w->lines, data, n);
             w->offset += (long)n;
             w->log_since_s = job_now_s();
         }
@@ -275,6 +255,7 @@ static enum err job_watch(struct watch *w, struct job_result *out,
         e = by_us ? end_job(w, msg) : job_ask(w, msg);
     }
     job_read_log(w);
+    lines_end(&w->lines);
     if (e == ERR_OK && !by_us)
         job_judge(w, out);
     return e;
@@ -283,7 +264,10 @@ static enum err job_watch(struct watch *w, struct job_result *out,
 enum err job_run(struct arena *a, const struct job_request *req,
                  struct job_result *out, struct err_msg *msg)
 {
-    struct watch w = {.a = a, .req = req, .job = req->job};
+    struct watch w = {.a = a,
+                      .req = req,
+                      .job = req->job,
+                      .lines = {.on_line = req->on_line, .data = req->data}};
     struct job_result r = {0};
     w.log_since_s = job_now_s();
     enum err e = job_take(&w, msg);

@@ -68,7 +68,7 @@ static bool is_inside(const struct launcher *by)
     if (!by->start)
         return false;
     return (inside && strcmp(inside, by->name) == 0) ||
-           (by == &launch_slurm && getenv("SLURM_JOB_ID"));
+           (by->in_job && getenv(by->in_job));
 }
 
 /* What the clock must be for the launcher. */
@@ -77,15 +77,14 @@ static enum err choose_clock(const struct launch_request *req,
                              struct err_msg *msg)
 {
     const char *given = req->manifest->launcher.clock;
-    bool smpi = strcmp(by->name, "smpirun") == 0;
     l->clock = given ? given : by->clock;
     bool wall = strcmp(l->clock, "wall") == 0;
     // a fixed clock in the manifest must not follow what `auto` comes to
-    if (strcmp(by->name, "command") != 0 && smpi == wall)
+    if (!by->any_clock && by->virtual_time == wall)
         return err_set(msg, ERR_PARSE,
                        "%s: launcher: clock: got '%s', want %s with %s",
                        req->manifest->path, l->clock,
-                       smpi ? "cpu or flops" : "wall", by->name);
+                       by->virtual_time ? "cpu or flops" : "wall", by->name);
     l->source = wall ? "measured" : "emulated";
     return ERR_OK;
 }
@@ -128,10 +127,9 @@ static const char *trainer_path(struct arena *a, const struct manifest *mf,
         return find_entry(a, mf);
     if (mf->trainer.kind == TRAINER_MEGATRON)
         return "pretrain_gpt.py";
-    bool smpi = strcmp(l->launcher, "smpirun") == 0;
     const char *folder = own_folder(a);
     return arena_printf(a, "%s%s", folder ? folder : "",
-                        smpi ? "moe-train-smpi" : "moe-train");
+                        l->by->virtual_time ? "moe-train-smpi" : "moe-train");
 }
 
 static void add_moe_train_flags(struct build *b,
@@ -203,7 +201,7 @@ enum err launch_build(struct arena *a, const struct launch_request *req,
     l.launcher = by->name;
     l.by = by;
     l.inside = is_inside(by);
-    if (strcmp(by->name, "smpirun") == 0)
+    if (by->virtual_time)
         l.platform = platform ? platform : OUR_PLATFORM;
     l.binary = trainer_path(a, req->manifest, &l);
     struct build argv = build_new(a), env = build_new(a);

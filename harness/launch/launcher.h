@@ -80,10 +80,14 @@ struct job_view {
 
 struct launcher {
     const char *name, *help;
-    const char *clock; // its own
-    const char *deps;  // programs it needs, blanks between, or NULL
-    const char *next;  // what to do when one is missing
-    bool remote;       // the trainer lies elsewhere: it is not looked for
+    const char *clock;  // its own
+    const char *deps;   // programs it needs, blanks between, or NULL
+    const char *next;   // what to do when one is missing
+    bool remote;        // the trainer lies elsewhere: it is not looked for
+    bool virtual_time;  // a simulator's clock, never the wall's; it takes a
+                        // platform file and the trainer built for it
+    bool any_clock;     // what its words start may have either kind of clock
+    const char *in_job; // variable that the system itself sets inside a job
     void (*prefix)(struct build *b, const struct launch_request *req,
                    const struct launch *l);
     /* Beyond `deps`: version, login, keys of the manifest; may be NULL. */

@@ -64,10 +64,12 @@ const struct launcher launch_smpirun = {
     .name = "smpirun",
     .help = "SimGrid SMPI: a core a rank in virtual time; clock cpu|flops",
     .clock = "cpu",
+    .virtual_time = true,
     .prefix = prefix_smpirun};
 
 const struct launcher launch_command = {
     .name = "command",
     .help = "the words of launcher.command, then the trainer; {ranks}",
     .clock = "wall",
+    .any_clock = true,
     .prefix = prefix_command};

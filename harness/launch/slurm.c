@@ -1,3 +1,9 @@
+/*
+ * How it works: a run's script is written beside its log and handed to sbatch,
+ * whose job is found again by name (squeue) and asked about with scontrol. The
+ * log lies in a shared folder, so nothing is collected. Inside an allocation
+ * the same words are a child of the harness, through srun.
+ */
 #include "slurm.h"
 
 #include "base/text.h"
@@ -10,7 +16,7 @@
 #define PORT ":29500"
 #define FIRST_NODE "{first_node}" // of an allocation that is not there yet
 
-enum { OLDEST_MAJOR = 20 };
+enum { OLDEST_MAJOR = 20 }; // the oldest whose options are known here
 
 static const char *slurm_rendezvous(struct arena *a, const struct launch *l)
 {
@@ -18,6 +24,7 @@ static const char *slurm_rendezvous(struct arena *a, const struct launch *l)
     return arena_printf(a, "%s" PORT, l->inside && first ? first : FIRST_NODE);
 }
 
+/* Mounts are one option with commas between. */
 static const char *slurm_joined(struct arena *a, const struct words *w)
 {
     const char *text = w->n > 0 ? w->word[0] : NULL;
@@ -174,6 +181,7 @@ static const char *slurm_answer_path(struct arena *a,
     return arena_printf(a, "%s/answer.txt", job->folder);
 }
 
+/* By name, in any state: the id was not recorded when the harness died. */
 static enum err slurm_find(struct arena *a, const struct launch_job *job,
                            const char **id, struct err_msg *msg)
 {
@@ -228,6 +236,8 @@ struct job_view launch_slurm_view(struct arena *a, const char *text)
     return v;
 }
 
+/* Slurm forgets a job some minutes after its end (MinJobAge); one that vanished
+ * between two polls is lost, and its log is all there is. */
 static enum err slurm_poll_job(struct arena *a, const struct launch_job *job,
                                struct job_view *out, struct err_msg *msg)
 {
@@ -270,6 +280,7 @@ const struct launcher launch_slurm = {
     .name = "slurm",
     .help = "Slurm: a batch job a run, or one for all; srun inside one",
     .clock = "wall",
+    .in_job = "SLURM_JOB_ID",
     .deps = "sbatch srun scontrol squeue scancel",
     .next = "run on a login node of the cluster, or install slurm-client",
     .prefix = slurm_prefix,

@@ -9,6 +9,8 @@
  */
 #include "supervise.h"
 
+#include "lines.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +28,6 @@
 #include <unistd.h>
 
 enum {
-    LINE_BYTES = 8192,
     READ_BYTES = 65536,
     READS_A_TURN = 16, // so that a flood of output cannot hide the time limit
     GRACE_TICKS = 40,  // of 50 ms: what a job gets between SIGTERM and SIGKILL
@@ -46,8 +47,7 @@ struct watch { // the harness' side of a running job
     int alive, ended, output, log, signals; // descriptors, -1: closed
     pid_t guard;
     double start_s, output_s; // when it began, and last printed something
-    char line[LINE_BYTES];
-    size_t line_len;
+    struct lines lines;
     struct supervise_result result;
     struct ending ending;
     bool told; // the ending has arrived
@@ -261,21 +261,6 @@ done:
     return e;
 }
 
-static void supervise_feed_lines(struct watch *w, const char *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (data[i] != '\n') {
-            if (w->line_len < LINE_BYTES - 1)
-                w->line[w->line_len++] = data[i];
-            continue;
-        }
-        w->line[w->line_len] = '\0';
-        w->line_len = 0;
-        if (w->job->on_line)
-            w->job->on_line(w->job->data, w->line);
-    }
-}
-
 static bool supervise_write_all(int fd, const char *data, size_t n)
 {
     while (n > 0) {
@@ -306,10 +291,12 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
             close_fd(&w->alive);
         }
         w->output_s = supervise_now_s();
-        supervise_feed_lines(w, data, (size_t)n);
+        lines_feed(&w->lines, data, (size_t)n);
     }
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
         close_fd(&w->output);
+        lines_end(&w->lines);
+    }
 }
 
 static void take_ending(struct watch *w)
@@ -389,6 +376,7 @@ enum err supervise_run(const struct supervise_job *job,
                        struct supervise_result *out, struct err_msg *msg)
 {
     struct watch w = {.job = job,
+                      .lines = {.on_line = job->on_line, .data = job->data},
                       .alive = -1,
                       .ended = -1,
                       .output = -1,

@@ -23,7 +23,9 @@ struct supervise_job {
     const double *silent_s; // output may pause so long, 0: as long as it likes;
                             // read anew each time, NULL: no such limit
     bool keep_signals;      // leave the signals named below for a later job
-    /* Called for each line of output, without its newline; may be NULL. */
+    /* Called for each line of output without its newline, also for a last
+     * one that had none; of a line over 8 KiB only its beginning. May be
+     * NULL. */
     void (*on_line)(void *data, const char *line);
     void *data;
 };

@@ -5,18 +5,33 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_ARGS = 1024 };
+enum { FIRST_ROOM = 64 };
 
 struct build build_new(struct arena *a)
 {
-    return (struct build){a, arena_alloc(a, MAX_ARGS, sizeof(const char *)), 0};
+    return (struct build){a, arena_alloc(a, FIRST_ROOM, sizeof(const char *)),
+                          0, FIRST_ROOM};
+}
+
+/* Twice the room; the old list stays in the arena, all of them together are
+ * smaller than the new one. */
+static void build_grow(struct build *b)
+{
+    const char **bigger =
+        arena_alloc(b->a, (size_t)b->room, 2 * sizeof *bigger);
+    if (bigger)
+        memcpy(bigger, b->word, (size_t)b->n * sizeof *bigger);
+    b->word = bigger;
+    b->room *= 2;
 }
 
 void build_add(struct build *b, const char *word)
 {
-    if (!word || b->n == MAX_ARGS - 1)
+    if (!word)
         b->word = NULL;
-    else if (b->word)
+    if (b->word && b->n + 1 == b->room)
+        build_grow(b);
+    if (b->word)
         b->word[b->n++] = word;
 }
 
@@ -42,8 +57,7 @@ enum err build_words(const struct build *b, const char *where,
                      struct words *out, struct err_msg *msg)
 {
     if (!b->word)
-        return err_set(msg, ERR_NOMEM, "%s: more than %d words or no memory",
-                       where, MAX_ARGS);
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     *out = (struct words){b->word, b->n};
     return ERR_OK;
 }

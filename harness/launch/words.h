@@ -13,12 +13,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Words being collected; .word is NULL after a failed allocation or when
- * there are more than fit (1023). */
+/* Words being collected, as many as there are; .word is NULL after a failed
+ * allocation. */
 struct build {
     struct arena *a;
     const char **word;
-    int n;
+    int n, room;
 };
 
 struct build build_new(struct arena *a);

@@ -1,5 +1,7 @@
 #include "machine.h"
 
+#include "base/writer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,20 +150,17 @@ enum err machine_read(struct arena *a, struct machine *out, struct err_msg *msg)
 
 cJSON *machine_to_json(const struct machine *m)
 {
-    cJSON *o = cJSON_CreateObject();
-    bool ok = o &&
-              cJSON_AddStringToObject(o, "format", "moe-bench/machine/1") &&
-              cJSON_AddStringToObject(o, "cpu", m->cpu_model) &&
-              cJSON_AddNumberToObject(o, "cores", m->n_cores) &&
-              cJSON_AddNumberToObject(o, "mem_bytes", (double)m->mem_bytes) &&
-              cJSON_AddStringToObject(o, "os", m->os) &&
-              cJSON_AddStringToObject(o, "compiler", m->compiler) &&
-              cJSON_AddStringToObject(o, "blas", m->blas) &&
-              cJSON_AddStringToObject(o, "blas_core", m->blas_core) &&
-              cJSON_AddStringToObject(o, "commit", m->commit) &&
-              cJSON_AddStringToObject(o, "sha256", m->sha256);
-    if (ok)
-        return o;
-    cJSON_Delete(o);
-    return NULL;
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "format", "moe-bench/machine/1");
+    writer_text(top, "cpu", m->cpu_model);
+    writer_number(top, "cores", m->n_cores);
+    writer_number(top, "mem_bytes", (double)m->mem_bytes);
+    writer_text(top, "os", m->os);
+    writer_text(top, "compiler", m->compiler);
+    writer_text(top, "blas", m->blas);
+    writer_text(top, "blas_core", m->blas_core);
+    writer_text(top, "commit", m->commit);
+    writer_text(top, "sha256", m->sha256);
+    return writer_close(&doc);
 }

@@ -12,12 +12,12 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "megatron/overrides.h"
+#include "model/model.h"
 #include "role.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum trainer_kind { TRAINER_MOE_TRAIN, TRAINER_MEGATRON };
 
 struct manifest_measure {
     enum role role;
@@ -35,18 +35,11 @@ struct manifest_pair {
     const char *key, *value; // the value as text; numbers as written
 };
 
-struct manifest_parallel { // 0: not given
-    int64_t tp, pp, vpp, ep, etp, cp, world;
-};
-
-struct manifest_batch { // 0: not given
-    int64_t micro_batch, global_batch, seq_tokens;
-};
-
 struct manifest_hardware {
     const char *gpu;           // name of the device, or NULL
     int64_t count, nodes;      // 0: not given
     double hbm_gb;             // GiB a device, 0: no memory limit
+    double memory_margin_pct;  // kept free above predicted peaks
     double price_usd_per_hour; // of all devices together, 0: free
 };
 
@@ -68,9 +61,9 @@ struct manifest_launcher {
 
 struct manifest_trainer {
     enum trainer_kind kind;
-    const char *commit, *core, *container; // or NULL
-    const char *entry;                     // program or script, or NULL: ours
-    struct words args;                     // added to its flags
+    const char *commit, *container; // or NULL
+    const char *entry;              // program or script, or NULL: ours
+    struct words args;              // added to its flags
 };
 
 /* id, key, what is bounded. Errors are absolute values; summary checks them. */
@@ -105,10 +98,9 @@ struct manifest {
     char sha256[TEXT_SHA256_HEX];
     struct text_span text; // the file itself, for the run folders
     const char *name, *question;
-    const char *model_path; // as written, or NULL
-    const char *model_json; // of an inline model, or NULL
-    struct manifest_parallel parallel;
-    struct manifest_batch batch;
+    const char *model_path;     // as written, or NULL
+    const char *model_json;     // of an inline model, or NULL
+    struct overrides overrides; // parallel, batch, trainer.core, hardware.gpu
     struct manifest_hardware hardware;
     struct manifest_launcher launcher;
     struct manifest_trainer trainer;

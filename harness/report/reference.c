@@ -1,27 +1,23 @@
 /*
- * How it works: gzip runs as a program, with what it prints taken as the file
- * (supervise writes the output of a job to its "log"). A dataset is made under
- * a temporary name beside its place; the old one is removed last.
+ * How it works: a dataset is made under a temporary name beside its place; the
+ * old one is removed last. Unpacking makes a folder of runs as the harness
+ * leaves them, which the readers of results take as their own.
  */
 #include "reference.h"
 
+#include "base/file.h"
 #include "base/text.h"
-#include "launch/launch.h"
-#include "launch/supervise.h"
+#include "base/writer.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define DATASET "dataset.json"
 #define FORMAT "moe-bench/dataset/1"
-
-enum { MAX_FILE_BYTES = 256 << 20, GZIP_LIMIT_S = 60 };
 
 static enum err reference_no_memory(const char *where, struct err_msg *msg)
 {
@@ -30,69 +26,18 @@ static enum err reference_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- files ---- */
 
+/* The same for paths that may be NULL: memory that ran out. */
 static enum err reference_make_folder(const char *path, struct err_msg *msg)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
-        return ERR_OK;
-    return err_set(msg, ERR_IO, "%s: cannot make folder: %s", path,
-                   strerror(errno));
+    return path ? file_make_folders(path, msg)
+                : reference_no_memory("dataset", msg);
 }
 
-/* Folders are at most three deep: DIR/runs/<run id>/. */
-static void remove_tree(struct arena *a, const char *path)
-{
-    DIR *d = opendir(path);
-    if (!d) {
-        unlink(path);
-        return;
-    }
-    for (struct dirent *f; (f = readdir(d));) {
-        const char *inner = arena_printf(a, "%s/%s", path, f->d_name);
-        struct stat s;
-        if (!inner || strcmp(f->d_name, ".") == 0 ||
-            strcmp(f->d_name, "..") == 0 || lstat(inner, &s) != 0)
-            continue;
-        if (S_ISDIR(s.st_mode))
-            remove_tree(a, inner);
-        else
-            unlink(inner);
-    }
-    closedir(d);
-    rmdir(path);
-}
-
-static enum err reference_copy(struct arena *a, const char *from,
-                               const char *to, struct err_msg *msg)
-{
-    struct text_span text;
-    if (!from || !to)
-        return reference_no_memory("dataset", msg);
-    enum err e = text_read_file(a, from, MAX_FILE_BYTES, &text, msg);
-    return e == ERR_OK ? text_write_file(to, text.data, text.len, msg) : e;
-}
-
-/* `flags`: -9nc packs, -dc unpacks; `to` is written. */
-static enum err reference_gzip(struct arena *a, const char *flags,
-                               const char *from, const char *to,
+static enum err reference_copy(const char *from, const char *to,
                                struct err_msg *msg)
 {
-    char *argv[] = {arena_strdup(a, "gzip"), arena_strdup(a, flags),
-                    from ? arena_strdup(a, from) : NULL, NULL};
-    const struct supervise_job job = {
-        .argv = argv, .log_path = to, .limit_s = GZIP_LIMIT_S};
-    struct supervise_result r;
-    if (!argv[0] || !argv[1] || !argv[2] || !to)
-        return reference_no_memory("dataset", msg);
-    if (!launch_find_program(a, "gzip"))
-        return err_set(msg, ERR_CHILD,
-                       "gzip not found in PATH, install package gzip");
-    enum err e = supervise_run(&job, &r, msg);
-    if (e != ERR_OK)
-        return e;
-    if (r.end == SUPERVISE_EXITED && r.code == 0)
-        return ERR_OK;
-    return err_set(msg, ERR_PARSE, "%s: gzip %s failed, want a whole file",
-                   from, flags);
+    return from && to ? file_copy(from, to, msg)
+                      : reference_no_memory("dataset", msg);
 }
 
 /* ---- publishing ---- */
@@ -108,33 +53,22 @@ static const char *in_dataset(const struct publishing *p, const char *name)
     return arena_printf(p->a, "%s/%s", p->dir, name);
 }
 
-static const struct run_record *first_missing(const struct experiment *e,
-                                              struct planned_run *which)
+/* The first planned run that is not there, or is not valid. */
+static bool first_missing(const struct experiment *e, struct planned_run *which)
 {
-    static const struct run_record none = {.status = RUN_FAILED};
-    for (int i = 0; i < e->n_profile; i++) {
-        *which = experiment_profile_run(e, i);
+    const struct planned plan = experiment_planned(e);
+    struct planned_walk walk = planned_all(&plan);
+    while (planned_next(&walk, which)) {
         const struct run_record *r = experiment_find(e, which);
         if (!r || r->status != RUN_VALID)
-            return r ? r : &none;
+            return true;
     }
-    for (int i = 0; i < e->targets.n; i++) {
-        const struct target *t = &e->targets.target[i];
-        for (int round = 1; round <= e->manifest.rounds; round++) {
-            *which =
-                (struct planned_run){round, role_name(t->role), t->layout, 0};
-            const struct run_record *r =
-                t->runs_of == i ? experiment_find(e, which) : NULL;
-            if (t->runs_of == i && (!r || r->status != RUN_VALID))
-                return r ? r : &none;
-        }
-    }
-    return NULL;
+    return false;
 }
 
 static enum err check_finished(const struct experiment *e, struct err_msg *msg)
 {
-    struct planned_run which = {0};
+    struct planned_run which;
     if (!first_missing(e, &which))
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
@@ -160,12 +94,11 @@ static bool is_kept(const struct run_list *runs, size_t at)
 }
 
 /* A file that not every run has. */
-static enum err copy_if_there(const struct publishing *p, const char *from,
-                              const char *to, struct err_msg *msg)
+static enum err copy_if_there(const char *from, const char *to,
+                              struct err_msg *msg)
 {
-    return from && access(from, R_OK) != 0
-               ? ERR_OK
-               : reference_copy(p->a, from, to, msg);
+    return from && access(from, R_OK) != 0 ? ERR_OK
+                                           : reference_copy(from, to, msg);
 }
 
 static enum err put_run(const struct publishing *p, const struct run_record *r,
@@ -177,19 +110,18 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
         return reference_no_memory(p->dir, msg);
     enum err e = reference_make_folder(to, msg);
     if (e == ERR_OK)
-        e = reference_copy(p->a,
-                           arena_printf(p->a, "%s/status.json", r->folder),
+        e = reference_copy(arena_printf(p->a, "%s/status.json", r->folder),
                            arena_printf(p->a, "%s/status.json", to), msg);
     if (e == ERR_OK)
-        e = copy_if_there(p,
-                          arena_printf(p->a, "%s/provenance.json", r->folder),
+        e = copy_if_there(arena_printf(p->a, "%s/provenance.json", r->folder),
                           arena_printf(p->a, "%s/provenance.json", to), msg);
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", r->folder, packed[i]);
-        if (from && access(from, R_OK) == 0)
-            e = reference_gzip(p->a, "-9nc", from,
-                               arena_printf(p->a, "%s/%s.gz", to, packed[i]),
-                               msg);
+        const char *gz = arena_printf(p->a, "%s/%s.gz", to, packed[i]);
+        if (!from || !gz)
+            e = reference_no_memory("dataset", msg);
+        else if (access(from, R_OK) == 0)
+            e = file_pack(from, gz, msg);
     }
     return e;
 }
@@ -218,16 +150,10 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
                        "%s: model: got '%s', want a path below the manifest's "
                        "folder for a dataset",
                        p->e->manifest.path, path);
-    for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/')) {
-        const char *part = arena_strndup(p->a, path, (size_t)(s - path));
-        const char *dir = part ? in_dataset(p, part) : NULL;
-        enum err e = dir ? reference_make_folder(dir, msg)
-                         : reference_no_memory(p->dir, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return reference_copy(p->a, p->e->workload.model_path, in_dataset(p, path),
-                          msg);
+    const char *to = in_dataset(p, path);
+    enum err e =
+        to ? file_make_parents(to, msg) : reference_no_memory(p->dir, msg);
+    return e == ERR_OK ? reference_copy(p->e->workload.model_path, to, msg) : e;
 }
 
 static enum err put_files(const struct publishing *p, struct err_msg *msg)
@@ -239,7 +165,7 @@ static enum err put_files(const struct publishing *p, struct err_msg *msg)
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", p->e->dir, names[i]);
-        e = copy_if_there(p, from, in_dataset(p, names[i]), msg);
+        e = copy_if_there(from, in_dataset(p, names[i]), msg);
     }
     const struct text_span *text = &p->e->manifest.text;
     const char *manifest = in_dataset(p, "manifest.json");
@@ -266,18 +192,19 @@ static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
     }
     gmtime_r(&t, &utc);
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "format", FORMAT);
-    cJSON_AddStringToObject(o, "experiment", p->e->manifest.name);
-    cJSON_AddStringToObject(o, "hardware", first->hardware);
-    cJSON_AddStringToObject(o, "source", first->source);
-    cJSON_AddStringToObject(o, "clock", first->clock);
-    cJSON_AddStringToObject(o, "commit", last->commit);
-    cJSON_AddStringToObject(o, "first_run_utc", first->started_utc);
-    cJSON_AddStringToObject(o, "last_run_utc", last->started_utc);
-    cJSON_AddStringToObject(o, "published_utc", now);
-    cJSON_AddNumberToObject(o, "n_runs", (double)runs->n);
-    return results_write_json(p->a, p->dir, DATASET, o, msg);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_text(o, "format", FORMAT);
+    writer_text(o, "experiment", p->e->manifest.name);
+    writer_text(o, "hardware", first->hardware);
+    writer_text(o, "source", first->source);
+    writer_text(o, "clock", first->clock);
+    writer_text(o, "commit", last->commit);
+    writer_text(o, "first_run_utc", first->started_utc);
+    writer_text(o, "last_run_utc", last->started_utc);
+    writer_text(o, "published_utc", now);
+    writer_number(o, "n_runs", (double)runs->n);
+    return results_write_json(p->a, p->dir, DATASET, writer_close(&doc), msg);
 }
 
 static enum err put_all(const struct publishing *p, struct err_msg *msg)
@@ -300,13 +227,13 @@ enum err reference_publish(const struct experiment *e, const char *dir,
         p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
     if (err != ERR_OK)
         return err;
-    remove_tree(e->a, p.dir);
+    file_remove_tree(p.dir);
     err = put_all(&p, msg);
     if (err != ERR_OK) {
-        remove_tree(e->a, p.dir);
+        file_remove_tree(p.dir);
         return err;
     }
-    remove_tree(e->a, dir);
+    file_remove_tree(dir);
     if (rename(p.dir, dir) != 0)
         return err_set(msg, ERR_IO, "%s: cannot rename: %s", dir,
                        strerror(errno));
@@ -327,13 +254,15 @@ static enum err unpack_run(struct arena *a, const char *from, const char *to,
     static const char *const packed[] = {"log.txt", "ops.csv"};
     enum err e = reference_make_folder(to, msg);
     if (e == ERR_OK)
-        e = reference_copy(a, arena_printf(a, "%s/status.json", from),
+        e = reference_copy(arena_printf(a, "%s/status.json", from),
                            arena_printf(a, "%s/status.json", to), msg);
     for (int i = 0; i < 2 && e == ERR_OK; i++) {
         const char *gz = arena_printf(a, "%s/%s.gz", from, packed[i]);
-        if (gz && access(gz, R_OK) == 0)
-            e = reference_gzip(a, "-dc", gz,
-                               arena_printf(a, "%s/%s", to, packed[i]), msg);
+        const char *plain = arena_printf(a, "%s/%s", to, packed[i]);
+        if (!gz || !plain)
+            e = reference_no_memory("dataset", msg);
+        else if (access(gz, R_OK) == 0)
+            e = file_unpack(gz, plain, msg);
     }
     return e;
 }
@@ -381,11 +310,11 @@ enum err reference_unpack(struct arena *a, const char *dir, const char **out,
     if (e == ERR_OK)
         *out = to;
     else
-        remove_tree(a, to);
+        file_remove_tree(to);
     return e;
 }
 
-void reference_close(struct arena *a, const char *unpacked)
+void reference_close(const char *unpacked)
 {
-    remove_tree(a, unpacked);
+    file_remove_tree(unpacked);
 }

@@ -19,8 +19,8 @@
 
 /* Writes `dir` (results/reference/<name>) from a finished experiment, in place
  * of what was there. ERR_MODEL when a planned run is missing or not valid,
- * ERR_RANGE when the model's path leaves the manifest's folder, ERR_CHILD when
- * gzip is missing or fails. */
+ * ERR_RANGE when the model's path leaves the manifest's folder, ERR_IO when
+ * a file cannot be written. */
 enum err reference_publish(const struct experiment *e, const char *dir,
                            struct err_msg *msg);
 
@@ -31,6 +31,6 @@ bool reference_is(struct arena *a, const char *dir);
  * results_load() reads; reference_close() removes it. */
 enum err reference_unpack(struct arena *a, const char *dir, const char **out,
                           struct err_msg *msg);
-void reference_close(struct arena *a, const char *unpacked);
+void reference_close(const char *unpacked);
 
 #endif

@@ -1,17 +1,18 @@
+/*
+ * How it works: each table is a row of `tables`, with a function that prints
+ * one CSV file (or what several tell) as Markdown. A page holds all of them;
+ * a text is filled from its front, a pair of markers at a time.
+ */
 #include "report.h"
 
 #include "base/csv.h"
 #include "base/text.h"
-#include "launch/launch.h"
-#include "launch/supervise.h"
 #include "summary.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BEGIN "<!-- begin:"
@@ -19,64 +20,53 @@
 #define CLOSE " -->"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { GNUPLOT_LIMIT_S = 60, NAME_BYTES = 128 };
+enum { NAME_BYTES = 128 }; // of a marker: an experiment's name has 64 at most
+
+static enum err report_no_memory(const char *where, struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+}
 
 /* ---- sources ---- */
 
-struct source_list {
-    struct report_source *source;
-    int n, room;
-};
-
-static bool has_source(const struct source_list *l, const char *experiment)
+/* A folder without layouts.csv (models, raw data) is not an experiment. */
+static enum err add_source(struct arena *a, const char *name,
+                           const struct report_find *f,
+                           struct report_sources *to, struct err_msg *msg)
 {
-    for (int i = 0; i < l->n; i++)
-        if (strcmp(l->source[i].experiment, experiment) == 0)
-            return true;
-    return false;
+    const char *dir = arena_printf(a, "%s/%s", f->from, name);
+    const char *csv = dir ? arena_printf(a, "%s/layouts.csv", dir) : NULL;
+    const char *experiment = csv ? arena_strdup(a, name) : NULL;
+    if (!experiment)
+        return report_no_memory(f->from, msg);
+    if (name[0] != '.' && access(csv, R_OK) == 0)
+        to->source[to->n++] =
+            (struct report_source){experiment, dir, f->figures};
+    return ERR_OK;
 }
 
-static void add_source(struct arena *a, struct source_list *l,
-                       const char *parent, const char *name)
-{
-    const char *dir = arena_printf(a, "%s/%s", parent, name);
-    const char *file = dir ? arena_printf(a, "%s/layouts.csv", dir) : NULL;
-    const char *experiment = arena_strdup(a, name);
-    if (file && experiment && l->n < l->room && access(file, R_OK) == 0 &&
-        !has_source(l, name))
-        l->source[l->n++] = (struct report_source){experiment, dir};
-}
-
-static void report_scan(struct arena *a, struct source_list *l,
-                        const char *parent)
+enum err report_find_sources(struct arena *a, const struct report_find *f,
+                             struct report_sources *out, struct err_msg *msg)
 {
     struct dirent **entry = NULL;
-    int n = scandir(parent, &entry, NULL, alphasort);
+    int n = scandir(f->from, &entry, NULL, alphasort);
+    struct report_sources s = {NULL, 0};
+    s.source = arena_alloc(a, n > 0 ? (size_t)n : 1, sizeof *s.source);
+    enum err e = s.source ? ERR_OK : report_no_memory(f->from, msg);
     for (int i = 0; i < n; i++) {
-        if (entry[i]->d_name[0] != '.')
-            add_source(a, l, parent, entry[i]->d_name);
+        if (e == ERR_OK)
+            e = add_source(a, entry[i]->d_name, f, &s, msg);
         free(entry[i]);
     }
     free(entry);
-}
-
-enum err report_find_sources(struct arena *a, const char *results,
-                             struct report_sources *out, struct err_msg *msg)
-{
-    struct source_list l = {.room = 256};
-    const char *reference = arena_printf(a, "%s/reference", results);
-    l.source = arena_alloc(a, (size_t)l.room, sizeof *l.source);
-    if (!l.source || !reference)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", results);
-    report_scan(a, &l, results);
-    report_scan(a, &l, reference);
-    if (l.n == 0)
-        return err_set(msg, ERR_PARSE,
-                       "%s: no experiment with a layouts.csv; run 'moe-bench "
-                       "run experiments/local.json' first",
-                       results);
-    *out = (struct report_sources){l.source, l.n};
-    return ERR_OK;
+    if (e == ERR_OK && s.n == 0)
+        e = err_set(msg, ERR_PARSE,
+                    "%s: no experiment with a layouts.csv; 'moe-bench publish "
+                    "MANIFEST' makes one",
+                    f->from);
+    if (e == ERR_OK)
+        *out = s;
+    return e;
 }
 
 /* ---- tables ---- */
@@ -110,6 +100,7 @@ static void print_interval(FILE *out, const struct csv *t, size_t row,
         fprintf(out, " [%.1f, %.1f]", x, y);
 }
 
+/* Predicted and measured side by side, each with its interval. */
 static void layouts_table(FILE *out, const struct csv *t)
 {
     fputs("| role | layout | predicted ms | measured ms [95%] | error % | "
@@ -140,6 +131,7 @@ static void layouts_table(FILE *out, const struct csv *t)
     }
 }
 
+/* Times of one micro-batch; memory errors of the largest rank. */
 static void stages_table(FILE *out, const struct csv *t)
 {
     fputs("| role | stage | units | forward ms predicted | measured | backward "
@@ -166,6 +158,7 @@ static void stages_table(FILE *out, const struct csv *t)
     }
 }
 
+/* What the spread of single operations adds to a step. */
 static void jitter_table(FILE *out, const struct csv *t)
 {
     fputs("| role | layout | stages within 2% of the slowest | step of mean "
@@ -219,104 +212,39 @@ static void runs_table(FILE *out, const struct csv *t)
     fputs(".\n", out);
 }
 
-/* ---- what figures there are ---- */
+/* ---- the tables ---- */
 
-struct figure {
-    const char *name, *what, *script, *csv;
-    const char *needs; // without a number in this column there is nothing
-                       // to draw
-};
-
-static const struct figure figures[] = {
-    {"step-time", "predicted against measured step time", "step_time.gp",
-     "layouts.csv", "meas_step_ms"},
-    {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
-     "meas_speedup"},
-    {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
-     "pred_fwd_ms"},
-    {"stage-memory", "peak memory of each stage", "stage_memory.gp",
-     "stages.csv", "meas_mem_bytes"},
-    {"timeline", "one recorded step of the default and of the pick",
-     "timeline.gp", "timeline.csv", "end_ms"},
-    {"unit-cost", "cost of the units by FLOPs and measured", "unit_cost.gp",
-     "units.csv", "fwd_ms"},
-};
-
-/* ERR_PARSE for a file that cannot be read; of those that older results do not
- * have, a missing one has nothing to draw. */
-static enum err has_data(struct arena *a, const struct figure *g,
-                         const char *path, bool *out, struct err_msg *msg)
-{
-    struct csv csv;
-    double x;
-    *out = false;
-    if (access(path, F_OK) != 0 && strcmp(g->csv, "layouts.csv") != 0)
-        return ERR_OK;
-    enum err e = csv_read_file(a, path, &csv, msg);
-    for (size_t i = 0; e == ERR_OK && i < csv.n_rows && !*out; i++)
-        *out = csv_get_double(&csv, i, g->needs, &x);
-    return e;
-}
-
-#define FIGURES "plots/out" // as REPORT.md links them
-
-static const char *experiment_of(const struct csv *layouts)
-{
-    const char *name =
-        layouts->n_rows > 0 ? csv_get(layouts, 0, "experiment") : NULL;
-    return name ? name : "";
-}
-
-/* Links to the figures that report_draw() draws of the folder. */
-static enum err list_figures(struct arena *a, const char *dir, FILE *out,
-                             struct err_msg *msg)
-{
-    struct csv layouts;
-    const char *path = arena_printf(a, "%s/layouts.csv", dir);
-    enum err e = path ? csv_read_file(a, path, &layouts, msg)
-                      : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
-    for (size_t i = 0; i < COUNT(figures) && e == ERR_OK; i++) {
-        bool some = false;
-        path = arena_printf(a, "%s/%s", dir, figures[i].csv);
-        e = path ? has_data(a, &figures[i], path, &some, msg)
-                 : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
-        if (e == ERR_OK && some)
-            fprintf(out, "%s![%s](" FIGURES "/%s-%s.svg)\n", i > 0 ? "\n" : "",
-                    figures[i].what, experiment_of(&layouts), figures[i].name);
-    }
-    return e;
-}
-
-static enum err report_print_summary(struct arena *a, const char *dir,
+static enum err report_print_summary(struct arena *a,
+                                     const struct report_source *source,
                                      FILE *out, struct err_msg *msg)
 {
     struct summary s;
-    enum err e = summary_read(a, dir, &s, msg);
+    enum err e = summary_read(a, source->dir, &s, msg);
     if (e == ERR_OK)
         summary_print(&s, out);
     return e;
 }
 
-/* ---- the tables ---- */
-
 struct table {
-    const char *name, *file;
+    const char *name, *title, *file;
     void (*print)(FILE *out, const struct csv *t);
     const char *needs; // a column that tells the file is the right one
     // in place of the above, for what several files tell
-    enum err (*print_all)(struct arena *a, const char *dir, FILE *out,
-                          struct err_msg *msg);
+    enum err (*print_all)(struct arena *a, const struct report_source *source,
+                          FILE *out, struct err_msg *msg);
 };
 
+/* In the order of a report of one experiment. */
 static const struct table tables[] = {
-    {"summary", NULL, NULL, NULL, report_print_summary},
-    {"figures", NULL, NULL, NULL, list_figures},
-    {"layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
-    {"stages", "stages.csv", stages_table, "units", NULL},
-    {"jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
-    {"runs", "runs.csv", runs_table, "status", NULL},
+    {"summary", "Summary", NULL, NULL, NULL, report_print_summary},
+    {"runs", "Runs", "runs.csv", runs_table, "status", NULL},
+    {"layouts", "Layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
+    {"figures", "Figures", NULL, NULL, NULL, draw_links},
+    {"stages", "Stages", "stages.csv", stages_table, "units", NULL},
+    {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
 };
 
+/* The names in the message are those of the table above. */
 static enum err find_table(const char *name, const struct table **out,
                            struct err_msg *msg)
 {
@@ -337,15 +265,15 @@ static enum err find_table(const char *name, const struct table **out,
 }
 
 static enum err report_print_table(struct arena *a, const struct table *t,
-                                   const char *dir, FILE *out,
-                                   struct err_msg *msg)
+                                   const struct report_source *source,
+                                   FILE *out, struct err_msg *msg)
 {
     struct csv csv;
     if (t->print_all)
-        return t->print_all(a, dir, out, msg);
-    const char *path = arena_printf(a, "%s/%s", dir, t->file);
+        return t->print_all(a, source, out, msg);
+    const char *path = arena_printf(a, "%s/%s", source->dir, t->file);
     enum err e = path ? csv_read_file(a, path, &csv, msg)
-                      : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
+                      : report_no_memory(source->dir, msg);
     if (e == ERR_OK && csv.n_rows > 0 && !csv_get(&csv, 0, t->needs))
         e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, t->needs);
     if (e == ERR_OK)
@@ -353,8 +281,9 @@ static enum err report_print_table(struct arena *a, const struct table *t,
     return e;
 }
 
-enum err report_table(struct arena *a, const char *table, const char *dir,
-                      const char **out, struct err_msg *msg)
+enum err report_table(struct arena *a, const char *table,
+                      const struct report_source *source, const char **out,
+                      struct err_msg *msg)
 {
     const struct table *t = NULL;
     char *text = NULL;
@@ -364,13 +293,41 @@ enum err report_table(struct arena *a, const char *table, const char *dir,
         return e;
     FILE *f = open_memstream(&text, &len);
     if (f)
-        e = report_print_table(a, t, dir, f, msg);
+        e = report_print_table(a, t, source, f, msg);
     bool ok = f && fclose(f) == 0;
     *out = ok && e == ERR_OK ? arena_strdup(a, text) : NULL;
     free(text);
-    if (e != ERR_OK || *out)
-        return e;
-    return err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
+    return e != ERR_OK || *out ? e : report_no_memory(source->dir, msg);
+}
+
+/* A table whose file older results do not have. */
+static bool is_missing(struct arena *a, const struct table *t,
+                       const struct report_source *source)
+{
+    const char *path =
+        t->file ? arena_printf(a, "%s/%s", source->dir, t->file) : NULL;
+    return path && access(path, F_OK) != 0;
+}
+
+enum err report_page(struct arena *a, const struct report_source *source,
+                     const char **out, struct err_msg *msg)
+{
+    const char *text = arena_printf(
+        a,
+        "# %s\n\nMade by `moe-bench report` from the CSV files beside it; what "
+        "the columns are is in\n`results/README.md`.\n",
+        source->experiment);
+    for (size_t i = 0; i < COUNT(tables) && text; i++) {
+        const char *body = NULL;
+        if (is_missing(a, &tables[i], source))
+            continue;
+        enum err e = report_table(a, tables[i].name, source, &body, msg);
+        if (e != ERR_OK)
+            return e;
+        text = arena_printf(a, "%s\n## %s\n\n%s", text, tables[i].title, body);
+    }
+    *out = text;
+    return text ? ERR_OK : report_no_memory(source->dir, msg);
 }
 
 /* ---- markers ---- */
@@ -402,12 +359,12 @@ static enum err next_marked(const char *from, struct marked *out, bool *found,
     return ERR_OK;
 }
 
-static const char *report_folder_of(const struct report_sources *from,
-                                    const char *experiment)
+static const struct report_source *
+report_source_of(const struct report_sources *from, const char *experiment)
 {
     for (int i = 0; i < from->n; i++)
         if (strcmp(from->source[i].experiment, experiment) == 0)
-            return from->source[i].dir;
+            return &from->source[i];
     return NULL;
 }
 
@@ -425,17 +382,19 @@ static enum err new_body(struct arena *a, const char *name,
                        name);
     snprintf(table, sizeof table, "%.*s", (int)(colon - name), name);
     const struct table *t = NULL;
-    const char *dir = report_folder_of(from, colon + 1), *body = NULL;
+    const struct report_source *source = report_source_of(from, colon + 1);
+    const char *body = NULL;
     enum err e = find_table(table, &t, msg);
-    if (e != ERR_OK || !dir)
+    if (e != ERR_OK || !source)
         return e;
-    e = report_table(a, table, dir, &body, msg);
+    e = report_table(a, table, source, &body, msg);
     if (e != ERR_OK)
         return e;
     *out = arena_printf(a, "\n%s", body);
     return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "report: out of memory");
 }
 
+/* Copies what stands outside of markers as it is. */
 static enum err report_do_fill(struct arena *a, const char *text,
                                const struct report_sources *from, FILE *out,
                                struct err_msg *msg)
@@ -478,73 +437,4 @@ enum err report_fill(struct arena *a, const char *text,
     if (e == ERR_OK)
         *out = copy;
     return e;
-}
-
-/* ---- figures ---- */
-
-/* "local (emulated)": a figure says what its figures are. */
-static char *figure_title(struct arena *a, const struct report_source *source)
-{
-    struct csv t;
-    const char *path = arena_printf(a, "%s/layouts.csv", source->dir);
-    const char *what = NULL;
-    if (path && csv_read_file(a, path, &t, NULL) == ERR_OK && t.n_rows)
-        what = csv_get(&t, 0, "source");
-    return what && *what ? arena_printf(a, "%s (%s)", source->experiment, what)
-                         : arena_strdup(a, source->experiment);
-}
-
-static enum err report_do_draw(struct arena *a, const struct report_figures *f,
-                               const struct figure *g, struct err_msg *msg)
-{
-    char *argv[8] = {arena_strdup(a, "gnuplot"), arena_strdup(a, "-c")};
-    argv[2] = arena_printf(a, "%s/%s", f->plots, g->script);
-    argv[3] = arena_printf(a, "%s/style.gp", f->plots);
-    argv[4] = arena_printf(a, "%s/%s", f->source->dir, g->csv);
-    argv[5] =
-        arena_printf(a, "%s/%s-%s", f->out, f->source->experiment, g->name);
-    argv[6] = figure_title(a, f->source);
-    const char *log = arena_printf(a, "%s/gnuplot.log", f->out);
-    for (int i = 0; i < 7; i++)
-        if (!argv[i])
-            log = NULL;
-    if (!log)
-        return err_set(msg, ERR_NOMEM, "figures: out of memory");
-    const struct supervise_job job = {
-        .argv = argv, .log_path = log, .limit_s = GNUPLOT_LIMIT_S};
-    struct supervise_result r;
-    bool some = false;
-    enum err e = has_data(a, g, argv[4], &some, msg);
-    if (e == ERR_OK && !some && f->log)
-        fprintf(f->log, "%s: left out, no %s in %s\n", argv[5], g->needs,
-                argv[4]);
-    if (e == ERR_OK && some)
-        e = supervise_run(&job, &r, msg);
-    if (e != ERR_OK || !some)
-        return e;
-    if (r.end != SUPERVISE_EXITED || r.code != 0)
-        return err_set(msg, ERR_CHILD,
-                       "gnuplot could not draw %s from %s, see %s", g->script,
-                       argv[4], log);
-    unlink(log);
-    if (f->log)
-        fprintf(f->log, "%s.svg %s.png\n", argv[5], argv[5]);
-    return ERR_OK;
-}
-
-enum err report_draw(struct arena *a, const struct report_figures *f,
-                     struct err_msg *msg)
-{
-    if (!launch_find_program(a, "gnuplot"))
-        return err_set(msg, ERR_CHILD,
-                       "gnuplot not found in PATH, run 'make deps'");
-    if (mkdir(f->out, 0777) != 0 && errno != EEXIST)
-        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", f->out,
-                       strerror(errno));
-    for (size_t i = 0; i < COUNT(figures); i++) {
-        enum err e = report_do_draw(a, f, &figures[i], msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
 }

@@ -7,12 +7,13 @@
 #include "validate.h"
 
 #include "base/csv.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "experiment/calibrate.h"
 #include "experiment/roles.h"
 #include "experiment/tables.h"
-#include "figures/figures.h"
-#include "figures/stats.h"
+#include "figures/rounds.h"
+#include "manifest/settings.h"
 #include "reference.h"
 
 #include <math.h>
@@ -96,10 +97,15 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
     if (e != ERR_OK)
         return e;
     const struct model *m = &d->workload.model;
+    struct plan_settings set;
+    const char *note = NULL;
+    e = manifest_settings(a, &d->manifest, &set, &note, msg);
+    if (e != ERR_OK)
+        return e;
     d->ctx = (struct plan_context){.model = m,
-                                   .mode = P2P_BLOCKING,
                                    .n_mb = (int)m->batch.n_microbatches,
                                    .schedule = &d->schedule};
+    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
     return schedule_1f1b(a, m->par.pp, d->ctx.n_mb, &d->schedule, msg);
 }
 
@@ -142,17 +148,18 @@ static enum err memory_error(struct arena *a, const struct dataset *d,
                              struct err_msg *msg)
 {
     const struct target *owner = &d->targets.target[t->runs_of];
-    const struct figures_request req = {.runs = &d->runs,
-                                        .role = role_name(owner->role),
-                                        .layout = t->layout,
-                                        .parsed = &t->parsed,
-                                        .ctx = &d->ctx,
-                                        .warmup = d->manifest.warmup,
-                                        .reference_ms = d->reference_ms};
+    const struct rounds_request req = {.runs = &d->runs,
+                                       .role = role_name(owner->role),
+                                       .layout = t->layout,
+                                       .parsed = &t->parsed,
+                                       .ctx = &d->ctx,
+                                       .warmup = d->manifest.warmup,
+                                       .reference_ms = d->reference_ms,
+                                       .keep = a};
     struct stage_figures *f =
         arena_alloc(a, (size_t)t->parsed.n_stages, sizeof *f);
     enum err e =
-        f ? figures_stages(a, &req, f, msg) : report_validate_no_memory(msg);
+        f ? rounds_stages(a, &req, f, msg) : report_validate_no_memory(msg);
     *out = NAN;
     for (int s = 0; s < t->parsed.n_stages && e == ERR_OK; s++) {
         double pred = (double)t->pred.stages[s].mem_bytes;
@@ -171,7 +178,8 @@ static enum err report_validate_make_rows(struct arena *a,
                                     .ctx = &d->ctx,
                                     .runs = &d->runs,
                                     .targets = &d->targets,
-                                    .reference_ms = d->reference_ms};
+                                    .reference_ms = d->reference_ms,
+                                    .keep = a};
     int n = d->targets.n;
     struct layout_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
     struct validate_rows v = {arena_alloc(a, (size_t)n + 1, sizeof *v.row), n};
@@ -251,7 +259,7 @@ enum err validate_dataset(struct arena *a, const char *dir,
     if (e != ERR_OK)
         return e;
     e = report_validate_compute(a, d, unpacked, out, msg);
-    reference_close(a, unpacked);
+    reference_close(unpacked);
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", dir);
 }
 

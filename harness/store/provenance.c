@@ -1,5 +1,8 @@
 #include "provenance.h"
 
+#include "base/reader.h"
+#include "base/writer.h"
+
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -32,7 +35,7 @@ static const char *const rocm[] = {
     "--showclocks", "--showmaxpower",    "--csv"};
 
 /* Each line of the text that begins so, without that. */
-static void add_lines(cJSON *list, struct arena *a, const char *text,
+static void add_lines(struct writer list, struct arena *a, const char *text,
                       const char *start)
 {
     for (const char *p = text; *p;) {
@@ -42,7 +45,7 @@ static void add_lines(cJSON *list, struct arena *a, const char *text,
                                ? arena_strndup(a, p + skip, n - skip)
                                : NULL;
         if (line)
-            cJSON_AddItemToArray(list, cJSON_CreateString(line));
+            writer_text(list, NULL, line);
         p += n + (p[n] == '\n');
     }
 }
@@ -60,10 +63,10 @@ static const char *ask_tool(struct arena *a, const char *folder)
     return "";
 }
 
-static void add_gpus(cJSON *o, struct arena *a, const struct provenance *p,
-                     const char *log)
+static void add_gpus(struct writer o, struct arena *a,
+                     const struct provenance *p, const char *log)
 {
-    cJSON *list = cJSON_AddArrayToObject(o, "gpus");
+    struct writer list = writer_list(o, "gpus");
     if (launch_is_job(p->launch))
         add_lines(list, a, log, GPU_LINE);
     else if (p->manifest->hardware.gpu)
@@ -119,14 +122,14 @@ static const char *checkout_core(struct arena *a, const char *folder)
     return arena_printf(a, "%ld.%ld.%ld", number[0], number[1], number[2]);
 }
 
-static void add_text(cJSON *o, const char *key, const char *value)
+static void add_text(struct writer o, const char *key, const char *value)
 {
     if (value && *value)
-        cJSON_AddStringToObject(o, key, value);
+        writer_text(o, key, value);
 }
 
-static void add_megatron(cJSON *o, struct arena *a, const struct provenance *p,
-                         const char *log)
+static void add_megatron(struct writer o, struct arena *a,
+                         const struct provenance *p, const char *log)
 {
     if (p->manifest->trainer.kind != TRAINER_MEGATRON)
         return;
@@ -144,16 +147,16 @@ static void add_megatron(cJSON *o, struct arena *a, const struct provenance *p,
 
 /* ---- all ---- */
 
-static void add_host(cJSON *o)
+static void add_host(struct writer o)
 {
     char host[HOST_BYTES] = "", hex[TEXT_SHA256_HEX];
     if (gethostname(host, sizeof host - 1) != 0)
         return;
     text_sha256(host, strlen(host), hex);
-    cJSON_AddStringToObject(o, "host_sha256", hex);
+    writer_text(o, "host_sha256", hex);
 }
 
-static void add_times(cJSON *o, const struct run_record *run)
+static void add_times(struct writer o, const struct run_record *run)
 {
     char text[32];
     struct tm t;
@@ -164,29 +167,31 @@ static void add_times(cJSON *o, const struct run_record *run)
     add_text(o, "ended_utc", text);
 }
 
-static void add_job(cJSON *o, struct arena *a, const struct provenance *p)
+static void add_job(struct writer o, struct arena *a,
+                    const struct provenance *p)
 {
     const char *job = getenv("SLURM_JOB_ID");
     const char *path = arena_printf(a, "%s/job.json", p->run->folder);
     struct err_msg ignored;
-    cJSON *record = NULL;
-    if (path && access(path, R_OK) == 0 &&
-        json_read_file(a, path, "moe-bench/job/1", &record, &ignored) == ERR_OK)
-        json_opt_string(a, record, path, "id", &job, &ignored);
-    cJSON_Delete(record);
+    struct reader_doc doc;
+    if (path && access(path, R_OK) == 0) {
+        reader_text(
+            reader_open_file(&doc, a, path, "moe-bench/job/1", &ignored), "id",
+            &job);
+        reader_close(&doc);
+    }
     add_text(o, "job", job);
 }
 
 cJSON *provenance_json(struct arena *a, const struct provenance *p)
 {
-    cJSON *o = cJSON_CreateObject();
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
     const char *container = p->manifest->trainer.container;
     const char *digest = container ? strchr(container, '@') : NULL;
     const char *log =
         provenance_read_text(a, arena_printf(a, "%s/log.txt", p->run->folder));
-    if (!o)
-        return NULL;
-    cJSON_AddStringToObject(o, "format", "moe-bench/provenance/1");
+    writer_text(o, "format", "moe-bench/provenance/1");
     add_host(o);
     add_times(o, p->run);
     add_text(o, "launcher", p->launch->launcher);
@@ -196,7 +201,7 @@ cJSON *provenance_json(struct arena *a, const struct provenance *p)
     add_text(o, "container_digest", digest ? digest + 1 : NULL);
     add_megatron(o, a, p, log);
     add_text(o, "log_dialect", p->run->log.dialect);
-    cJSON_AddNumberToObject(o, "price_usd_per_hour",
-                            p->manifest->hardware.price_usd_per_hour);
-    return o;
+    writer_number(o, "price_usd_per_hour",
+                  p->manifest->hardware.price_usd_per_hour);
+    return writer_close(&doc);
 }

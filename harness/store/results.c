@@ -1,4 +1,14 @@
+/*
+ * How it works: a run's folder has a name that begins with .tmp- until it is
+ * whole. Its last file, status.json, is what makes it a run; then the folder is
+ * flushed and renamed. Loading reads every status.json and the logs of those
+ * with the wanted key. A lock file keeps two harnesses apart.
+ */
 #include "results.h"
+
+#include "base/file.h"
+#include "base/reader.h"
+#include "base/writer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,14 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FORMAT "moe-bench/run/1"
 #define TEMPORARY ".tmp-"
 
-enum { MAX_PATH_BYTES = 4096, LOCK_TEXT_BYTES = 256 };
+enum { LOCK_TEXT_BYTES = 256 };
 
 static const char *const status_names[] = {
 #define STATUS_NAME(id, name, again) name,
@@ -45,39 +54,6 @@ static enum err results_no_memory(const char *where, struct err_msg *msg)
 }
 
 /* ---- folders and the lock ---- */
-
-static enum err make_folders(const char *path, struct err_msg *msg)
-{
-    char part[MAX_PATH_BYTES];
-    int n = snprintf(part, sizeof part, "%s", path);
-    if (n <= 0 || n >= (int)sizeof part)
-        return err_set(msg, ERR_IO, "%.60s...: path too long", path);
-    for (char *p = part + 1;; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        char c = *p;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return err_set(msg, ERR_IO, "%s: cannot make folder: %s", part,
-                           strerror(errno));
-        *p = c;
-        if (c == '\0')
-            return ERR_OK;
-    }
-}
-
-/* A run's folder holds plain files only. */
-static void remove_folder(const char *path)
-{
-    DIR *d = opendir(path);
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));)
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
-            unlinkat(dirfd(d), f->d_name, 0);
-    closedir(d);
-    rmdir(path);
-}
 
 /* A job of a job system may outlive the harness: its folder stays, for the
  * run that takes it over. */
@@ -111,7 +87,7 @@ static void remove_unfinished(struct arena *a, const char *dir)
                                ? arena_printf(a, "%s/%s", runs, f->d_name)
                                : NULL;
         if (path && !holds_job(a, path))
-            remove_folder(path);
+            file_remove_tree(path);
     }
     closedir(d);
 }
@@ -158,7 +134,7 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!path || !runs)
         return results_no_memory(dir, msg);
-    enum err e = make_folders(runs, msg);
+    enum err e = file_make_folders(runs, msg);
     if (e != ERR_OK)
         return e;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -216,77 +192,51 @@ static void text_fields(struct run_record *r,
 static cJSON *record_to_json(struct run_record *r)
 {
     struct text_field texts[N_TEXT_FIELDS];
-    cJSON *o = cJSON_CreateObject();
-    bool ok = o && cJSON_AddStringToObject(o, "format", FORMAT) &&
-              cJSON_AddStringToObject(o, "status", run_status_name(r->status));
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "format", FORMAT);
+    writer_text(top, "status", run_status_name(r->status));
     text_fields(r, texts);
-    for (int i = 0; i < N_TEXT_FIELDS && ok; i++)
-        ok = cJSON_AddStringToObject(o, texts[i].key,
-                                     *texts[i].value ? *texts[i].value : "");
-    ok = ok && cJSON_AddNumberToObject(o, "round", r->round) &&
-         cJSON_AddNumberToObject(o, "n_ranks", r->n_ranks) &&
-         cJSON_AddNumberToObject(o, "timers", r->timers) &&
-         cJSON_AddNumberToObject(o, "exit_code", (double)r->exit_code) &&
-         cJSON_AddNumberToObject(o, "wall_s", r->wall_s) &&
-         cJSON_AddNumberToObject(o, "started_s", r->started_s) &&
-         (isnan(r->cost_usd) ||
-          cJSON_AddNumberToObject(o, "cost_usd", r->cost_usd));
-    if (ok)
-        return o;
-    cJSON_Delete(o);
-    return NULL;
+    for (int i = 0; i < N_TEXT_FIELDS; i++)
+        writer_text(top, texts[i].key, *texts[i].value ? *texts[i].value : "");
+    writer_number(top, "round", r->round);
+    writer_number(top, "n_ranks", r->n_ranks);
+    writer_number(top, "timers", r->timers);
+    writer_number(top, "exit_code", (double)r->exit_code);
+    writer_number(top, "wall_s", r->wall_s);
+    writer_number(top, "started_s", r->started_s);
+    if (!isnan(r->cost_usd))
+        writer_number(top, "cost_usd", r->cost_usd);
+    return writer_close(&doc);
 }
 
-static enum err results_read_numbers(const cJSON *o, const char *path,
-                                     struct run_record *r, struct err_msg *msg)
+static void results_read_numbers(struct reader top, struct run_record *r)
 {
-    int64_t round = 0, ranks = 0, timers = 0;
     const struct json_range any = {-1, 1e9};
     r->cost_usd = NAN;
-    enum err e = json_opt_int(o, path, "round", any, &round, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "n_ranks", any, &ranks, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "timers", any, &timers, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(o, path, "exit_code", any, &r->exit_code, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "wall_s", any, &r->wall_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "started_s", (struct json_range){0, 1e11},
-                            &r->started_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(o, path, "cost_usd", any, &r->cost_usd, msg);
-    r->round = (int)round;
-    r->n_ranks = (int)ranks;
-    r->timers = (int)timers;
-    return e;
+    reader_int(top, "round", any, &r->round);
+    reader_int(top, "n_ranks", any, &r->n_ranks);
+    reader_int(top, "timers", any, &r->timers);
+    reader_int64(top, "exit_code", any, &r->exit_code);
+    reader_double(top, "wall_s", any, &r->wall_s);
+    reader_double(top, "started_s", (struct json_range){0, 1e11},
+                  &r->started_s);
+    reader_double(top, "cost_usd", any, &r->cost_usd);
 }
 
-static enum err results_read_record(struct arena *a, const cJSON *o,
-                                    const char *path, struct run_record *r,
-                                    struct err_msg *msg)
+static void results_read_record(struct reader top, struct run_record *r)
 {
     struct text_field texts[N_TEXT_FIELDS];
-    const char *status = "";
+    int status = RUN_VALID;
     text_fields(r, texts);
-    enum err e = json_opt_string(a, o, path, "status", &status, msg);
-    for (int i = 0; i < N_TEXT_FIELDS && e == ERR_OK; i++) {
+    reader_require(top, "status", NULL);
+    reader_choice(top, "status", status_names, N_RUN_STATUS, &status);
+    r->status = (enum run_status)status;
+    for (int i = 0; i < N_TEXT_FIELDS; i++) {
         *texts[i].value = "";
-        e = json_opt_string(a, o, path, texts[i].key, texts[i].value, msg);
+        reader_text(top, texts[i].key, texts[i].value);
     }
-    if (e == ERR_OK)
-        e = results_read_numbers(o, path, r, msg);
-    if (e != ERR_OK)
-        return e;
-    for (int i = 0; i < N_RUN_STATUS; i++)
-        if (strcmp(status, status_names[i]) == 0) {
-            r->status = (enum run_status)i;
-            return ERR_OK;
-        }
-    return err_set(msg, ERR_PARSE,
-                   "%s: status: got '%s', want valid, failed ...", path,
-                   status);
+    results_read_numbers(top, r);
 }
 
 static void results_read_log(struct arena *a, struct run_record *r)
@@ -304,14 +254,12 @@ static enum err load_run(struct arena *a, const char *folder, const char *key,
 {
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
-    cJSON *o = NULL;
+    struct reader_doc doc;
     if (!path)
         return results_no_memory(folder, msg);
     *found = false;
-    enum err e = json_read_file(a, path, FORMAT, &o, msg);
-    if (e == ERR_OK)
-        e = results_read_record(a, o, path, &r, msg);
-    cJSON_Delete(o);
+    results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
+    enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
     if (key && strcmp(key, r.key) != 0)
@@ -411,8 +359,8 @@ enum err results_begin(struct arena *a, const struct results *r,
     if (!run->started_utc || !run->run_id || !run->folder)
         return results_no_memory(r->dir, msg);
     if (!holds_job(a, run->folder))
-        remove_folder(run->folder);
-    return make_folders(run->folder, msg);
+        file_remove_tree(run->folder);
+    return file_make_folders(run->folder, msg);
 }
 
 enum err results_put(struct arena *a, const struct run_record *run,
@@ -429,10 +377,7 @@ enum err results_write_json(struct arena *a, const char *dir, const char *name,
                             cJSON *tree, struct err_msg *msg)
 {
     const char *path = arena_printf(a, "%s/%s", dir, name);
-    char *text = tree ? cJSON_Print(tree) : NULL;
-    cJSON_Delete(tree);
-    const char *line = text ? arena_printf(a, "%s\n", text) : NULL;
-    cJSON_free(text);
+    const char *line = writer_print_tree(a, tree);
     if (!path || !line)
         return results_no_memory(name, msg);
     return text_write_file(path, line, strlen(line), msg);
@@ -480,5 +425,5 @@ enum err results_finish(struct arena *a, const struct results *r,
 
 void results_discard(const struct run_record *run)
 {
-    remove_folder(run->folder);
+    file_remove_tree(run->folder);
 }

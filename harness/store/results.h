@@ -40,6 +40,8 @@ enum run_status {
 
 #define ROLE_PROFILE_NAME "profile" // role of the profile runs; round 0
 
+struct recorded; // of figures
+
 /* One launch, as status.json holds it. */
 struct run_record {
     const char *run_id, *folder;
@@ -58,6 +60,7 @@ struct run_record {
     double wall_s;
     double cost_usd;   // NAN: no price given
     struct runlog log; // .n_iterations is 0 when nothing could be read
+    const struct recorded *recorded; // what ops.csv says; NULL: not read yet
 };
 
 struct run_list {

@@ -1,183 +1,147 @@
 /*
  * How it works: every flag that moe-train takes has a row in one table; a flag
  * without a row is an error, also when Megatron has it, so that nothing is
- * silently ignored. Model, parallelism and batch go on to megatron_args.
+ * silently ignored. Rows of model, parallelism and batch name a flag of
+ * megatron/flags.h, which reads them and keeps their values.
  */
 #include "args.h"
 
+#include "base/options.h"
 #include "base/text.h"
+#include "layout/default_split.h"
 #include "log/runlog.h"
 
 #include <string.h>
 
-enum flag_kind {
-    MODEL_FLAG, // read by megatron_args
-    WHOLE,      // integer from lo to hi
-    NUMBER,     // number from lo to hi
-    ONLY,       // the one value that moe-train does
-    WORD,       // any text
-    SWITCH      // no value
+enum train_type {
+    TRAIN_TYPE_MODEL, // a flag of megatron/flags.h
+    TRAIN_TYPE_INT,
+    TRAIN_TYPE_REAL,
+    TRAIN_TYPE_ONLY,
+    TRAIN_TYPE_TEXT,
+    TRAIN_TYPE_SWITCH
 };
 
-struct train_flag {
-    const char *name;
-    enum flag_kind kind;
+static const struct train_row {
+    enum flag_id flag;   // of TRAIN_TYPE_MODEL, else FLAG_NONE
+    enum train_flag own; // of the other types
+    const char *name;    // NULL: the flag's
+    enum train_type type;
     const char *standard; // default, or the only value
     double lo, hi;
     const char *help;
-};
-
-static const struct train_flag table[] = {
-    {"num-layers", MODEL_FLAG, NULL, 0, 0, "decoder layers"},
-    {"hidden-size", MODEL_FLAG, NULL, 0, 0, "width of hidden states"},
-    {"ffn-hidden-size", MODEL_FLAG, NULL, 0, 0, "width of a dense layer's MLP"},
-    {"num-attention-heads", MODEL_FLAG, NULL, 0, 0, "query heads"},
-    {"group-query-attention", MODEL_FLAG, NULL, 0, 0, "share key/value heads"},
-    {"num-query-groups", MODEL_FLAG, NULL, 0, 0, "key/value heads"},
-    {"kv-channels", MODEL_FLAG, NULL, 0, 0, "width of a head"},
-    {"max-position-embeddings", MODEL_FLAG, NULL, 0, 0, "taken, no effect"},
-    {"position-embedding-type", MODEL_FLAG, NULL, 0, 0, "rope (required)"},
-    {"normalization", MODEL_FLAG, NULL, 0, 0, "RMSNorm (required)"},
-    {"swiglu", MODEL_FLAG, NULL, 0, 0, "gated MLP (required)"},
-    {"disable-bias-linear", MODEL_FLAG, NULL, 0, 0, "no biases (required)"},
-    {"untie-embeddings-and-output-weights", MODEL_FLAG, NULL, 0, 0,
-     "an output layer of its own"},
-    {"vocab-size", MODEL_FLAG, NULL, 0, 0, "tokens in the vocabulary"},
-    {"padded-vocab-size", MODEL_FLAG, NULL, 0, 0, "rows of the embedding"},
-    {"make-vocab-size-divisible-by", MODEL_FLAG, NULL, 0, 0,
-     "padding of the vocabulary (128)"},
-    {"num-experts", MODEL_FLAG, NULL, 0, 0, "experts a layer, absent: dense"},
-    {"moe-ffn-hidden-size", MODEL_FLAG, NULL, 0, 0, "width of an expert"},
-    {"moe-router-topk", MODEL_FLAG, NULL, 0, 0, "experts a token (2)"},
-    {"moe-shared-expert-intermediate-size", MODEL_FLAG, NULL, 0, 0,
-     "width of the shared expert"},
-    {"moe-layer-freq", MODEL_FLAG, NULL, 0, 0, "which layers have experts"},
-    {"mtp-num-layers", MODEL_FLAG, NULL, 0, 0, "MTP layers"},
-    {"mtp-loss-scaling-factor", NUMBER, "0.1", 0, 1e6,
-     "weight of the mean MTP loss"},
-    {"tensor-model-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"pipeline-model-parallel-size", MODEL_FLAG, NULL, 0, 0, "stages (1)"},
-    {"context-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"expert-model-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"expert-tensor-parallel-size", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"num-virtual-stages-per-pipeline-rank", MODEL_FLAG, NULL, 0, 0, "1"},
-    {"pipeline-model-parallel-layout", MODEL_FLAG, NULL, 0, 0,
-     "units of each stage, such as 'Et*5|t*6|t*5|mL'"},
-    {"micro-batch-size", MODEL_FLAG, NULL, 0, 0, "sequences (1)"},
-    {"global-batch-size", MODEL_FLAG, NULL, 0, 0, "sequences of a step"},
-    {"seq-length", MODEL_FLAG, NULL, 0, 0, "tokens of a sequence"},
-    {"train-iters", WHOLE, "10", 1, 1e9, "steps"},
-    {"lr", NUMBER, "1e-3", 0, 1e38, "learning rate"},
-    {"min-lr", NUMBER, "0", 0, 1e30, "taken, no effect on a constant rate"},
-    {"lr-decay-style", ONLY, "constant", 0, 0, ""},
-    {"weight-decay", NUMBER, "0.01", 0, 1e6, "decoupled, norms excepted"},
-    {"adam-beta1", NUMBER, "0.9", 0, 0.9999999, ""},
-    {"adam-beta2", NUMBER, "0.999", 0, 0.9999999, ""},
-    {"adam-eps", NUMBER, "1e-8", 1e-30, 1, ""},
-    {"clip-grad", NUMBER, "1.0", 0, 1e30, "largest global norm, 0: none"},
-    {"seed", WHOLE, "1234", 0, 9e15, "of weights and data"},
-    {"mock-data", SWITCH, NULL, 0, 0, "data is always synthetic"},
-    {"log-interval", WHOLE, "1", 1, 1, "steps between lines of the log"},
-    {"timing-log-level", WHOLE, "0", 0, 2, "1, 2: with timers of each rank"},
-    {"timing-log-option", ONLY, "all", 0, 0, ""},
-    {"clock", WORD, NULL, 0, 0,
-     "wall under MPI; cpu (default) or flops under smpirun"},
-    {"reference-burst", WHOLE, "0", 0, 1000,
-     "fixed products timed beside each step, on each rank"},
-    {"record-ops", WORD, NULL, 0, 0, "CSV file for times of all operations"},
-    {"help", SWITCH, NULL, 0, 0, "this text"},
+} table[] = {
+#define TRAIN_MODEL_ROW(flag, help)                                            \
+    {flag, N_TRAIN_FLAGS, NULL, TRAIN_TYPE_MODEL, NULL, 0, 0, help},
+#define TRAIN_OWN_ROW(id, name, type, standard, lo, hi, help)                  \
+    {FLAG_NONE, id, name, TRAIN_TYPE_##type, standard, lo, hi, help},
+    TRAIN_FLAG_TABLE(TRAIN_MODEL_ROW, TRAIN_OWN_ROW)
+#undef TRAIN_MODEL_ROW
+#undef TRAIN_OWN_ROW
 };
 enum { N_ROWS = sizeof table / sizeof table[0] };
 
-static int find_row(const char *name, size_t len)
+static const char *row_name(const struct train_row *row)
 {
-    for (int i = 0; i < N_ROWS; i++)
-        if (strlen(table[i].name) == len &&
-            memcmp(table[i].name, name, len) == 0)
-            return i;
-    return -1;
+    return row->name ? row->name : flag_name(row->flag);
 }
+
+/* What a value of each kind is called where it is missing; "" of a switch. */
+static const char *const value_names[] = {
+    [TRAIN_TYPE_MODEL] = "a value", [TRAIN_TYPE_INT] = "an integer",
+    [TRAIN_TYPE_REAL] = "a number", [TRAIN_TYPE_ONLY] = "its only value",
+    [TRAIN_TYPE_TEXT] = "a text",   [TRAIN_TYPE_SWITCH] = ""};
 
 /* ---- reading ---- */
 
-static enum err train_args_refuse(const char *word, struct err_msg *msg)
+/* The table as rows of options; NULL when out of memory. */
+static const struct option_row *train_args_rows(struct arena *a)
 {
-    const char *names[N_ROWS];
-    for (int i = 0; i < N_ROWS; i++)
-        names[i] = table[i].name;
-    if (!text_starts(word, "--"))
-        return err_set(msg, ERR_PARSE,
-                       "'%s' is not a flag, want --name value, see --help",
-                       word);
-    const char *near = text_nearest(word + 2, names, N_ROWS);
-    return err_set(msg, ERR_PARSE,
-                   "unknown flag '%s', want one that --help lists%s%s%s", word,
-                   near ? ": did you mean '--" : "", near ? near : "",
-                   near ? "'?" : "");
-}
-
-static enum err check_number(const struct train_flag *f, const char *text,
-                             struct err_msg *msg)
-{
-    int64_t whole = 0;
-    double value = 0;
-    bool ok = f->kind == WHOLE ? text_to_int64(text, &whole)
-                               : text_to_double(text, &value);
-    if (f->kind == WHOLE)
-        value = (double)whole;
-    if (!ok || value < f->lo || value > f->hi)
-        return err_set(msg, ok ? ERR_RANGE : ERR_PARSE,
-                       "--%s: got '%s', want %s from %g to %g", f->name, text,
-                       f->kind == WHOLE ? "an integer" : "a number", f->lo,
-                       f->hi);
-    return ERR_OK;
-}
-
-static enum err check_value(const struct train_flag *f, const char *text,
-                            struct err_msg *msg)
-{
-    if (f->kind == WHOLE || f->kind == NUMBER)
-        return check_number(f, text, msg);
-    if (f->kind == ONLY && strcmp(text, f->standard) != 0)
-        return err_set(msg, ERR_RANGE, "--%s: got '%s', want %s", f->name, text,
-                       f->standard);
-    return ERR_OK;
-}
-
-static enum err take_own(struct train_args *t, int row, char *const *argv,
-                         int argc, int *i, struct err_msg *msg)
-{
-    const struct train_flag *f = &table[row];
-    const char *equals = strchr(argv[*i], '=');
-    const char *text = equals ? equals + 1 : NULL;
-    if (f->kind == SWITCH) {
-        if (equals)
-            return err_set(msg, ERR_PARSE, "--%s: takes no value", f->name);
-        text = "true";
-    } else if (!equals) {
-        if (*i + 1 >= argc || text_starts(argv[*i + 1], "--"))
-            return err_set(msg, ERR_PARSE, "--%s: value missing", f->name);
-        text = argv[++*i];
+    struct option_row *rows = arena_alloc(a, N_ROWS, sizeof *rows);
+    for (int i = 0; rows && i < N_ROWS; i++) {
+        const struct train_row *row = &table[i];
+        const char *name = arena_printf(a, "--%s", row_name(row));
+        bool help = row->type != TRAIN_TYPE_MODEL && row->own == TRAIN_HELP;
+        rows[i] = (struct option_row){.name = name,
+                                      .alias = help ? "-h" : NULL,
+                                      .value = value_names[row->type],
+                                      .help = row->help};
+        if (!name)
+            rows = NULL;
     }
-    ++*i;
-    t->text[row] = text;
-    return check_value(f, text, msg);
+    return rows;
 }
 
-static enum err train_args_take_all(struct train_args *t, int argc,
-                                    char *const *argv, struct err_msg *msg)
+static enum err read_number(const struct train_row *row, const char *text,
+                            struct train_value *out, struct err_msg *msg)
+{
+    const bool whole = row->type == TRAIN_TYPE_INT;
+    bool ok = whole ? text_to_int64(text, &out->whole)
+                    : text_to_double(text, &out->real);
+    double value = whole ? (double)out->whole : out->real;
+    if (ok && value >= row->lo && value <= row->hi)
+        return ERR_OK;
+    return err_set(msg, ok ? ERR_RANGE : ERR_PARSE,
+                   "--%s: got '%s', want %s from %g to %g", row->name, text,
+                   whole ? "an integer" : "a number", row->lo, row->hi);
+}
+
+static enum err read_own(struct train_args *t, const struct train_row *row,
+                         const char *text, struct err_msg *msg)
+{
+    struct train_value *out = &t->own[row->own];
+    out->text = text;
+    if (row->type == TRAIN_TYPE_INT || row->type == TRAIN_TYPE_REAL)
+        return read_number(row, text, out, msg);
+    if (row->type == TRAIN_TYPE_ONLY && strcmp(text, row->standard) != 0)
+        return err_set(msg, ERR_RANGE, "--%s: got '%s', want %s", row->name,
+                       text, row->standard);
+    return ERR_OK;
+}
+
+static enum err read_defaults(struct train_args *t, struct err_msg *msg)
 {
     enum err e = ERR_OK;
-    for (int i = 1; e == ERR_OK && i < argc;) {
-        const char *word = argv[i];
-        bool known = text_starts(word, "--");
-        int row = known ? find_row(word + 2, strcspn(word + 2, "=")) : -1;
-        if (row < 0)
-            return train_args_refuse(word, msg);
-        if (table[row].kind == MODEL_FLAG)
-            e = megatron_args_take(t->megatron, argv, argc, &i, &known, msg);
-        else
-            e = take_own(t, row, argv, argc, &i, msg);
+    for (int i = 0; i < N_ROWS && e == ERR_OK; i++)
+        if (table[i].standard)
+            e = read_own(t, &table[i], table[i].standard, msg);
+    return e;
+}
+
+/* The flag at line->at, and its value where it is this program's own. */
+static enum err train_args_take(struct train_args *t,
+                                const struct option_spec *spec,
+                                struct option_line *line, struct err_msg *msg)
+{
+    struct option_use use;
+    bool known = true;
+    int row = options_find(spec, line->argv[line->at]);
+    if (row >= 0 && table[row].type == TRAIN_TYPE_MODEL)
+        return megatron_args_take(t->megatron, line->argv, line->argc,
+                                  &line->at, &known, msg);
+    enum err e = options_take(spec, line, &use, msg);
+    if (e != ERR_OK)
+        return e;
+    bool is_switch = table[use.id].type == TRAIN_TYPE_SWITCH;
+    return read_own(t, &table[use.id], is_switch ? "true" : use.text, msg);
+}
+
+static enum err train_args_take_all(struct arena *a, struct train_args *t,
+                                    int argc, char *const *argv,
+                                    struct err_msg *msg)
+{
+    const struct option_spec spec = {
+        .program = "moe-train", .rows = train_args_rows(a), .n_rows = N_ROWS};
+    struct option_line line = {argc, argv, 1};
+    enum err e = spec.rows ? read_defaults(t, msg)
+                           : err_set(msg, ERR_NOMEM, "flags: out of memory");
+    while (e == ERR_OK && line.at < argc) {
+        if (argv[line.at][0] != '-')
+            return err_set(msg, ERR_PARSE,
+                           "'%s' is not a flag, want --name value; see "
+                           "moe-train --help",
+                           argv[line.at]);
+        e = train_args_take(t, &spec, &line, msg);
     }
     return e;
 }
@@ -187,10 +151,8 @@ static enum err train_args_take_all(struct train_args *t, int argc,
 static enum err check_ranks(const struct train_args *t, int world,
                             struct err_msg *msg)
 {
-    int64_t pp = 1;
-    const char *text =
-        megatron_args_string(t->megatron, "pipeline-model-parallel-size");
-    if (text && text_to_int64(text, &pp) && pp > 0 && world % pp)
+    int64_t pp = flags_int(megatron_args_flags(t->megatron), FLAG_PP, 1);
+    if (pp > 0 && world % pp)
         return err_set(msg, ERR_RANGE,
                        "ranks: got %d, want a multiple of "
                        "--pipeline-model-parallel-size %lld, start that many",
@@ -201,17 +163,17 @@ static enum err check_ranks(const struct train_args *t, int world,
 static enum err check_parallel(const struct model *m, struct err_msg *msg)
 {
     const struct {
-        const char *flag;
+        enum flag_id flag;
         int value;
-    } one[] = {{"tensor-model-parallel-size", m->par.tp},
-               {"context-parallel-size", m->par.cp},
-               {"expert-model-parallel-size", m->par.ep},
-               {"expert-tensor-parallel-size", m->par.etp},
-               {"num-virtual-stages-per-pipeline-rank", m->par.vpp}};
+    } one[] = {{FLAG_TP, m->par.tp},
+               {FLAG_CP, m->par.cp},
+               {FLAG_EP, m->par.ep},
+               {FLAG_ETP, m->par.etp},
+               {FLAG_VPP, m->par.vpp}};
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
         if (one[i].value != 1)
             return err_set(msg, ERR_RANGE, "--%s: got %d, moe-train wants 1",
-                           one[i].flag, one[i].value);
+                           flag_name(one[i].flag), one[i].value);
     return ERR_OK;
 }
 
@@ -228,7 +190,7 @@ static enum err train_args_check_model(const struct train_args *t,
         {m->linear_bias, "--disable-bias-linear: missing, moe-train has no "
                          "biases"},
         {m->learned_positions, "--position-embedding-type: want rope, give it"},
-        {!megatron_args_given(t->megatron, "seq-length"),
+        {!flags_given(megatron_args_flags(t->megatron), FLAG_SEQ_LENGTH),
          "--seq-length: missing"},
         {m->vocab < 2, "--vocab-size: missing or below 2"},
         {m->n_mtp > RUNLOG_MAX_MTP, "--mtp-num-layers: want at most 8"},
@@ -239,38 +201,28 @@ static enum err train_args_check_model(const struct train_args *t,
     return check_parallel(m, msg);
 }
 
-/* Megatron's split without a layout: layers must divide, E first, m and L on
- * top of the last stage. */
-static enum err default_layout(struct arena *a, const struct model *m,
-                               const char **out, struct err_msg *msg)
+/* Megatron's split where no layout is given. */
+static enum err train_args_default_layout(struct arena *a, struct train_args *t,
+                                          struct err_msg *msg)
 {
-    int each = m->n_layers / m->par.pp;
-    if (m->n_layers % m->par.pp)
-        return err_set(msg, ERR_RANGE,
-                       "--num-layers: got %d, want a multiple of "
-                       "--pipeline-model-parallel-size %d, or give "
-                       "--pipeline-model-parallel-layout",
-                       m->n_layers, m->par.pp);
-    char *text = arena_printf(a, "E");
-    for (int s = 0; text && s < m->par.pp; s++)
-        text = arena_printf(a, "%s%st*%d", text, s ? "|" : "", each);
-    for (int k = 0; text && k < m->n_mtp; k++)
-        text = arena_printf(a, "%sm", text);
-    *out = text ? arena_printf(a, "%sL", text) : NULL;
-    return *out ? ERR_OK : err_set(msg, ERR_NOMEM, "layout: out of memory");
+    const struct model *m = &t->model;
+    enum err e = default_split_layout(a, m, m->par.pp, &t->layout, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e == ERR_NOMEM ? e : ERR_RANGE,
+                          "--pipeline-model-parallel-layout is missing");
+    t->layout_text = layout_string(a, &t->layout);
+    return t->layout_text ? ERR_OK
+                          : err_set(msg, ERR_NOMEM, "layout: out of memory");
 }
 
 static enum err train_args_read_layout(struct arena *a, struct train_args *t,
                                        struct err_msg *msg)
 {
-    enum err e = ERR_OK;
-    t->layout_text =
-        megatron_args_string(t->megatron, "pipeline-model-parallel-layout");
+    t->layout_text = flags_text(megatron_args_flags(t->megatron), FLAG_LAYOUT);
     if (!t->layout_text)
-        e = default_layout(a, &t->model, &t->layout_text, msg);
-    if (e == ERR_OK)
-        e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
-                        &t->layout, msg);
+        return train_args_default_layout(a, t, msg);
+    enum err e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
+                             &t->layout, msg);
     if (e == ERR_OK && t->layout.vpp != 1)
         return err_set(msg, ERR_RANGE,
                        "--pipeline-model-parallel-layout: got %d stages, "
@@ -282,17 +234,15 @@ static enum err train_args_read_layout(struct arena *a, struct train_args *t,
 enum err train_args_read(struct arena *a, int argc, char *const *argv,
                          int world, struct train_args *out, struct err_msg *msg)
 {
-    struct train_args t = {.megatron = megatron_args_new(a),
-                           .text = arena_alloc(a, N_ROWS, sizeof *t.text)};
-    if (!t.megatron || !t.text)
+    struct train_args t = {.megatron = megatron_args_new(a)};
+    if (!t.megatron)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    enum err e = train_args_take_all(&t, argc, argv, msg);
-    t.help = train_args_text(&t, "help") != NULL;
+    enum err e = train_args_take_all(a, &t, argc, argv, msg);
+    t.help = train_args_text(&t, TRAIN_HELP) != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);
     if (e == ERR_OK && !t.help) {
-        megatron_args_override(t.megatron,
-                               &(struct model_overrides){.world = world});
+        flags_set_int(megatron_args_flags(t.megatron), FLAG_WORLD_SIZE, world);
         e = megatron_args_model(a, t.megatron, &t.model, msg);
         if (e == ERR_OK)
             e = train_args_check_model(&t, &t.model, msg);
@@ -306,26 +256,19 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
 
 /* ---- values ---- */
 
-const char *train_args_text(const struct train_args *t, const char *name)
+const char *train_args_text(const struct train_args *t, enum train_flag flag)
 {
-    int row = find_row(name, strlen(name));
-    if (table[row].kind == MODEL_FLAG)
-        return megatron_args_string(t->megatron, name);
-    return t->text[row] ? t->text[row] : table[row].standard;
+    return t->own[flag].text;
 }
 
-int64_t train_args_int(const struct train_args *t, const char *name)
+int64_t train_args_int(const struct train_args *t, enum train_flag flag)
 {
-    int64_t value = 0;
-    const char *text = train_args_text(t, name);
-    return text && text_to_int64(text, &value) ? value : 0;
+    return t->own[flag].whole;
 }
 
-double train_args_real(const struct train_args *t, const char *name)
+double train_args_real(const struct train_args *t, enum train_flag flag)
 {
-    double value = 0;
-    const char *text = train_args_text(t, name);
-    return text && text_to_double(text, &value) ? value : 0;
+    return t->own[flag].real;
 }
 
 /* ---- printing ---- */
@@ -346,11 +289,11 @@ void train_args_print_help(FILE *out)
                  "rank a pipeline stage.\n\nflags (as Megatron-LM names them, "
                  "defaults in brackets):\n");
     for (int i = 0; i < N_ROWS; i++) {
-        const struct train_flag *f = &table[i];
-        fprintf(out, "  --%-38s %s", f->name, f->help);
-        if (f->standard)
-            fprintf(out, "%s[%s%s]", *f->help ? " " : "",
-                    f->kind == ONLY ? "only " : "", f->standard);
+        const struct train_row *row = &table[i];
+        fprintf(out, "  --%-38s %s", row_name(row), row->help);
+        if (row->standard)
+            fprintf(out, "%s[%s%s]", *row->help ? " " : "",
+                    row->type == TRAIN_TYPE_ONLY ? "only " : "", row->standard);
         fprintf(out, "\n");
     }
     fprintf(out,
@@ -462,13 +405,13 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
 static enum err dump_own(struct arena *a, const struct train_args *t, FILE *out)
 {
     for (int i = 0; i < N_ROWS; i++) {
-        const struct train_flag *f = &table[i];
-        const char *text = t->text[i] ? t->text[i] : f->standard;
-        if (strcmp(f->name, "clock") == 0)
-            text = t->clock;
-        if (f->kind == MODEL_FLAG || f->kind == SWITCH)
+        const struct train_row *row = &table[i];
+        if (row->type == TRAIN_TYPE_MODEL || row->type == TRAIN_TYPE_SWITCH)
             continue;
-        char *name = arena_strdup(a, f->name);
+        const char *text = t->own[row->own].text;
+        if (row->own == TRAIN_CLOCK)
+            text = t->clock;
+        char *name = arena_strdup(a, row->name);
         if (!name)
             return ERR_NOMEM;
         for (char *p = name; *p; p++)

@@ -1,3 +1,9 @@
+/*
+ * How it works: each head of each sequence is two products with a softmax
+ * between them. All scores (S,S) are computed and those of later tokens put to
+ * 0 in the softmax: a triangle costs BLAS as much as the square. Probabilities
+ * are kept for the backward pass, which is what makes long sequences dear.
+ */
 #include "attention.h"
 
 #include <math.h>
@@ -7,6 +13,8 @@ int64_t attention_probs_count(const struct attention *a)
     return (int64_t)a->n_seq * a->n_heads * a->seq * a->seq;
 }
 
+/* Angles s * 10000^(-2i/D), as Su et al. 2021 (RoFormer) and Megatron's default
+ * base. */
 void attention_fill_rotary(const struct attention *a, real *cosine, real *sine)
 {
     int half = a->dim / 2;
@@ -47,6 +55,7 @@ static struct mat head_of(const struct attention *a, struct mat qkv, int seq,
                     a->dim);
 }
 
+/* One head at work: views into the rows of its sequence. */
 struct head {
     struct mat q, k, v;
     real *probs;
@@ -115,5 +124,6 @@ void attention_backward(const struct attention *a, struct ops *o,
         ops_gemm(o, GEMM_NN, ds, h.k, (struct gemm_out){d.q, scale, 0});
         ops_gemm(o, GEMM_TN, ds, h.q, (struct gemm_out){d.k, scale, keep});
     }
+    // the transpose of a rotation is the rotation back
     attention_rotate(a, o, b->dqkv, -1);
 }

@@ -1,3 +1,9 @@
+/*
+ * How it works: OpenBLAS picks its kernel when it is loaded, from a list of
+ * CPUs that it knows; on a newer CPU it takes one for the oldest. The name of a
+ * better kernel goes into the environment and the program starts itself anew,
+ * since the choice cannot be changed afterwards.
+ */
 #include "blas.h"
 
 #include <cblas.h>
@@ -7,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_PATH = 4096 };
+enum { BLAS_MAX_PATH = 4096 }; // PATH_MAX of Linux
 
 static const char variable[] = "OPENBLAS_CORETYPE";
 
@@ -23,6 +29,8 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
+/* Kernels for AVX-512 and AVX2; NULL where one of them is in use, or where the
+ * user has chosen. */
 const char *blas_better_kernel(void)
 {
     static const char *const with_avx512[] = {"SkylakeX", "Cooperlake",
@@ -54,7 +62,8 @@ void blas_choose(char *const *argv)
     const char *better = blas_better_kernel();
     if (!better || setenv(variable, better, 0) != 0)
         return;
-    char path[MAX_PATH]; // the link's target keeps the program's name in ps
+    char
+        path[BLAS_MAX_PATH]; // the link's target keeps the program's name in ps
     ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
     if (len <= 0)
         return;

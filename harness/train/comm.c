@@ -5,6 +5,8 @@
  */
 #include "comm.h"
 
+#include "base/stats.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,12 +154,6 @@ void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
 
 /* ---- link ---- */
 
-static int comm_by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median seconds of one message of `bytes` between stages 0 and 1. */
 static double ping_pong(const struct comm *c, int64_t bytes)
 {
@@ -176,8 +172,7 @@ static double ping_pong(const struct comm *c, int64_t bytes)
         comm_exchange(c, &m, 1);
         time_s[i] = (comm_now(c) - start_s) / 2;
     }
-    qsort(time_s, N_PINGS, sizeof *time_s, comm_by_value);
-    return time_s[N_PINGS / 2];
+    return stats_median(time_s, N_PINGS);
 }
 
 void comm_measure_p2p(const struct comm *c, double *latency_s,

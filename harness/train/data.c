@@ -1,10 +1,18 @@
+/*
+ * How it works: symbol s is followed by a fixed symbol f(s), but for noise. f
+ * is a hash of the seed, so that every rank makes the same samples without a
+ * word to the others. The entropy of the noise is what a model can learn down
+ * to.
+ */
 #include "data.h"
 
-#include "tensors.h"
+#include "base/random.h"
 
 #include <string.h>
 
-enum { MAX_SYMBOLS = 64, NOISE_OF_16 = 2 };
+/* Few enough to be learnt in some hundred steps; one token in eight is noise.
+ */
+enum { DATA_MAX_SYMBOLS = 64, DATA_NOISE_OF_16 = 2 };
 
 int data_sample_tokens(const struct data *d)
 {
@@ -19,16 +27,16 @@ static int token_of(const struct data *d, int n_symbols, int symbol)
 
 void data_sample(const struct data *d, int64_t sample, int *tokens)
 {
-    int n_symbols = d->vocab < MAX_SYMBOLS ? d->vocab : MAX_SYMBOLS;
-    uint64_t chain = tensors_mix(d->seed ^ 0x636861696eu);
-    uint64_t state = tensors_mix(chain + (uint64_t)sample * 2 + 1);
+    int n_symbols = d->vocab < DATA_MAX_SYMBOLS ? d->vocab : DATA_MAX_SYMBOLS;
+    uint64_t chain = random_mix(d->seed ^ 0x636861696eu);
+    uint64_t state = random_mix(chain + (uint64_t)sample * 2 + 1);
     int symbol = (int)(state % (uint64_t)n_symbols);
     for (int i = 0; i < data_sample_tokens(d); i++) {
         tokens[i] = token_of(d, n_symbols, symbol);
-        state = tensors_mix(state);
+        state = random_mix(state);
         uint64_t next = state >> 8;
-        if (state % 16 >= NOISE_OF_16)
-            next = tensors_mix(chain ^ (uint64_t)symbol);
+        if (state % 16 >= DATA_NOISE_OF_16)
+            next = random_mix(chain ^ (uint64_t)symbol);
         symbol = (int)(next % (uint64_t)n_symbols);
     }
 }

@@ -32,6 +32,7 @@ void experts_carve_work(const struct experts *e, struct tensors *t,
     out->dscores = tensors_carve_real(t, "router_dscores", T * e->n_experts);
 }
 
+/* k passes over the scores, since k is small; ties go to the lower index. */
 static void choose_token(const struct experts *e, const real *score,
                          int *chosen)
 {
@@ -48,6 +49,7 @@ static void choose_token(const struct experts *e, const real *score,
     }
 }
 
+/* Softmax over the chosen scores only, Megatron's default order of the two. */
 static void weigh_token(const struct experts *e, const real *score,
                         const int *chosen, real *weight)
 {
@@ -56,6 +58,8 @@ static void weigh_token(const struct experts *e, const real *score,
     ops_softmax_row(weight, e->topk, e->topk);
 }
 
+/* Counting sort by expert, tokens in order: first[] from the counts, then each
+ * choice takes the next row of its expert. */
 static void group_rows(const struct experts *e, struct experts_acts *a)
 {
     int n = e->n_tokens * e->topk;
@@ -173,6 +177,8 @@ static void combine_back(const struct experts *e, const struct experts_pass *p,
     p->ops->work += (double)dy.rows * k * (3.0 * C + 5);
 }
 
+/* One expert's rows: y holds its output's gradient by now, see combine_back().
+ */
 static void one_backward(const struct experts *e, const struct experts_pass *p,
                          int i)
 {
@@ -190,6 +196,7 @@ static void one_backward(const struct experts *e, const struct experts_pass *p,
     ops_linear_dw(p->ops, one.gu, one.x, d.w_gu);
 }
 
+/* A token's gradient is the sum over its k experts, in the order of choice. */
 static void scatter_back(const struct experts *e, const struct experts_pass *p,
                          struct mat dx)
 {
@@ -204,6 +211,8 @@ static void scatter_back(const struct experts *e, const struct experts_pass *p,
     p->ops->work += (double)dx.rows * e->topk * e->hidden;
 }
 
+/* The router's part comes last: its gradient goes through the same scores for
+ * all experts of a token. */
 void experts_backward(const struct experts *e, const struct experts_pass *p,
                       struct mat x, struct mat dy, struct mat dx)
 {

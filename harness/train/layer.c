@@ -1,11 +1,27 @@
+/*
+ * How it works. With n(x) = RMSNorm,
+ *
+ *   mid = x + attention(n1(x)) Wo       y = mid + mlp(n2(mid))
+ *
+ * where mlp is routed experts plus a shared one, or a dense SwiGLU. The forward
+ * pass keeps what the backward pass needs (struct layer_acts); the backward
+ * pass goes the same way in reverse and works in the gradient's own place:
+ * residual paths pass it on unchanged, blocks add theirs to it. One matrix
+ * holds q, k and v of all heads, and one holds gate and up, so that each is one
+ * product.
+ */
 #include "layer.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
+/* Megatron's --init-method-std; matrices that write to the residual stream get
+ * it divided by sqrt(2 layers), as in GPT-2. */
 static const double init_std = 0.02;
 
+/* Kernels take int: what the model has in 64 bits must fit, with room for the
+ * sums of two. */
 struct dim_check {
     int64_t value;
     const char *flag;
@@ -25,6 +41,8 @@ static enum err take_dims(const struct dim_check *check, int n,
     return ERR_OK;
 }
 
+/* No matrix of a micro-batch may have more elements than an int counts, since
+ * BLAS takes ints; the widest is that of the logits or of the MLP. */
 static enum err check_tokens(const struct dims *d, struct err_msg *msg)
 {
     int64_t widest = d->vocab > 4 * d->hidden ? d->vocab : 4 * d->hidden;
@@ -72,6 +90,7 @@ enum err dims_from_model(const struct model *m, struct dims *out,
     return ERR_OK;
 }
 
+/* Columns: all query heads, then keys, then values of each group. */
 static int qkv_width(const struct dims *d)
 {
     return (d->n_heads + 2 * d->n_groups) * d->head_dim;
@@ -114,6 +133,7 @@ struct tensor weight_spec(const char *name, int64_t count, int id, double std)
                            .init_std = std};
 }
 
+/* Experts' matrices lie one behind the other in one tensor each. */
 void layer_carve_weights(const struct dims *d, bool moe, int unit,
                          struct tensors *t, struct layer_weights *out)
 {
@@ -167,6 +187,7 @@ void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,
         experts_carve_acts(&e, t, &out->experts);
 }
 
+/* Scratch is for one micro-batch at a time, so that one serves all layers. */
 void layer_carve_work(const struct dims *d, struct tensors *t,
                       struct layer_work *out)
 {
@@ -210,6 +231,7 @@ static void copy_residual(const struct pass *p, real *out, const real *in)
     p->ops->work += (double)n;
 }
 
+/* x (T,C) -> mid (T,C) */
 static void attention_block(struct layer *l, const struct pass *p, real *x)
 {
     const struct dims *d = p->dims;
@@ -226,6 +248,7 @@ static void attention_block(struct layer *l, const struct pass *p, real *x)
              (struct gemm_out){mat_of(l->acts.mid, T, C), 1, 1});
 }
 
+/* mid (T,C) -> y (T,C); with experts the shared one is the plain SwiGLU. */
 static void mlp_block(struct layer *l, const struct pass *p, real *y)
 {
     const struct dims *d = p->dims;
@@ -255,6 +278,7 @@ void layer_forward(struct layer *l, const struct pass *p, real *x, real *y)
     mlp_block(l, p, y);
 }
 
+/* Adds the gradient through the norm to rest.dx, which has the residual's. */
 static void norm_back(const struct pass *p, real *x, const real *inv,
                       struct mat dy, struct norm_back rest)
 {
@@ -264,7 +288,8 @@ static void norm_back(const struct pass *p, real *x, const real *inv,
     ops_rmsnorm_back(p->ops, &rest);
 }
 
-/* d is the gradient by the block's output and gets that of its input added */
+/* d is the gradient by the block's output and gets that of its input added: the
+ * residual path's share of the input's gradient is d itself. */
 static void mlp_back(struct layer *l, const struct pass *p, struct mat d)
 {
     int T = d.rows, C = d.cols, P = plain_ffn(p->dims, l->moe);

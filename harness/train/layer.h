@@ -31,7 +31,8 @@ struct dims {
 enum err dims_from_model(const struct model *m, struct dims *out,
                          struct err_msg *msg);
 
-/* Places of a layer's tensors within the ids of its unit. */
+/* Places of a layer's tensors within the ids of its unit; an MTP unit has
+ * its own behind them. */
 enum { IDS_A_UNIT = 16, LAYER_IDS = 9 };
 
 struct layer_weights { // or their gradients
@@ -40,6 +41,8 @@ struct layer_weights { // or their gradients
     real *gu, *down; // dense MLP or shared expert
 };
 
+/* What one micro-batch leaves for its backward pass: outputs of the norms with
+ * 1/rms, of the products, the attention's probabilities. */
 struct layer_acts {
     real *norm1, *inv1, *qkv, *probs, *attn, *mid, *norm2, *inv2, *gu, *act;
     struct experts_acts experts;

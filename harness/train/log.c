@@ -57,12 +57,10 @@ enum err train_log_new(struct arena *a, struct train_log *log,
     if (!log->mine || !log->all)
         return err_set(msg, ERR_NOMEM, "log: out of memory");
     log->record = record_path != NULL;
-    double failed = 0;
-    if (train_log_prints(log) && record_path) {
-        log->ops = fopen(record_path, "w");
-        failed = !log->ops || !write_header(log->ops);
-    }
-    if (comm_max(log->comm, failed) > 0)
+    if (!train_log_prints(log) || !record_path)
+        return ERR_OK;
+    log->ops = fopen(record_path, "w");
+    if (!log->ops || !write_header(log->ops))
         return err_set(msg, ERR_IO, "--record-ops: '%s' cannot be written",
                        record_path);
     return ERR_OK;
@@ -202,6 +200,15 @@ static void record_ops(struct train_log *log, int64_t iteration)
                                log->all + r * n + i * OP_VALUES);
 }
 
+/* The disk is full, say. The other ranks are on their way into the next step
+ * and cannot be asked, so the job is ended from here. */
+static void train_log_fail(const struct train_log *log, const char *what)
+{
+    struct err_msg msg;
+    err_set(&msg, ERR_IO, "%s: cannot be written: %s", what, strerror(errno));
+    comm_fail(log->comm, ERR_IO, msg.text);
+}
+
 void train_log_step(struct train_log *log, const struct train_step *step)
 {
     double loss[1 + RUNLOG_MAX_MTP];
@@ -214,6 +221,8 @@ void train_log_step(struct train_log *log, const struct train_step *step)
         log_timers(log, step);
     if (log->record)
         record_ops(log, step->iteration);
-    if (log->out)
-        fflush(log->out);
+    if (log->out && fflush(log->out) != 0)
+        train_log_fail(log, "log");
+    if (log->ops && ferror(log->ops))
+        train_log_fail(log, "--record-ops");
 }

@@ -38,14 +38,17 @@ struct train_step {
     struct optim_result optim;
 };
 
-/* `record_path` may be NULL. ERR_IO when it cannot be written. Collective. */
+/* Takes buffers and opens `record_path` (may be NULL) on the rank that writes
+ * it. ERR_NOMEM; ERR_IO when it cannot be written. Each rank may fail alone:
+ * nothing is exchanged here, and the caller asks the others. */
 enum err train_log_new(struct arena *a, struct train_log *log,
                        const char *record_path, struct err_msg *msg);
-/* ERR_IO when the record could not be written whole. */
+/* ERR_IO when the record could not be written whole, on the rank that wrote. */
 enum err train_log_close(struct train_log *log, struct err_msg *msg);
 
 /* Losses, iteration line, memory (after the first two), timers and recorded
- * operations of one step. Collective. */
+ * operations of one step. Collective. When they cannot be written the job is
+ * ended with one line and exit code 3. */
 void train_log_step(struct train_log *log, const struct train_step *step);
 
 #endif

@@ -39,13 +39,13 @@ static bool is_last(const struct trainer *t)
 static enum err make_optim(struct trainer *t, struct err_msg *msg)
 {
     const struct train_args *args = &t->args;
-    struct adamw adamw = {.lr = train_args_real(args, "lr"),
-                          .beta1 = train_args_real(args, "adam-beta1"),
-                          .beta2 = train_args_real(args, "adam-beta2"),
-                          .eps = train_args_real(args, "adam-eps"),
-                          .decay = train_args_real(args, "weight-decay")};
+    struct adamw adamw = {.lr = train_args_real(args, TRAIN_LR),
+                          .beta1 = train_args_real(args, TRAIN_ADAM_BETA1),
+                          .beta2 = train_args_real(args, TRAIN_ADAM_BETA2),
+                          .eps = train_args_real(args, TRAIN_ADAM_EPS),
+                          .decay = train_args_real(args, TRAIN_WEIGHT_DECAY)};
     if (optim_new(&t->arena, t->stage, &adamw,
-                  train_args_real(args, "clip-grad"), &t->optim) != ERR_OK)
+                  train_args_real(args, TRAIN_CLIP_GRAD), &t->optim) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "optimizer: out of memory");
     return ERR_OK;
 }
@@ -57,12 +57,12 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
         .stage = t->stage,
         .pipeline = &t->pipeline,
         .out = is_last(t) ? stdout : NULL,
-        .timing_level = (int)train_args_int(&t->args, "timing-log-level"),
-        .n_iterations = train_args_int(&t->args, "train-iters"),
+        .timing_level = (int)train_args_int(&t->args, TRAIN_TIMING_LOG_LEVEL),
+        .n_iterations = train_args_int(&t->args, TRAIN_TRAIN_ITERS),
         .global_batch = t->args.model.batch.global_batch,
         .learning_rate = t->optim.adamw.lr};
     return train_log_new(&t->arena, &t->log,
-                         train_args_text(&t->args, "record-ops"), msg);
+                         train_args_text(&t->args, TRAIN_RECORD_OPS), msg);
 }
 
 static enum err make_stage(struct trainer *t, struct err_msg *msg)
@@ -77,8 +77,8 @@ static enum err make_stage(struct trainer *t, struct err_msg *msg)
         .layout = &t->args.layout,
         .stage = t->comm.stage,
         .n_slots = schedule_max_in_flight(&t->schedule, t->comm.stage),
-        .mtp_factor = train_args_real(&t->args, "mtp-loss-scaling-factor"),
-        .seed = (uint64_t)train_args_int(&t->args, "seed")};
+        .mtp_factor = train_args_real(&t->args, TRAIN_MTP_LOSS_SCALING_FACTOR),
+        .seed = (uint64_t)train_args_int(&t->args, TRAIN_SEED)};
     return stage_new(&t->arena, &opt, &t->stage, msg);
 }
 
@@ -94,13 +94,15 @@ static enum err make_all(struct trainer *t, struct err_msg *msg)
     e = make_optim(t, msg);
     if (e == ERR_OK)
         e = burst_new(&t->arena, &t->comm,
-                      (int)train_args_int(&t->args, "reference-burst"),
+                      (int)train_args_int(&t->args, TRAIN_REFERENCE_BURST),
                       &t->burst, msg);
-    return e;
+    return e == ERR_OK ? make_log(t, msg) : e;
 }
 
-/* One rank alone may lack memory: all end then, and the first such rank tells
- * why. Collective. */
+/* One rank alone may lack memory or a file: all end then, and the first such
+ * rank tells why. Whatever may fail on one rank goes before such a call, since
+ * a rank that left would keep the others waiting in their next collective one.
+ * Collective. */
 static enum err moe_train_agree(struct trainer *t, enum err mine)
 {
     const struct comm *c = &t->comm;
@@ -154,8 +156,6 @@ static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
 {
     comm_split(&t->comm, t->args.model.par.pp);
     enum err e = moe_train_agree(t, make_all(t, msg));
-    if (e == ERR_OK)
-        e = make_log(t, msg);
     if (e != ERR_OK)
         return e;
     moe_train_print_head(t);
@@ -164,22 +164,28 @@ static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
     return moe_train_agree(t, train_log_close(&t->log, msg));
 }
 
-static enum err moe_train_start(struct trainer *t, int argc, char **argv,
-                                struct err_msg *msg)
+static enum err moe_train_read(struct trainer *t, int argc, char **argv,
+                               struct err_msg *msg)
 {
     enum err e =
         train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
-    if (e != ERR_OK)
+    if (e != ERR_OK || t->args.help)
         return e;
-    if (t->args.help) {
-        if (t->comm.rank == 0)
-            train_args_print_help(stdout);
-        return ERR_OK;
-    }
-    e = comm_clock_from_name(train_args_text(&t->args, "clock"), &t->comm.clock,
-                             msg);
+    e = comm_clock_from_name(train_args_text(&t->args, TRAIN_CLOCK),
+                             &t->comm.clock, msg);
     t->args.clock = comm_clock_name(t->comm.clock);
-    return e == ERR_OK ? moe_train_train(t, msg) : e;
+    return e;
+}
+
+static enum err moe_train_start(struct trainer *t, int argc, char **argv,
+                                struct err_msg *msg)
+{
+    enum err e = moe_train_agree(t, moe_train_read(t, argc, argv, msg));
+    if (e != ERR_OK || !t->args.help)
+        return e == ERR_OK ? moe_train_train(t, msg) : e;
+    if (t->comm.rank == 0)
+        train_args_print_help(stdout);
+    return ERR_OK;
 }
 
 int main(int argc, char **argv)

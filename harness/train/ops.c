@@ -9,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
+/* One vector of 512 bits of floats, two of 256: enough for both. */
 enum { LANES = 16 };
 
-static const double norm_eps = 1e-5;
+static const double norm_eps = 1e-5; // Megatron's --norm-epsilon
 
 #ifdef REAL_DOUBLE
 static real real_exp(real x)
@@ -74,6 +75,7 @@ static inline real *row_of(struct mat m, int row)
     return m.p + (int64_t)row * m.ld;
 }
 
+/* `each`: floating-point operations for an element. */
 static void ops_add_work(struct ops *o, double rows, double cols, double each)
 {
     o->work += rows * cols * each;
@@ -113,6 +115,7 @@ void ops_linear_dw(struct ops *o, struct mat dy, struct mat x, struct mat dw)
     ops_gemm(o, GEMM_TN, dy, x, (struct gemm_out){dw, 1, 1});
 }
 
+/* In one order, so that a sum is the same bits in every build. */
 static real lane_sum(const real lane[LANES])
 {
     real sum = 0;
@@ -145,6 +148,7 @@ static real row_sum(int n, const real *a)
     return lane_sum(lane);
 }
 
+/* Softmax subtracts it, so that exp() does not overflow. */
 static real row_max(int n, const real *a)
 {
     real lane[LANES];
@@ -211,6 +215,7 @@ void ops_swiglu(struct ops *o, struct mat gu, struct mat a)
     ops_add_work(o, a.rows, F, 10);
 }
 
+/* silu'(g) = s + g s (1 - s) with s = sigmoid(g). */
 void ops_swiglu_back(struct ops *o, struct mat gu, struct mat da)
 {
     int F = da.cols;
@@ -245,6 +250,8 @@ void ops_softmax_row(real *row, int n, int width)
         row[i] = 0;
 }
 
+/* Loss of a token: log(sum exp(z - max)) + max - z[label]; gradient:
+ * softmax(z) - 1 at the label. The largest logit is taken off first. */
 double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
                          real scale)
 {
@@ -271,6 +278,7 @@ void ops_embed(struct ops *o, struct mat table, const int *tokens, struct mat x)
     ops_add_work(o, x.rows, x.cols, 1);
 }
 
+/* A token may occur twice: rows are added one after the other. */
 void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
                     struct mat dx)
 {
@@ -305,6 +313,8 @@ double ops_square_sum(struct ops *o, int64_t n, const real *x)
     return sum;
 }
 
+/* Loshchilov and Hutter 2019, algorithm 2, with the bias corrections taken out
+ * of the loop; moments are biased as they are kept. */
 void ops_adamw(struct ops *o, const struct adamw *a, int64_t n,
                struct adamw_state s)
 {

@@ -24,12 +24,14 @@ struct ops {
     double work; // since the caller last set it to 0
 };
 
+/* A matrix or a part of one: rows of `cols` elements, `ld` apart. */
 struct mat {
     real *p;
     int rows, cols;
     int ld; // elements from one row to the next
 };
 
+/* A whole matrix, its rows one behind the other. */
 struct mat mat_of(real *p, int rows, int cols);
 /* Rows from `first` on; columns from `first` on. */
 struct mat mat_rows(struct mat m, int first, int rows);
@@ -97,7 +99,7 @@ struct adamw {
     double grad_scale; // gradients are multiplied by it
     int64_t step;
 };
-struct adamw_state {
+struct adamw_state { // n elements each: weights, moments, gradients
     real *w, *m, *v;
     const real *g;
 };

@@ -373,8 +373,8 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->dims.n_mtp; k++)
-        loss_forward(&s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k,
-                     &s->loss_sum[k]);
+        s->loss_sum[k] += loss_forward(
+            &s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k);
 }
 
 static void backward_layers(struct stage *s, struct slot *slot)

@@ -1,9 +1,17 @@
+/*
+ * How it works: the first pass of carve calls writes the table of sizes, the
+ * second walks along it with a cursor. Nothing but the order of the calls joins
+ * the two, and asserts hold each call against its row.
+ */
 #include "tensors.h"
+
+#include "base/random.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A cache line, and the widest vector. */
 enum { ALIGN_BYTES = 64 };
 
 void tensors_init(struct tensors *t, const char *kind)
@@ -18,6 +26,7 @@ void tensors_clear(struct tensors *t)
     tensors_init(t, t->kind);
 }
 
+/* Doubling: a stage has some hundred tensors. */
 static bool tensors_grow(struct tensors *t)
 {
     int room = t->n_room ? 2 * t->n_room : 64;
@@ -29,6 +38,7 @@ static bool tensors_grow(struct tensors *t)
     return true;
 }
 
+/* Negative where it would overflow. */
 static int64_t rounded_bytes(const struct tensor *spec)
 {
     int64_t size = (int64_t)spec->elem_bytes;
@@ -87,6 +97,7 @@ enum err tensors_alloc(struct tensors *t, struct err_msg *msg)
                        "%s: no memory for %.1f MiB, use a smaller model, "
                        "micro-batch or sequence",
                        t->kind, (double)t->bytes / (1024.0 * 1024.0));
+    // touched here, so that no page is first used, and timed, within a step
     memset(base, 0, bytes);
     t->base = base;
     t->cursor = 0;
@@ -103,15 +114,6 @@ real *tensors_at(const struct tensors *t, int i)
     return (real *)(void *)(t->base + t->item[i].offset_b);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014) */
-uint64_t tensors_mix(uint64_t x)
-{
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 /* Four 16-bit uniforms from one draw: their sum is bell-shaped with variance
  * 1/3 (Irwin-Hall), which is normal enough for first values and much faster.
  * Value i does not depend on the others. */
@@ -119,7 +121,7 @@ void tensors_normal(real *x, int64_t n, double std, uint64_t key)
 {
     const double scale = std * 1.7320508075688772 / 65536.0;
     for (int64_t i = 0; i < n; i++) {
-        uint64_t r = tensors_mix(key + (uint64_t)i);
+        uint64_t r = random_mix(key + (uint64_t)i);
         int64_t sum = (int64_t)(r & 0xffff) + (int64_t)(r >> 16 & 0xffff) +
                       (int64_t)(r >> 32 & 0xffff) + (int64_t)(r >> 48);
         x[i] = (real)(scale * ((double)sum - 131070.0));
@@ -135,7 +137,7 @@ void tensors_randomize(struct tensors *t, uint64_t seed)
             continue;
         if (row->init_std >= 0) {
             tensors_normal(x, row->count, row->init_std,
-                           tensors_mix(seed ^ tensors_mix((uint64_t)row->id)));
+                           random_mix(seed ^ random_mix((uint64_t)row->id)));
             continue;
         }
         for (int64_t c = 0; c < row->count; c++)

@@ -65,7 +65,4 @@ void tensors_randomize(struct tensors *t, uint64_t seed);
 /* Values of one tensor: normal with deviation `std`, from (seed, id). */
 void tensors_normal(real *x, int64_t n, double std, uint64_t key);
 
-/* A well-mixed 64-bit value of `x`: the next state of a generator too. */
-uint64_t tensors_mix(uint64_t x);
-
 #endif

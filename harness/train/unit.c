@@ -1,8 +1,21 @@
+/*
+ * How it works: units are numbered E, layers, final norm, m, L through the
+ * whole model, and a tensor's id is its unit's number times IDS_A_UNIT plus its
+ * place. So first values and the order of sums depend on the model alone, and
+ * losses are the same to the last bit for every layout.
+ *
+ * An m of depth k (DeepSeek-V3, section 2.2) with tokens t shifted by k:
+ *
+ *   cat = [norm_e(E(t+k)), norm_h(hidden)]     x = cat P^T
+ *   out = norm_out(layer(x))
+ *
+ * The head of L is shared by all depths: each makes its own pass through it.
+ */
 #include "unit.h"
 
 #include <string.h>
 
-static const double init_std = 0.02;
+static const double init_std = 0.02; // as for layers, see layer.c
 
 int unit_embedding(const struct dims *d)
 {
@@ -76,6 +89,7 @@ void norm_backward(const struct norm *n, const struct pass *p, real *x,
                                                  .dw = n->dw});
 }
 
+/* The ids of m's own weights follow those of its layer. */
 void mtp_carve_weights(const struct dims *d, bool moe, int unit,
                        struct tensors *t, struct mtp_weights *out)
 {
@@ -112,6 +126,7 @@ void mtp_carve_work(const struct dims *d, struct tensors *t,
     out->demb = tensors_carve_real(t, "mtp_dembedding", TC);
 }
 
+/* Both norms write into their half of the concatenation. */
 void mtp_forward(struct mtp *m, const struct pass *p, const int *tokens,
                  real *hidden, real *out)
 {
@@ -169,6 +184,7 @@ void mtp_backward(struct mtp *m, const struct pass *p, const struct mtp_back *b)
     concatenation_back(m, p, b);
 }
 
+/* Logits (T,V) of head k, and its hidden states (T,C). */
 static struct mat head_logits(const struct loss *l, const struct dims *d, int k)
 {
     return mat_of(l->dlogits + (int64_t)k * d->n_tokens * d->vocab, d->n_tokens,
@@ -181,14 +197,16 @@ static struct mat head_hidden(const struct pass *p, real *hidden, int k)
                              (int64_t)k * p->dims->n_tokens * p->dims->hidden);
 }
 
-void loss_forward(const struct loss *l, const struct pass *p, const int *labels,
-                  real *hidden, int k, double *sum)
+/* ops_cross_entropy() leaves the gradients in the logits' place, scaled by what
+ * the head counts in the loss. */
+double loss_forward(const struct loss *l, const struct pass *p,
+                    const int *labels, real *hidden, int k)
 {
     struct mat logits = head_logits(l, p->dims, k);
     real scale = (real)(k ? l->mtp_scale : l->main_scale);
     ops_linear(p->ops, head_hidden(p, hidden, k),
                mat_of(l->w, p->dims->vocab, p->dims->hidden), logits);
-    *sum += ops_cross_entropy(p->ops, logits, labels, scale);
+    return ops_cross_entropy(p->ops, logits, labels, scale);
 }
 
 void loss_backward(const struct loss *l, const struct pass *p, real *hidden,

@@ -28,7 +28,8 @@ void embedding_forward(const struct pass *p, real *table, const int *tokens,
 void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
                         real *dx);
 
-struct norm { // final norm
+/* Behind the last decoder layer; x (T,C) -> y (T,C). */
+struct norm {
     real *w, *dw;
     real *inv; // of the micro-batch at work
 };
@@ -37,6 +38,7 @@ void norm_forward(const struct norm *n, const struct pass *p, real *x, real *y);
 void norm_backward(const struct norm *n, const struct pass *p, real *x,
                    real *dy, real *dx);
 
+/* m: the weights of its layer, of three norms and of the projection. */
 struct mtp_weights { // or their gradients
     struct layer_weights layer;
     real *norm_e, *norm_h, *proj, *norm_out;
@@ -80,9 +82,10 @@ struct loss {
     double main_scale, mtp_scale; // of the gradients
 };
 
-/* Adds the sum of losses over tokens of head `k` to *sum. */
-void loss_forward(const struct loss *l, const struct pass *p, const int *labels,
-                  real *hidden, int k, double *sum);
+/* Sum of the losses over the tokens of head `k`, and the gradients of its
+ * logits, kept for loss_backward(). */
+double loss_forward(const struct loss *l, const struct pass *p,
+                    const int *labels, real *hidden, int k);
 /* dhidden ((1+K)*T,C) of all heads. */
 void loss_backward(const struct loss *l, const struct pass *p, real *hidden,
                    real *dhidden);

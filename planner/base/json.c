@@ -42,11 +42,8 @@ static enum err check_tree(const cJSON *node, const char *where,
                            struct err_msg *msg)
 {
     const char *key = node->string ? node->string : "value";
-    if (cJSON_IsNumber(node) &&
-        (!isfinite(node->valuedouble) ||
-         (fabs(node->valuedouble) >= JSON_MAX_INT &&
-          floor(node->valuedouble) == node->valuedouble &&
-          fabs(node->valuedouble) < 1e19)))
+    // from 2^53 on every double is an integer, and not all integers are one
+    if (cJSON_IsNumber(node) && !(fabs(node->valuedouble) < JSON_MAX_INT))
         return err_set(msg, ERR_PARSE,
                        "%s: '%s': number %.17g is not exact beyond 2^53", where,
                        key, node->valuedouble);

@@ -17,11 +17,6 @@ struct point {
     double outside_s, se_s, bytes;
 };
 
-static bool overhead_is_usable(const struct log_iteration *it)
-{
-    return it->usable && isfinite(it->step_ms);
-}
-
 /* What the fit works on. */
 struct work {
     struct arena *arena;
@@ -34,22 +29,22 @@ struct work {
     double slope;         // of the optimizer timers, seconds a byte; 0: none
 };
 
-static void step_mean(const struct fit_run *run, double *mean_s, double *se_s)
+/* Mean of the steps that the timers' means are over, and its standard error;
+ * NAN and 0 where there is none. */
+static void overhead_step_mean(const struct fit_run *run, double *mean_s,
+                               double *se_s)
 {
-    const struct log_iteration *it = run->log->iterations;
+    const double scale = 1e-3 / run->speed;
+    const struct log_iteration *it;
     double sum = 0, squares = 0;
     int n = 0;
-    for (size_t i = 0; i < run->log->n_iterations; i++)
-        if (overhead_is_usable(&it[i])) {
-            sum += it[i].step_ms * 1e-3 / run->speed;
-            n++;
-        }
+    for (size_t at = 0; (it = runlog_next_used(run->log, &at)) != NULL; n++)
+        sum += it->step_ms * scale;
     *mean_s = n ? sum / n : (double)NAN;
-    for (size_t i = 0; i < run->log->n_iterations; i++)
-        if (overhead_is_usable(&it[i])) {
-            double d = it[i].step_ms * 1e-3 / run->speed - *mean_s;
-            squares += d * d;
-        }
+    for (size_t at = 0; (it = runlog_next_used(run->log, &at)) != NULL;) {
+        double d = it->step_ms * scale - *mean_s;
+        squares += d * d;
+    }
     *se_s = n > 1 ? sqrt(squares / (n - 1) / n) : 0;
 }
 
@@ -97,7 +92,7 @@ static enum err read_points(struct work *w, struct err_msg *msg)
     for (int i = 0; i < w->n_runs; i++) {
         const struct fit_run *run = &w->runs[i];
         double step, se, pipeline = 0, most = 0;
-        step_mean(run, &step, &se);
+        overhead_step_mean(run, &step, &se);
         if (!isfinite(step))
             return err_set(msg, ERR_PARSE,
                            "log of '%s': no usable iteration: run more than "

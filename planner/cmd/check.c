@@ -1,5 +1,6 @@
 /* moe-layout check: one layout, or many from a file. */
-#include "base/json.h"
+#include "base/reader.h"
+#include "base/writer.h"
 #include "cmd.h"
 #include "layout/core_version.h"
 #include "layout/explain.h"
@@ -25,47 +26,50 @@ static bool cmd_check_is_valid(const struct verdict *v)
     return v->error == LAYOUT_OK && !v->refused;
 }
 
-static cJSON *stages_json(const struct layout *l)
+static void cmd_check_write_stages(struct writer to, const struct layout *l)
 {
-    cJSON *stages = cJSON_CreateArray();
+    struct writer stages = writer_list(to, "stages");
     for (int s = 0; s < l->n_stages; s++) {
-        cJSON *stage = cJSON_CreateArray();
+        struct writer stage = writer_list(stages, NULL);
         for (const char *u = l->units[s]; *u; u++) {
             char letter[2] = {*u, '\0'};
-            cJSON_AddItemToArray(stage, cJSON_CreateString(letter));
+            writer_text(stage, NULL, letter);
         }
-        cJSON_AddItemToArray(stages, stage);
     }
-    return stages;
 }
 
-static cJSON *verdict_json(const struct verdict *v)
+static struct writer cmd_check_write(struct writer_doc *doc,
+                                     const struct verdict *v)
 {
     static const struct layout none = {0};
     const struct layout *l = v->parsed ? &v->layout : &none;
     bool valid = cmd_check_is_valid(v);
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddBoolToObject(tree, "valid", valid);
-    cJSON_AddStringToObject(tree, "error", layout_error_id(v->error));
-    cJSON_AddNumberToObject(tree, "vpp", l->vpp);
-    cJSON_AddItemToObject(tree, "stages", stages_json(l));
-    cJSON_AddBoolToObject(tree, "mtp_standalone",
-                          v->error == LAYOUT_OK && layout_mtp_standalone(l));
-    cJSON *warnings = cJSON_AddArrayToObject(tree, "warnings");
+    struct writer tree = writer_open(doc);
+    writer_bool(tree, "valid", valid);
+    writer_text(tree, "error", layout_error_id(v->error));
+    writer_number(tree, "vpp", l->vpp);
+    cmd_check_write_stages(tree, l);
+    writer_bool(tree, "mtp_standalone",
+                v->error == LAYOUT_OK && layout_mtp_standalone(l));
+    struct writer warnings = writer_list(tree, "warnings");
     const char *texts[LAYOUT_MAX_WARNINGS];
     int n = v->error == LAYOUT_OK ? layout_run_warnings(l, v->model, texts) : 0;
     for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(warnings, cJSON_CreateString(texts[i]));
+        writer_text(warnings, NULL, texts[i]);
     return tree;
 }
 
-static void cmd_check_judge(struct arena *a, struct verdict *v)
+static enum err cmd_check_judge(struct arena *a, struct verdict *v,
+                                struct err_msg *msg)
 {
     const struct layout_question *q = &v->asked;
     v->error = layout_parse(a, q->text, q->pp, &v->layout, &v->why);
+    if (v->error == LAYOUT_NO_MEMORY)
+        return err_set(msg, ERR_NOMEM, "check: out of memory");
     v->parsed = v->error == LAYOUT_OK;
     if (v->parsed)
         v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
+    return ERR_OK;
 }
 
 /* ---- one layout ---- */
@@ -82,36 +86,29 @@ static const char *plain_words(const struct verdict *v)
 }
 
 /* Adds what only the check of one layout tells. */
-static enum err add_details(struct cmd *c, const struct verdict *v, cJSON *tree)
+static void add_details(struct cmd *c, const struct verdict *v,
+                        struct writer tree)
 {
     size_t byte = 0;
     if (!cmd_check_is_valid(v)) {
-        cJSON_AddStringToObject(tree, "reason", plain_words(v));
-        cJSON_AddStringToObject(tree, "megatron", megatron_words(v));
+        writer_text(tree, "reason", plain_words(v));
+        writer_text(tree, "megatron", megatron_words(v));
         if (v->refused)
-            cJSON_AddStringToObject(tree, "refused_by_core", plain_words(v));
+            writer_text(tree, "refused_by_core", plain_words(v));
         if (layout_error_place(&v->asked, v->error, &byte))
-            cJSON_AddNumberToObject(tree, "position", (double)byte);
-        return ERR_OK;
+            writer_number(tree, "position", (double)byte);
+        return;
     }
-    const char *shortest = layout_shortest(&c->arena, &v->layout);
     const char *list = layout_list(&c->arena, &v->layout);
-    if (!shortest || !list)
-        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
-    cJSON_AddStringToObject(tree, "shortest", shortest);
-    cJSON_AddItemToObject(tree, "list", cJSON_Parse(list));
-    return ERR_OK;
+    writer_text(tree, "shortest", layout_shortest(&c->arena, &v->layout));
+    writer_tree(tree, "list", list ? cJSON_Parse(list) : NULL);
 }
 
 static enum err cmd_check_print_json(struct cmd *c, const struct verdict *v)
 {
-    cJSON *tree = verdict_json(v);
-    enum err e = add_details(c, v, tree);
-    if (e != ERR_OK) {
-        cJSON_Delete(tree);
-        return e;
-    }
-    return json_print_and_delete(tree, true, stdout, &c->msg);
+    struct writer_doc doc;
+    add_details(c, v, cmd_check_write(&doc, v));
+    return writer_print(&doc, true, stdout, &c->msg);
 }
 
 /* Units of a stage as people count them: "E t*5". */
@@ -183,8 +180,8 @@ static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
 static enum err check_one(struct cmd *c)
 {
     struct cmd_model m;
-    const struct core_version *core = NULL;
-    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    struct plan_settings set;
+    enum err e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e != ERR_OK)
@@ -197,9 +194,11 @@ static enum err check_one(struct cmd *c)
         .model = &m.model};
     if (!m.batch_given) // nothing to say about micro-batches
         m.model.batch.n_microbatches = 0;
-    cmd_check_judge(&c->arena, &v);
+    e = cmd_check_judge(&c->arena, &v, &c->msg);
+    if (e != ERR_OK)
+        return e;
     if (v.error == LAYOUT_OK)
-        v.refused = core_version_refuses(core, &v.layout, &v.refusal);
+        v.refused = core_version_refuses(set.core, &v.layout, &v.refusal);
     if (!cmd_given(c, OPT_JSON))
         return cmd_check_print_verdict(c, &v);
     e = cmd_check_print_json(c, &v);
@@ -208,33 +207,17 @@ static enum err check_one(struct cmd *c)
 
 /* ---- many ---- */
 
-static enum err cmd_check_read_line(struct arena *a, const cJSON *tree,
-                                    const char *where,
-                                    struct layout_question *w,
-                                    struct err_msg *msg)
+static void cmd_check_read_line(struct reader top, struct layout_question *w)
 {
     static const char *const required[] = {"layout", "pp", "num_layers"};
-    int64_t pp = 1, layers = 0, mtp = 0;
-    if (!cJSON_IsObject(tree))
-        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
-    enum err e = ERR_OK;
-    for (int i = 0; i < 3 && e == ERR_OK; i++)
-        e = json_require(tree, where, required[i], msg);
-    if (e == ERR_OK)
-        e = json_opt_string(a, tree, where, "layout", &w->text, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "pp", (struct json_range){1, 1 << 20},
-                         &pp, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "num_layers",
-                         (struct json_range){0, 1 << 20}, &layers, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "mtp_num_layers",
-                         (struct json_range){0, 1 << 20}, &mtp, msg);
-    w->pp = (int)pp;
-    w->n_layers = (int)layers;
-    w->n_mtp = (int)mtp;
-    return e;
+    const struct json_range stages = {1, 1 << 20}, layers = {0, 1 << 20};
+    w->pp = 1;
+    for (int i = 0; i < 3; i++)
+        reader_require(top, required[i], NULL);
+    reader_text(top, "layout", &w->text);
+    reader_int(top, "pp", stages, &w->pp);
+    reader_int(top, "num_layers", layers, &w->n_layers);
+    reader_int(top, "mtp_num_layers", layers, &w->n_mtp);
 }
 
 static enum err check_line(const char *line, const char *where,
@@ -242,15 +225,16 @@ static enum err check_line(const char *line, const char *where,
 {
     struct arena a;
     arena_init(&a);
-    cJSON *tree = NULL;
+    struct reader_doc in;
+    struct writer_doc out;
     struct verdict v = {0};
-    enum err e = json_parse(line, where, &tree, msg);
+    cmd_check_read_line(reader_open_text(&in, &a, line, where, msg), &v.asked);
+    enum err e = reader_close(&in);
     if (e == ERR_OK)
-        e = cmd_check_read_line(&a, tree, where, &v.asked, msg);
-    cJSON_Delete(tree);
+        e = cmd_check_judge(&a, &v, msg);
     if (e == ERR_OK) {
-        cmd_check_judge(&a, &v);
-        e = json_print_and_delete(verdict_json(&v), false, stdout, msg);
+        cmd_check_write(&out, &v);
+        e = writer_print(&out, false, stdout, msg);
     }
     arena_clear(&a);
     return e;

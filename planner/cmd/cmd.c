@@ -2,29 +2,43 @@
 
 #include "base/text.h"
 #include "megatron/args.h"
+#include "megatron/overrides.h"
 #include "megatron/source.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *value, *help;
-} options[N_OPTIONS] = {
-#define CMD_ROW(id, name, value, help) {name, value, help},
-    CMD_OPTION_TABLE(CMD_ROW)
+static const struct option_row rows[N_OPTIONS] = {
+#define CMD_ROW(id, name, value, help) {name, NULL, value, help},
+    CMD_OPTION_TABLE(CMD_ROW) OPTIONS_HELP_ROW
 #undef CMD_ROW
 };
 
+/* What the command takes, into `takes` (N_OPTIONS + 1 of them). Operands are
+ * counted when the options are known: a file of cases takes their place. */
+static struct option_spec cmd_spec(const struct command *command, int *takes)
+{
+    int n = 0;
+    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
+        takes[n++] = (int)*o;
+    takes[n] = N_OPTIONS;
+    return (struct option_spec){.command = command->name,
+                                .program = "moe-layout",
+                                .synopsis = command->synopsis,
+                                .rows = rows,
+                                .n_rows = N_OPTIONS,
+                                .takes = takes,
+                                .max_operands = OPTIONS_ANY,
+                                .keeps_rest = command->takes_model};
+}
+
 void cmd_print_help(const struct command *command, FILE *out)
 {
+    int takes[N_OPTIONS + 1];
+    const struct option_spec spec = cmd_spec(command, takes);
     fprintf(out, "usage: moe-layout %s\n\n%s\n\noptions:\n", command->synopsis,
             command->help);
-    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++) {
-        char left[32];
-        snprintf(left, sizeof left, "%s %s", options[*o].name,
-                 options[*o].value);
-        fprintf(out, "  %-20s %s\n", left, options[*o].help);
-    }
+    options_print(&spec, out);
     if (command->takes_model)
         fprintf(
             out,
@@ -41,68 +55,6 @@ bool cmd_given(const struct cmd *c, enum cmd_option o)
     return c->option[o] != NULL;
 }
 
-static bool cmd_takes(const struct command *command, enum cmd_option option)
-{
-    for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
-        if (*o == option)
-            return true;
-    return false;
-}
-
-static enum err unknown_option(struct cmd *c, const char *word)
-{
-    const char *names[N_OPTIONS];
-    size_t n = 0;
-    for (const enum cmd_option *o = c->command->options; *o != N_OPTIONS; o++)
-        names[n++] = options[*o].name;
-    const char *near = text_nearest(word, names, n);
-    return err_set(&c->msg, ERR_PARSE,
-                   "%s: unknown option '%s'%s%s%s; see moe-layout %s --help",
-                   c->command->name, word, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : "", c->command->name);
-}
-
-/* The option whose name is word[0..len), or N_OPTIONS. */
-static int find_option(const struct cmd *c, const char *word, size_t len)
-{
-    if (strcmp(word, "-h") == 0)
-        return OPT_HELP;
-    int o = 0;
-    while (o < N_OPTIONS && (strlen(options[o].name) != len ||
-                             memcmp(options[o].name, word, len) != 0 ||
-                             !cmd_takes(c->command, (enum cmd_option)o)))
-        o++;
-    return o;
-}
-
-/* Reads the option at argv[*i] and its value, which may follow a '='. */
-static enum err take_option(struct cmd *c, int argc, char *const *argv, int *i)
-{
-    const char *word = argv[*i], *equals = strchr(word, '=');
-    int o =
-        find_option(c, word, equals ? (size_t)(equals - word) : strlen(word));
-    if (o == N_OPTIONS)
-        return unknown_option(c, word);
-    if (!*options[o].value && equals)
-        return err_set(&c->msg, ERR_PARSE, "%s: %s: takes no value",
-                       c->command->name, options[o].name);
-    if (!*options[o].value) {
-        c->option[o] = "";
-        return ERR_OK;
-    }
-    if (!equals && *i + 1 >= argc)
-        return err_set(&c->msg, ERR_PARSE, "%s: %s: value missing, want %s",
-                       c->command->name, options[o].name, options[o].value);
-    const char *value = equals ? equals + 1 : argv[++*i];
-    if (o == OPT_RUN && c->n_runs == CMD_MAX_RUNS)
-        return err_set(&c->msg, ERR_RANGE, "fit: more than %d runs",
-                       CMD_MAX_RUNS);
-    if (o == OPT_RUN)
-        c->runs[c->n_runs++] = value;
-    c->option[o] = value;
-    return ERR_OK;
-}
-
 /* A file of cases takes the place of the model and the layout. */
 static enum err check_count(struct cmd *c)
 {
@@ -110,66 +62,43 @@ static enum err check_count(struct cmd *c)
     int most = many ? 0 : c->command->takes_model + c->command->takes_layout;
     if (c->n_args <= most || cmd_given(c, OPT_HELP))
         return ERR_OK;
-    return err_set(&c->msg, ERR_PARSE,
-                   "%s: '%s' is one too many; usage: "
-                   "moe-layout %s",
-                   c->command->name, c->args[most], c->command->synopsis);
+    return options_operand_too_many(&c->spec, c->args[most], &c->msg);
 }
 
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--") == 0 && c->command->takes_model) {
-            c->has_flags = true;
-            c->flags = argv + i + 1;
-            c->n_flags = argc - i - 1;
-            break;
-        }
-        if (argv[i][0] == '-' && argv[i][1] != '\0') {
-            enum err e = take_option(c, argc, argv, &i);
-            if (e != ERR_OK)
-                return e;
-            continue;
-        }
-        if (c->n_args == CMD_MAX_ARGS)
-            return err_set(&c->msg, ERR_PARSE, "%s: '%s' is one too many",
-                           c->command->name, argv[i]);
-        c->args[c->n_args++] = argv[i];
-    }
-    return check_count(c);
+    c->spec = cmd_spec(c->command, c->takes);
+    enum err e =
+        options_read(&c->arena, &c->spec, argc, argv, &c->line, &c->msg);
+    if (e != ERR_OK)
+        return err_prefix(&c->msg, e, "%s", c->command->name);
+    for (int o = 0; o < N_OPTIONS; o++)
+        c->option[o] = options_text(&c->line, o);
+    c->args = c->line.operands;
+    c->n_args = c->line.n_operands;
+    c->flags = c->line.rest;
+    c->n_flags = c->line.n_rest;
+    c->has_flags = c->line.has_rest;
+    c->runs = arena_alloc(&c->arena, (size_t)argc + 1, sizeof *c->runs);
+    if (!c->runs)
+        return err_set(&c->msg, ERR_NOMEM, "options: out of memory");
+    c->n_runs = options_each(&c->line, OPT_RUN, c->runs);
+    e = check_count(c);
+    return e == ERR_OK ? e : err_prefix(&c->msg, e, "%s", c->command->name);
 }
 
 enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
                  int64_t *out)
 {
-    if (!c->option[o])
-        return ERR_OK;
-    int64_t v;
-    if (!text_to_int64(c->option[o], &v))
-        return err_set(&c->msg, ERR_PARSE, "%s: got '%s', want an integer",
-                       options[o].name, c->option[o]);
-    if (v < lo || v > hi)
-        return err_set(&c->msg, ERR_RANGE, "%s: got %lld, want %lld to %lld",
-                       options[o].name, (long long)v, (long long)lo,
-                       (long long)hi);
-    *out = v;
-    return ERR_OK;
+    return options_int(&c->line, (int)o, (struct options_whole){lo, hi}, out,
+                       &c->msg);
 }
 
 enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
                     double *out)
 {
-    if (!c->option[o])
-        return ERR_OK;
-    double v;
-    if (!text_to_double(c->option[o], &v))
-        return err_set(&c->msg, ERR_PARSE, "%s: got '%s', want a number",
-                       options[o].name, c->option[o]);
-    if (v < lo || v > hi)
-        return err_set(&c->msg, ERR_RANGE, "%s: got %g, want %g to %g",
-                       options[o].name, v, lo, hi);
-    *out = v;
-    return ERR_OK;
+    return options_double(&c->line, (int)o, (struct options_number){lo, hi},
+                          out, &c->msg);
 }
 
 /* ---- the model ---- */
@@ -182,31 +111,37 @@ static void cmd_warn(void *data, const char *line)
     fprintf(stderr, "moe-layout: warning: %s\n", one.text);
 }
 
-static enum err read_overrides(struct cmd *c, struct model_overrides *o)
+/* The option that the row of the overrides' table names. */
+static enum cmd_option override_to_option(enum override_id id)
 {
-    const int64_t most = 1 << 24;
-    struct {
-        enum cmd_option option;
-        int64_t value;
-    } all[] = {{OPT_TP, 0},  {OPT_PP, 0},   {OPT_VPP, 0}, {OPT_CP, 0},
-               {OPT_EP, 0},  {OPT_ETP, 0},  {OPT_MBS, 0}, {OPT_GBS, 0},
-               {OPT_SEQ, 0}, {OPT_WORLD, 0}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        enum err e = cmd_int(c, all[i].option, 1, most, &all[i].value);
+    int o = 0;
+    while (o < N_OPTIONS && strcmp(rows[o].name, override_option(id)) != 0)
+        o++;
+    return (enum cmd_option)o;
+}
+
+static enum err read_overrides(struct cmd *c, struct overrides *out)
+{
+    *out = (struct overrides){.size = {0}};
+    for (int i = 0; i < N_OVERRIDES; i++) {
+        enum cmd_option o = override_to_option((enum override_id)i);
+        enum flag_id flag = override_flag((enum override_id)i);
+        out->text[i] = c->option[o];
+        if (flag == FLAG_NONE)
+            continue;
+        struct flag_range range = flag_range(flag);
+        enum err e = cmd_int(c, o, range.lo, range.hi, &out->size[i]);
         if (e != ERR_OK)
             return e;
     }
-    *o = (struct model_overrides){.tp = (int)all[0].value,
-                                  .pp = (int)all[1].value,
-                                  .vpp = (int)all[2].value,
-                                  .cp = (int)all[3].value,
-                                  .ep = (int)all[4].value,
-                                  .etp = (int)all[5].value,
-                                  .micro_batch = all[6].value,
-                                  .global_batch = all[7].value,
-                                  .seq_tokens = all[8].value,
-                                  .world = (int)all[9].value};
     return ERR_OK;
+}
+
+enum err cmd_settings(struct cmd *c, struct plan_settings *out)
+{
+    struct overrides o;
+    enum err e = read_overrides(c, &o);
+    return e == ERR_OK ? plan_settings_read(&o, out, &c->msg) : e;
 }
 
 /* MODEL, the flags after "--", or both. */
@@ -235,18 +170,19 @@ static enum err cmd_read_source(struct cmd *c, struct megatron_args *args,
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)
 {
-    struct model_overrides o;
+    struct overrides o;
     struct megatron_args *args = megatron_args_new(&c->arena);
     if (!args)
         return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+    struct megatron_flags *f = megatron_args_flags(args);
     enum err e = cmd_read_source(c, args, &out->name);
     if (e == ERR_OK)
         e = read_overrides(c, &o);
     if (e != ERR_OK)
         return e;
-    megatron_args_override(args, &o);
-    out->batch_given = megatron_args_given(args, "global-batch-size");
-    out->seq_given = megatron_args_given(args, "seq-length");
+    overrides_apply(&o, f);
+    out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
+    out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
     return megatron_args_model(&c->arena, args, &out->model, &c->msg);
 }
 
@@ -277,20 +213,44 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 
 /* ---- predictions ---- */
 
-enum err cmd_p2p(struct cmd *c, enum p2p_mode *out)
+enum err cmd_order(struct cmd *c, struct model *m)
 {
-    *out = P2P_BLOCKING;
-    if (!c->option[OPT_P2P])
-        return ERR_OK;
-    return p2p_mode_from_name(c->option[OPT_P2P], out, &c->msg);
+    int64_t group = m->memory.mb_group;
+    enum err e = cmd_int(c, OPT_GROUP, 1, ORDER_MAX_MB, &group);
+    m->memory.mb_group = (int)group;
+    m->overlap_moe_comm = m->overlap_moe_comm || cmd_given(c, OPT_EP_OVERLAP);
+    return e;
 }
 
-enum err cmd_margin(struct cmd *c, double *out)
+/* --ep-save B,F,W in milliseconds. */
+static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
 {
-    double percent = 100 * MEMORY_MARGIN;
-    enum err e = cmd_double(c, OPT_MARGIN, 0, 1000, &percent);
-    *out = percent / 100;
-    return e;
+    const char *text = c->option[OPT_EP_SAVE];
+    double ms[3] = {0, 0, 0};
+    int used = 0;
+    if (!text)
+        return ERR_OK;
+    if (sscanf(text, "%lf,%lf,%lf%n", &ms[0], &ms[1], &ms[2], &used) != 3 ||
+        text[used] || !(ms[0] >= 0 && ms[1] >= 0 && ms[2] >= 0))
+        return err_set(&c->msg, ERR_PARSE,
+                       "%s: --ep-save: got '%s', want three times in ms from 0 "
+                       "on, as in 1.2,0.4,0.5",
+                       c->command->name, text);
+    *out = (struct overlap_save){ms[0] * 1e-3, ms[1] * 1e-3, ms[2] * 1e-3};
+    return ERR_OK;
+}
+
+/* The order of work of a model's flags; too many micro-batches stay too many.
+ */
+static struct order order_of(const struct model *m)
+{
+    const int64_t n_mb = m->batch.n_microbatches;
+    return (struct order){
+        .pp = m->par.pp,
+        .vpp = m->par.vpp,
+        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
+        .ep_overlap = m->overlap_moe_comm};
 }
 
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
@@ -318,9 +278,6 @@ enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                      struct schedule *schedule, struct plan_context *out)
 {
-    enum err e = cmd_refuse_vpp(c, &m->model);
-    if (e != ERR_OK)
-        return e;
     if (!m->batch_given)
         return err_set(&c->msg, ERR_PARSE,
                        "%s: --gbs: missing: the number of micro-batches "
@@ -331,34 +288,32 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                        "%s: --costs: missing: make one with 'moe-layout fit' "
                        "or 'moe-layout costs --analytic'",
                        c->command->name);
-    e = cmd_require_seq(c, m);
+    struct plan_settings set;
+    enum err e = cmd_require_seq(c, m);
+    if (e == ERR_OK)
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
     if (e == ERR_OK)
         e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = cmd_p2p(c, &out->mode);
+        e = cmd_ep_save(c, &out->save);
+    const struct order order = order_of(&m->model);
     if (e == ERR_OK)
-        e = schedule_1f1b(&c->arena, m->model.par.pp,
-                          (int)m->model.batch.n_microbatches, schedule,
-                          &c->msg);
+        e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
+                             schedule, &c->msg);
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
-    if (e == ERR_OK)
-        e = cmd_margin(c, &out->memory_margin);
-    if (e == ERR_OK && hbm_gib > 0 && memory_refusal(&m->model) &&
-        cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes)
-        e = err_set(&c->msg, ERR_MODEL,
-                    "%s: --hbm-gb: memory is not predicted: %s: measure it "
-                    "with one run, or plan without a limit",
-                    c->command->name, memory_refusal(&m->model));
     if (e != ERR_OK)
         return e;
+    plan_settings_apply(&set, m->model.par.vpp, out);
     out->model = &m->model;
     out->cost = cost;
     out->n_mb = schedule->n_mb;
     out->schedule = schedule;
     out->hbm_bytes = hbm_gib * 1024 * 1024 * 1024;
-    return ERR_OK;
+    char where[64]; // a command's name and the option
+    snprintf(where, sizeof where, "%s: --hbm-gb", c->command->name);
+    return plan_context_check(out, &cost->rules, where, &c->msg);
 }

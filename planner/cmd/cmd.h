@@ -7,8 +7,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/options.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,20 +53,28 @@
     X(OPT_PROVE, "--prove", "", "end with a proof of optimality")              \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
-    X(OPT_P2P, "--p2p", "MODE", "ideal, async or blocking (blocking)")         \
+    X(OPT_P2P, "--p2p", "MODE",                                                \
+      "ideal, async, blocking, overlap or overlap-flush (overlap with "        \
+      "virtual stages, else blocking)")                                        \
+    X(OPT_GROUP, "--group", "N",                                               \
+      "micro-batches a group of virtual stages (PP)")                          \
+    X(OPT_EP_OVERLAP, "--ep-overlap", "",                                      \
+      "forward and backward combined, as "                                     \
+      "--overlap-moe-expert-parallel-comm")                                    \
+    X(OPT_EP_SAVE, "--ep-save", "B,F,W",                                       \
+      "ms that two layers save with it: both MoE, only the forward's, only "   \
+      "the backward's (0,0,0)")                                                \
     X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
-    X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")              \
-    X(OPT_HELP, "--help", "", "this text")
+    X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
 
 enum cmd_option {
 #define CMD_ENUM(id, name, value, help) id,
     CMD_OPTION_TABLE(CMD_ENUM)
 #undef CMD_ENUM
-        N_OPTIONS
+        OPT_HELP,
+    N_OPTIONS
 };
-
-enum { CMD_MAX_ARGS = 4, CMD_MAX_RUNS = 32 };
 
 struct command;
 
@@ -73,10 +83,13 @@ struct cmd {
     struct arena arena;
     struct err_msg msg;
     const struct command *command;
-    const char *args[CMD_MAX_ARGS]; // positional
+    struct option_spec spec;
+    int takes[N_OPTIONS + 1]; // of the spec
+    struct options line;
+    const char **args; // positional
     int n_args;
     const char *option[N_OPTIONS]; // value, "" for a switch, NULL: not given
-    const char *runs[CMD_MAX_RUNS];
+    const char **runs;             // every --run
     int n_runs;
     char *const *flags; // Megatron flags after "--"
     int n_flags;
@@ -130,14 +143,17 @@ typedef enum err (*cmd_line)(const char *line, const char *where,
                              struct err_msg *msg);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
-/* Transfers mode of --p2p, blocking by default. */
-enum err cmd_p2p(struct cmd *c, enum p2p_mode *out);
+/* Puts --group and --ep-overlap into the model, where they win over its flags.
+ */
+enum err cmd_order(struct cmd *c, struct model *m);
 
-/* --memory-margin as a share; MEMORY_MARGIN when it is not given. */
-enum err cmd_margin(struct cmd *c, double *out);
+/* Version of core, GPU, transfers and memory margin, as the options say or by
+ * default. */
+enum err cmd_settings(struct cmd *c, struct plan_settings *out);
 
 /* Everything a prediction needs: reads --costs, checks it against the model,
- * builds the schedule. Refuses virtual stages and a missing batch. */
+ * outlines the schedule of the model's virtual stages, group and EP overlap.
+ * Refuses a missing batch and what Megatron refuses. */
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                      struct schedule *schedule, struct plan_context *out);
 

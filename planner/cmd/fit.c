@@ -2,6 +2,7 @@
 #include "cost/fit.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "calibrate/fit_check.h"
 #include "calibrate/overhead.h"
 #include "cmd.h"
@@ -51,31 +52,28 @@ static enum err read_runs(struct cmd *c, const struct model *m,
 
 /* ---- printing ---- */
 
-static cJSON *fit_json(const struct fit *f)
+static void cmd_fit_write(struct writer tree, const struct fit *f)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddItemToObject(tree, "costs", cost_to_json(&f->cost));
-    cJSON_AddNumberToObject(tree, "rank", f->rank);
-    cJSON_AddNumberToObject(tree, "n_unknowns", f->n_unknowns);
-    cJSON_AddNumberToObject(tree, "condition", f->condition);
-    cJSON_AddNumberToObject(tree, "degrees_of_freedom", f->degrees_of_freedom);
+    writer_tree(tree, "costs", cost_to_json(&f->cost));
+    writer_number(tree, "rank", f->rank);
+    writer_number(tree, "n_unknowns", f->n_unknowns);
+    writer_number(tree, "condition", f->condition);
+    writer_number(tree, "degrees_of_freedom", f->degrees_of_freedom);
     if (f->note)
-        cJSON_AddStringToObject(tree, "note", f->note);
-    cJSON *list = cJSON_AddArrayToObject(tree, "residuals");
+        writer_text(tree, "note", f->note);
+    struct writer list = writer_list(tree, "residuals");
     for (int i = 0; i < f->n_residuals; i++) {
         const struct fit_residual *r = &f->residuals[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "run", r->run);
-        cJSON_AddNumberToObject(item, "stage", r->stage);
-        cJSON_AddNumberToObject(item, "meas_fwd_s", r->meas_fwd_s);
-        cJSON_AddNumberToObject(item, "pred_fwd_s", r->pred_fwd_s);
-        cJSON_AddNumberToObject(item, "meas_bwd_s", r->meas_bwd_s);
-        cJSON_AddNumberToObject(item, "pred_bwd_s", r->pred_bwd_s);
-        cJSON_AddNumberToObject(item, "spread_fwd_s", r->spread_fwd_s);
-        cJSON_AddNumberToObject(item, "spread_bwd_s", r->spread_bwd_s);
-        cJSON_AddItemToArray(list, item);
+        struct writer item = writer_object(list, NULL);
+        writer_number(item, "run", r->run);
+        writer_number(item, "stage", r->stage);
+        writer_number(item, "meas_fwd_s", r->meas_fwd_s);
+        writer_number(item, "pred_fwd_s", r->pred_fwd_s);
+        writer_number(item, "meas_bwd_s", r->meas_bwd_s);
+        writer_number(item, "pred_bwd_s", r->pred_bwd_s);
+        writer_number(item, "spread_fwd_s", r->spread_fwd_s);
+        writer_number(item, "spread_bwd_s", r->spread_bwd_s);
     }
-    return tree;
 }
 
 static void print_costs(const struct cost *c)
@@ -140,33 +138,25 @@ static void cmd_fit_print_memory(const struct memory_fit *f,
            100 * f->model_error, 100 * f->fit_error);
 }
 
-static cJSON *memory_json(const struct memory_fit *f)
+static void cmd_fit_write_memory(struct writer to, const struct memory_fit *f)
 {
-    cJSON *list = cJSON_CreateArray();
+    struct writer list = writer_list(to, "memory_residuals");
     for (int i = 0; i < f->n_rows; i++) {
         const struct memory_fit_row *r = &f->rows[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddNumberToObject(item, "run", r->run);
-        cJSON_AddNumberToObject(item, "rank", r->rank);
-        cJSON_AddNumberToObject(item, "meas_bytes", (double)r->meas_bytes);
-        cJSON_AddNumberToObject(item, "model_bytes", (double)r->model_bytes);
-        cJSON_AddNumberToObject(item, "pred_bytes", (double)r->pred_bytes);
-        cJSON_AddItemToArray(list, item);
+        struct writer item = writer_object(list, NULL);
+        writer_number(item, "run", r->run);
+        writer_number(item, "rank", r->rank);
+        writer_number(item, "meas_bytes", (double)r->meas_bytes);
+        writer_number(item, "model_bytes", (double)r->model_bytes);
+        writer_number(item, "pred_bytes", (double)r->pred_bytes);
     }
-    return list;
 }
 
 static enum err write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
         return ERR_OK;
-    cJSON *tree = cost_to_json(cost);
-    char *text = cJSON_Print(tree);
-    cJSON_Delete(tree);
-    if (!text)
-        return err_set(&c->msg, ERR_NOMEM, "costs: out of memory");
-    char *line = arena_printf(&c->arena, "%s\n", text);
-    cJSON_free(text);
+    const char *line = writer_print_tree(&c->arena, cost_to_json(cost));
     if (!line)
         return err_set(&c->msg, ERR_NOMEM, "costs: out of memory");
     return text_write_file(c->option[OPT_OUT], line, strlen(line), &c->msg);
@@ -175,10 +165,12 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 /* ---- commands ---- */
 
 static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
+                            const struct plan_settings *set,
                             const struct fit_run *runs, struct fit *out)
 {
     struct schedule schedule;
-    enum err e = fit_costs(&c->arena, m, runs, c->n_runs, out, &c->msg);
+    enum err e = fit_costs(&c->arena, &(struct fit_input){m, runs, c->n_runs},
+                           out, &c->msg);
     if (e == ERR_OK)
         e = schedule_1f1b(&c->arena, m->par.pp, (int)m->batch.n_microbatches,
                           &schedule, &c->msg);
@@ -188,25 +180,20 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
                                .cost = &out->cost,
                                .n_mb = schedule.n_mb,
                                .schedule = &schedule};
-    e = cmd_p2p(c, &ctx.mode);
-    if (e != ERR_OK)
-        return e;
+    plan_settings_apply(set, m->par.vpp, &ctx);
     const struct overhead_runs all = {runs, c->n_runs};
     return overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
 }
 
 /* Memory lines correct the memory model; without a prediction to correct, or
  * without lines, nothing is fitted. */
-static enum err fit_memory(struct cmd *c, const struct model *m,
-                           const struct fit_run *runs, struct cost *cost,
-                           struct memory_fit *out)
+static enum err fit_memory(struct cmd *c, const struct memory_fit_input *in,
+                           struct cost *cost, struct memory_fit *out)
 {
     *out = (struct memory_fit){.n_rows = 0};
-    if (cost->rules.value_bytes == MEMORY_MEGATRON.value_bytes &&
-        memory_refusal(m))
+    if (cost->rules.trainer == TRAINER_MEGATRON && memory_refusal(in->model))
         return ERR_OK;
-    struct memory_fit_input in = {m, runs, c->n_runs, PLATFORM_HOPPER};
-    return memory_fit(&c->arena, &in, &cost->rules, out, &c->msg);
+    return memory_fit(&c->arena, in, &cost->rules, out, &c->msg);
 }
 
 /* Timers scatter by percents; more than this is another layout or model. */
@@ -226,7 +213,10 @@ static enum err run_fit(struct cmd *c)
     struct cmd_model m;
     struct fit f;
     struct memory_fit memory;
+    struct plan_settings set;
     enum err e = cmd_model(c, &m);
+    if (e == ERR_OK)
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_refuse_vpp(c, &m.model);
     if (e == ERR_OK && c->n_runs == 0)
@@ -241,20 +231,24 @@ static enum err run_fit(struct cmd *c)
         arena_alloc(&c->arena, (size_t)c->n_runs, sizeof *runs);
     if (!runs)
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+    const struct memory_fit_input in = {&m.model, runs, c->n_runs,
+                                        set.platform};
     e = read_runs(c, &m.model, runs);
     if (e == ERR_OK)
-        e = cmd_fit_fit(c, &m.model, runs, &f);
+        e = cmd_fit_fit(c, &m.model, &set, runs, &f);
     if (e == ERR_OK)
-        e = fit_memory(c, &m.model, runs, &f.cost, &memory);
+        e = fit_memory(c, &in, &f.cost, &memory);
     if (e == ERR_OK)
         e = write_costs(c, &f.cost);
     if (e != ERR_OK)
         return e;
     warn_of_misfit(&f);
     if (cmd_given(c, OPT_JSON)) {
-        cJSON *tree = fit_json(&f);
-        cJSON_AddItemToObject(tree, "memory_residuals", memory_json(&memory));
-        return json_print_and_delete(tree, true, stdout, &c->msg);
+        struct writer_doc doc;
+        struct writer top = writer_open(&doc);
+        cmd_fit_write(top, &f);
+        cmd_fit_write_memory(top, &memory);
+        return writer_print(&doc, true, stdout, &c->msg);
     }
     cmd_fit_print_fit(&f, runs);
     cmd_fit_print_memory(&memory, runs);
@@ -293,9 +287,9 @@ static enum err run_costs(struct cmd *c)
 }
 
 static const enum cmd_option fit_options[] = {
-    OPT_RUN, OPT_PP,   OPT_GBS,  OPT_MBS,  OPT_SEQ,   OPT_TP,
-    OPT_CP,  OPT_VPP,  OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_P2P,
-    OPT_OUT, OPT_JSON, OPT_HELP, N_OPTIONS};
+    OPT_RUN,      OPT_PP,  OPT_GBS,  OPT_MBS,  OPT_SEQ,   OPT_TP,
+    OPT_CP,       OPT_VPP, OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_P2P,
+    OPT_PLATFORM, OPT_OUT, OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option cost_options[] = {
     OPT_ANALYTIC, OPT_TFLOPS, OPT_MBS,  OPT_GBS,  OPT_SEQ, OPT_TP,
     OPT_PP,       OPT_VPP,    OPT_CP,   OPT_EP,   OPT_ETP, OPT_WORLD,

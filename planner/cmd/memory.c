@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include "base/json.h"
+#include "base/writer.h"
 #include "memory/memory.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ struct question {
     int fullest;
     double limit_bytes; // 0: none
     double margin;      // of predicted peaks, relative
-    bool moe_train;
+    enum trainer_kind trainer;
 };
 
 /* ---- parts of a rank ---- */
@@ -163,14 +164,14 @@ static void print_reason(const struct question *q)
     if (q->layout.pp > 1)
         printf(", %.3f GiB more than the other ranks' mean", excess / GIB);
     printf("\n");
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         print_moment(&k->moment);
 }
 
 static void cmd_memory_print_verdict(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
-    if (!q->moe_train)
+    if (q->trainer == TRAINER_MEGATRON)
         printf("allowance for reserved memory, CUDA context and NCCL (stated, "
                "not measured): %.3f GiB; margin %.1f%%\n",
                cmd_memory_allowance(q, k) / GIB, 100 * q->margin);
@@ -181,62 +182,51 @@ static void cmd_memory_print_verdict(const struct question *q)
                q->limit_bytes / GIB);
 }
 
-static cJSON *rank_json(struct cmd *c, const struct question *q, int r)
+static void cmd_memory_write_rank(struct cmd *c, struct writer list,
+                                  const struct question *q, int r)
 {
     const struct memory_rank *k = &q->ranks[r];
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "rank", r);
-    cJSON_AddStringToObject(o, "units", rank_units(&c->arena, &q->layout, r));
-    cJSON_AddNumberToObject(o, "params", (double)k->params);
+    struct writer o = writer_object(list, NULL);
+    writer_number(o, "rank", r);
+    writer_text(o, "units", rank_units(&c->arena, &q->layout, r));
+    writer_number(o, "params", (double)k->params);
     for (int p = 0; p < N_PARTS; p++) {
         char key[32];
         snprintf(key, sizeof key, "%s_bytes", parts[p].name);
-        cJSON_AddNumberToObject(o, key, part_bytes(k, &parts[p]));
+        writer_number(o, key, part_bytes(k, &parts[p]));
     }
-    cJSON_AddNumberToObject(o, "static_bytes", (double)k->static_bytes);
-    cJSON_AddNumberToObject(o, "allocated_bytes", (double)k->allocated_bytes);
-    cJSON_AddNumberToObject(o, "peak_bytes", (double)k->peak_bytes);
-    cJSON_AddNumberToObject(o, "allowance_bytes", cmd_memory_allowance(q, k));
-    cJSON_AddNumberToObject(o, "in_flight", k->in_flight);
+    writer_number(o, "static_bytes", (double)k->static_bytes);
+    writer_number(o, "allocated_bytes", (double)k->allocated_bytes);
+    writer_number(o, "peak_bytes", (double)k->peak_bytes);
+    writer_number(o, "allowance_bytes", cmd_memory_allowance(q, k));
+    writer_number(o, "in_flight", k->in_flight);
     if (q->limit_bytes > 0)
-        cJSON_AddStringToObject(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
-    return o;
+        writer_text(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
 }
 
 static cJSON *answer_json(struct cmd *c, const struct question *q,
                           const char *refusal)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON *list = cJSON_CreateArray();
-    cJSON_AddBoolToObject(o, "supported", !refusal);
-    cJSON_AddStringToObject(o, "reason", refusal ? refusal : "");
-    cJSON_AddStringToObject(o, "platform", platform_name(q->terms.platform));
-    cJSON_AddNumberToObject(o, "margin", q->margin);
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    writer_bool(o, "supported", !refusal);
+    writer_text(o, "reason", refusal ? refusal : "");
+    writer_text(o, "platform", platform_name(q->terms.platform));
+    writer_number(o, "margin", q->margin);
+    struct writer list = writer_list(o, "stages");
     for (int r = 0; !refusal && r < q->layout.pp; r++)
-        cJSON_AddItemToArray(list, rank_json(c, q, r));
-    cJSON_AddItemToObject(o, "stages", list);
+        cmd_memory_write_rank(c, list, q, r);
     if (!refusal)
-        cJSON_AddNumberToObject(o, "fullest_rank", q->fullest);
-    return o;
+        writer_number(o, "fullest_rank", q->fullest);
+    return writer_close(&doc);
 }
 
 /* ---- one layout ---- */
 
-static enum err read_platform(struct cmd *c, enum platform *out)
-{
-    const char *name = c->option[OPT_PLATFORM];
-    *out = PLATFORM_HOPPER;
-    if (!name || platform_from_name(name, out))
-        return ERR_OK;
-    return err_set(&c->msg, ERR_PARSE,
-                   "--platform: got '%s', want h100, gb200 or a100", name);
-}
-
 static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 {
     const char *name = c->option[OPT_TRAINER];
-    q->moe_train = name && strcmp(name, "moe-train") == 0;
-    if (!name || q->moe_train || strcmp(name, "megatron") == 0)
+    if (!name || trainer_from_name(name, &q->trainer))
         return ERR_OK;
     return err_set(&c->msg, ERR_PARSE,
                    "--trainer: got '%s', want megatron or moe-train", name);
@@ -244,7 +234,7 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 
 static enum err read_question(struct cmd *c, struct question *q)
 {
-    enum platform platform;
+    struct plan_settings set;
     double hbm_gib = 0;
     enum err e = cmd_model(c, &q->model);
     if (e == ERR_OK)
@@ -257,26 +247,24 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
                         &c->msg);
     if (e == ERR_OK)
-        e = read_platform(c, &platform);
+        e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_memory_read_trainer(c, q);
-    if (e == ERR_OK && q->moe_train && q->layout.vpp > 1)
+    if (e == ERR_OK && q->trainer == TRAINER_MOE_TRAIN && q->layout.vpp > 1)
         e = err_set(&c->msg, ERR_RANGE,
                     "memory: %d virtual stages: moe-train runs one chunk a "
                     "rank",
                     q->layout.vpp);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
-    if (e == ERR_OK)
-        e = cmd_margin(c, &q->margin);
     if (e != ERR_OK)
         return e;
     // without a batch: as many micro-batches as can be in flight
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
-    memory_terms(m, q->moe_train ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON,
-                 platform, &q->terms);
+    memory_terms(m, memory_rules_of(q->trainer), set.platform, &q->terms);
+    q->margin = set.memory_margin;
     return ERR_OK;
 }
 
@@ -329,7 +317,8 @@ static enum err one_layout(struct cmd *c)
     enum err e = read_question(c, &q);
     if (e != ERR_OK)
         return e;
-    const char *refusal = q.moe_train ? NULL : memory_refusal(&q.model.model);
+    const char *refusal =
+        q.trainer == TRAINER_MOE_TRAIN ? NULL : memory_refusal(&q.model.model);
     if (refusal)
         return cmd_memory_refuse(c, &q, refusal);
     e = cmd_memory_predict(c, &q);

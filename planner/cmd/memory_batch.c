@@ -1,22 +1,21 @@
 /* moe-layout memory --batch: many cases, one a line. */
-#include "base/json.h"
+#include "base/reader.h"
+#include "base/writer.h"
 #include "memory.h"
 #include "memory/case.h"
 
-static cJSON *ranks_json(const struct memory_case *c)
+static void memory_batch_write_ranks(struct writer to,
+                                     const struct memory_case *c)
 {
-    cJSON *list = cJSON_CreateArray();
+    struct writer list = writer_list(to, "stages");
     for (int r = 0; !c->refusal && r < c->layout.pp; r++) {
         const struct memory_rank *k = &c->ranks[r];
-        cJSON *s = cJSON_CreateObject();
-        cJSON_AddNumberToObject(s, "static_bytes", (double)k->static_bytes);
-        cJSON_AddNumberToObject(s, "allocated_bytes",
-                                (double)k->allocated_bytes);
-        cJSON_AddNumberToObject(s, "peak_bytes", (double)k->peak_bytes);
-        cJSON_AddNumberToObject(s, "in_flight", k->in_flight);
-        cJSON_AddItemToArray(list, s);
+        struct writer s = writer_object(list, NULL);
+        writer_number(s, "static_bytes", (double)k->static_bytes);
+        writer_number(s, "allocated_bytes", (double)k->allocated_bytes);
+        writer_number(s, "peak_bytes", (double)k->peak_bytes);
+        writer_number(s, "in_flight", k->in_flight);
     }
-    return list;
 }
 
 struct batch_line {
@@ -24,42 +23,31 @@ struct batch_line {
     struct memory_case_input in;
 };
 
-static enum err cmd_memory_batch_read_line(struct arena *a, const cJSON *tree,
-                                           const char *where,
-                                           struct batch_line *out,
-                                           struct err_msg *msg)
+static void memory_batch_read_line(struct reader top, struct batch_line *out)
 {
     static const struct json_range sizes = {0, 1 << 30};
     struct memory_case_input *in = &out->in;
-    if (!cJSON_IsObject(tree))
-        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
-    enum err e = json_require(tree, where, "flags", msg);
-    if (e == ERR_OK)
-        e = json_require(tree, where, "platform", msg);
-    if (e == ERR_OK)
-        e = json_opt_string(a, tree, where, "case", &out->name, msg);
-    if (e == ERR_OK)
-        e = json_opt_string(a, tree, where, "platform", &in->platform, msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "world_size", sizes, &in->world_size,
-                         msg);
-    if (e == ERR_OK)
-        e = json_opt_int(tree, where, "padded_vocab_size", sizes,
-                         &in->padded_vocab_size, msg);
-    in->flags = json_get(tree, "flags");
-    return e;
+    reader_require(top, "flags", NULL);
+    reader_require(top, "platform", NULL);
+    reader_text(top, "case", &out->name);
+    reader_text(top, "platform", &in->platform);
+    reader_int64(top, "world_size", sizes, &in->world_size);
+    reader_int64(top, "padded_vocab_size", sizes, &in->padded_vocab_size);
+    in->flags = reader_get(top, "flags").item;
 }
 
-static cJSON *case_json(const struct batch_line *line,
-                        const struct memory_case *c)
+static enum err memory_batch_print(const struct batch_line *line,
+                                   const struct memory_case *c,
+                                   struct err_msg *msg)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "case", line->name);
-    cJSON_AddStringToObject(o, "platform", line->in.platform);
-    cJSON_AddBoolToObject(o, "supported", !c->refusal);
-    cJSON_AddStringToObject(o, "reason", c->refusal ? c->refusal : "");
-    cJSON_AddItemToObject(o, "stages", ranks_json(c));
-    return o;
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "case", line->name);
+    writer_text(top, "platform", line->in.platform);
+    writer_bool(top, "supported", !c->refusal);
+    writer_text(top, "reason", c->refusal ? c->refusal : "");
+    memory_batch_write_ranks(top, c);
+    return writer_print(&doc, false, stdout, msg);
 }
 
 static enum err predict_line(const char *text, const char *where,
@@ -67,19 +55,19 @@ static enum err predict_line(const char *text, const char *where,
 {
     struct arena a;
     arena_init(&a);
-    cJSON *tree = NULL;
+    struct reader_doc doc;
     struct batch_line line = {.name = ""};
     struct memory_case c;
-    enum err e = json_parse(text, where, &tree, msg);
-    if (e == ERR_OK)
-        e = cmd_memory_batch_read_line(&a, tree, where, &line, msg);
+    memory_batch_read_line(reader_open_text(&doc, &a, text, where, msg), &line);
+    // the flags are of the tree, which lives until they are used
+    enum err e = doc.err;
     if (e == ERR_OK) {
         e = memory_case_predict(&a, &line.in, &c, msg);
         e = e == ERR_OK ? e : err_prefix(msg, e, "%s", where);
     }
     if (e == ERR_OK)
-        e = json_print_and_delete(case_json(&line, &c), false, stdout, msg);
-    cJSON_Delete(tree);
+        e = memory_batch_print(&line, &c, msg);
+    reader_close(&doc);
     arena_clear(&a);
     return e;
 }

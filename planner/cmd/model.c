@@ -1,9 +1,11 @@
 /* moe-layout size, count, baselines, profile-layouts: facts of a model. */
 #include "base/json.h"
+#include "base/writer.h"
 #include "calibrate/profile.h"
 #include "cmd.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <string.h>
@@ -12,33 +14,31 @@
 
 static cJSON *size_json(const struct model *m)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON *params = cJSON_AddObjectToObject(tree, "params");
-    cJSON_AddNumberToObject(params, "total", (double)model_total_params(m));
-    cJSON_AddNumberToObject(params, "active", (double)model_active_params(m));
-    cJSON_AddNumberToObject(params, "mtp", (double)model_mtp_params(m));
-    cJSON_AddNumberToObject(params, "active_without_lookup",
-                            (double)model_active_params_no_lookup(m));
-    cJSON *units = cJSON_AddArrayToObject(tree, "units");
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    struct writer params = writer_object(tree, "params");
+    writer_number(params, "total", (double)model_total_params(m));
+    writer_number(params, "active", (double)model_active_params(m));
+    writer_number(params, "mtp", (double)model_mtp_params(m));
+    writer_number(params, "active_without_lookup",
+                  (double)model_active_params_no_lookup(m));
+    struct writer units = writer_list(tree, "units");
     for (int k = 0; k < N_KINDS; k++) {
         enum unit_kind kind = (enum unit_kind)k;
         int count = model_unit_count(m, kind);
         if (!count)
             continue;
         char letter[2] = {kind_letter(kind), '\0'};
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "unit", letter);
-        cJSON_AddStringToObject(item, "kind", kind_name(kind));
-        cJSON_AddNumberToObject(item, "count", count);
-        cJSON_AddNumberToObject(item, "params",
-                                (double)model_unit_params(m, kind));
-        cJSON_AddNumberToObject(item, "active_params",
-                                (double)model_unit_active_params(m, kind));
-        cJSON_AddNumberToObject(item, "fwd_flops",
-                                model_unit_fwd_flops(m, kind));
-        cJSON_AddItemToArray(units, item);
+        struct writer item = writer_object(units, NULL);
+        writer_text(item, "unit", letter);
+        writer_text(item, "kind", kind_name(kind));
+        writer_number(item, "count", count);
+        writer_number(item, "params", (double)model_unit_params(m, kind));
+        writer_number(item, "active_params",
+                      (double)model_unit_active_params(m, kind));
+        writer_number(item, "fwd_flops", model_unit_fwd_flops(m, kind));
     }
-    return tree;
+    return writer_close(&doc);
 }
 
 /* "6,858,278,912", in a buffer of the caller. */
@@ -144,9 +144,10 @@ static enum err run_count(struct cmd *c)
         printf("%s\n", text);
         return ERR_OK;
     }
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "count", text);
-    return json_print_and_delete(tree, true, stdout, &c->msg);
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    writer_text(tree, "count", text);
+    return writer_print(&doc, true, stdout, &c->msg);
 }
 
 /* ---- baselines ---- */
@@ -156,14 +157,14 @@ static const struct rule {
     enum err (*make)(struct arena *, const struct model *, int, struct layout *,
                      struct err_msg *);
 } rules[] = {
-    {"default", baseline_default},
+    {"default", default_split_layout},
     {"count-based", baseline_count_based},
     {"parameter-balanced", baseline_parameter_balanced},
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };
 
 static enum err one_baseline(struct cmd *c, const struct model *m,
-                             const struct rule *rule, cJSON *list)
+                             const struct rule *rule, const struct writer *list)
 {
     struct layout l;
     struct err_msg why = {""};
@@ -177,13 +178,14 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
         printf("%-20s %s\n", rule->name, text ? text : why.text);
         return ERR_OK;
     }
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddStringToObject(item, "name", rule->name);
-    cJSON_AddItemToObject(item, "layout",
-                          text ? cJSON_CreateString(text) : cJSON_CreateNull());
-    if (!text)
-        cJSON_AddStringToObject(item, "reason", why.text);
-    cJSON_AddItemToArray(list, item);
+    struct writer item = writer_object(*list, NULL);
+    writer_text(item, "name", rule->name);
+    if (text) {
+        writer_text(item, "layout", text);
+    } else {
+        writer_null(item, "layout");
+        writer_text(item, "reason", why.text);
+    }
     return ERR_OK;
 }
 
@@ -195,24 +197,46 @@ static enum err run_baselines(struct cmd *c)
         e = cmd_refuse_vpp(c, &m.model);
     if (e != ERR_OK)
         return e;
-    cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
-    cJSON *list = tree ? cJSON_AddArrayToObject(tree, "baselines") : NULL;
+    bool json = cmd_given(c, OPT_JSON);
+    struct writer_doc doc;
+    struct writer list = writer_list(writer_open(&doc), "baselines");
     for (int i = 0; i < N_RULES && e == ERR_OK; i++)
-        e = one_baseline(c, &m.model, &rules[i], list);
-    if (e == ERR_OK && tree)
-        return json_print_and_delete(tree, true, stdout, &c->msg);
-    cJSON_Delete(tree);
+        e = one_baseline(c, &m.model, &rules[i], json ? &list : NULL);
+    if (e == ERR_OK && json)
+        return writer_print(&doc, true, stdout, &c->msg);
+    cJSON_Delete(writer_close(&doc));
     return e;
 }
 
 /* ---- profile-layouts ---- */
 
+static enum err print_profile(struct cmd *c, const struct layout *l, int n)
+{
+    struct writer_doc doc;
+    bool json = cmd_given(c, OPT_JSON);
+    struct writer list = writer_list(writer_open(&doc), "layouts");
+    for (int i = 0; i < n; i++) {
+        const char *text = layout_string(&c->arena, &l[i]);
+        writer_text(list, NULL, text);
+        if (!json && text)
+            printf("%s\n", text);
+    }
+    if (json)
+        return writer_print(&doc, true, stdout, &c->msg);
+    // the list is complete or memory ran out
+    cJSON *tree = writer_close(&doc);
+    bool ok = tree != NULL;
+    cJSON_Delete(tree);
+    return ok ? ERR_OK
+              : err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
+}
+
 static enum err run_profile(struct cmd *c)
 {
     struct cmd_model m;
-    const struct core_version *core = NULL;
+    struct plan_settings set;
     int64_t n = 2;
-    enum err e = core_version_find(c->option[OPT_CORE], &core, &c->msg);
+    enum err e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e == ERR_OK)
@@ -227,20 +251,10 @@ static enum err run_profile(struct cmd *c)
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
     const struct profile_wish wish = {m.model.par.pp, (int)n,
-                                      core->mtp > CORE_MTP_REFUSED &&
-                                          core->mtp != CORE_MTP_WITH_LOSS};
+                                      core_version_parts_mtp(set.core)};
     e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
-    cJSON *tree = cmd_given(c, OPT_JSON) ? cJSON_CreateObject() : NULL;
-    cJSON *list = tree ? cJSON_AddArrayToObject(tree, "layouts") : NULL;
-    for (int i = 0; i < (int)n && e == ERR_OK; i++) {
-        const char *text = layout_string(&c->arena, &l[i]);
-        if (!text)
-            e = err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
-        else if (list)
-            cJSON_AddItemToArray(list, cJSON_CreateString(text));
-        else
-            printf("%s\n", text);
-    }
+    if (e == ERR_OK)
+        e = print_profile(c, l, (int)n);
     bool apart = false;
     for (int i = 0; i < (int)n && e == ERR_OK; i++)
         apart = apart || layout_mtp_standalone(&l[i]);
@@ -249,9 +263,6 @@ static enum err run_profile(struct cmd *c)
                 "moe-layout: note: a run with m on a stage of its own tells m "
                 "and L apart; Megatron users report deadlocks of such layouts "
                 "at PP >= 4, and --core 0.15 gives runs without\n");
-    if (e == ERR_OK && tree)
-        return json_print_and_delete(tree, true, stdout, &c->msg);
-    cJSON_Delete(tree);
     return e;
 }
 

@@ -67,6 +67,14 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
     return code;
 }
 
+static enum err moe_layout_unknown(const char *word, struct err_msg *msg)
+{
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i]->name;
+    return options_unknown_command("moe-layout", word, names, N_COMMANDS, msg);
+}
+
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
@@ -94,9 +102,8 @@ int main(int argc, char **argv)
     }
     const struct command *command = cmd_moe_layout_find(argv[1]);
     if (!command) {
-        err_set(&msg, ERR_PARSE, "unknown command '%s'; see moe-layout --help",
-                argv[1]);
-        return cmd_moe_layout_finish(msg.text, ERR_PARSE);
+        enum err e = moe_layout_unknown(argv[1], &msg);
+        return cmd_moe_layout_finish(msg.text, e);
     }
     return cmd_moe_layout_run(command, argc - 2, argv + 2);
 }

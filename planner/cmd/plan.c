@@ -1,5 +1,6 @@
 /* moe-layout plan: the fastest layouts. */
 #include "base/json.h"
+#include "base/writer.h"
 #include "cmd.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
@@ -8,12 +9,12 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static cJSON *cmd_plan_plans_json(const struct plan *plans, int n)
+static void cmd_plan_write(struct writer to, const char *key,
+                           const struct plan *plans, int n)
 {
-    cJSON *list = cJSON_CreateArray();
+    struct writer list = writer_list(to, key);
     for (int i = 0; i < n; i++)
-        cJSON_AddItemToArray(list, plan_to_json(&plans[i]));
-    return list;
+        writer_tree(list, NULL, plan_to_json(&plans[i]));
 }
 
 static cJSON *result_json(const struct search_result *r,
@@ -21,20 +22,19 @@ static cJSON *result_json(const struct search_result *r,
 {
     char searched[32];
     snprintf(searched, sizeof searched, "%lld", (long long)r->n_searched);
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddItemToObject(tree, "layouts",
-                          cmd_plan_plans_json(r->plans, r->n_plans));
-    cJSON_AddItemToObject(tree, "baselines",
-                          cmd_plan_plans_json(r->baselines, r->n_baselines));
-    cJSON_AddStringToObject(tree, "searched", searched);
-    cJSON_AddNumberToObject(tree, "dropped_for_memory",
-                            (double)r->n_dropped_for_memory);
-    cJSON_AddStringToObject(tree, "proof", "enumerated");
-    cJSON_AddNumberToObject(tree, "gap_pct", 0);
-    cJSON_AddStringToObject(tree, "p2p", p2p_mode_name(ctx->mode));
-    cJSON_AddStringToObject(tree, "costs_source",
-                            cost_source_name(ctx->cost->source));
-    return tree;
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    cmd_plan_write(tree, "layouts", r->plans, r->n_plans);
+    cmd_plan_write(tree, "baselines", r->baselines, r->n_baselines);
+    writer_text(tree, "searched", searched);
+    writer_number(tree, "dropped_for_memory", (double)r->n_dropped_for_memory);
+    if (r->n_refused > 0)
+        writer_number(tree, "refused_by_core", (double)r->n_refused);
+    writer_text(tree, "proof", "enumerated");
+    writer_number(tree, "gap_pct", 0);
+    writer_text(tree, "p2p", p2p_mode_name(ctx->mode));
+    writer_text(tree, "costs_source", cost_source_name(ctx->cost->source));
+    return writer_close(&doc);
 }
 
 static void print_speedup(double x)
@@ -107,6 +107,9 @@ static enum err print_result(struct cmd *c, const struct search_result *r,
                (long long)r->n_dropped_for_memory);
     else
         printf("memory: no limit given (--hbm-gb), no layout dropped\n");
+    if (r->n_refused > 0)
+        printf("core %s: refuses %lld more layouts\n", ctx->core->name,
+               (long long)r->n_refused);
     print_hint(r);
     const char *list = layout_list(&c->arena, &r->plans[0].parsed);
     if (!list)
@@ -125,6 +128,8 @@ static enum err cmd_plan_run(struct cmd *c)
     struct search_result r;
     int64_t top = 10;
     enum err e = cmd_model(c, &m);
+    if (e == ERR_OK)
+        e = cmd_refuse_vpp(c, &m.model);
     if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
     if (e == ERR_OK)
@@ -145,10 +150,10 @@ static enum err cmd_plan_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS, OPT_HBM,   OPT_MARGIN,
-    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P, OPT_PROVE, OPT_MBS,
-    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,  OPT_ETP,   OPT_WORLD,
-    OPT_JSON, OPT_HELP,       N_OPTIONS};
+    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS,  OPT_HBM,   OPT_MARGIN,
+    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P,  OPT_PROVE, OPT_MBS,
+    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,   OPT_ETP,   OPT_WORLD,
+    OPT_CORE, OPT_PLATFORM,   OPT_JSON,  OPT_HELP, N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

@@ -1,6 +1,12 @@
+/*
+ * How it works: a costs file is read and written by one function a section, in
+ * the order of the file; what is absent keeps its default. The fingerprint is
+ * the model's own list of facts, compared name by name.
+ */
 #include "cost.h"
 
-#include "base/text.h"
+#include "base/reader.h"
+#include "base/writer.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,16 +39,17 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
     }
 }
 
-void cost_stage(const struct cost *c, const struct model *m,
-                const struct layout *l, int stage, double *fwd_s, double *bwd_s)
+struct cost_times cost_stage(const struct cost *c, const struct model *m,
+                             const struct layout *l, int stage)
 {
+    struct cost_times sum = {0, 0};
     int counts[N_KINDS];
     layout_stage_kinds(l, m, stage, counts);
-    *fwd_s = *bwd_s = 0;
     for (int k = 0; k < N_KINDS; k++) {
-        *fwd_s += counts[k] * c->unit[k].fwd_s;
-        *bwd_s += counts[k] * c->unit[k].bwd_s;
+        sum.fwd_s += counts[k] * c->unit[k].fwd_s;
+        sum.bwd_s += counts[k] * c->unit[k].bwd_s;
     }
+    return sum;
 }
 
 double cost_transfer_s(const struct cost *c, double bytes)
@@ -75,181 +82,122 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
 
 /* ---- reading ---- */
 
+// eleven days a unit and micro-batch, and more than any link: a wrong unit
 static const struct json_range TIME = {0, 1e6};
 static const struct json_range RATE = {0, 1e18};
 
-static enum err read_unit(const cJSON *item, const char *where,
-                          struct unit_cost *out, struct err_msg *msg)
+/* A unit without its two times is no cost; standard errors may be absent. */
+static void cost_read_unit(struct reader at, struct unit_cost *out)
 {
     static const char *const keys[] = {"fwd_s", "fwd_se", "bwd_s", "bwd_se"};
     double *const values[] = {&out->fwd_s, &out->fwd_se, &out->bwd_s,
                               &out->bwd_se};
-    if (!cJSON_IsObject(item))
-        return err_set(msg, ERR_PARSE, "%s: want an object", where);
-    enum err e = json_check_keys(item, where, keys, 4, msg);
-    if (e == ERR_OK)
-        e = json_require(item, where, "fwd_s", msg);
-    if (e == ERR_OK)
-        e = json_require(item, where, "bwd_s", msg);
-    for (int i = 0; i < 4 && e == ERR_OK; i++)
-        e = json_opt_double(item, where, keys[i], TIME, values[i], msg);
-    out->known = e == ERR_OK;
-    return e;
+    reader_keys(at, keys, 4);
+    reader_require(at, "fwd_s", NULL);
+    reader_require(at, "bwd_s", NULL);
+    for (int i = 0; i < 4; i++)
+        reader_double(at, keys[i], TIME, values[i]);
+    out->known = reader_is_there(at);
 }
 
-static enum err read_units(struct arena *a, const cJSON *tree, const char *path,
-                           struct cost *c, struct err_msg *msg)
+static void cost_read_units(struct reader top, struct cost *c)
 {
-    enum err e = json_require(tree, path, "units", msg);
-    if (e != ERR_OK)
-        return e;
-    const cJSON *units = json_get(tree, "units");
-    if (!cJSON_IsObject(units))
-        return err_set(msg, ERR_PARSE, "%s: units: want an object", path);
     const char *keys[N_KINDS + 1] = {[N_KINDS] = JOINT_KEY};
     for (int k = 0; k < N_KINDS; k++)
         keys[k] = kind_name((enum unit_kind)k);
-    e = json_check_keys(units, path, keys, N_KINDS + 1, msg);
-    for (int k = 0; k <= N_KINDS && e == ERR_OK; k++) {
-        const cJSON *item = json_get(units, keys[k]);
-        char *where = arena_printf(a, "%s: units.%s", path, keys[k]);
-        if (!where)
-            return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-        if (!item)
+    reader_require(top, "units", "an object");
+    struct reader units = reader_object(top, "units");
+    reader_keys(units, keys, N_KINDS + 1);
+    for (int k = 0; k <= N_KINDS; k++) {
+        struct reader item = reader_object(units, keys[k]);
+        if (!item.item)
             continue;
         if (k == N_KINDS && (c->unit[KIND_L].known || c->unit[KIND_M].known))
-            return err_set(msg, ERR_PARSE, "%s: stands beside m or L", where);
+            reader_fail(item, ERR_PARSE, "stands beside m or L");
         c->joint_ml = k == N_KINDS;
-        e = read_unit(item, where, &c->unit[k == N_KINDS ? KIND_L : k], msg);
+        cost_read_unit(item, &c->unit[k == N_KINDS ? KIND_L : k]);
     }
-    return e;
 }
 
-static enum err read_p2p(const cJSON *tree, const char *path, struct cost *c,
-                         struct err_msg *msg)
+static void cost_read_p2p(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {"latency_s", "bytes_per_s",
                                        "exchange_sync_s"};
-    const cJSON *p2p = json_get(tree, "p2p");
-    if (!p2p)
-        return ERR_OK;
-    if (!cJSON_IsObject(p2p))
-        return err_set(msg, ERR_PARSE, "%s: p2p: want an object", path);
-    enum err e = json_check_keys(p2p, path, keys, 3, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(p2p, path, keys[0], TIME, &c->latency_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(p2p, path, keys[1], RATE, &c->bytes_per_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(p2p, path, keys[2], TIME, &c->exchange_sync_s, msg);
-    return e;
+    struct reader p2p = reader_object(top, "p2p");
+    reader_keys(p2p, keys, 3);
+    reader_double(p2p, keys[0], TIME, &c->latency_s);
+    reader_double(p2p, keys[1], RATE, &c->bytes_per_s);
+    reader_double(p2p, keys[2], TIME, &c->exchange_sync_s);
 }
 
-static enum err read_memory_fit(const cJSON *memory, const char *path,
-                                struct memory_rules *r, struct err_msg *msg)
+static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
 {
     static const struct json_range relative = {-1, 1e3}, bytes = {-1e15, 1e15};
-    const cJSON *units = json_get(memory, "unit_more");
     const char *names[N_KINDS];
-    enum err e = json_opt_double(memory, path, "head_more", relative,
-                                 &r->head_more, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(memory, path, "rank_more_bytes", bytes,
-                            &r->rank_more_bytes, msg);
     for (int k = 0; k < N_KINDS; k++)
         names[k] = kind_name((enum unit_kind)k);
-    if (e == ERR_OK && units)
-        e = json_check_keys(units, path, names, N_KINDS, msg);
-    for (int k = 0; k < N_KINDS && e == ERR_OK && units; k++)
-        e = json_opt_double(units, path, names[k], relative, &r->unit_more[k],
-                            msg);
-    return e;
-}
-
-static void cost_add_memory(cJSON *tree, const struct memory_rules *r)
-{
-    cJSON *memory = cJSON_AddObjectToObject(tree, "memory");
-    cJSON_AddNumberToObject(memory, "param_bytes", r->param_bytes);
-    cJSON_AddNumberToObject(memory, "grad_bytes", r->grad_bytes);
-    cJSON_AddNumberToObject(memory, "optimizer_bytes", r->optimizer_bytes);
-    cJSON_AddNumberToObject(memory, "value_bytes", r->value_bytes);
-    cJSON *units = cJSON_AddObjectToObject(memory, "unit_more");
+    struct reader units = reader_object(memory, "unit_more");
+    reader_double(memory, "head_more", relative, &r->head_more);
+    reader_double(memory, "rank_more_bytes", bytes, &r->rank_more_bytes);
+    reader_keys(units, names, N_KINDS);
     for (int k = 0; k < N_KINDS; k++)
-        cJSON_AddNumberToObject(units, kind_name((enum unit_kind)k),
-                                r->unit_more[k]);
-    cJSON_AddNumberToObject(memory, "head_more", r->head_more);
-    cJSON_AddNumberToObject(memory, "rank_more_bytes", r->rank_more_bytes);
+        reader_double(units, names[k], relative, &r->unit_more[k]);
 }
 
-static enum err read_memory(const cJSON *tree, const char *path, struct cost *c,
-                            struct err_msg *msg)
+/* Files that do not name the trainer are told apart by the bytes of a value:
+ * moe-train computes in fp32, Megatron in 16 bits. */
+static void cost_read_trainer(struct reader memory, struct memory_rules *r)
+{
+    const char *const names[] = {
+        [TRAINER_MEGATRON] = trainer_name(TRAINER_MEGATRON),
+        [TRAINER_MOE_TRAIN] = trainer_name(TRAINER_MOE_TRAIN)};
+    int trainer = r->value_bytes == MEMORY_MOE_TRAIN.value_bytes
+                      ? TRAINER_MOE_TRAIN
+                      : TRAINER_MEGATRON;
+    reader_choice(memory, "trainer", names, sizeof names / sizeof names[0],
+                  &trainer);
+    r->trainer = (enum trainer_kind)trainer;
+}
+
+static void cost_read_memory(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {
         "param_bytes", "grad_bytes", "optimizer_bytes", "value_bytes",
-        "unit_more",   "head_more",  "rank_more_bytes"};
+        "unit_more",   "head_more",  "rank_more_bytes", "trainer"};
     int *const values[] = {&c->rules.param_bytes, &c->rules.grad_bytes,
                            &c->rules.optimizer_bytes, &c->rules.value_bytes};
     c->rules = MEMORY_MEGATRON;
-    const cJSON *memory = json_get(tree, "memory");
-    if (!memory)
-        return ERR_OK;
-    if (!cJSON_IsObject(memory))
-        return err_set(msg, ERR_PARSE, "%s: memory: want an object", path);
-    enum err e = json_check_keys(memory, path, keys, 7, msg);
-    for (int i = 0; i < 4 && e == ERR_OK; i++) {
-        int64_t v = *values[i];
-        e = json_opt_int(memory, path, keys[i], (struct json_range){1, 64}, &v,
-                         msg);
-        *values[i] = (int)v;
-    }
-    if (e == ERR_OK)
-        e = read_memory_fit(memory, path, &c->rules, msg);
-    return e;
+    struct reader memory = reader_object(top, "memory");
+    reader_keys(memory, keys, sizeof keys / sizeof keys[0]);
+    for (int i = 0; i < 4; i++)
+        reader_int(memory, keys[i], (struct json_range){1, 64}, values[i]);
+    cost_read_trainer(memory, &c->rules);
+    cost_read_memory_fit(memory, &c->rules);
 }
 
-static enum err read_facts(struct arena *a, const cJSON *tree, const char *path,
-                           struct cost *c, struct err_msg *msg)
+/* Facts are data: any key is taken, and compared with the model's later. */
+static void cost_read_facts(struct reader top, struct cost *c)
 {
-    const cJSON *object = json_get(tree, "fingerprint");
-    if (!object)
-        return ERR_OK;
-    int n = cJSON_IsObject(object) ? cJSON_GetArraySize(object) : -1;
-    if (n < 0)
-        return err_set(msg, ERR_PARSE, "%s: fingerprint: want an object", path);
-    struct model_fact *facts = arena_alloc(a, (size_t)n, sizeof *facts);
-    if (!facts)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-    int i = 0;
-    for (const cJSON *item = object->child; item; item = item->next, i++) {
-        facts[i].key = arena_strdup(a, item->string);
-        if (!facts[i].key)
-            return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-        if (!cJSON_IsNumber(item))
-            return err_set(msg, ERR_PARSE, "%s: fingerprint.%s: want a number",
-                           path, item->string);
-        facts[i].value = (int64_t)item->valuedouble;
+    static const struct json_range any = {-JSON_MAX_INT, JSON_MAX_INT};
+    struct reader object = reader_object(top, "fingerprint");
+    int n = reader_count(object), i = 0;
+    struct model_fact *facts =
+        n ? arena_alloc(top.doc->a, (size_t)n, sizeof *facts) : NULL;
+    if (n && !facts)
+        reader_fail(object, ERR_NOMEM, "out of memory");
+    for (struct reader f = reader_first(object); f.item; f = reader_next(f)) {
+        double value = 0;
+        reader_double_here(f, any, &value);
+        facts[i].key = arena_strdup(top.doc->a, reader_key(f));
+        facts[i].value = (int64_t)value;
+        if (!facts[i++].key)
+            reader_fail(f, ERR_NOMEM, "out of memory");
     }
     c->facts = facts;
-    c->n_facts = n;
-    return ERR_OK;
+    c->n_facts = i;
 }
 
-static enum err cost_read_source(const cJSON *tree, const char *path,
-                                 struct cost *c, struct err_msg *msg)
-{
-    const cJSON *item = json_get(tree, "source");
-    for (int i = 0; i < N_SOURCES && cJSON_IsString(item); i++)
-        if (strcmp(item->valuestring, source_names[i]) == 0) {
-            c->source = (enum cost_source)i;
-            return ERR_OK;
-        }
-    return err_set(msg, ERR_PARSE,
-                   "%s: source: want measured, emulated, published or analytic",
-                   path);
-}
-
-static enum err read_tree(struct arena *a, const cJSON *tree, const char *path,
-                          struct cost *c, struct err_msg *msg)
+static void cost_read_top(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {
         "format",         "source",      "units",
@@ -257,45 +205,30 @@ static enum err read_tree(struct arena *a, const cJSON *tree, const char *path,
         "step_noise_rel", "p2p",         "jitter_cv",
         "memory",         "fingerprint", "fitted_from",
         "comment"};
-    enum err e =
-        json_check_keys(tree, path, keys, sizeof keys / sizeof keys[0], msg);
-    if (e == ERR_OK)
-        e = cost_read_source(tree, path, c, msg);
-    if (e == ERR_OK)
-        e = read_units(a, tree, path, c, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(tree, path, "chunk_s", TIME, &c->chunk_s, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(tree, path, "overhead_s", TIME, &c->overhead_s,
-                            msg);
-    if (e == ERR_OK)
-        e = json_opt_double(tree, path, "overhead_s_per_byte", TIME,
-                            &c->overhead_s_per_byte, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(tree, path, "step_noise_rel",
-                            (struct json_range){0, 1}, &c->step_noise_rel, msg);
-    if (e == ERR_OK)
-        e = json_opt_double(tree, path, "jitter_cv", (struct json_range){0, 10},
-                            &c->jitter_cv, msg);
-    if (e == ERR_OK)
-        e = read_p2p(tree, path, c, msg);
-    if (e == ERR_OK)
-        e = read_memory(tree, path, c, msg);
-    if (e == ERR_OK)
-        e = read_facts(a, tree, path, c, msg);
-    return e;
+    int source = COST_MEASURED;
+    reader_keys(top, keys, sizeof keys / sizeof keys[0]);
+    reader_require(top, "source", "measured, emulated, published or analytic");
+    reader_choice(top, "source", source_names, N_SOURCES, &source);
+    c->source = (enum cost_source)source;
+    cost_read_units(top, c);
+    reader_double(top, "chunk_s", TIME, &c->chunk_s);
+    reader_double(top, "overhead_s", TIME, &c->overhead_s);
+    reader_double(top, "overhead_s_per_byte", TIME, &c->overhead_s_per_byte);
+    reader_double(top, "step_noise_rel", (struct json_range){0, 1},
+                  &c->step_noise_rel);
+    reader_double(top, "jitter_cv", (struct json_range){0, 10}, &c->jitter_cv);
+    cost_read_p2p(top, c);
+    cost_read_memory(top, c);
+    cost_read_facts(top, c);
 }
 
 enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg)
 {
-    cJSON *tree = NULL;
-    enum err e = json_read_file(a, path, FORMAT, &tree, msg);
-    if (e != ERR_OK)
-        return e;
+    struct reader_doc doc;
     struct cost c = {0};
-    e = read_tree(a, tree, path, &c, msg);
-    cJSON_Delete(tree);
+    cost_read_top(reader_open_file(&doc, a, path, FORMAT, msg), &c);
+    enum err e = reader_close(&doc);
     if (e == ERR_OK)
         *out = c;
     return e;
@@ -303,57 +236,75 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
 
 /* ---- writing ---- */
 
-static void add_units(cJSON *tree, const struct cost *c)
+static void cost_write_memory(struct writer to, const struct memory_rules *r)
 {
-    cJSON *units = cJSON_AddObjectToObject(tree, "units");
+    struct writer memory = writer_object(to, "memory");
+    writer_text(memory, "trainer", trainer_name(r->trainer));
+    writer_number(memory, "param_bytes", r->param_bytes);
+    writer_number(memory, "grad_bytes", r->grad_bytes);
+    writer_number(memory, "optimizer_bytes", r->optimizer_bytes);
+    writer_number(memory, "value_bytes", r->value_bytes);
+    struct writer units = writer_object(memory, "unit_more");
+    for (int k = 0; k < N_KINDS; k++)
+        writer_number(units, kind_name((enum unit_kind)k), r->unit_more[k]);
+    writer_number(memory, "head_more", r->head_more);
+    writer_number(memory, "rank_more_bytes", r->rank_more_bytes);
+}
+
+static void cost_write_units(struct writer to, const struct cost *c)
+{
+    struct writer units = writer_object(to, "units");
     for (int k = 0; k < N_KINDS; k++) {
         const struct unit_cost *u = &c->unit[k];
         if (!u->known)
             continue;
         bool joint = k == KIND_L && c->joint_ml;
-        cJSON *item = cJSON_AddObjectToObject(
+        struct writer item = writer_object(
             units, joint ? JOINT_KEY : kind_name((enum unit_kind)k));
-        cJSON_AddNumberToObject(item, "fwd_s", u->fwd_s);
-        cJSON_AddNumberToObject(item, "fwd_se", u->fwd_se);
-        cJSON_AddNumberToObject(item, "bwd_s", u->bwd_s);
-        cJSON_AddNumberToObject(item, "bwd_se", u->bwd_se);
+        writer_number(item, "fwd_s", u->fwd_s);
+        writer_number(item, "fwd_se", u->fwd_se);
+        writer_number(item, "bwd_s", u->bwd_s);
+        writer_number(item, "bwd_se", u->bwd_se);
     }
 }
 
-static void add_origin(cJSON *tree, const struct cost *c)
+static void cost_write_facts(struct writer to, const struct cost *c)
 {
-    cJSON *facts =
-        c->n_facts ? cJSON_AddObjectToObject(tree, "fingerprint") : NULL;
+    struct writer facts = writer_object(to, "fingerprint");
     for (int i = 0; i < c->n_facts; i++)
-        cJSON_AddNumberToObject(facts, c->facts[i].key,
-                                (double)c->facts[i].value);
-    cJSON *from =
-        c->n_fitted ? cJSON_AddArrayToObject(tree, "fitted_from") : NULL;
+        writer_number(facts, c->facts[i].key, (double)c->facts[i].value);
+}
+
+static void cost_write_fitted(struct writer to, const struct cost *c)
+{
+    struct writer from = writer_list(to, "fitted_from");
     for (int i = 0; i < c->n_fitted; i++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "layout", c->fitted_layout[i]);
-        cJSON_AddStringToObject(item, "log_sha256", c->fitted_sha256[i]);
-        cJSON_AddItemToArray(from, item);
+        struct writer item = writer_object(from, NULL);
+        writer_text(item, "layout", c->fitted_layout[i]);
+        writer_text(item, "log_sha256", c->fitted_sha256[i]);
     }
 }
 
 cJSON *cost_to_json(const struct cost *c)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "format", FORMAT);
-    cJSON_AddStringToObject(tree, "source", source_names[c->source]);
-    add_units(tree, c);
-    cJSON_AddNumberToObject(tree, "chunk_s", c->chunk_s);
-    cJSON_AddNumberToObject(tree, "overhead_s", c->overhead_s);
-    cJSON_AddNumberToObject(tree, "overhead_s_per_byte",
-                            c->overhead_s_per_byte);
-    cJSON_AddNumberToObject(tree, "step_noise_rel", c->step_noise_rel);
-    cJSON *p2p = cJSON_AddObjectToObject(tree, "p2p");
-    cJSON_AddNumberToObject(p2p, "latency_s", c->latency_s);
-    cJSON_AddNumberToObject(p2p, "bytes_per_s", c->bytes_per_s);
-    cJSON_AddNumberToObject(p2p, "exchange_sync_s", c->exchange_sync_s);
-    cJSON_AddNumberToObject(tree, "jitter_cv", c->jitter_cv);
-    cost_add_memory(tree, &c->rules);
-    add_origin(tree, c);
-    return tree;
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "format", FORMAT);
+    writer_text(top, "source", source_names[c->source]);
+    cost_write_units(top, c);
+    writer_number(top, "chunk_s", c->chunk_s);
+    writer_number(top, "overhead_s", c->overhead_s);
+    writer_number(top, "overhead_s_per_byte", c->overhead_s_per_byte);
+    writer_number(top, "step_noise_rel", c->step_noise_rel);
+    struct writer p2p = writer_object(top, "p2p");
+    writer_number(p2p, "latency_s", c->latency_s);
+    writer_number(p2p, "bytes_per_s", c->bytes_per_s);
+    writer_number(p2p, "exchange_sync_s", c->exchange_sync_s);
+    writer_number(top, "jitter_cv", c->jitter_cv);
+    cost_write_memory(top, &c->rules);
+    if (c->n_facts)
+        cost_write_facts(top, c);
+    if (c->n_fitted)
+        cost_write_fitted(top, c);
+    return writer_close(&doc);
 }

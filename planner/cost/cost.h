@@ -51,19 +51,25 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);
 /* Costs file, moe-layout/costs/1. `m` NULL writes no fingerprint. */
 enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg);
+/* Caller frees; NULL when memory ran out. */
 cJSON *cost_to_json(const struct cost *c);
 
-/* ERR_PARSE naming the first fact in which the costs' model differs. */
+/* ERR_PARSE naming the first fact in which the costs' model differs, or a unit
+ * without a cost. Only facts that the file states are compared, so that files
+ * of versions that knew fewer are still taken. */
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg);
 
-/* Seconds of one stage and micro-batch: forward and backward. */
-void cost_stage(const struct cost *c, const struct model *m,
-                const struct layout *l, int stage, double *fwd_s,
-                double *bwd_s);
+/* Seconds that one stage takes for one micro-batch: the sum of its units. */
+struct cost_times {
+    double fwd_s, bwd_s;
+};
+struct cost_times cost_stage(const struct cost *c, const struct model *m,
+                             const struct layout *l, int stage);
 
-/* Bytes of one forward transfer from rank r to r+1 without standalone MTP:
- * 4 or 2 bytes (`value_bytes`) x tokens of a micro-batch x hidden. */
+/* Seconds of one message of `bytes` between neighbour stages: latency + bytes /
+ * bandwidth, and the latency alone where bytes_per_s is 0. What a message holds
+ * says plan/transfer.h. */
 double cost_transfer_s(const struct cost *c, double bytes);
 
 const char *cost_source_name(enum cost_source s);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One stage and pass of one run: an equation of the fit. */
 struct row {
     int run, stage;
     bool forward;
@@ -40,6 +41,7 @@ static int n_columns(const struct design *d)
     return 2 * d->n_kinds + d->chunk;
 }
 
+/* What the user has to add to the run's command. */
 static enum err no_timers(const struct fit_run *run, const char *timer,
                           struct err_msg *msg)
 {
@@ -55,22 +57,12 @@ static double lone_rank_ms(const struct runlog *log, const char *timer)
 {
     double sum = 0;
     int n = 0;
-    for (size_t i = 0, at = 0; i < log->n_timers; i++) {
-        const struct log_timer *t = &log->timers[i];
-        if (t->per_rank || t->section != log->used_section ||
-            strcmp(t->name, timer) != 0)
-            continue;
-        while (at < log->n_iterations &&
-               (log->iterations[at].section != t->section ||
-                log->iterations[at].iteration != t->iteration))
-            at++;
-        if (at == log->n_iterations)
-            break;
-        if (log->iterations[at].usable) {
+    const struct log_timer *t;
+    for (size_t at = 0; (t = runlog_next_timer(log, timer, &at)) != NULL;)
+        if (!t->per_rank) {
             sum += t->max_ms;
             n++;
         }
-    }
     return n ? sum / n : (double)NAN;
 }
 
@@ -85,6 +77,7 @@ struct stage_stats { // pp entries each, seconds a step
     double *mean_s, *spread_s;
 };
 
+/* Mean of the timer for each rank; a world of one has it also as extremes. */
 static enum err rank_times(const struct fit_timer *t, double *ms,
                            struct err_msg *msg)
 {
@@ -144,6 +137,8 @@ enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
     return stage_stats(a, timer, &out, msg);
 }
 
+/* Timers are sums over a step's micro-batches; a stage that the timer does not
+ * list, an empty one, gives no row. */
 static enum err cost_fit_add_run(struct arena *a, const struct model *m,
                                  const struct fit_run *run, struct design *d,
                                  struct err_msg *msg)
@@ -182,6 +177,7 @@ static int row_count(const struct design *d, const struct row *row, int k)
     return row->counts[d->kinds[k]];
 }
 
+/* Rows are divided by what was measured: errors of timers are relative. */
 static void cost_fit_fill(struct design *d)
 {
     const int n = n_columns(d);
@@ -231,6 +227,7 @@ static enum err cost_fit_build(struct design *d, const struct fit_run *runs,
 
 /* ---- what the runs can tell ---- */
 
+/* Where every run has m beside L only their sum shows: L stands for both. */
 static void make_joint(struct design *d)
 {
     int n = 0;
@@ -309,6 +306,7 @@ static const char *layout_to_add(struct arena *a, const struct model *m,
     return NULL;
 }
 
+/* Names the kinds that are left, and a layout that would tell them apart. */
 static enum err cost_fit_undetermined(const struct design *d,
                                       const struct lsq_rank *r, int pp,
                                       struct err_msg *msg)
@@ -357,6 +355,8 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
 
 /* ---- the fit ---- */
 
+/* Standard errors grow by t(95%)/1.96, so that 1.96 of them are a 95% interval
+ * with the few degrees of freedom that two runs leave. */
 static void read_costs(const struct design *d, const struct lsq_solution *s,
                        struct cost *c)
 {
@@ -379,6 +379,7 @@ static double cost_fit_misfit(double pred, double meas)
     return meas > 0 ? fabs(pred / meas - 1) : 0;
 }
 
+/* One residual a run and stage, of the forward and the backward row. */
 static enum err cost_fit_residuals(struct arena *a, const struct design *d,
                                    const struct lsq_solution *s,
                                    struct fit *out, struct err_msg *msg)
@@ -414,10 +415,12 @@ static enum err cost_fit_residuals(struct arena *a, const struct design *d,
     return ERR_OK;
 }
 
-static enum err set_origin(struct arena *a, const struct model *m,
-                           const struct fit_run *runs, int n_runs,
+/* Where the costs come from: trainer and clock, link, model and layouts. */
+static enum err set_origin(struct arena *a, const struct fit_input *in,
                            struct cost *c)
 {
+    const struct fit_run *runs = in->runs;
+    const int n_runs = in->n_runs;
     struct model_fact *facts = arena_alloc(a, MODEL_N_FACTS, sizeof *facts);
     const char **layouts = arena_alloc(a, (size_t)n_runs, sizeof *layouts);
     const char **hashes = arena_alloc(a, (size_t)n_runs, sizeof *hashes);
@@ -438,7 +441,7 @@ static enum err set_origin(struct arena *a, const struct model *m,
             c->bytes_per_s = runs[i].log->p2p_bytes_per_s;
         }
     }
-    c->n_facts = model_facts(m, facts);
+    c->n_facts = model_facts(in->model, facts);
     c->facts = facts;
     c->fitted_layout = layouts;
     c->fitted_sha256 = hashes;
@@ -465,16 +468,15 @@ static const char *cost_fit_note(struct arena *a, const struct design *d)
                         chunk);
 }
 
-enum err fit_costs(struct arena *a, const struct model *m,
-                   const struct fit_run *runs, int n_runs, struct fit *out,
+enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
                    struct err_msg *msg)
 {
-    struct design d = {.arena = a, .model = m};
+    struct design d = {.arena = a, .model = in->model};
     struct lsq_rank rank;
     struct lsq_solution solution;
-    enum err e = cost_fit_build(&d, runs, n_runs, msg);
+    enum err e = cost_fit_build(&d, in->runs, in->n_runs, msg);
     if (e == ERR_OK)
-        e = choose_unknowns(&d, runs[0].layout.pp, &rank, msg);
+        e = choose_unknowns(&d, in->runs[0].layout.pp, &rank, msg);
     if (e != ERR_OK)
         return e;
     struct lsq_problem p = cost_fit_problem(&d);
@@ -489,7 +491,7 @@ enum err fit_costs(struct arena *a, const struct model *m,
     read_costs(&d, &solution, &f.cost);
     e = cost_fit_residuals(a, &d, &solution, &f, msg);
     if (e == ERR_OK)
-        e = set_origin(a, m, runs, n_runs, &f.cost);
+        e = set_origin(a, in, &f.cost);
     if (e == ERR_OK)
         *out = f;
     return e;

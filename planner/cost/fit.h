@@ -57,8 +57,12 @@ enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
 /* Weighted non-negative least squares on all runs' per-rank forward and
  * backward timers. ERR_MODEL (with the layout to add) when a kind cannot be
  * told apart, ERR_PARSE when a log lacks timers. Owned by the arena. */
-enum err fit_costs(struct arena *a, const struct model *m,
-                   const struct fit_run *runs, int n_runs, struct fit *out,
+struct fit_input {
+    const struct model *model;
+    const struct fit_run *runs;
+    int n_runs;
+};
+enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
                    struct err_msg *msg);
 
 #endif

@@ -1,3 +1,12 @@
+/*
+ * How it works. Rank and null space come from the singular values of the matrix
+ * with columns of length 1, so that units of seconds do not decide what is
+ * small. The non-negative fit is the active-set method of Lawson and Hanson
+ * 1974, chapter 23: columns enter one by one as long as the residual falls
+ * along them, and leave when they would become negative. Problems have some ten
+ * columns and some hundred rows, so that each step solves the passive columns
+ * afresh (QR).
+ */
 #include "lsq.h"
 
 #include <lapacke.h>
@@ -17,6 +26,8 @@ static void column_lengths(const struct lsq_problem *p, double *len)
     }
 }
 
+/* An unknown is determined when no direction that leaves all rows unchanged has
+ * a part in it. */
 static void read_rank(const struct lsq_problem *p, const double *sv,
                       int n_values, const double *vt, struct lsq_rank *out)
 {
@@ -29,7 +40,7 @@ static void read_rank(const struct lsq_problem *p, const double *sv,
         double null_part = 0;
         for (int k = out->rank; k < n; k++)
             null_part += vt[k * n + j] * vt[k * n + j];
-        out->determined[j] = null_part < 1e-10;
+        out->determined[j] = null_part < 1e-10; // rounding of a unit vector
     }
 }
 
@@ -155,6 +166,7 @@ static bool step_back(struct solver *s, const double *z)
     return dropped;
 }
 
+/* Ends by itself for exact numbers; the bound on rounds is against rounding. */
 static bool lsq_iterate(struct solver *s)
 {
     double z[LSQ_MAX_COLS];
@@ -219,6 +231,8 @@ enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
     return ERR_OK;
 }
 
+/* Two-sided 95% quantiles of Student's t; beyond 30 the first term of its
+ * expansion in 1/dof, right to 0.1%. */
 double lsq_t95(int dof)
 {
     static const double t[] = {

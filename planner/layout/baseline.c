@@ -2,99 +2,8 @@
 
 #include <string.h>
 
-/* Writes a layout of one chunk a rank and out->pp ranks from the number of
- * layers of each stage: E first, all m and L on the last stage. */
-static enum err from_counts(struct arena *a, const struct model *m,
-                            const int *n_layers, struct layout *out,
-                            struct err_msg *msg)
-{
-    const int pp = out->pp;
-    struct layout l = {.pp = pp, .vpp = 1, .n_stages = pp};
-    size_t longest = (size_t)(m->n_layers + m->n_mtp) + 3;
-    l.units = arena_alloc(a, (size_t)pp, sizeof *l.units);
-    char *text = arena_alloc(a, (size_t)pp, longest);
-    if (!l.units || !text)
-        return err_set(msg, ERR_NOMEM, "layout: out of memory");
-    for (int s = 0; s < pp; s++) {
-        char *p = text + (size_t)s * longest;
-        l.units[s] = p;
-        if (s == 0)
-            *p++ = 'E';
-        memset(p, 't', (size_t)n_layers[s]);
-        p += n_layers[s];
-        if (s == pp - 1) {
-            memset(p, 'm', (size_t)m->n_mtp);
-            p[m->n_mtp] = 'L';
-        }
-    }
-    *out = l;
-    return ERR_OK;
-}
-
-/* --account-for-...: E and L count as one layer each, and have to divide. */
-static enum err split_counted(const struct model *m, int pp, int *n,
-                              struct err_msg *msg)
-{
-    const struct default_split *split = &m->split;
-    int all = m->n_layers + split->count_embedding + split->count_loss;
-    if (all % pp ||
-        all / pp < split->count_embedding + (pp == 1) * split->count_loss)
-        return err_set(msg, ERR_MODEL,
-                       "Megatron refuses its default split: num_layers %d%s is "
-                       "not divisible by pipeline_model_parallel_size %d",
-                       m->n_layers,
-                       all > m->n_layers ? " with the embedding or the loss "
-                                           "accounted for"
-                                         : "",
-                       pp);
-    for (int s = 0; s < pp; s++)
-        n[s] = all / pp;
-    n[0] -= split->count_embedding;
-    n[pp - 1] -= split->count_loss;
-    return ERR_OK;
-}
-
-/* --decoder-first/last-pipeline-num-layers: the ends are fixed, and the rest
- * has to divide. */
-static enum err split_fixed(const struct model *m, int pp, int *n,
-                            struct err_msg *msg)
-{
-    const struct default_split *split = &m->split;
-    int first = split->first_layers, last = split->last_layers;
-    int stages = pp - (first > 0) - (last > 0);
-    int rest = m->n_layers - first - last;
-    if (split->count_embedding || split->count_loss)
-        return err_set(msg, ERR_MODEL,
-                       "Megatron refuses its default split: layers fixed at "
-                       "an end exclude --account-for-embedding-in-pipeline-"
-                       "split and --account-for-loss-in-pipeline-split");
-    if (stages < 1 || rest < 0 || rest % stages)
-        return err_set(msg, ERR_MODEL,
-                       "Megatron refuses its default split: the %d layers "
-                       "between the fixed ends are not divisible by %d stages",
-                       rest, stages);
-    for (int s = 0; s < pp; s++)
-        n[s] = rest / stages;
-    n[0] = first ? first : n[0];
-    n[pp - 1] = last ? last : n[pp - 1];
-    return ERR_OK;
-}
-
-enum err baseline_default(struct arena *a, const struct model *m, int pp,
-                          struct layout *out, struct err_msg *msg)
-{
-    int *n = arena_alloc(a, (size_t)pp, sizeof *n);
-    if (!n)
-        return err_set(msg, ERR_NOMEM, "layout: out of memory");
-    out->pp = pp;
-    bool fixed = m->split.first_layers || m->split.last_layers;
-    enum err e =
-        fixed ? split_fixed(m, pp, n, msg) : split_counted(m, pp, n, msg);
-    return e == ERR_OK ? from_counts(a, m, n, out, msg) : e;
-}
-
 /* Deals the unit sequence E t..t m..m L out to out->pp stages of the given
- * sizes. */
+ * sizes; only the order is kept, E or m may share a stage with anything. */
 static enum err from_sizes(struct arena *a, const struct model *m,
                            const int *sizes, struct layout *out,
                            struct err_msg *msg)
@@ -120,6 +29,7 @@ static enum err from_sizes(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
+/* The rule may deal m out to two stages, which Megatron refuses: checked. */
 enum err baseline_count_based(struct arena *a, const struct model *m, int pp,
                               struct layout *out, struct err_msg *msg)
 {
@@ -184,6 +94,7 @@ enum err baseline_parameter_balanced(struct arena *a, const struct model *m,
         return err_set(msg, ERR_MODEL,
                        "parameter-balanced: %d layers for %d stages",
                        m->n_layers, pp);
+    // the lightest limit that all layers fit under, by bisection
     while (hi - lo > 1) {
         int64_t mid = lo + (hi - lo) / 2;
         if (fill_to(m, pp, mid, n))
@@ -192,6 +103,9 @@ enum err baseline_parameter_balanced(struct arena *a, const struct model *m,
             lo = mid;
     }
     fill_to(m, pp, hi, n);
-    out->pp = pp;
-    return from_counts(a, m, n, out, msg);
+    struct layout l = {.pp = pp, .vpp = 1, .n_stages = pp};
+    enum err e = layout_from_counts(a, n, m->n_mtp, &l, msg);
+    if (e == ERR_OK)
+        *out = l;
+    return e;
 }

@@ -1,5 +1,6 @@
 /*
- * baseline: the layouts that people use without a planner, to compare with.
+ * baseline: layouts that simple rules give, to compare with, one chunk a rank.
+ * Megatron's own split is default_split's.
  */
 #ifndef LAYOUT_BASELINE_H
 #define LAYOUT_BASELINE_H
@@ -9,18 +10,15 @@
 #include "layout.h"
 #include "model/model.h"
 
-/* Megatron's default split. ERR_MODEL with Megatron's reason when it would
- * refuse it. Owned by the arena. */
-enum err baseline_default(struct arena *a, const struct model *m, int pp,
-                          struct layout *out, struct err_msg *msg);
-
-/* Count-based rule: E, t..., m..., L count one each, spread evenly, the first
- * stages take the remainder. ERR_MODEL when there are fewer units than
- * stages. */
+/* Count-based rule (Megatron Lite): E, t..., m..., L count one each, spread
+ * evenly, the first stages take the remainder. ERR_MODEL when there are fewer
+ * units than stages. Owned by the arena. */
 enum err baseline_count_based(struct arena *a, const struct model *m, int pp,
                               struct layout *out, struct err_msg *msg);
 
-/* The layout whose largest stage has the fewest parameters. */
+/* The layout whose largest stage has the fewest parameters, copies of a tied
+ * token table included; E stands first, all m and L last. ERR_MODEL when there
+ * are fewer layers than stages need. Owned by the arena. */
 enum err baseline_parameter_balanced(struct arena *a, const struct model *m,
                                      int pp, struct layout *out,
                                      struct err_msg *msg);

@@ -25,8 +25,13 @@ enum err core_version_find(const char *name, const struct core_version **out,
             return ERR_OK;
         }
     }
-    return err_set(msg, ERR_RANGE, "--core: got '%s', want %s to %s", name,
-                   versions[0].name, versions[N_VERSIONS - 1].name);
+    return err_set(msg, ERR_RANGE, "core version: got '%s', want %s to %s",
+                   name, versions[0].name, versions[N_VERSIONS - 1].name);
+}
+
+bool core_version_parts_mtp(const struct core_version *v)
+{
+    return v->mtp == CORE_MTP_UNCHECKED || v->mtp == CORE_MTP_ANYWHERE;
 }
 
 bool core_version_refuses(const struct core_version *v, const struct layout *l,

@@ -32,6 +32,9 @@ struct core_version {
 enum err core_version_find(const char *name, const struct core_version **out,
                            struct err_msg *msg);
 
+/* Whether a valid layout may have m on a stage without L. */
+bool core_version_parts_mtp(const struct core_version *v);
+
 /* Why the version refuses a layout that is valid otherwise: in Megatron's
  * words and in plain ones. False when it accepts it. */
 struct core_refusal {

@@ -37,6 +37,7 @@ const char *layout_megatron_words(enum layout_error e)
             "always in the last virtual pipeline stage of that rank",
         [LAYOUT_M_SPLIT] = "AssertionError: All of the MTP layers must be in "
                            "the same one virtual pipeline stage",
+        [LAYOUT_NO_MEMORY] = "", // this program's failure, not Megatron's
     };
     return words[e];
 }

@@ -94,7 +94,7 @@ static enum layout_error parse_chars(struct arena *a, const char *text,
         return e;
     if (!layout_split(a, &x->out, &l)) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
-        return LAYOUT_TOO_LARGE;
+        return LAYOUT_NO_MEMORY;
     }
     if (l.n_stages % pp != 0) {
         err_set(msg, ERR_RANGE,
@@ -114,7 +114,7 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
     struct layout_expansion *x = layout_expansion_new();
     if (!x) {
         err_set(msg, ERR_NOMEM, "layout: out of memory");
-        return LAYOUT_TOO_LARGE;
+        return LAYOUT_NO_MEMORY;
     }
     struct layout l = {.pp = pp};
     enum layout_error e = parse_chars(a, text, x, &l, msg);
@@ -237,7 +237,7 @@ enum err layout_read(struct arena *a, const char *text, const struct model *m,
 {
     enum layout_error e = layout_parse(a, text, pp, out, msg);
     if (e != LAYOUT_OK)
-        return ERR_RANGE;
+        return e == LAYOUT_NO_MEMORY ? ERR_NOMEM : ERR_RANGE;
     e = layout_validate(out, m->n_layers, m->n_mtp, msg);
     if (e == LAYOUT_OK)
         return ERR_OK;
@@ -369,6 +369,39 @@ const char *layout_string(struct arena *a, const struct layout *l)
         s += grouped ? same : 1;
     }
     return text;
+}
+
+static const char *stage_text(struct arena *a, const struct layout *l,
+                              int stage, int n_layers, int n_mtp)
+{
+    char *text = arena_alloc(a, (size_t)n_layers + (size_t)n_mtp + 3, 1);
+    char *p = text;
+    if (!text)
+        return NULL;
+    if (stage == 0)
+        *p++ = 'E';
+    memset(p, 't', (size_t)n_layers);
+    p += n_layers;
+    if (stage == l->n_stages - 1) {
+        memset(p, 'm', (size_t)n_mtp);
+        p[n_mtp] = 'L';
+    }
+    return text;
+}
+
+enum err layout_from_counts(struct arena *a, const int *n_layers, int n_mtp,
+                            struct layout *out, struct err_msg *msg)
+{
+    const char **units = arena_alloc(a, (size_t)out->n_stages, sizeof *units);
+    bool all = units != NULL;
+    for (int s = 0; s < out->n_stages && all; s++) {
+        units[s] = stage_text(a, out, s, n_layers[s], n_mtp);
+        all = units[s] != NULL;
+    }
+    if (!all)
+        return err_set(msg, ERR_NOMEM, "layout: out of memory");
+    out->units = units;
+    return ERR_OK;
 }
 
 static const char *unit_word(char unit)

@@ -32,7 +32,8 @@
     X(LAYOUT_T_AFTER_M, "t_after_m", "no t may follow an m")                   \
     X(LAYOUT_M_NOT_LAST_VPP, "m_not_last_vpp",                                 \
       "m must be in the last chunk of its rank")                               \
-    X(LAYOUT_M_SPLIT, "m_split", "all m must be in one stage")
+    X(LAYOUT_M_SPLIT, "m_split", "all m must be in one stage")                 \
+    X(LAYOUT_NO_MEMORY, "out_of_memory", "nothing is known of the layout")
 
 enum layout_error {
 #define LAYOUT_ENUM(name, id, text) name,
@@ -53,8 +54,8 @@ const char *layout_error_id(enum layout_error e);
 const char *layout_error_text(enum layout_error e);
 
 /* Expands and splits `text`. On LAYOUT_OK *out is owned by the arena; on
- * LAYOUT_BAD_CHAR, LAYOUT_TOO_LARGE or LAYOUT_NOT_DIVISIBLE *out is untouched
- * and `msg` says what was found. `pp` >= 1. */
+ * LAYOUT_BAD_CHAR, LAYOUT_TOO_LARGE, LAYOUT_NOT_DIVISIBLE or LAYOUT_NO_MEMORY
+ * *out is untouched and `msg` says what was found. `pp` >= 1. */
 enum layout_error layout_parse(struct arena *a, const char *text, int pp,
                                struct layout *out, struct err_msg *msg);
 
@@ -63,9 +64,15 @@ enum layout_error layout_validate(const struct layout *l, int n_layers,
                                   int n_mtp, struct err_msg *msg);
 
 /* Both, as a fallible function for callers that want a valid layout:
- * ERR_RANGE with a message that quotes the string. */
+ * ERR_RANGE with a message that quotes the string, ERR_NOMEM. */
 enum err layout_read(struct arena *a, const char *text, const struct model *m,
                      int pp, struct layout *out, struct err_msg *msg);
+
+/* The layout with n_layers[s] decoder layers in stage s, E in the first stage
+ * and n_mtp m and L in the last. The caller has set out->pp, vpp and n_stages;
+ * the units are owned by the arena. ERR_NOMEM is the only error. */
+enum err layout_from_counts(struct arena *a, const int *n_layers, int n_mtp,
+                            struct layout *out, struct err_msg *msg);
 
 /* Units of one stage, and the global index (0-based) of its first decoder
  * layer (where it has none: of the next one). */

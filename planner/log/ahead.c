@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { N_SLOTS = 2 };
+/* Two are enough: while the caller works on one the thread fills the other, and
+ * the slower of the two sets the pace whatever the number. */
+enum { AHEAD_SLOTS = 2 };
 
 struct slot {
     struct log_piece piece;
@@ -22,7 +24,7 @@ struct slot {
 struct logahead {
     FILE *file;
     struct log_piece_sizes sizes;
-    struct slot slots[N_SLOTS];
+    struct slot slots[AHEAD_SLOTS];
     char *carry; // of the thread: what follows the last newline
     size_t n_carry;
     size_t next; // slot that the caller takes next
@@ -45,6 +47,8 @@ static bool wait_for(struct logahead *a, const struct slot *s, bool full)
     return go;
 }
 
+/* Gives a slot to the other side: filled to the caller, emptied to the thread.
+ * There is one waiter at most, so that a signal reaches it. */
 static void hand_over(struct logahead *a, struct slot *s, bool full)
 {
     pthread_mutex_lock(&a->mutex);
@@ -71,6 +75,8 @@ static size_t ahead_append(const struct logahead *a, struct log_piece *p,
     return len - p->len;
 }
 
+/* The next piece: the bytes carried over, then as many reads as it takes to end
+ * a line. The zeros behind it are what the fast readers stop at. */
 static void ahead_fill(struct logahead *a, struct slot *s)
 {
     struct log_piece *p = &s->piece;
@@ -88,7 +94,7 @@ static void *ahead_run(void *data)
 {
     struct logahead *a = data;
     bool last = false;
-    for (size_t i = 0; !last; i = (i + 1) % N_SLOTS) {
+    for (size_t i = 0; !last; i = (i + 1) % AHEAD_SLOTS) {
         struct slot *s = &a->slots[i];
         if (!wait_for(a, s, false))
             break;
@@ -101,13 +107,14 @@ static void *ahead_run(void *data)
     return NULL;
 }
 
-/* A second thread pays from some MB on. */
-static bool is_large(const struct logahead *a)
+static bool ahead_wants_thread(const struct logahead *a)
 {
     struct stat st;
     int fd = fileno(a->file);
+    if (a->sizes.thread_bytes == 0)
+        return true;
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-           (size_t)st.st_size > 16 * a->sizes.read_bytes;
+           (size_t)st.st_size >= a->sizes.thread_bytes;
 }
 
 static void start_thread(struct logahead *a)
@@ -122,7 +129,7 @@ static bool alloc_slots(struct logahead *a)
 {
     a->carry = malloc(a->sizes.max_line);
     bool ok = a->carry != NULL;
-    for (size_t i = 0; i < N_SLOTS && ok; i++) {
+    for (size_t i = 0; i < AHEAD_SLOTS && ok; i++) {
         a->slots[i].piece.buf = malloc(a->sizes.max_line + LOGBLOCK_SLACK);
         ok = a->slots[i].piece.buf != NULL;
     }
@@ -140,7 +147,7 @@ struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
         logahead_stop(a);
         return NULL;
     }
-    if (is_large(a))
+    if (ahead_wants_thread(a))
         start_thread(a);
     return a;
 }
@@ -154,7 +161,7 @@ struct log_piece *logahead_next(struct logahead *a)
     if (a->held)
         hand_over(a, a->held, false);
     a->held = &a->slots[a->next];
-    a->next = (a->next + 1) % N_SLOTS;
+    a->next = (a->next + 1) % AHEAD_SLOTS;
     wait_for(a, a->held, true);
     return &a->held->piece;
 }
@@ -174,7 +181,7 @@ void logahead_stop(struct logahead *a)
         pthread_cond_destroy(&a->changed);
     if (a->has_mutex)
         pthread_mutex_destroy(&a->mutex);
-    for (size_t i = 0; i < N_SLOTS; i++) {
+    for (size_t i = 0; i < AHEAD_SLOTS; i++) {
         free(a->slots[i].piece.buf);
         logblock_runs_clear(&a->slots[i].piece.runs);
         logblock_clear(&a->slots[i].rows);

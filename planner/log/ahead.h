@@ -23,14 +23,16 @@ struct log_piece {
 };
 
 struct log_piece_sizes {
-    size_t read_bytes; // of one piece, about
-    size_t max_line;
+    size_t read_bytes;   // of one piece, about
+    size_t max_line;     // longer lines are cut there
+    size_t thread_bytes; // files from this size on are read by a thread; 0: all
+                         // input is, SIZE_MAX: none is
 };
 
 struct logahead;
 
 /* Starts reading; NULL when out of memory. The file is not to be touched until
- * logahead_stop(). */
+ * logahead_stop(). Where a thread cannot be had the caller's reads. */
 struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes);
 
 /* The next piece; the one before is given back with this call. After a piece

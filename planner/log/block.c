@@ -1,3 +1,13 @@
+/*
+ * How it works. A block is read twice over, so to say. logblock_take() reads
+ * one line of any form and is asked first for every form of row. Rows of ranks
+ * are more than nine tenths of a large log, and alike but for two numbers:
+ * logblock_take_rows() takes them in a row without cutting lines, as long as
+ * each begins with the same bytes as the one before. It knows two forms of
+ * values and gives up at anything else, which logblock_take() then judges; so
+ * the fast way never decides what a line means. tests/plain_log.c does without
+ * it and must come to the same numbers.
+ */
 #include "block.h"
 
 #include "runlog.h"
@@ -35,6 +45,8 @@ void logblock_open(struct log_block *b, enum log_block_form form,
     b->n_timers = b->n_rows = b->n_lines = 0;
 }
 
+/* The next timer, which keeps the name that the last block had in this place
+ * until it is written over: see fast_name(). */
 static struct log_block_timer *start_timer(struct log_block *b)
 {
     struct log_block_timer *t = &b->timers[b->n_timers++];
@@ -44,6 +56,7 @@ static struct log_block_timer *start_timer(struct log_block *b)
     return t;
 }
 
+/* NULL for one too many or too long a name: its rows then are nobody's. */
 static struct log_block_timer *add_timer(struct log_block *b,
                                          struct log_text name)
 {
@@ -74,6 +87,8 @@ static bool block_make_room(struct log_block *b)
     return true;
 }
 
+/* Counts the row also where it has no timer, since the number of lines tells
+ * whether the last block of a log is as long as the one before. */
 static inline void block_add_row(struct log_block *b, int rank, double ms)
 {
     b->n_lines++;
@@ -110,6 +125,7 @@ static bool take_rank_row(struct log_block *b, struct log_text t)
     return true;
 }
 
+/* "forward-compute:" or a row below it. */
 static bool block_take_all(struct log_block *b, struct log_text t)
 {
     if (logline_starts(t, "rank ") && take_rank_row(b, t))
@@ -121,8 +137,9 @@ static bool block_take_all(struct log_block *b, struct log_text t)
     return true;
 }
 
-/* Names are padded with dots up to here, longer ones not at all. */
-enum { NAME_WIDTH = 46 };
+/* Megatron pads a name and a blank with dots to 48 columns; with a dot and a
+ * blank at least, names up to here are padded, longer ones not at all. */
+enum { BLOCK_NAME_WIDTH = 46 };
 
 /* "    name ........: (1.00, 2.00)" or "    name .......: 2.00" */
 static bool take_extremes(struct log_block *b, struct log_text t)
@@ -132,7 +149,8 @@ static bool take_extremes(struct log_block *b, struct log_text t)
     while (t.n && (*t.p == ' ' || *t.p == '.'))
         t = logline_from(t, t.p + 1);
     bool padded = t.p > dots + 1 && t.p[-1] == '.';
-    if (!name.n || !t.n || *t.p != ':' || (!padded && name.n < NAME_WIDTH))
+    if (!name.n || !t.n || *t.p != ':' ||
+        (!padded && name.n < BLOCK_NAME_WIDTH))
         return false;
     t = logline_from(t, t.p + 1);
     logline_skip_blanks(&t);
@@ -239,7 +257,9 @@ static unsigned bits_before_end(uint64_t w)
     return hit ? (unsigned)__builtin_ctzll(hit) - 6 : 64;
 }
 
-/* Number of eight digits, first digit in the lowest byte. */
+/* Number of eight digits, first digit in the lowest byte: pairs of digits, then
+ * fours, then all are joined by products of which the wanted parts meet in the
+ * upper half of the word. */
 static uint64_t eight_digits(uint64_t w)
 {
     w = w * 10 + (w >> 8); // pairs
@@ -369,8 +389,10 @@ static size_t rows_ahead(const struct log_block *b, const char **at)
     if (a->next == a->n)
         return 0;
     const struct log_run *run = &a->run[a->next];
+    // two writers' rows may follow one another: only those of this block's are
+    // taken, and one row tells for its run
     if (run->start != *at || run->n_rows > b->cap_rows - b->n_rows ||
-        a->n_head != b->n_head || memcmp(a->head, b->head, a->n_head) != 0)
+        run->n_head != b->n_head || !has_head(b, run->start))
         return 0;
     memcpy(b->rows + b->n_rows, a->rows + run->first_row,
            run->n_rows * sizeof *b->rows);
@@ -441,6 +463,7 @@ void logblock_runs_clear(struct log_runs *r)
     *r = (struct log_runs){0};
 }
 
+/* False when out of memory: the rest of the piece is then read without help. */
 static bool block_add_run(struct log_runs *r, struct log_run run)
 {
     if (r->n == r->cap) {
@@ -475,7 +498,8 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
         if (b->has_head && block_make_room(b))
             n = fast_rows(b, &p, end);
         b->n_rows += n;
-        if (n && !block_add_run(out, (struct log_run){start, p, first, n}))
+        const struct log_run run = {start, p, first, n, b->n_head};
+        if (n && !block_add_run(out, run))
             break;
         if (n)
             continue;
@@ -487,8 +511,6 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
         p = nl + 1;
     }
     out->rows = b->rows;
-    out->head = b->head;
-    out->n_head = b->n_head;
 }
 
 bool logblock_is_of_step(const struct log_block *b)

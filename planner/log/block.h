@@ -27,18 +27,17 @@ struct log_block_timer {
 };
 
 /* Rows of ranks that another thread read before their block is known: they
- * start and end at line borders, and each starts with the same bytes. */
+ * start and end at line borders, and each starts with the same n_head bytes. */
 struct log_run {
     const char *start, *end;
     size_t first_row, n_rows;
+    size_t n_head;
 };
 
 struct log_runs {
     struct log_run *run; // heap
     size_t n, cap, next; // runs before `next` are behind
     const struct log_row *rows;
-    const char *head; // bytes that every row starts with, n_head of them
-    size_t n_head;
 };
 
 struct log_block {

@@ -6,6 +6,7 @@
 
 /* ---- arrays that grow ---- */
 
+/* Doubling keeps the copying linear in the number of items. */
 void *log_list_add(struct log_list *l, size_t size)
 {
     if (l->n == l->cap) {
@@ -62,6 +63,7 @@ void logfacts_memory(struct log_facts *f, int section,
         qsort(f->memory.data, f->memory.n, size, by_rank);
 }
 
+/* Texts of events die with the call, so that they are copied. */
 static const char *copy_text(struct log_facts *f, struct log_text t)
 {
     const char *copy = arena_strndup(f->arena, t.p, t.n);
@@ -69,11 +71,13 @@ static const char *copy_text(struct log_facts *f, struct log_text t)
     return copy;
 }
 
-/* A dump has a few hundred flags; a file that goes on is not a dump. */
+/* A dump has a few hundred flags of some ten bytes; a file that goes on is not
+ * a dump, and must not fill the memory. */
 void logfacts_argument(struct log_facts *f, const struct log_field *field)
 {
-    enum { MAX_ARGUMENTS = 4096, MAX_VALUE = 65536 };
-    if (f->arguments.n >= MAX_ARGUMENTS || field->value.n > MAX_VALUE)
+    enum { FACTS_MAX_ARGUMENTS = 4096, FACTS_MAX_VALUE = 65536 };
+    if (f->arguments.n >= FACTS_MAX_ARGUMENTS ||
+        field->value.n > FACTS_MAX_VALUE)
         return;
     struct log_argument *arg = log_list_add(&f->arguments, sizeof *arg);
     if (!arg) {
@@ -100,6 +104,7 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
         .arguments =
             log_list_to_arena(f->arena, &f->arguments, sizeof *out->arguments),
         .n_arguments = f->arguments.n,
+        .padded_vocab = sum->padded_vocab,
         .p2p_latency_s = sum->p2p_latency_s,
         .p2p_bytes_per_s = sum->p2p_bytes_per_s,
         .failure = sum->failure,
@@ -116,6 +121,8 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
 
 /* ---- means ---- */
 
+/* Sums are of distances to the first value: times of a step are close to one
+ * another, and squares of whole times would lose the digits that differ. */
 double log_running_mean(const struct log_running *r)
 {
     return r->n ? r->shift + r->sum / (double)r->n : (double)NAN;
@@ -126,6 +133,7 @@ double log_running_se(const struct log_running *r)
     if (r->n < 2)
         return NAN;
     double n = (double)r->n;
+    // what rounding leaves of equal values may lie below 0
     double m2 = r->squares - r->sum * r->sum / n;
     return m2 > 0 ? sqrt(m2 / (n - 1) / n) : 0;
 }

@@ -39,6 +39,7 @@ struct runlog {
     size_t n_memory;
     const struct log_argument *arguments; // the last dump
     size_t n_arguments;
+    int64_t padded_vocab;                  // said behind the dump, 0: not said
     double p2p_latency_s, p2p_bytes_per_s; // NAN where not stated
     enum log_failure failure;
     int failure_rank; // -1: not stated

@@ -2,8 +2,15 @@
 
 #include <string.h>
 
-/* Lines are searched in one pass: `anchor` is the place in `text` of a byte
- * that is rare in logs, and is_anchor[] holds all of these bytes. */
+/*
+ * Lines are searched in one pass: `anchor` is the place in `text` of a byte
+ * that is rare in logs, and is_anchor[] holds all of these bytes. A search for
+ * each text in each line would cost as much as all the rest of the reader.
+ *
+ * Texts are those of PyTorch (allocator, elastic, NCCL watchdog), the kernel
+ * and Slurm (OOM killer, time limit, signals), mpirun, and Megatron's own
+ * assertions and checks of the loss.
+ */
 struct mark {
     const char *text;
     size_t anchor;
@@ -43,6 +50,7 @@ static const struct mark marks[] = {
 };
 enum { N_MARKS = sizeof marks / sizeof marks[0] };
 
+/* Every mark's anchor must be here, or the mark is never looked for. */
 static const bool is_anchor[256] = {
     ['O'] = true, ['C'] = true, ['H'] = true, ['-'] = true, ['_'] = true,
     ['N'] = true, ['U'] = true, ['W'] = true, ['S'] = true, ['A'] = true,
@@ -69,6 +77,8 @@ void logfail_init(struct logfail *f)
     *f = (struct logfail){.rank = -1, .local_rank = -1, .root_rank = -1};
 }
 
+/* The first of the strongest stays: ranks that die of another rank's death tell
+ * of it later. */
 void logfail_note(struct logfail *f, enum log_failure kind, int strength,
                   int rank)
 {
@@ -80,6 +90,8 @@ void logfail_note(struct logfail *f, enum log_failure kind, int strength,
     f->local_rank = -1;
 }
 
+/* A rank that a line states, else torchrun's root cause, else the number on the
+ * node, which is the rank where there is one node. */
 int logfail_rank(const struct logfail *f)
 {
     if (f->kind == LOG_OK)
@@ -101,6 +113,7 @@ static int number_after(struct log_text t, const char *word)
     return logline_take_int(&rest, &v) && v < 10000000 ? (int)v : -1;
 }
 
+/* The prefix tells who wrote, which beats what the text mentions. */
 static int stated_rank(struct log_text body, const struct log_prefix *prefix)
 {
     static const char *const words[] = {"[rank", "[Rank ", "Rank ",
@@ -132,6 +145,7 @@ static bool is_quoted(const struct mark *m, struct log_text body,
     return false;
 }
 
+/* Another line of the same failure may know the rank that the first did not. */
 static void fail_found(struct logfail *f, const struct mark *m,
                        struct log_text body, const struct log_prefix *prefix)
 {
@@ -146,6 +160,7 @@ static void fail_found(struct logfail *f, const struct mark *m,
         f->local_rank = prefix->local_rank;
 }
 
+/* All marks whose anchor the byte at `i` is. */
 static void try_marks(struct logfail *f, struct log_text body, size_t i,
                       const struct log_prefix *prefix)
 {
@@ -160,7 +175,7 @@ static void try_marks(struct logfail *f, struct log_text body, size_t i,
     }
 }
 
-/* "  rank      : 6 (local_rank: 6)" */
+/* torchrun's summary behind "Root Cause": "  rank      : 6 (local_rank: 6)" */
 static void look_at_root_cause(struct logfail *f, struct log_text body)
 {
     logline_skip_blanks(&body);

@@ -11,12 +11,12 @@
 
 enum log_failure {
     LOG_OK,
-    LOG_OOM,
-    LOG_HANG,
-    LOG_NAN,
-    LOG_ASSERT,
-    LOG_KILLED,
-    LOG_TRUNCATED
+    LOG_OOM,      // out of memory, of a GPU or of the host
+    LOG_HANG,     // a collective timed out
+    LOG_NAN,      // the loss is not a number
+    LOG_ASSERT,   // an exception or a failed check
+    LOG_KILLED,   // by a signal or a time limit
+    LOG_TRUNCATED // the log ends before the run
 };
 
 /* LOGFAIL_ERROR: some exception, which a healthy run may print as well. From
@@ -40,6 +40,7 @@ struct logfail {
     bool in_root_cause;
 };
 
+/* Nothing told yet: at the start, and where a new run supersedes an old one. */
 void logfail_init(struct logfail *f);
 
 /* Looks at one line: its body and the prefix it had. */

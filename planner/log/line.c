@@ -1,9 +1,18 @@
+/*
+ * How it works. A text is a pointer and a length into the log, and reading is
+ * taking something off its front: take_...() functions move the front only when
+ * they succeed, so that the next reader may try. Prefixes of launchers are
+ * taken off in a loop, since containers, schedulers and mpirun put them before
+ * one another in any order; their bytes, less time stamps, are hashed to the
+ * number of the stream, by which lines of one writer are told from another's.
+ */
 #include "line.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Of ASCII, whatever the locale: <ctype.h> may disagree. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -38,6 +47,7 @@ static bool is_at(struct log_text t, size_t at, char c)
     return at < t.n && t.p[at] == c;
 }
 
+/* Logs hold zero bytes, too, and lines have no terminator: no strstr(). */
 const char *logline_find(struct log_text t, const char *word)
 {
     size_t len = strlen(word);
@@ -85,6 +95,7 @@ struct log_text logline_trim(struct log_text t)
 
 bool logline_take_int(struct log_text *t, int64_t *out)
 {
+    // 10^18 fits into 63 bits
     size_t n = count_digits(*t, 0);
     if (n == 0 || n > 18)
         return false;
@@ -96,6 +107,8 @@ bool logline_take_int(struct log_text *t, int64_t *out)
     return true;
 }
 
+/* strtod() wants a terminator: the bytes that a number may have are copied, of
+ * which 47 are more than any printed number has. */
 bool logline_take_number(struct log_text *t, double *out)
 {
     char buf[48];
@@ -134,6 +147,7 @@ struct log_text logline_take_name(struct log_text *t)
     return name;
 }
 
+/* Values may have colons, as times do: the first one parts name and value. */
 bool logline_next_field(struct log_text *rest, struct log_field *out)
 {
     while (rest->n) {
@@ -182,7 +196,7 @@ size_t logline_strip_ansi(struct log_text line, char *buf)
     return kept;
 }
 
-/* ---- prefixes: each returns the bytes it takes, 0 when it is not there ---- */
+/* ---- prefixes: each returns the bytes it takes, 0: none ---- */
 
 /* 2026-01-02T03:04:05.678901234Z, or with a zone of digits */
 static size_t take_timestamp(struct log_text t, struct log_prefix *out)
@@ -205,6 +219,7 @@ static size_t take_timestamp(struct log_text t, struct log_prefix *out)
     return at + 1;
 }
 
+/* -1 for what is too long to be a rank. */
 static int small_int(struct log_text t, size_t at, size_t n)
 {
     struct log_text digits = {t.p + at, n};
@@ -213,7 +228,8 @@ static int small_int(struct log_text t, size_t at, size_t n)
     return ok ? (int)v : -1;
 }
 
-/* [default3]:  [rank3]:  and mpirun's [1,3]<stdout>: */
+/* torchrun's [default3]: (of --tee, whose number is that of the node), [rank3]:
+ * and mpirun's [1,3]<stdout>: (job, rank) */
 static size_t take_bracket(struct log_text t, struct log_prefix *out)
 {
     if (!is_at(t, 0, '['))
@@ -283,10 +299,12 @@ static size_t take_replica(struct log_text t)
     return n && is_at(t, at + 1 + n, ' ') ? at + n + 2 : 0;
 }
 
+/* FNV-1a: two prefixes of one log hardly ever have the same hash, and nothing
+ * worse than a row in the wrong block comes of it. */
 static uint64_t line_mix(uint64_t h, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)p[i]) * 1099511628211u; // FNV-1a
+        h = (h ^ (unsigned char)p[i]) * 1099511628211u; // its prime
     return h;
 }
 
@@ -294,6 +312,7 @@ struct log_text logline_body(struct log_text line, struct log_prefix *out)
 {
     *out = (struct log_prefix){.fixed = true, .rank = -1, .local_rank = -1};
     struct log_text t = line;
+    // six prefixes are more than launchers, containers and schedulers pile up
     for (int i = 0; i < 6 && t.n; i++) {
         size_t n = take_timestamp(t, out);
         bool is_time = n > 0;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MEANS = 256 };
+/* Megatron has some forty timers; a damaged log may have any number. */
+enum { MEANS_MAX_TIMERS = 256 };
 
 struct sums {
     char name[64];
@@ -36,6 +37,8 @@ static void sums_clear(struct log_list *l)
     *l = (struct log_list){0};
 }
 
+/* A new section: what was summed is kept as long as the new one has nothing
+ * that is usable, since the last section that has counts. */
 static void average_iteration(void *data, const struct log_iteration *it)
 {
     struct averager *v = data;
@@ -56,6 +59,7 @@ static void average_iteration(void *data, const struct log_iteration *it)
         v->also->iteration(v->also->data, it);
 }
 
+/* The sums of that name, added where there are none; NULL for one too many. */
 static struct sums *find_sums(struct averager *v, const char *name)
 {
     struct sums *s = (void *)v->now.data;
@@ -67,7 +71,7 @@ static struct sums *find_sums(struct averager *v, const char *name)
             return &s[k];
         }
     }
-    if (n >= MAX_MEANS || strlen(name) >= sizeof s->name)
+    if (n >= MEANS_MAX_TIMERS || strlen(name) >= sizeof s->name)
         return NULL;
     s = log_list_add(&v->now, sizeof *s);
     if (s)
@@ -75,6 +79,8 @@ static struct sums *find_sums(struct averager *v, const char *name)
     return s;
 }
 
+/* Makes room for a rank. The number of ranks is not told by a log: the largest
+ * rank that is listed decides. */
 static bool sums_reach(struct sums *s, int rank)
 {
     if (rank < s->n_ranks)
@@ -91,6 +97,7 @@ static bool sums_reach(struct sums *s, int rank)
     return true;
 }
 
+/* Blocks of extremes have no ranks to average over. */
 static void average_timer(void *data, const struct log_timer_event *e)
 {
     struct averager *v = data;
@@ -149,6 +156,7 @@ static bool means_mean_of(struct arena *a, const struct sums *s,
     return true;
 }
 
+/* From the sums of the section that counts to what the caller keeps. */
 static enum err averager_finish(struct averager *v,
                                 const struct log_summary *sum,
                                 struct logmeans *out, struct err_msg *msg)
@@ -171,9 +179,9 @@ static enum err averager_finish(struct averager *v,
     return ERR_OK;
 }
 
-enum err logmeans_read_file(struct arena *a, FILE *f, const char *where,
-                            const struct log_sink *sink, struct logmeans *out,
-                            struct err_msg *msg)
+enum err logmeans_read_input(struct arena *a, const struct log_input *in,
+                             const struct log_sink *sink, struct logmeans *out,
+                             struct err_msg *msg)
 {
     struct averager v = {
         .facts = {.arena = a}, .also = sink, .before_section = -1};
@@ -184,7 +192,7 @@ enum err logmeans_read_file(struct arena *a, FILE *f, const char *where,
                            average_arguments,
                            average_argument};
     struct log_summary sum;
-    enum err e = logscan_file(f, where, &own, &sum, msg);
+    enum err e = logscan(in, &own, &sum, msg);
     if (e == ERR_OK)
         e = averager_finish(&v, &sum, out, msg);
     logfacts_clear(&v.facts);
@@ -199,7 +207,8 @@ enum err logmeans_read(struct arena *a, const char *path, struct logmeans *out,
     FILE *f = fopen(path, "rb");
     if (!f)
         return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    enum err e = logmeans_read_file(a, f, path, NULL, out, msg);
+    const struct log_input in = {.file = f, .where = path};
+    enum err e = logmeans_read_input(a, &in, NULL, out, msg);
     fclose(f);
     return e;
 }

@@ -12,7 +12,6 @@
 #include "facts.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 struct log_mean {
     const char *name;
@@ -34,11 +33,11 @@ struct logmeans {
 enum err logmeans_read(struct arena *a, const char *path, struct logmeans *out,
                        struct err_msg *msg);
 
-/* The same of an open file; `sink` (may be NULL) is told of everything, too.
- * For callers that want more than means of one pass. */
-enum err logmeans_read_file(struct arena *a, FILE *f, const char *where,
-                            const struct log_sink *sink, struct logmeans *out,
-                            struct err_msg *msg);
+/* The same of any input; `sink` (may be NULL) is told of everything, too. For
+ * callers that want more than means of one pass. */
+enum err logmeans_read_input(struct arena *a, const struct log_input *in,
+                             const struct log_sink *sink, struct logmeans *out,
+                             struct err_msg *msg);
 
 /* Mean of that name, or NULL. */
 const struct log_mean *logmeans_find(const struct logmeans *m,

@@ -28,6 +28,27 @@ enum err logparse_read(struct arena *a, const char *path, struct runlog *out,
 enum err logparse_read_memory(struct arena *a, const void *data, size_t len,
                               struct runlog *out, struct err_msg *msg);
 
+/* The iterations that count, one after the other: those that are usable, have
+ * a step time and are of the section that counts (log->used_section). Start
+ * with *at = 0; NULL at the end. Whoever averages steps takes them from here,
+ * so that an earlier run in the same file is never mixed in. */
+const struct log_iteration *runlog_next_used(const struct runlog *log,
+                                             size_t *at);
+
+/* The usable iteration of that number in the section that counts, or NULL.
+ * Numbers start anew in each section, so the number alone tells nothing. */
+const struct log_iteration *runlog_find_used(const struct runlog *log,
+                                             int64_t iteration);
+
+/* The blocks of one timer that belong to usable iterations of that section,
+ * of any form, in order of the log. Start with *at = 0; NULL at the end. */
+const struct log_timer *runlog_next_timer(const struct runlog *log,
+                                          const char *name, size_t *at);
+
+/* The same of any input, in pieces of the sizes that it states. */
+enum err logparse_read_input(struct arena *a, const struct log_input *in,
+                             struct runlog *out, struct err_msg *msg);
+
 /* Mean over usable iterations of one timer, per rank: fills ms[0..n_ranks)
  * with NAN where a rank is never listed, and se_ms likewise with the standard
  * error of the mean. Returns the number of iterations used. */

@@ -1,8 +1,16 @@
+/*
+ * How it works. Every line has one printf format, written after Megatron-LM's
+ * own prints (training/training.py and core/timers.py, core 0.14): field names,
+ * widths, the blank at the start and the bar at the end are theirs, so that the
+ * same reader takes both. More digits than Megatron prints are no other shape.
+ */
 #include "runlog.h"
 
 #include <math.h>
 #include <time.h>
 
+/* Eight digits behind the point, two more than Megatron: tests compare losses
+ * of different layouts to the last bit of a float. */
 static void print_losses(FILE *out, const struct runlog_iteration *it)
 {
     if (!isnan(it->lm_loss))
@@ -12,6 +20,7 @@ static void print_losses(FILE *out, const struct runlog_iteration *it)
             fprintf(out, " mtp_%d loss: %.8E |", k + 1, it->mtp_loss[k]);
 }
 
+/* One clock for all machines: UTC, as logs from elsewhere are. */
 void runlog_print_iteration(FILE *out, const struct runlog_iteration *it)
 {
     char date[32] = "";
@@ -48,6 +57,7 @@ void runlog_print_timer_rank(FILE *out, int rank, double ms)
     fprintf(out, "     rank %2d: %.6f\n", rank, ms);
 }
 
+/* moe-train reserves what it allocates, all at the start. */
 void runlog_print_memory(FILE *out, int rank, int64_t after_iterations,
                          int64_t allocated_bytes, int64_t max_allocated_bytes)
 {
@@ -66,6 +76,7 @@ void runlog_print_arguments_begin(FILE *out)
                  "------------------------\n");
 }
 
+/* Padded to 48 columns as in Megatron's _print_args(). */
 void runlog_print_argument(FILE *out, const char *name, const char *value)
 {
     static const char dots[] =

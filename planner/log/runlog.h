@@ -33,10 +33,11 @@
 
 enum { RUNLOG_MAX_MTP = 8 };
 
+/* What an iteration line tells. */
 struct runlog_iteration {
-    int64_t iteration, n_iterations;
-    int64_t consumed_samples;
-    double step_ms;
+    int64_t iteration, n_iterations; // number from 1, and the last one
+    int64_t consumed_samples;        // with this one
+    double step_ms;                  // from barrier to barrier
     double learning_rate;
     int64_t global_batch;
     double lm_loss; // NaN: the field is left out, as Megatron does

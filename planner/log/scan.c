@@ -1,415 +1,36 @@
 /*
- * How it works. scan_source() reads the log piecewise; take_lines() cuts it
- * into lines, with rows of open timer blocks, most of a large log, taken by
- * logblock_take_rows() without a look at anything else. Every other line goes
- * through take_segment(), which asks each reader in turn, since two writers
- * may have put two things on one line.
- *
- * An iteration is held until its timer block has ended, a block is held until
- * another line shows that it is whole; then both go to the sink.
+ * How it works. logahead gives the log in pieces of whole lines. Rows of an
+ * open timer block, most of a large log, go to logstate many at once; every
+ * other line is freed of escape sequences, parted at CR, and goes there alone.
  */
 #include "scan.h"
 
-#include "ahead.h"
-#include "block.h"
-#include "runlog.h"
-
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum {
-    MAX_LINE = 1 << 20,
-    READ_BYTES = 1 << 18,
-    MAX_WRAP = 8192, // bytes of an iteration line joined from several
-};
+/* Pieces fit into a core's cache. A line of 1 MB is more than any writer has.
+ * A second thread takes some ten microseconds to start, which 4 MB repay. */
+static const struct log_piece_sizes usual_sizes = {
+    .read_bytes = 1 << 18, .max_line = 1 << 20, .thread_bytes = 1 << 22};
 
 struct logscan {
-    const struct log_sink *sink;
-    struct log_summary sum;
-    struct logfail fail;
-    struct log_block block;
-    size_t last_block_lines; // rows of the last block of a step
-
-    struct log_step held; // the iteration whose block may still come
-    bool has_held, emitted, has_block, cut;
-    bool new_run; // an arguments dump or a banner since
-    int section;  // -1 before the first iteration
-    int n_logged; // iterations of this section
-    bool seen_loss;
-    bool is_moe_train, is_bridge;
-
-    bool in_arguments, has_arguments;
-    uint64_t arguments_stream;
-    bool tail_cut; // the file ends within a line that matters
-    bool skipping; // the rest of a line beyond MAX_LINE
-    char wrap[MAX_WRAP];
-    size_t n_wrap;
-    char *plain; // scratch for lines with escape sequences, MAX_LINE bytes
+    struct logstate *state;
+    struct log_piece_sizes sizes;
+    struct log_runs *ahead; // rows of the piece at work that a thread has read
+    bool skipping;          // the rest of a line beyond sizes.max_line
+    char *plain; // scratch for lines with escape sequences, of max_line bytes
     bool out_of_memory;
 };
 
-/* ---- iterations
- * -------------------------------------------------------------- */
-
-static const char *why_dropped(const struct logscan *s)
-{
-    const struct log_step *h = &s->held;
-    /* From 0.16 on, the second logged interval still holds the first. */
-    int n_warmup = h->dialect == LOG_CORE_016 ? 2 : 1;
-    if (s->n_logged <= n_warmup)
-        return "warm-up";
-    if (h->it.skipped)
-        return "skipped";
-    if (h->it.nan)
-        return "NaN";
-    if (s->cut)
-        return "cut";
-    if (isnan(h->it.step_ms))
-        return "no step time";
-    if (h->cumulative)
-        return "mean since the start";
-    return !h->whole && isnan(h->it.loss) ? "cut" : NULL;
-}
-
-static void emit_held(struct logscan *s)
-{
-    if (!s->has_held || s->emitted)
-        return;
-    s->emitted = true;
-    s->held.it.section = s->section;
-    s->held.it.dropped = why_dropped(s);
-    s->held.it.usable = s->held.it.dropped == NULL;
-    if (s->sink->iteration)
-        s->sink->iteration(s->sink->data, &s->held.it);
-}
-
-static void emit_timer(struct logscan *s, const struct log_block_timer *t,
-                       bool of_step)
-{
-    const struct log_block *b = &s->block;
-    struct log_timer_event e = {
-        .iteration = of_step ? s->held.it.iteration : 0,
-        .section = s->section < 0 ? 0 : s->section,
-        .usable = of_step && s->held.it.usable,
-        .name = t->name,
-        .per_rank = b->form == BLOCK_ALL,
-        .min_ms = t->min_ms,
-        .max_ms = t->max_ms,
-    };
-    if (e.per_rank && t->n_rows == 0)
-        return;
-    if (e.per_rank) {
-        e.rows = b->rows + t->first_row;
-        e.n_rows = t->n_rows;
-    }
-    s->sum.has_timers = true;
-    if (s->sink->timer)
-        s->sink->timer(s->sink->data, &e);
-}
-
-/* The final block is not believed unless another line followed it. */
-static void close_block(struct logscan *s, bool at_end)
-{
-    struct log_block *b = &s->block;
-    bool of_step = s->has_held && !s->has_block;
-    if (b->form == BLOCK_NONE)
-        return;
-    if (at_end && !b->followed) {
-        s->cut = s->cut || of_step;
-    } else {
-        of_step = of_step && logblock_is_of_step(b);
-        if (of_step) {
-            s->has_block = true;
-            s->last_block_lines = b->n_lines;
-            emit_held(s);
-        }
-        for (size_t i = 0; i < b->n_timers; i++)
-            emit_timer(s, &b->timers[i], of_step);
-    }
-    b->form = BLOCK_NONE;
-}
-
-static void start_section(struct logscan *s)
-{
-    s->section++;
-    s->n_logged = 0;
-    s->new_run = s->seen_loss = false;
-    s->sum.ended = false;
-    if (s->section > 0) // what became of an earlier run is superseded
-        logfail_init(&s->fail);
-}
-
-/* Dialects that only other lines tell. */
-static enum log_dialect refine_dialect(const struct logscan *s,
-                                       enum log_dialect d)
-{
-    if (s->is_moe_train)
-        return LOG_MOE_TRAIN;
-    return s->is_bridge && d == LOG_MEGATRON ? LOG_BRIDGE : d;
-}
-
-static void scan_hold(struct logscan *s, const struct log_step *step, bool cut)
-{
-    s->held = *step;
-    s->held.dialect = refine_dialect(s, step->dialect);
-    s->sum.dialect = s->held.dialect;
-    s->sum.total = step->total;
-    s->seen_loss = s->seen_loss || !isnan(step->it.loss);
-    s->cut = cut && !step->whole;
-    s->tail_cut = s->tail_cut || s->cut;
-}
-
-static bool is_repeated(const struct logscan *s, const struct log_step *step)
-{
-    const struct log_iteration *a = &s->held.it, *b = &step->it;
-    return s->has_held && !s->new_run && a->iteration == b->iteration &&
-           (a->step_ms == b->step_ms || isnan(b->step_ms));
-}
-
-static void on_iteration(struct logscan *s, const struct log_step *step,
-                         bool cut)
-{
-    if (is_repeated(s, step)) // stdout and stderr may both be in the file
-        return;
-    s->block.followed = true;
-    close_block(s, false);
-    emit_held(s);
-    bool goes_up =
-        s->has_held && step->it.iteration > s->held.it.iteration && !s->new_run;
-    if (!goes_up)
-        start_section(s);
-    s->n_logged++;
-    s->sum.n_iterations++;
-    s->has_held = true;
-    s->emitted = s->has_block = false;
-    scan_hold(s, step, cut);
-}
-
-static bool look_for_iterations(struct logscan *s, struct log_text body,
-                                bool cut)
-{
-    bool any = false;
-    struct log_text rest = body;
-    struct log_step step;
-    while (logstep_next(&rest, cut, &step)) {
-        any = true;
-        on_iteration(s, &step, cut);
-    }
-    if (!any)
-        return false;
-    s->in_arguments = false;
-    s->n_wrap = 0;
-    if (!s->held.whole && !cut && body.n < MAX_WRAP) {
-        memcpy(s->wrap, body.p, body.n);
-        s->n_wrap = body.n;
-    }
-    return true;
-}
-
-static bool goes_on_number(char before, char after)
-{
-    bool number = (before >= '0' && before <= '9') || before == '.';
-    return number &&
-           ((after >= '0' && after <= '9') || after == '.' || after == 'E');
-}
-
-/* Markdown copies wrap long lines, within numbers too: when nothing else is
- * on the line after an incomplete iteration line, the two are one. */
-static void look_for_wrapped(struct logscan *s, struct log_text body, bool cut)
-{
-    size_t room = MAX_WRAP - s->n_wrap;
-    if (!s->n_wrap || s->emitted || body.n + 1 >= room ||
-        !memchr(body.p, '|', body.n))
-        return;
-    if (!goes_on_number(s->wrap[s->n_wrap - 1], *body.p))
-        s->wrap[s->n_wrap++] = ' ';
-    memcpy(s->wrap + s->n_wrap, body.p, body.n);
-    s->n_wrap += body.n;
-    struct log_text joined = {s->wrap, s->n_wrap};
-    struct log_step step;
-    if (logstep_next(&joined, cut, &step) &&
-        step.it.iteration == s->held.it.iteration)
-        scan_hold(s, &step, cut);
-    if (s->held.whole)
-        s->n_wrap = 0;
-}
-
-/* ---- other lines
- * --------------------------------------------------------------- */
-
-static bool look_for_header(struct logscan *s, struct log_text body,
-                            const struct log_prefix *prefix, bool cut)
-{
-    enum log_block_form form = logblock_header(body);
-    if (form != BLOCK_NONE) {
-        close_block(s, false);
-        logblock_open(&s->block, form, prefix->stream);
-        return true;
-    }
-    static const char word[] = "time (ms) |";
-    const char *at = logline_find(body, word);
-    if (!at)
-        return false;
-    if (cut) {
-        s->tail_cut = true;
-        return true;
-    }
-    close_block(s, false);
-    logblock_open(&s->block, BLOCK_MINMAX, prefix->stream);
-    logblock_take_single_line(&s->block,
-                              logline_from(body, at + sizeof word - 1));
-    close_block(s, false);
-    return true;
-}
-
-static bool look_for_memory(struct logscan *s, struct log_text body, bool cut)
-{
-    struct log_memory m;
-    if (!logline_find(body, " memory (") || !logstep_memory(body, cut, &m))
-        return false;
-    if (logline_find(body, "memory (GB)"))
-        s->is_bridge = true;
-    if (s->sink->memory)
-        s->sink->memory(s->sink->data, s->section < 0 ? 0 : s->section, &m);
-    return true;
-}
-
-static bool look_for_arguments(struct logscan *s, struct log_text body,
-                               const struct log_prefix *prefix)
-{
-    if (s->in_arguments && prefix->stream == s->arguments_stream) {
-        struct log_field f;
-        if (logline_find(body, "- end of arguments -"))
-            s->in_arguments = false;
-        else if (logstep_argument(body, &f) && s->sink->argument)
-            s->sink->argument(s->sink->data, &f);
-        else
-            return false;
-        return true;
-    }
-    if (!logline_find(body, "--- arguments ---"))
-        return false;
-    s->in_arguments = s->has_arguments = s->new_run = true;
-    s->arguments_stream = prefix->stream;
-    if (s->sink->arguments)
-        s->sink->arguments(s->sink->data);
-    return true;
-}
-
-/* "moe-train: clock wall | ranks 4 | ..." and "moe-train: p2p ..." */
-static bool look_for_banner(struct logscan *s, struct log_text body)
-{
-    static const char clock[] = RUNLOG_BANNER ": clock ";
-    const char *at = logline_find(body, clock);
-    if (at) {
-        struct log_text t = logline_from(body, at + sizeof clock - 1);
-        struct log_text name = logline_take_name(&t);
-        if (name.n < sizeof s->sum.clock) {
-            memcpy(s->sum.clock, name.p, name.n);
-            s->sum.clock[name.n] = '\0';
-        }
-        s->is_moe_train = s->new_run = true;
-        s->sum.dialect = LOG_MOE_TRAIN;
-        return true;
-    }
-    double us = 0, mb_per_s = 0;
-    if (!logline_number_after(body,
-                              RUNLOG_BANNER ": p2p latency (us): ", &us) ||
-        !logline_number_after(body, "bandwidth (MB/s): ", &mb_per_s))
-        return false;
-    s->sum.p2p_latency_s = us * 1e-6;
-    s->sum.p2p_bytes_per_s = mb_per_s * 1e6;
-    return true;
-}
-
-static bool look_for_end(struct logscan *s, struct log_text body)
-{
-    if (!logline_find(body, "[after training is done]") &&
-        !logline_find(body, "[exiting program "))
-        return false;
-    s->sum.ended = true;
-    logfail_init(&s->fail);
-    return true;
-}
-
-static bool has_byte(struct log_text t, char c)
-{
-    return memchr(t.p, c, t.n) != NULL;
-}
-
-/* Each reader's lines have a byte that few other lines have. */
-static bool look_for_events(struct logscan *s, struct log_text body,
-                            const struct log_prefix *prefix, bool cut)
-{
-    bool any = false;
-    if (has_byte(body, '/'))
-        any = look_for_iterations(s, body, cut);
-    if (has_byte(body, '(')) {
-        any = look_for_memory(s, body, cut) || any;
-        any = look_for_header(s, body, prefix, cut) || any;
-    }
-    if (has_byte(body, '['))
-        any = look_for_end(s, body) || any;
-    if (logline_starts(logline_trim(body), "Step Time :"))
-        s->is_bridge = any = true;
-    if (logline_find(body, RUNLOG_BANNER ": "))
-        any = look_for_banner(s, body) || any;
-    return any;
-}
-
-/* True when the line was of the open block. A line of another kind ends the
- * timer, so that rows which lost their header are nobody's. */
-static bool look_in_block(struct logscan *s, struct log_text line,
-                          struct log_text body, const struct log_prefix *prefix,
-                          bool cut)
-{
-    struct log_block *b = &s->block;
-    if (b->form == BLOCK_NONE)
-        return false;
-    bool same = prefix->stream == b->stream;
-    if (same && cut && body.n && *body.p == ' ' && !has_byte(body, '/')) {
-        s->tail_cut = true;
-        return true;
-    }
-    if (same && !cut && logblock_take(b, line, body, prefix))
-        return true;
-    b->followed = true;
-    if (same)
-        b->has_timer = false;
-    return false;
-}
-
-static void take_segment(struct logscan *s, struct log_text line, bool cut)
-{
-    struct log_prefix prefix;
-    struct log_text body = logline_body(line, &prefix);
-    if (logline_trim(body).n == 0)
-        return;
-    if (look_in_block(s, line, body, &prefix, cut))
-        return;
-    if (look_for_arguments(s, body, &prefix)) {
-        s->tail_cut = s->tail_cut || (cut && s->in_arguments);
-        return;
-    }
-    if (!look_for_events(s, body, &prefix, cut))
-        look_for_wrapped(s, body, cut);
-    else if (s->held.whole)
-        s->n_wrap = 0;
-    logfail_look(&s->fail, body, &prefix);
-}
-
-/* ---- lines
- * ----------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static struct log_text without_escapes(struct logscan *s, struct log_text line)
 {
     if (!memchr(line.p, '\033', line.n))
         return line;
     if (!s->plain)
-        s->plain = malloc(MAX_LINE);
+        s->plain = malloc(s->sizes.max_line);
     if (!s->plain) {
         s->out_of_memory = true;
         return line;
@@ -418,14 +39,14 @@ static struct log_text without_escapes(struct logscan *s, struct log_text line)
 }
 
 /* Progress bars end in CR without a newline: each part is a line. */
-static void take_line(struct logscan *s, struct log_text line, bool cut)
+static void scan_take_line(struct logscan *s, struct log_text line, bool cut)
 {
     line = without_escapes(s, line);
     while (line.n) {
         const char *cr = memchr(line.p, '\r', line.n);
         size_t n = cr ? (size_t)(cr - line.p) : line.n;
         bool is_last = !cr;
-        take_segment(s, (struct log_text){line.p, n}, cut && is_last);
+        logstate_take(s->state, (struct log_text){line.p, n}, cut && is_last);
         line = logline_from(line, line.p + (cr ? n + 1 : n));
     }
 }
@@ -437,153 +58,82 @@ static size_t scan_take_lines(struct logscan *s, const char *buf, size_t len)
     const char *end = buf + len;
     while (p < end) {
         if (!s->skipping)
-            p = logblock_take_rows(&s->block, p, end);
+            p = logstate_take_rows(s->state, s->ahead, p, end);
         const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
         if (!nl)
             break;
         if (!s->skipping)
-            take_line(s, (struct log_text){p, (size_t)(nl - p)}, false);
+            scan_take_line(s, (struct log_text){p, (size_t)(nl - p)}, false);
         s->skipping = false;
         p = nl + 1;
     }
     return (size_t)(p - buf);
 }
 
-/* ---- the whole log
- * ----------------------------------------------------------------- */
-
 /* What is left of a piece after its whole lines: the end of the log, or a line
  * beyond the limit, which is passed over up to its newline. */
-static void take_rest(struct logscan *s, struct log_text rest, bool is_last,
-                      bool is_full)
+static void scan_take_rest(struct logscan *s, struct log_text rest,
+                           bool is_last, bool is_full)
 {
     if ((is_last || is_full) && rest.n && !s->skipping)
-        take_line(s, rest, true);
+        scan_take_line(s, rest, true);
     s->skipping = s->skipping || is_full;
 }
+
+/* ---- the whole log ---- */
 
 static void scan_pieces(struct logscan *s, struct logahead *ahead)
 {
     for (bool last = false; !last;) {
         struct log_piece *p = logahead_next(ahead);
-        s->block.ahead = &p->runs;
+        s->ahead = &p->runs;
         size_t used = scan_take_lines(s, p->buf, p->len);
-        s->block.ahead = NULL;
         last = p->last;
-        take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
-                  p->cut);
+        scan_take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
+                       p->cut);
     }
 }
 
-static void judge_end(struct logscan *s)
+/* A stream over bytes in memory; the caller closes it. */
+static FILE *scan_open_memory(const struct log_input *in)
 {
-    struct log_summary *sum = &s->sum;
-    const struct log_iteration *last = &s->held.it;
-    bool any = s->has_held;
-    bool reached = any && sum->total && last->iteration >= sum->total;
-    if ((sum->ended || reached) && s->fail.strength <= LOGFAIL_ERROR)
-        logfail_init(&s->fail);
-    if (any && last->nan && !last->skipped && !s->cut && s->seen_loss)
-        logfail_note(&s->fail, LOG_NAN, LOGFAIL_NAN, -1);
-    bool early = any && sum->total && !reached;
-    if (!sum->ended && (early || s->tail_cut))
-        logfail_note(&s->fail, LOG_TRUNCATED, LOGFAIL_TAIL, -1);
-    sum->failure = s->fail.kind;
-    sum->failure_rank = logfail_rank(&s->fail);
-    sum->n_sections = s->section + 1;
-    if (sum->dialect == LOG_UNKNOWN && s->has_arguments)
-        sum->dialect = LOG_MEGATRON;
+    // a stream of nothing cannot be opened: an empty line stands for it
+    static const char empty[] = "\n";
+    const void *data = in->len ? in->data : empty;
+    void *text = NULL;
+    memcpy(&text, &data, sizeof text); // fmemopen takes no const
+    return fmemopen(text, in->len ? in->len : 1, "r");
 }
 
-/* Our own trainer writes whole blocks, all alike: one that has the rows of
- * the block before, in the last iteration of all, was not cut. */
-static bool is_last_of_moe_train(const struct logscan *s)
+static enum err scan_stream(struct logscan *s, FILE *f, const char *where,
+                            struct log_summary *out, struct err_msg *msg)
 {
-    return s->is_moe_train && s->has_held && !s->tail_cut &&
-           s->held.it.iteration == s->sum.total &&
-           s->block.n_lines == s->last_block_lines;
-}
-
-static void scan_finish(struct logscan *s)
-{
-    struct log_block *b = &s->block;
-    if (b->form != BLOCK_NONE && is_last_of_moe_train(s))
-        b->followed = true;
-    if (b->form != BLOCK_NONE && !b->followed &&
-        b->n_lines < s->last_block_lines)
-        s->tail_cut = true;
-    close_block(s, true);
-    emit_held(s);
-    judge_end(s);
-}
-
-static bool is_of_training(const struct logscan *s)
-{
-    return s->has_held || s->has_arguments || s->is_moe_train ||
-           s->sum.has_timers || s->fail.strength >= LOGFAIL_SURE;
-}
-
-static void logscan_init(struct logscan *s, const struct log_sink *sink)
-{
-    s->sink = sink;
-    s->section = -1;
-    s->sum.p2p_latency_s = s->sum.p2p_bytes_per_s = NAN;
-    logfail_init(&s->fail);
-}
-
-static enum err judge_scan(const struct logscan *s, const char *where,
-                           struct err_msg *msg)
-{
-    if (s->out_of_memory || s->block.out_of_memory)
+    struct logahead *ahead = logahead_start(f, &s->sizes);
+    if (!ahead)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    if (!is_of_training(s))
-        return err_set(msg, ERR_PARSE,
-                       "%s: no line of a training log found, want iteration "
-                       "lines, timers or an arguments dump; give the output "
-                       "of the training run",
-                       where);
-    return ERR_OK;
-}
-
-enum err logscan_file(FILE *f, const char *where, const struct log_sink *sink,
-                      struct log_summary *out, struct err_msg *msg)
-{
-    enum err e = ERR_OK;
-    struct logscan *s = calloc(1, sizeof *s);
-    struct logahead *ahead =
-        logahead_start(f, &(struct log_piece_sizes){READ_BYTES, MAX_LINE});
-    if (!s || !ahead) {
-        e = err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-        goto done;
-    }
-    logscan_init(s, sink);
     scan_pieces(s, ahead);
-    scan_finish(s);
-    e = ferror(f) ? err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno))
-                  : judge_scan(s, where, msg);
-    if (e == ERR_OK)
-        *out = s->sum;
-done:
     logahead_stop(ahead);
-    if (s) {
-        logblock_clear(&s->block);
-        free(s->plain);
-    }
-    free(s);
+    // the sink hears the end also of a log that could not be read to its end
+    enum err e = logstate_finish(s->state, where, out, msg);
+    if (ferror(f))
+        return err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
+    if (s->out_of_memory)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     return e;
 }
 
-enum err logscan_memory(const void *data, size_t len,
-                        const struct log_sink *sink, struct log_summary *out,
-                        struct err_msg *msg)
+enum err logscan(const struct log_input *in, const struct log_sink *sink,
+                 struct log_summary *out, struct err_msg *msg)
 {
-    char none = '\n'; // a stream of nothing cannot be opened
-    void *text = NULL;
-    memcpy(&text, &data, sizeof text); // fmemopen takes no const
-    FILE *f = fmemopen(len ? text : &none, len ? len : 1, "r");
-    if (!f)
-        return err_set(msg, ERR_NOMEM, "log: out of memory");
-    enum err e = logscan_file(f, "log", sink, out, msg);
-    fclose(f);
+    struct logscan s = {.state = logstate_new(sink),
+                        .sizes = in->sizes ? *in->sizes : usual_sizes};
+    FILE *f = in->file ? in->file : scan_open_memory(in);
+    enum err e = s.state && f
+                     ? scan_stream(&s, f, in->where, out, msg)
+                     : err_set(msg, ERR_NOMEM, "%s: out of memory", in->where);
+    if (f && !in->file)
+        fclose(f);
+    logstate_free(s.state);
+    free(s.plain);
     return e;
 }

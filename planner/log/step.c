@@ -1,3 +1,11 @@
+/*
+ * How it works. An iteration line is found by the word "iteration" with a
+ * number and a slash behind it; what follows are fields between bars, of which
+ * a table says which ones we know and in which unit, whoever prints them.
+ * Fields by other names are passed over, never an error. What stands before the
+ * word, and which fields there are, tells the dialect. ms-swift prints a Python
+ * dict instead.
+ */
 #include "step.h"
 
 #include "runlog.h"
@@ -24,7 +32,14 @@ const char *log_dialect_name(enum log_dialect d)
 
 /* ---- fields of an iteration line ---- */
 
-enum fact { F_STEP, F_LOSS, F_SKIPPED, F_NAN, F_REFERENCE, N_FACTS };
+enum fact {
+    FACT_STEP, // ms
+    FACT_LOSS,
+    FACT_SKIPPED, // iterations skipped, of this interval
+    FACT_NAN,     // iterations with NaN
+    FACT_REFERENCE,
+    N_FACTS
+};
 
 struct known_field {
     const char *name;
@@ -33,15 +48,17 @@ struct known_field {
     enum log_dialect dialect; // LOG_UNKNOWN: says nothing of it
 };
 
+/* The same fact by the names of Megatron-LM, Megatron-DeepSpeed and NeMo;
+ * `scale` makes milliseconds of it. */
 static const struct known_field known_fields[] = {
-    {RUNLOG_F_STEP, F_STEP, 1, LOG_UNKNOWN},
-    {"elapsed time per iteration (s)", F_STEP, 1e3, LOG_DEEPSPEED},
-    {"train_step_timing in s", F_STEP, 1e3, LOG_NEMO},
-    {RUNLOG_F_LOSS, F_LOSS, 1, LOG_UNKNOWN},
-    {"reduced_train_loss", F_LOSS, 1, LOG_NEMO},
-    {RUNLOG_F_SKIPPED, F_SKIPPED, 1, LOG_UNKNOWN},
-    {RUNLOG_F_NAN, F_NAN, 1, LOG_UNKNOWN},
-    {RUNLOG_F_REFERENCE, F_REFERENCE, 1, LOG_UNKNOWN},
+    {RUNLOG_F_STEP, FACT_STEP, 1, LOG_UNKNOWN},
+    {"elapsed time per iteration (s)", FACT_STEP, 1e3, LOG_DEEPSPEED},
+    {"train_step_timing in s", FACT_STEP, 1e3, LOG_NEMO},
+    {RUNLOG_F_LOSS, FACT_LOSS, 1, LOG_UNKNOWN},
+    {"reduced_train_loss", FACT_LOSS, 1, LOG_NEMO},
+    {RUNLOG_F_SKIPPED, FACT_SKIPPED, 1, LOG_UNKNOWN},
+    {RUNLOG_F_NAN, FACT_NAN, 1, LOG_UNKNOWN},
+    {RUNLOG_F_REFERENCE, FACT_REFERENCE, 1, LOG_UNKNOWN},
 };
 
 struct facts {
@@ -63,6 +80,8 @@ static bool is_other_loss(struct log_text name)
            !logline_starts(name, "mtp");
 }
 
+/* The first of two fields for one fact stands, and the first number of a value:
+ * Primus prints instant/mean. */
 static void add_field(struct facts *f, const struct log_field *field)
 {
     struct log_text value = field->value;
@@ -85,6 +104,8 @@ static void add_field(struct facts *f, const struct log_field *field)
         f->other_loss = v;
 }
 
+/* A field without a bar behind it may be half a number where the line is cut.
+ */
 static struct facts read_fields(struct log_text rest, bool cut)
 {
     struct facts f = {.other_loss = NAN};
@@ -106,16 +127,16 @@ static double finite_or_nan(double v)
 static void set_iteration(struct log_iteration *it, const struct facts *f,
                           bool whole)
 {
-    bool has_loss = f->given[F_LOSS] || !isnan(f->other_loss);
-    double loss = f->given[F_LOSS] ? f->value[F_LOSS] : f->other_loss;
-    it->step_ms = f->given[F_STEP] && f->value[F_STEP] >= 0
-                      ? finite_or_nan(f->value[F_STEP])
+    bool has_loss = f->given[FACT_LOSS] || !isnan(f->other_loss);
+    double loss = f->given[FACT_LOSS] ? f->value[FACT_LOSS] : f->other_loss;
+    it->step_ms = f->given[FACT_STEP] && f->value[FACT_STEP] >= 0
+                      ? finite_or_nan(f->value[FACT_STEP])
                       : (double)NAN;
-    it->reference_ms = f->given[F_REFERENCE]
-                           ? finite_or_nan(f->value[F_REFERENCE])
+    it->reference_ms = f->given[FACT_REFERENCE]
+                           ? finite_or_nan(f->value[FACT_REFERENCE])
                            : (double)NAN;
-    it->skipped = f->value[F_SKIPPED] > 0;
-    it->nan = f->value[F_NAN] > 0 || (has_loss && !isfinite(loss)) ||
+    it->skipped = f->value[FACT_SKIPPED] > 0;
+    it->nan = f->value[FACT_NAN] > 0 || (has_loss && !isfinite(loss)) ||
               (!has_loss && !it->skipped && whole);
     it->loss = it->skipped || it->nan || !has_loss ? (double)NAN : loss;
 }
@@ -156,6 +177,8 @@ static bool read_place(struct log_text t, struct place *out)
     return t.n && (out->is_dict ? strchr("'\"", *t.p) && *t.p : *t.p == '|');
 }
 
+/* The word also stands in other texts ("elapsed time per iteration"): it counts
+ * where the numbers follow. */
 static bool find_place(struct log_text t, struct place *out)
 {
     static const char word[] = "iteration";
@@ -185,6 +208,7 @@ static enum log_dialect dialect_before(struct log_text line, const char *word)
 
 /* ---- ms-swift's dict ---- */
 
+/* The number of a key of a Python dict, quoted or not. */
 static bool dict_number(struct log_text dict, const char *key, double *out)
 {
     const char *at = logline_find(dict, key);
@@ -197,6 +221,8 @@ static bool dict_number(struct log_text dict, const char *key, double *out)
     return logline_take_number(&t, out);
 }
 
+/* ms-swift: {'loss': 1.2, 'iteration': '10/100', 'train_speed(s/it)': 1.5}. Its
+ * speed is the mean since the start, which is no step's time. */
 static bool read_dict(struct log_text line, const struct place *at,
                       struct log_step *out)
 {
@@ -208,11 +234,11 @@ static bool read_dict(struct log_text line, const struct place *at,
     if (end)
         dict.n = (size_t)(end - dict.p);
     struct facts f = {.other_loss = NAN};
-    if (!end || !dict_number(dict, "train_speed(s/it)", &f.value[F_STEP]))
+    if (!end || !dict_number(dict, "train_speed(s/it)", &f.value[FACT_STEP]))
         return false;
-    f.given[F_STEP] = true;
-    f.value[F_STEP] *= 1e3;
-    f.given[F_LOSS] = dict_number(dict, "loss", &f.value[F_LOSS]);
+    f.given[FACT_STEP] = true;
+    f.value[FACT_STEP] *= 1e3;
+    f.given[FACT_LOSS] = dict_number(dict, "loss", &f.value[FACT_LOSS]);
     set_iteration(&out->it, &f, true);
     out->dialect = LOG_SWIFT;
     out->whole = out->cumulative = true;
@@ -221,20 +247,23 @@ static bool read_dict(struct log_text line, const struct place *at,
 
 /* ---- public ---- */
 
+/* `whole`: up to the last field that its dialect prints, so that no field is
+ * missing only because the writer was stopped. */
 static bool step_read_line(struct log_text line, const struct place *at,
                            bool cut, struct log_step *out)
 {
     struct facts f = read_fields(at->after, cut);
-    bool any = f.given[F_STEP] || f.given[F_LOSS] || f.given[F_SKIPPED];
+    bool any =
+        f.given[FACT_STEP] || f.given[FACT_LOSS] || f.given[FACT_SKIPPED];
     if (!any && !cut)
         return false;
     out->dialect = f.dialect ? f.dialect : dialect_before(line, at->word);
     struct log_text tail = logline_trim(at->after);
     bool closed = tail.n && tail.p[tail.n - 1] == '|';
-    bool has_end = f.given[F_LOSS] || f.given[F_SKIPPED];
+    bool has_end = f.given[FACT_LOSS] || f.given[FACT_SKIPPED];
     bool ended = closed || f.dialect == LOG_NEMO || f.dialect == LOG_DEEPSPEED;
     out->whole =
-        f.given[F_NAN] || (ended && f.given[F_STEP] && has_end && !cut);
+        f.given[FACT_NAN] || (ended && f.given[FACT_STEP] && has_end && !cut);
     set_iteration(&out->it, &f, out->whole);
     return true;
 }
@@ -256,6 +285,7 @@ bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
     return false;
 }
 
+/* Of several prefixes on a line that two writers shared the last one counts. */
 static bool memory_rank(struct log_text before, int *out)
 {
     static const char word[] = "[Rank ";
@@ -275,6 +305,7 @@ static bool memory_rank(struct log_text before, int *out)
     return t.n && *t.p == ']';
 }
 
+/* 9e15 is below 2^53, up to which doubles hold every integer. */
 static bool memory_bytes(const struct log_field *f, double unit, int64_t *out)
 {
     struct log_text value = f->value;

@@ -1,14 +1,14 @@
 /*
- * How it works: every row of megatron_flags.h has one slot with its text.
- * Flags of a command line, keys of a model file and facts from other sources
- * fill the same slots; megatron_model reads them once all are known, because
- * defaults depend on other flags.
+ * How it works: every row of the table in flags.h has one typed slot. Flags of
+ * a command line, keys of a model file and facts from other sources fill the
+ * same slots; megatron_model reads them once all are known, because defaults
+ * depend on other flags. Names are looked up here, where words come in; what
+ * the program itself asks for it asks by identifier.
  */
 #include "args.h"
 
-#include "base/json.h"
 #include "base/text.h"
-#include "flags.h"
+#include "convert.h"
 #include "model.h"
 #include "names.h"
 
@@ -30,10 +30,8 @@ struct megatron_args {
 struct megatron_args *megatron_args_new(struct arena *a)
 {
     struct megatron_args *args = arena_alloc(a, 1, sizeof *args);
-    if (args) {
-        args->f.arena = a;
-        args->f.where = "";
-    }
+    if (args)
+        flags_init(&args->f, a);
     return args;
 }
 
@@ -66,7 +64,7 @@ void megatron_args_warn(struct megatron_args *args, const char *name,
 static void warn_unmodelled(struct megatron_args *args, enum flag_id id)
 {
     char line[256];
-    if (flag_effect(id) != FX_UNMODELLED)
+    if (flag_effect(id) != FLAG_FX_UNMODELLED)
         return;
     snprintf(line, sizeof line,
              "--%s: what it changes is not modelled, sizes and costs are those "
@@ -94,7 +92,8 @@ static bool is_flag(const char *word)
 }
 
 static enum err take_words(struct megatron_args *args, enum flag_id id,
-                           char *const *argv, int argc, int *i)
+                           char *const *argv, int argc, int *i,
+                           struct err_msg *msg)
 {
     char *all = arena_strdup(args->f.arena, "");
     while (all && *i + 1 < argc && !is_flag(argv[*i + 1])) {
@@ -102,8 +101,7 @@ static enum err take_words(struct megatron_args *args, enum flag_id id,
                            argv[*i + 1]);
         ++*i;
     }
-    args->f.text[id] = all;
-    return all ? ERR_OK : ERR_NOMEM;
+    return all ? flags_set(&args->f, id, all, msg) : ERR_NOMEM;
 }
 
 enum err megatron_args_take(struct megatron_args *args, char *const *argv,
@@ -116,20 +114,20 @@ enum err megatron_args_take(struct megatron_args *args, char *const *argv,
     const char *equals = strchr(word, '=');
     size_t len = equals ? (size_t)(equals - word) - 2 : strlen(word + 2);
     enum flag_id id = flag_by_name(word + 2, len);
-    if (id == NO_FLAG)
+    if (id == FLAG_NONE)
         return ERR_OK;
     *known = true;
     enum err e = ERR_OK;
     warn_unmodelled(args, id);
-    if (flag_type(id) == BOOL) {
+    if (flag_type(id) == FLAG_TYPE_BOOL) {
         if (equals)
             return err_set(msg, ERR_PARSE, "--%s: takes no value",
                            flag_name(id));
-        args->f.text[id] = "true";
+        flags_set_on(&args->f, id);
     } else if (equals) {
         e = flags_set(&args->f, id, equals + 1, msg);
-    } else if (flag_type(id) == WORDS) {
-        e = take_words(args, id, argv, argc, i);
+    } else if (flag_type(id) == FLAG_TYPE_WORDS) {
+        e = take_words(args, id, argv, argc, i, msg);
     } else {
         if (*i + 1 >= argc || is_flag(argv[*i + 1]))
             return err_set(msg, ERR_PARSE, "--%s: value missing",
@@ -206,7 +204,7 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
     return ERR_OK;
 }
 
-/* ---- model files ---- */
+/* ---- JSON ---- */
 
 static enum err key_error(const struct megatron_args *args, const char *key,
                           const char *wanted, struct err_msg *msg)
@@ -215,41 +213,76 @@ static enum err key_error(const struct megatron_args *args, const char *key,
                    wanted);
 }
 
-/* Text of a JSON value as a flag would carry it; NULL when it cannot. */
-static const char *json_value_text(struct arena *a, const cJSON *item)
+/* A key that Megatron has as a flag without effect here: kept as it is. */
+static enum err pass_key(struct megatron_args *args, const cJSON *item,
+                         const char *name, struct err_msg *msg)
 {
-    if (cJSON_IsString(item))
-        return item->valuestring;
-    if (cJSON_IsNumber(item))
-        return arena_printf(a, "%.17g", item->valuedouble);
-    if (!cJSON_IsArray(item))
-        return NULL;
-    char *text = arena_strdup(a, "[");
-    const cJSON *c;
-    cJSON_ArrayForEach(c, item)
-    {
-        if (!cJSON_IsNumber(c))
-            return NULL;
-        text = arena_printf(a, "%s%s%.17g", text,
-                            c->prev && c != item->child ? "," : "",
-                            c->valuedouble);
-    }
-    return arena_printf(a, "%s]", text);
+    const char *text = NULL;
+    enum flag_json is = flag_from_json(args->f.arena, item, &text);
+    if (is == FLAG_JSON_OFF)
+        return ERR_OK;
+    if (is == FLAG_JSON_BAD)
+        return key_error(args, item->string, "a value or a list", msg);
+    if (is != FLAG_JSON_ON && !text)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
+    const struct flag_passed flag = {
+        .name = name, .text = text, .words = is == FLAG_JSON_WORDS};
+    return flags_pass(&args->f, &flag, msg);
 }
 
-/* A key without a row: fine when Megatron has such a flag without effect. */
-static enum err unknown_key(const struct megatron_args *args, const char *key,
+static enum err unknown_key(struct megatron_args *args, const cJSON *item,
                             const char *name, struct err_msg *msg)
 {
     char near[80];
-    if (!strchr(key, '-') && megatron_known(name, strlen(name)) != KNOWN_NOT)
-        return ERR_OK;
+    if (!strchr(item->string, '-') &&
+        megatron_known(name, strlen(name)) != KNOWN_NOT)
+        return pass_key(args, item, name, msg);
     megatron_args_nearest(name, near, sizeof near);
     for (char *p = near; *p; p++)
         *p = *p == '-' ? '_' : *p;
     return err_set(msg, ERR_PARSE, "%s: unknown key '%s'%s%s%s", args->f.where,
-                   key, *near ? ", did you mean '" : "", near,
+                   item->string, *near ? ", did you mean '" : "", near,
                    *near ? "'?" : "");
+}
+
+/* Does the flag take a JSON value of this kind? A number in quotes is none. */
+static bool suits(enum flag_type type, enum flag_json is, const cJSON *item)
+{
+    switch (type) {
+    case FLAG_TYPE_BOOL:
+        return is == FLAG_JSON_ON;
+    case FLAG_TYPE_INT:
+    case FLAG_TYPE_REAL:
+        return is == FLAG_JSON_WORD && !cJSON_IsString(item);
+    case FLAG_TYPE_WORDS:
+        return is == FLAG_JSON_WORD || is == FLAG_JSON_WORDS;
+    default:
+        return is == FLAG_JSON_WORD;
+    }
+}
+
+/* A value of a model file, whose types are JSON's own. */
+static enum err set_typed(struct megatron_args *args, enum flag_id id,
+                          const cJSON *item, struct err_msg *msg)
+{
+    const enum flag_type type = flag_type(id);
+    const char *text = NULL;
+    enum flag_json is = flag_from_json(args->f.arena, item, &text);
+    if (is == FLAG_JSON_OFF)
+        flags_clear(&args->f, id);
+    else if (!suits(type, is, item))
+        return key_error(args, item->string,
+                         type == FLAG_TYPE_BOOL  ? "true or false"
+                         : type == FLAG_TYPE_INT ? "an integer"
+                                                 : "a value",
+                         msg);
+    else if (is == FLAG_JSON_ON)
+        flags_set_on(&args->f, id);
+    else if (!text)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
+    else
+        return flags_set(&args->f, id, text, msg);
+    return ERR_OK;
 }
 
 static enum err take_key(struct megatron_args *args, const cJSON *item,
@@ -260,26 +293,13 @@ static enum err take_key(struct megatron_args *args, const cJSON *item,
         return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
-    enum flag_id id =
-        strchr(item->string, '-') ? NO_FLAG : flag_by_name(name, strlen(name));
-    if (id == NO_FLAG)
-        return unknown_key(args, item->string, name, msg);
+    enum flag_id id = strchr(item->string, '-')
+                          ? FLAG_NONE
+                          : flag_by_name(name, strlen(name));
+    if (id == FLAG_NONE)
+        return unknown_key(args, item, name, msg);
     warn_unmodelled(args, id);
-    if (cJSON_IsNull(item) || cJSON_IsFalse(item)) {
-        args->f.text[id] = NULL;
-        return ERR_OK;
-    }
-    if (flag_type(id) == BOOL) {
-        if (!cJSON_IsTrue(item))
-            return key_error(args, item->string, "true or false", msg);
-        args->f.text[id] = "true";
-        return ERR_OK;
-    }
-    const char *text = json_value_text(args->f.arena, item);
-    if (!text || (cJSON_IsString(item) && flag_type(id) < TEXT))
-        return key_error(args, item->string,
-                         flag_type(id) == INT ? "an integer" : "a value", msg);
-    return flags_set(&args->f, id, text, msg);
+    return set_typed(args, id, item, msg);
 }
 
 enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
@@ -313,28 +333,52 @@ enum err megatron_args_read_json(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* ---- other sources ---- */
-
-enum err megatron_args_set(struct megatron_args *args, const char *name,
-                           const char *text, struct err_msg *msg)
+/* One flag of a case; its text is read as on a command line. */
+static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
+                               struct err_msg *msg)
 {
-    enum flag_id id = flag_by_name(name, strlen(name));
-    if (id == NO_FLAG)
+    const char *text = NULL;
+    enum flag_json is = flag_from_json(args->f.arena, item, &text);
+    if (is == FLAG_JSON_OFF)
         return ERR_OK;
-    if (flag_type(id) != BOOL) {
-        warn_unmodelled(args, id);
-        return flags_set(&args->f, id, text, msg);
-    }
-    bool on = strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
-    args->f.text[id] = on ? "true" : NULL;
-    return ERR_OK;
+    if (!text_starts(item->string, "--") || is == FLAG_JSON_BAD)
+        return err_set(msg, ERR_PARSE,
+                       "flags: %s: want \"--name\" with true, a number or a "
+                       "string",
+                       item->string);
+    const char *name = item->string + 2;
+    enum flag_id id = flag_by_name(name, strlen(name));
+    if (id != FLAG_NONE && flag_type(id) == FLAG_TYPE_BOOL &&
+        cJSON_IsArray(item))
+        return err_set(msg, ERR_PARSE, "flags: %s: want true, got a list",
+                       item->string);
+    if (is == FLAG_JSON_ON)
+        text = "true";
+    if (!text)
+        return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, text, msg);
 }
 
-void megatron_args_clear(struct megatron_args *args, const char *name)
+enum err megatron_args_read_case(struct megatron_args *args,
+                                 const cJSON *object, struct err_msg *msg)
 {
-    enum flag_id id = flag_by_name(name, strlen(name));
-    if (id != NO_FLAG)
-        args->f.text[id] = NULL;
+    if (!cJSON_IsObject(object))
+        return err_set(msg, ERR_PARSE,
+                       "flags: want an object {\"--name\": value}");
+    enum err e = ERR_OK;
+    for (const cJSON *c = object->child; c && e == ERR_OK; c = c->next)
+        e = take_case_flag(args, c, msg);
+    return e;
+}
+
+/* ---- other sources ---- */
+
+enum err megatron_args_set(struct megatron_args *args, enum flag_id id,
+                           const char *text, struct err_msg *msg)
+{
+    if (flag_type(id) != FLAG_TYPE_BOOL)
+        warn_unmodelled(args, id);
+    return flags_set(&args->f, id, text, msg);
 }
 
 enum err megatron_args_where(struct megatron_args *args, const char *where,
@@ -347,54 +391,9 @@ enum err megatron_args_where(struct megatron_args *args, const char *where,
 
 /* ---- values ---- */
 
-bool megatron_args_given(const struct megatron_args *args, const char *name)
+struct megatron_flags *megatron_args_flags(struct megatron_args *args)
 {
-    enum flag_id id = flag_by_name(name, strlen(name));
-    return id != NO_FLAG && flags_given(&args->f, id);
-}
-
-const char *megatron_args_string(const struct megatron_args *args,
-                                 const char *name)
-{
-    enum flag_id id = flag_by_name(name, strlen(name));
-    return id == NO_FLAG ? NULL : flags_text(&args->f, id);
-}
-
-/* The source's own split into stages says nothing about another number of
- * them. */
-static void drop_split(struct megatron_args *args,
-                       const struct model_overrides *o)
-{
-    if (o->vpp || (o->pp && o->pp != flags_number(&args->f, PP, 1))) {
-        args->f.text[LAYOUT] = NULL;
-        args->f.text[LAYERS_PER_VPP] = NULL;
-        args->f.text[VPP] = NULL;
-    }
-}
-
-void megatron_args_override(struct megatron_args *args,
-                            const struct model_overrides *o)
-{
-    const struct {
-        enum flag_id id;
-        int64_t value;
-    } all[] = {
-        {TP, o->tp},
-        {PP, o->pp},
-        {VPP, o->vpp},
-        {EP, o->ep},
-        {ETP, o->etp},
-        {CP, o->cp},
-        {WORLD_SIZE, o->world},
-        {MICRO_BATCH_SIZE, o->micro_batch},
-        {GLOBAL_BATCH_SIZE, o->global_batch},
-        {SEQ_LENGTH, o->seq_tokens},
-    };
-    drop_split(args, o);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].value)
-            args->f.text[all[i].id] =
-                arena_printf(args->f.arena, "%lld", (long long)all[i].value);
+    return &args->f;
 }
 
 enum err megatron_args_model(struct arena *a, const struct megatron_args *args,

@@ -1,7 +1,7 @@
 /*
  * megatron_args: from Megatron's flags, or a model file with the same names in
- * snake_case, to a struct model. One table holds name, type, default and
- * effect of every flag that is understood.
+ * snake_case, to a struct model: finds each word's row of the table in flags.h
+ * and fills its slot, and tells of words that have none.
  */
 #ifndef MEGATRON_ARGS_H
 #define MEGATRON_ARGS_H
@@ -9,11 +9,12 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "flags.h"
 #include "model/model.h"
 
 #include <stdbool.h>
 
-/* Values of the flags, one slot a row of the table; opaque. */
+/* Slots of the flags, and what was warned of; opaque. */
 struct megatron_args;
 
 /* A set with every flag at Megatron's default; owned by the arena. NULL when
@@ -59,37 +60,27 @@ enum err megatron_args_read_json(struct megatron_args *args,
                                  const cJSON *object, const char *where,
                                  struct err_msg *msg);
 
-/* For readers of other sources: gives the flag `name` (without dashes) a value
- * as on a command line; a switch takes "true" or "True", anything else turns
- * it off. A name without a row is passed over. ERR_PARSE when the type does
- * not take the text. */
-enum err megatron_args_set(struct megatron_args *args, const char *name,
+/* The flags of a memory case, {"--name": value}: true for a switch, a number,
+ * or the text of a command line's word. A name without a row is passed over. */
+enum err megatron_args_read_case(struct megatron_args *args,
+                                 const cJSON *object, struct err_msg *msg);
+
+/* For readers of other sources: gives the flag a value as on a command line,
+ * and tells when its effect is not modelled. ERR_PARSE when the type does not
+ * take the text; "true" and "True" turn a switch on, anything else off. */
+enum err megatron_args_set(struct megatron_args *args, enum flag_id id,
                            const char *text, struct err_msg *msg);
-void megatron_args_clear(struct megatron_args *args, const char *name);
 
 /* File name for messages; copied. */
 enum err megatron_args_where(struct megatron_args *args, const char *where,
                              struct err_msg *msg);
 
-/* True when the flag was given; the value given or the default. */
-bool megatron_args_given(const struct megatron_args *args, const char *name);
-
-/* Value of a string flag such as "pipeline-model-parallel-layout", or NULL. */
-const char *megatron_args_string(const struct megatron_args *args,
-                                 const char *name);
+/* The slots, for reading and for filling by identifier. */
+struct megatron_flags *megatron_args_flags(struct megatron_args *args);
 
 /* Works out defaults that depend on other flags, as Megatron does, and checks
  * that the parts fit together. ERR_RANGE names the flag. */
 enum err megatron_args_model(struct arena *a, const struct megatron_args *args,
                              struct model *out, struct err_msg *msg);
-
-/* Options that win over the source: 0 means not given. Another number of
- * stages than the source's drops the source's layout and virtual stages. */
-struct model_overrides {
-    int tp, pp, vpp, ep, etp, cp, world;
-    int64_t micro_batch, global_batch, seq_tokens;
-};
-void megatron_args_override(struct megatron_args *args,
-                            const struct model_overrides *o);
 
 #endif

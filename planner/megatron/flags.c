@@ -1,27 +1,88 @@
+/*
+ * How it works: the table of flags.h becomes an array of rows; a set of slots
+ * begins as the defaults, parsed once, and every flag that is given replaces
+ * its slot and gets the next turn. A slot is cleared by making it its default
+ * again. Names are looked up by walking the rows: some hundred comparisons of
+ * mostly one byte, for words of a command line or keys of a file.
+ */
 #include "flags.h"
 
 #include "base/text.h"
 
+#include <assert.h>
 #include <string.h>
 
+#define FLAG_RANGE_ANY                                                         \
+    {                                                                          \
+        INT64_MIN, INT64_MAX, false                                            \
+    }
+#define FLAG_RANGE_FROM(lo, hi)                                                \
+    {                                                                          \
+        lo, hi, false                                                          \
+    }
+#define FLAG_RANGE_NEED(lo, hi)                                                \
+    {                                                                          \
+        lo, hi, true                                                           \
+    }
+
 static const struct flag {
-    const char *name;
+    const char *name, *aliases;
     enum flag_type type;
     const char *standard; // default, "" for none
+    struct flag_range range;
     enum flag_effect effect;
 } flags[N_FLAGS] = {
-#define FLAG_ROW(id, name, type, def, fx) {name, type, def, fx},
+#define FLAG_ROW(id, name, aliases, type, def, range, fx)                      \
+    {name, aliases, FLAG_TYPE_##type, def, FLAG_RANGE_##range, FLAG_FX_##fx},
     MEGATRON_FLAG_TABLE(FLAG_ROW)
 #undef FLAG_ROW
 };
 
+/* ---- the table ---- */
+
+/* Is `name` one of the words of the list? */
+static bool flags_has_alias(const char *list, const char *name, size_t len)
+{
+    while (*list) {
+        size_t n = strcspn(list, " ");
+        if (n == len && memcmp(list, name, len) == 0)
+            return true;
+        list += n + strspn(list + n, " ");
+    }
+    return false;
+}
+
+static enum flag_id flags_find_alias(const char *name, size_t len)
+{
+    for (int i = 0; i < N_FLAGS; i++)
+        if (*flags[i].aliases && flags_has_alias(flags[i].aliases, name, len))
+            return (enum flag_id)i;
+    return FLAG_NONE;
+}
+
 enum flag_id flag_by_name(const char *name, size_t len)
 {
     for (int i = 0; i < N_FLAGS; i++)
-        if (strlen(flags[i].name) == len &&
-            memcmp(flags[i].name, name, len) == 0)
+        if (strncmp(flags[i].name, name, len) == 0 &&
+            flags[i].name[len] == '\0')
             return (enum flag_id)i;
-    return NO_FLAG;
+    // an opposite is no flag of a command line
+    return *name == '!' ? FLAG_NONE : flags_find_alias(name, len);
+}
+
+enum flag_id flag_by_argument(const char *name, bool *opposite)
+{
+    char marked[80] = "!";
+    size_t len = strlen(name);
+    *opposite = false;
+    if (len < sizeof marked - 1) {
+        memcpy(marked + 1, name, len);
+        enum flag_id id = flags_find_alias(marked, len + 1);
+        *opposite = id != FLAG_NONE;
+        if (id != FLAG_NONE)
+            return id;
+    }
+    return flag_by_name(name, len);
 }
 
 const char *flag_name(enum flag_id id)
@@ -39,6 +100,11 @@ enum flag_effect flag_effect(enum flag_id id)
     return flags[id].effect;
 }
 
+struct flag_range flag_range(enum flag_id id)
+{
+    return flags[id].range;
+}
+
 const char *flag_nearest(const char *word)
 {
     const char *names[N_FLAGS];
@@ -47,58 +113,131 @@ const char *flag_nearest(const char *word)
     return text_nearest(word, names, N_FLAGS);
 }
 
-static bool value_fits(enum flag_type type, const char *text)
+/* ---- filling slots ---- */
+
+/* Parses into the slot; false when the type does not take the text. Text is
+ * not copied. */
+static bool flags_parse(enum flag_type type, const char *text,
+                        struct flag_slot *out)
 {
-    int64_t i;
-    double d;
-    if (type == INT)
-        return text_to_int64(text, &i);
-    if (type == REAL)
-        return text_to_double(text, &d);
-    return true;
+    switch (type) {
+    case FLAG_TYPE_INT:
+        return text_to_int64(text, &out->value.whole);
+    case FLAG_TYPE_REAL:
+        return text_to_double(text, &out->value.real);
+    case FLAG_TYPE_BOOL:
+        out->value.on = strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
+        return true;
+    default:
+        out->value.text = text;
+        return true;
+    }
 }
 
-/* Older names of the same thing. */
-static enum flag_id flags_modern(enum flag_id id)
+/* Defaults are ours: one that does not parse is a mistake in the table. */
+static struct flag_slot flags_default(enum flag_id id)
 {
-    return id == ENCODER_NUM_LAYERS   ? NUM_LAYERS
-           : id == ENCODER_SEQ_LENGTH ? SEQ_LENGTH
-           : id == OLD_TP             ? TP
-                                      : id;
+    struct flag_slot slot = {.turn = 0};
+    if (*flags[id].standard) {
+        slot.known = flags_parse(flags[id].type, flags[id].standard, &slot);
+        assert(slot.known);
+    }
+    return slot;
+}
+
+void flags_init(struct megatron_flags *f, struct arena *a)
+{
+    *f = (struct megatron_flags){.arena = a, .where = ""};
+    for (int i = 0; i < N_FLAGS; i++)
+        f->slot[i] = flags_default((enum flag_id)i);
+}
+
+/* The last one given wins, and comes last on a command line. */
+static void flags_fill(struct megatron_flags *f, enum flag_id id,
+                       struct flag_slot slot)
+{
+    slot.known = true;
+    slot.turn = ++f->n_turns;
+    f->slot[id] = slot;
 }
 
 enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
                    struct err_msg *msg)
 {
-    if (!value_fits(flags[id].type, text))
+    struct flag_slot slot = {.turn = 0};
+    enum flag_type type = flags[id].type;
+    if (!flags_parse(type, text, &slot))
         return err_set(msg, ERR_PARSE, "%s%s--%s: got '%s', want %s", f->where,
                        *f->where ? ": " : "", flags[id].name, text,
-                       flags[id].type == INT ? "an integer" : "a number");
-    const char *copy = arena_strdup(f->arena, text);
-    if (!copy)
-        return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    f->text[flags_modern(id)] = copy;
+                       type == FLAG_TYPE_INT ? "an integer" : "a number");
+    if (type == FLAG_TYPE_BOOL && !slot.value.on) {
+        flags_clear(f, id);
+        return ERR_OK;
+    }
+    if (type == FLAG_TYPE_TEXT || type == FLAG_TYPE_WORDS) {
+        slot.value.text = arena_strdup(f->arena, text);
+        if (!slot.value.text)
+            return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    }
+    flags_fill(f, id, slot);
     return ERR_OK;
 }
 
+void flags_set_int(struct megatron_flags *f, enum flag_id id, int64_t value)
+{
+    assert(flags[id].type == FLAG_TYPE_INT);
+    flags_fill(f, id, (struct flag_slot){.value = {.whole = value}});
+}
+
+void flags_set_on(struct megatron_flags *f, enum flag_id id)
+{
+    assert(flags[id].type == FLAG_TYPE_BOOL);
+    flags_fill(f, id, (struct flag_slot){.value = {.on = true}});
+}
+
+void flags_clear(struct megatron_flags *f, enum flag_id id)
+{
+    f->slot[id] = flags_default(id);
+}
+
+enum err flags_pass(struct megatron_flags *f, const struct flag_passed *flag,
+                    struct err_msg *msg)
+{
+    struct flag_passed *p = arena_alloc(f->arena, 1, sizeof *p);
+    const char *name = arena_strdup(f->arena, flag->name);
+    const char *text = flag->text ? arena_strdup(f->arena, flag->text) : NULL;
+    if (!p || !name || (flag->text && !text))
+        return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    *p = (struct flag_passed){name, text, flag->words, ++f->n_turns, f->passed};
+    f->passed = p;
+    return ERR_OK;
+}
+
+/* ---- reading slots ---- */
+
 bool flags_given(const struct megatron_flags *f, enum flag_id id)
 {
-    return f->text[id] != NULL;
+    return f->slot[id].turn > 0;
+}
+
+int64_t flags_int(const struct megatron_flags *f, enum flag_id id,
+                  int64_t other)
+{
+    assert(flags[id].type == FLAG_TYPE_INT);
+    return f->slot[id].known ? f->slot[id].value.whole : other;
+}
+
+double flags_real(const struct megatron_flags *f, enum flag_id id, double other)
+{
+    assert(flags[id].type == FLAG_TYPE_REAL);
+    return f->slot[id].known ? f->slot[id].value.real : other;
 }
 
 const char *flags_text(const struct megatron_flags *f, enum flag_id id)
 {
-    if (f->text[id])
-        return f->text[id];
-    return *flags[id].standard ? flags[id].standard : NULL;
-}
-
-int64_t flags_number(const struct megatron_flags *f, enum flag_id id,
-                     int64_t other)
-{
-    int64_t v = other;
-    const char *text = flags_text(f, id);
-    return text && text_to_int64(text, &v) ? v : other;
+    assert(flags[id].type == FLAG_TYPE_TEXT ||
+           flags[id].type == FLAG_TYPE_WORDS);
+    return f->slot[id].known ? f->slot[id].value.text : NULL;
 }
 
 bool flags_is(const struct megatron_flags *f, enum flag_id id,
@@ -110,61 +249,20 @@ bool flags_is(const struct megatron_flags *f, enum flag_id id,
 
 enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
 {
-    static const struct {
-        enum flag_id id;
-        bool required;
-        int64_t lo, hi;
-    } want[] = {
-        {NUM_LAYERS, true, 1, MODEL_MAX_LAYERS},
-        {HIDDEN_SIZE, true, 1, 1 << 20},
-        {NUM_ATTENTION_HEADS, true, 1, 1 << 16},
-        {FFN_HIDDEN_SIZE, false, 1, 1 << 22},
-        {NUM_QUERY_GROUPS, false, 1, 1 << 16},
-        {KV_CHANNELS, false, 1, 1 << 16},
-        {Q_LORA_RANK, false, 1, 1 << 16},
-        {KV_LORA_RANK, false, 1, 1 << 16},
-        {QK_HEAD_DIM, false, 1, 1 << 14},
-        {QK_POS_EMB_HEAD_DIM, false, 0, 1 << 14},
-        {V_HEAD_DIM, false, 1, 1 << 14},
-        {MOE_LATENT_SIZE, false, 1, 1 << 20},
-        {VOCAB_SIZE, false, 1, 1 << 24},
-        {PADDED_VOCAB_SIZE, false, 1, 1 << 24},
-        {MAKE_VOCAB_DIVISIBLE, false, 1, 1 << 20},
-        {MAX_POSITION_EMBEDDINGS, false, 1, 1 << 26},
-        {NUM_EXPERTS, false, 1, 1 << 16},
-        {MOE_FFN_HIDDEN_SIZE, false, 1, 1 << 22},
-        {MOE_ROUTER_TOPK, false, 1, 1 << 12},
-        {MOE_SHARED_EXPERT, false, 0, 1 << 22},
-        {MTP_NUM_LAYERS, false, 0, 16},
-        {TP, false, 1, 1 << 12},
-        {PP, false, 1, 1 << 10},
-        {VPP, false, 1, 1 << 10},
-        {LAYERS_PER_VPP, false, 1, MODEL_MAX_LAYERS},
-        {FIRST_LAYERS, false, 1, MODEL_MAX_LAYERS},
-        {LAST_LAYERS, false, 1, MODEL_MAX_LAYERS},
-        {CP, false, 1, 1 << 12},
-        {EP, false, 1, 1 << 12},
-        {ETP, false, 1, 1 << 12},
-        {WORLD_SIZE, false, 1, 1 << 24},
-        {DIST_OPT_INSTANCES, false, 1, 1 << 12},
-        {MICRO_BATCH_SIZE, false, 1, 1 << 16},
-        {GLOBAL_BATCH_SIZE, false, 1, 1 << 24},
-        {SEQ_LENGTH, false, 1, 1 << 26},
-    };
-    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
-        const char *name = flags[want[i].id].name;
-        if (!flags_given(f, want[i].id)) {
-            if (want[i].required)
-                return err_set(msg, ERR_PARSE, "%s%smodel: --%s: missing",
-                               f->where, *f->where ? ": " : "", name);
+    for (int i = 0; i < N_FLAGS; i++) {
+        const struct flag *row = &flags[i];
+        const char *colon = *f->where ? ": " : "";
+        if (!f->slot[i].turn && row->range.needed)
+            return err_set(msg, ERR_PARSE, "%s%smodel: --%s: missing", f->where,
+                           colon, row->name);
+        if (!f->slot[i].turn || row->type != FLAG_TYPE_INT)
             continue;
-        }
-        int64_t v = flags_number(f, want[i].id, 0);
-        if (v < want[i].lo || v > want[i].hi)
+        int64_t v = f->slot[i].value.whole;
+        if (v < row->range.lo || v > row->range.hi)
             return err_set(msg, ERR_RANGE,
                            "%s%s--%s: got %lld, want %lld to %lld", f->where,
-                           *f->where ? ": " : "", name, (long long)v,
-                           (long long)want[i].lo, (long long)want[i].hi);
+                           colon, row->name, (long long)v,
+                           (long long)row->range.lo, (long long)row->range.hi);
     }
     return ERR_OK;
 }

@@ -39,154 +39,242 @@
  * Two rows are not Megatron's: qk-norm-full-width (OLMoE's norms over all
  * heads at once) and count-expert-bias (published totals that count the
  * router's correction bias, a buffer in Megatron, as parameters). */
-#define MEGATRON_FLAG_TABLE(X) \
-    /* the model: widths */ \
-    X(FLAG_NUM_LAYERS, "num-layers", "encoder-num-layers", INT, "", NEED(1, MODEL_MAX_LAYERS), MODEL) \
-    X(FLAG_HIDDEN_SIZE, "hidden-size", "", INT, "", NEED(1, 1 << 20), MODEL) \
-    X(FLAG_FFN_HIDDEN_SIZE, "ffn-hidden-size", "", INT, "", FROM(1, 1 << 22), MODEL) \
-    X(FLAG_NUM_ATTENTION_HEADS, "num-attention-heads", "", INT, "", NEED(1, 1 << 16), MODEL) \
-    X(FLAG_GROUP_QUERY_ATTENTION, "group-query-attention", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_NUM_QUERY_GROUPS, "num-query-groups", "", INT, "1", FROM(1, 1 << 16), MODEL) \
-    X(FLAG_KV_CHANNELS, "kv-channels", "", INT, "", FROM(1, 1 << 16), MODEL) \
-    X(FLAG_MLA, "multi-latent-attention", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_Q_LORA_RANK, "q-lora-rank", "", INT, "", FROM(1, 1 << 16), MODEL) \
-    X(FLAG_KV_LORA_RANK, "kv-lora-rank", "", INT, "32", FROM(1, 1 << 16), MODEL) \
-    X(FLAG_QK_HEAD_DIM, "qk-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL) \
-    X(FLAG_QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", "", INT, "64", FROM(0, 1 << 14), MODEL) \
-    X(FLAG_V_HEAD_DIM, "v-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL) \
-    /* attention beyond its widths */ \
-    X(FLAG_SOFTMAX_TYPE, "softmax-type", "", TEXT, "vanilla", ANY, MODEL) \
-    X(FLAG_WINDOW_SIZE, "window-size", "", TEXT, "", ANY, MODEL) \
-    X(FLAG_WINDOW_SKIP_FREQ, "window-attn-skip-freq", "", TEXT, "", ANY, MODEL) \
-    X(FLAG_MAX_POSITION_EMBEDDINGS, "max-position-embeddings", "", INT, "", FROM(1, 1 << 26), MODEL) \
-    X(FLAG_POSITION_EMBEDDING_TYPE, "position-embedding-type", "", TEXT, "learned_absolute", ANY, MODEL) \
-    X(FLAG_USE_ROTARY, "use-rotary-position-embeddings", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_NO_POSITION_EMBEDDING, "no-position-embedding", "!add-position-embedding", BOOL, "", ANY, MODEL) \
-    /* vocabulary */ \
-    X(FLAG_MAKE_VOCAB_DIVISIBLE, "make-vocab-size-divisible-by", "", INT, "128", FROM(1, 1 << 20), MODEL) \
-    X(FLAG_VOCAB_SIZE, "vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL) \
-    X(FLAG_PADDED_VOCAB_SIZE, "padded-vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL) \
-    X(FLAG_TOKENIZER_TYPE, "tokenizer-type", "", TEXT, "", ANY, MODEL) \
-    /* norms, activations, biases */ \
-    X(FLAG_NORMALIZATION, "normalization", "", TEXT, "LayerNorm", ANY, MODEL) \
-    X(FLAG_SWIGLU, "swiglu", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_QUICK_GEGLU, "quick-geglu", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_SQUARED_RELU, "squared-relu", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_DISABLE_BIAS_LINEAR, "disable-bias-linear", "!add-bias-linear", BOOL, "", ANY, MODEL) \
-    X(FLAG_ADD_QKV_BIAS, "add-qkv-bias", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_QK_LAYERNORM, "qk-layernorm", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_UNTIE, "untie-embeddings-and-output-weights", "", BOOL, "", ANY, MODEL) \
-    /* experts and MTP */ \
-    X(FLAG_NUM_EXPERTS, "num-experts", "num-moe-experts", INT, "", FROM(1, 1 << 16), MODEL) \
-    X(FLAG_MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", "", INT, "", FROM(1, 1 << 22), MODEL) \
-    X(FLAG_MOE_ROUTER_TOPK, "moe-router-topk", "", INT, "2", FROM(1, 1 << 12), MODEL) \
-    X(FLAG_MOE_SHARED_EXPERT, "moe-shared-expert-intermediate-size", "", INT, "", FROM(0, 1 << 22), MODEL) \
-    X(FLAG_MOE_SHARED_GATE, "moe-shared-expert-gate", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_MOE_LATENT_SIZE, "moe-latent-size", "", INT, "", FROM(1, 1 << 20), MODEL) \
-    X(FLAG_MOE_EXPERT_BIAS, "moe-router-enable-expert-bias", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_MOE_LAYER_FREQ, "moe-layer-freq", "", TEXT, "1", ANY, MODEL) \
-    X(FLAG_MTP_NUM_LAYERS, "mtp-num-layers", "", INT, "", FROM(0, 16), MODEL) \
-    X(FLAG_MTP_REPEATED, "mtp-use-repeated-layer", "", BOOL, "", ANY, MODEL) \
+#define MEGATRON_FLAG_TABLE(X)                                                 \
+    /* the model: widths */                                                    \
+    X(FLAG_NUM_LAYERS, "num-layers", "encoder-num-layers", INT, "",            \
+      NEED(1, MODEL_MAX_LAYERS), MODEL)                                        \
+    X(FLAG_HIDDEN_SIZE, "hidden-size", "", INT, "", NEED(1, 1 << 20), MODEL)   \
+    X(FLAG_FFN_HIDDEN_SIZE, "ffn-hidden-size", "", INT, "", FROM(1, 1 << 22),  \
+      MODEL)                                                                   \
+    X(FLAG_NUM_ATTENTION_HEADS, "num-attention-heads", "", INT, "",            \
+      NEED(1, 1 << 16), MODEL)                                                 \
+    X(FLAG_GROUP_QUERY_ATTENTION, "group-query-attention", "", BOOL, "", ANY,  \
+      MODEL)                                                                   \
+    X(FLAG_NUM_QUERY_GROUPS, "num-query-groups", "", INT, "1",                 \
+      FROM(1, 1 << 16), MODEL)                                                 \
+    X(FLAG_KV_CHANNELS, "kv-channels", "", INT, "", FROM(1, 1 << 16), MODEL)   \
+    X(FLAG_MLA, "multi-latent-attention", "", BOOL, "", ANY, MODEL)            \
+    X(FLAG_Q_LORA_RANK, "q-lora-rank", "", INT, "", FROM(1, 1 << 16), MODEL)   \
+    X(FLAG_KV_LORA_RANK, "kv-lora-rank", "", INT, "32", FROM(1, 1 << 16),      \
+      MODEL)                                                                   \
+    X(FLAG_QK_HEAD_DIM, "qk-head-dim", "", INT, "128", FROM(1, 1 << 14),       \
+      MODEL)                                                                   \
+    X(FLAG_QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", "", INT, "64",          \
+      FROM(0, 1 << 14), MODEL)                                                 \
+    X(FLAG_V_HEAD_DIM, "v-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL)  \
+    /* attention beyond its widths */                                          \
+    X(FLAG_SOFTMAX_TYPE, "softmax-type", "", TEXT, "vanilla", ANY, MODEL)      \
+    X(FLAG_WINDOW_SIZE, "window-size", "", TEXT, "", ANY, MODEL)               \
+    X(FLAG_WINDOW_SKIP_FREQ, "window-attn-skip-freq", "", TEXT, "", ANY,       \
+      MODEL)                                                                   \
+    X(FLAG_MAX_POSITION_EMBEDDINGS, "max-position-embeddings", "", INT, "",    \
+      FROM(1, 1 << 26), MODEL)                                                 \
+    X(FLAG_POSITION_EMBEDDING_TYPE, "position-embedding-type", "", TEXT,       \
+      "learned_absolute", ANY, MODEL)                                          \
+    X(FLAG_USE_ROTARY, "use-rotary-position-embeddings", "", BOOL, "", ANY,    \
+      MODEL)                                                                   \
+    X(FLAG_NO_POSITION_EMBEDDING, "no-position-embedding",                     \
+      "!add-position-embedding", BOOL, "", ANY, MODEL)                         \
+    /* vocabulary */                                                           \
+    X(FLAG_MAKE_VOCAB_DIVISIBLE, "make-vocab-size-divisible-by", "", INT,      \
+      "128", FROM(1, 1 << 20), MODEL)                                          \
+    X(FLAG_VOCAB_SIZE, "vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL)     \
+    X(FLAG_PADDED_VOCAB_SIZE, "padded-vocab-size", "", INT, "",                \
+      FROM(1, 1 << 24), MODEL)                                                 \
+    X(FLAG_TOKENIZER_TYPE, "tokenizer-type", "", TEXT, "", ANY, MODEL)         \
+    /* norms, activations, biases */                                           \
+    X(FLAG_NORMALIZATION, "normalization", "", TEXT, "LayerNorm", ANY, MODEL)  \
+    X(FLAG_SWIGLU, "swiglu", "", BOOL, "", ANY, MODEL)                         \
+    X(FLAG_QUICK_GEGLU, "quick-geglu", "", BOOL, "", ANY, MODEL)               \
+    X(FLAG_SQUARED_RELU, "squared-relu", "", BOOL, "", ANY, MODEL)             \
+    X(FLAG_DISABLE_BIAS_LINEAR, "disable-bias-linear", "!add-bias-linear",     \
+      BOOL, "", ANY, MODEL)                                                    \
+    X(FLAG_ADD_QKV_BIAS, "add-qkv-bias", "", BOOL, "", ANY, MODEL)             \
+    X(FLAG_QK_LAYERNORM, "qk-layernorm", "", BOOL, "", ANY, MODEL)             \
+    X(FLAG_UNTIE, "untie-embeddings-and-output-weights", "", BOOL, "", ANY,    \
+      MODEL)                                                                   \
+    /* experts and MTP */                                                      \
+    X(FLAG_NUM_EXPERTS, "num-experts", "num-moe-experts", INT, "",             \
+      FROM(1, 1 << 16), MODEL)                                                 \
+    X(FLAG_MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", "", INT, "",            \
+      FROM(1, 1 << 22), MODEL)                                                 \
+    X(FLAG_MOE_ROUTER_TOPK, "moe-router-topk", "", INT, "2", FROM(1, 1 << 12), \
+      MODEL)                                                                   \
+    X(FLAG_MOE_SHARED_EXPERT, "moe-shared-expert-intermediate-size", "", INT,  \
+      "", FROM(0, 1 << 22), MODEL)                                             \
+    X(FLAG_MOE_SHARED_GATE, "moe-shared-expert-gate", "", BOOL, "", ANY,       \
+      MODEL)                                                                   \
+    X(FLAG_MOE_LATENT_SIZE, "moe-latent-size", "", INT, "", FROM(1, 1 << 20),  \
+      MODEL)                                                                   \
+    X(FLAG_MOE_EXPERT_BIAS, "moe-router-enable-expert-bias", "", BOOL, "",     \
+      ANY, MODEL)                                                              \
+    X(FLAG_MOE_LAYER_FREQ, "moe-layer-freq", "", TEXT, "1", ANY, MODEL)        \
+    X(FLAG_MTP_NUM_LAYERS, "mtp-num-layers", "", INT, "", FROM(0, 16), MODEL)  \
+    X(FLAG_MTP_REPEATED, "mtp-use-repeated-layer", "", BOOL, "", ANY, MODEL)   \
     X(FLAG_QK_NORM_FULL_WIDTH, "qk-norm-full-width", "", BOOL, "", ANY, MODEL) \
-    X(FLAG_COUNT_EXPERT_BIAS, "count-expert-bias", "", BOOL, "", ANY, MODEL) \
-    /* ranks and stages */ \
-    X(FLAG_TP, "tensor-model-parallel-size", "model-parallel-size", INT, "1", FROM(1, 1 << 12), PARALLEL) \
-    X(FLAG_PP, "pipeline-model-parallel-size", "", INT, "1", FROM(1, 1 << 10), PARALLEL) \
-    X(FLAG_VPP, "num-virtual-stages-per-pipeline-rank", "", INT, "", FROM(1, 1 << 10), PARALLEL) \
-    X(FLAG_LAYERS_PER_VPP, "num-layers-per-virtual-pipeline-stage", "", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
-    X(FLAG_LAYOUT, "pipeline-model-parallel-layout", "", TEXT, "", ANY, PARALLEL) \
-    X(FLAG_FIRST_LAYERS, "decoder-first-pipeline-num-layers", "num-layers-in-first-pipeline-stage", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
-    X(FLAG_LAST_LAYERS, "decoder-last-pipeline-num-layers", "num-layers-in-last-pipeline-stage", INT, "", FROM(1, MODEL_MAX_LAYERS), PARALLEL) \
-    X(FLAG_ACCOUNT_EMBEDDING, "account-for-embedding-in-pipeline-split", "", BOOL, "", ANY, PARALLEL) \
-    X(FLAG_ACCOUNT_LOSS, "account-for-loss-in-pipeline-split", "", BOOL, "", ANY, PARALLEL) \
-    X(FLAG_CP, "context-parallel-size", "", INT, "1", FROM(1, 1 << 12), PARALLEL) \
-    X(FLAG_EP, "expert-model-parallel-size", "", INT, "1", FROM(1, 1 << 12), PARALLEL) \
-    X(FLAG_ETP, "expert-tensor-parallel-size", "", INT, "", FROM(1, 1 << 12), PARALLEL) \
-    X(FLAG_WORLD_SIZE, "world-size", "", INT, "", FROM(1, 1 << 24), PARALLEL) \
-    X(FLAG_SEQUENCE_PARALLEL, "sequence-parallel", "", BOOL, "", ANY, PARALLEL) \
-    X(FLAG_DP_LAST, "use-tp-pp-dp-mapping", "", BOOL, "", ANY, PARALLEL) \
-    /* batch */ \
-    X(FLAG_MICRO_BATCH_SIZE, "micro-batch-size", "", INT, "1", FROM(1, 1 << 16), BATCH) \
-    X(FLAG_GLOBAL_BATCH_SIZE, "global-batch-size", "", INT, "", FROM(1, 1 << 24), BATCH) \
-    X(FLAG_SEQ_LENGTH, "seq-length", "encoder-seq-length", INT, "", FROM(1, 1 << 26), BATCH) \
-    /* order of work */ \
-    X(FLAG_OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", "", BOOL, "", ANY, SCHEDULE) \
-    X(FLAG_DELAY_WGRAD, "delay-wgrad-compute", "", BOOL, "", ANY, SCHEDULE) \
-    X(FLAG_MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage", "", INT, "", ANY, SCHEDULE) \
-    X(FLAG_NO_OVERLAP_P2P, "no-overlap-p2p-communication", "!overlap-p2p-comm", BOOL, "", ANY, SCHEDULE) \
-    X(FLAG_OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush", "", BOOL, "", ANY, SCHEDULE) \
-    X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL, "", ANY, SCHEDULE) \
-    /* optimiser and precision */ \
-    X(FLAG_DIST_OPT, "use-distributed-optimizer", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_DIST_OPT_INSTANCES, "num-distributed-optimizer-instances", "", INT, "1", FROM(1, 1 << 12), MEMORY) \
-    X(FLAG_BF16, "bf16", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_FP16, "fp16", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_OPTIMIZER, "optimizer", "", TEXT, "adam", ANY, MEMORY) \
-    X(FLAG_PRECISION_AWARE, "use-precision-aware-optimizer", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_MAIN_GRADS_DTYPE, "main-grads-dtype", "", TEXT, "fp32", ANY, MEMORY) \
-    X(FLAG_MAIN_PARAMS_DTYPE, "main-params-dtype", "", TEXT, "fp32", ANY, MEMORY) \
-    X(FLAG_EXP_AVG_DTYPE, "exp-avg-dtype", "", TEXT, "fp32", ANY, MEMORY) \
-    X(FLAG_EXP_AVG_SQ_DTYPE, "exp-avg-sq-dtype", "", TEXT, "fp32", ANY, MEMORY) \
+    X(FLAG_COUNT_EXPERT_BIAS, "count-expert-bias", "", BOOL, "", ANY, MODEL)   \
+    /* ranks and stages */                                                     \
+    X(FLAG_TP, "tensor-model-parallel-size", "model-parallel-size", INT, "1",  \
+      FROM(1, 1 << 12), PARALLEL)                                              \
+    X(FLAG_PP, "pipeline-model-parallel-size", "", INT, "1", FROM(1, 1 << 10), \
+      PARALLEL)                                                                \
+    X(FLAG_VPP, "num-virtual-stages-per-pipeline-rank", "", INT, "",           \
+      FROM(1, 1 << 10), PARALLEL)                                              \
+    X(FLAG_LAYERS_PER_VPP, "num-layers-per-virtual-pipeline-stage", "", INT,   \
+      "", FROM(1, MODEL_MAX_LAYERS), PARALLEL)                                 \
+    X(FLAG_LAYOUT, "pipeline-model-parallel-layout", "", TEXT, "", ANY,        \
+      PARALLEL)                                                                \
+    X(FLAG_FIRST_LAYERS, "decoder-first-pipeline-num-layers",                  \
+      "num-layers-in-first-pipeline-stage", INT, "",                           \
+      FROM(1, MODEL_MAX_LAYERS), PARALLEL)                                     \
+    X(FLAG_LAST_LAYERS, "decoder-last-pipeline-num-layers",                    \
+      "num-layers-in-last-pipeline-stage", INT, "", FROM(1, MODEL_MAX_LAYERS), \
+      PARALLEL)                                                                \
+    X(FLAG_ACCOUNT_EMBEDDING, "account-for-embedding-in-pipeline-split", "",   \
+      BOOL, "", ANY, PARALLEL)                                                 \
+    X(FLAG_ACCOUNT_LOSS, "account-for-loss-in-pipeline-split", "", BOOL, "",   \
+      ANY, PARALLEL)                                                           \
+    X(FLAG_CP, "context-parallel-size", "", INT, "1", FROM(1, 1 << 12),        \
+      PARALLEL)                                                                \
+    X(FLAG_EP, "expert-model-parallel-size", "", INT, "1", FROM(1, 1 << 12),   \
+      PARALLEL)                                                                \
+    X(FLAG_ETP, "expert-tensor-parallel-size", "", INT, "", FROM(1, 1 << 12),  \
+      PARALLEL)                                                                \
+    X(FLAG_WORLD_SIZE, "world-size", "", INT, "", FROM(1, 1 << 24), PARALLEL)  \
+    X(FLAG_SEQUENCE_PARALLEL, "sequence-parallel", "", BOOL, "", ANY,          \
+      PARALLEL)                                                                \
+    X(FLAG_DP_LAST, "use-tp-pp-dp-mapping", "", BOOL, "", ANY, PARALLEL)       \
+    /* batch */                                                                \
+    X(FLAG_MICRO_BATCH_SIZE, "micro-batch-size", "", INT, "1",                 \
+      FROM(1, 1 << 16), BATCH)                                                 \
+    X(FLAG_GLOBAL_BATCH_SIZE, "global-batch-size", "", INT, "",                \
+      FROM(1, 1 << 24), BATCH)                                                 \
+    X(FLAG_SEQ_LENGTH, "seq-length", "encoder-seq-length", INT, "",            \
+      FROM(1, 1 << 26), BATCH)                                                 \
+    /* order of work */                                                        \
+    X(FLAG_OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", "", BOOL, "", \
+      ANY, SCHEDULE)                                                           \
+    X(FLAG_DELAY_WGRAD, "delay-wgrad-compute", "", BOOL, "", ANY, SCHEDULE)    \
+    X(FLAG_MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage", "",   \
+      INT, "", ANY, SCHEDULE)                                                  \
+    X(FLAG_NO_OVERLAP_P2P, "no-overlap-p2p-communication",                     \
+      "!overlap-p2p-comm", BOOL, "", ANY, SCHEDULE)                            \
+    X(FLAG_OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush", "",    \
+      BOOL, "", ANY, SCHEDULE)                                                 \
+    X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL,   \
+      "", ANY, SCHEDULE)                                                       \
+    /* optimiser and precision */                                              \
+    X(FLAG_DIST_OPT, "use-distributed-optimizer", "", BOOL, "", ANY, MEMORY)   \
+    X(FLAG_DIST_OPT_INSTANCES, "num-distributed-optimizer-instances", "", INT, \
+      "1", FROM(1, 1 << 12), MEMORY)                                           \
+    X(FLAG_BF16, "bf16", "", BOOL, "", ANY, MEMORY)                            \
+    X(FLAG_FP16, "fp16", "", BOOL, "", ANY, MEMORY)                            \
+    X(FLAG_OPTIMIZER, "optimizer", "", TEXT, "adam", ANY, MEMORY)              \
+    X(FLAG_PRECISION_AWARE, "use-precision-aware-optimizer", "", BOOL, "",     \
+      ANY, MEMORY)                                                             \
+    X(FLAG_MAIN_GRADS_DTYPE, "main-grads-dtype", "", TEXT, "fp32", ANY,        \
+      MEMORY)                                                                  \
+    X(FLAG_MAIN_PARAMS_DTYPE, "main-params-dtype", "", TEXT, "fp32", ANY,      \
+      MEMORY)                                                                  \
+    X(FLAG_EXP_AVG_DTYPE, "exp-avg-dtype", "", TEXT, "fp32", ANY, MEMORY)      \
+    X(FLAG_EXP_AVG_SQ_DTYPE, "exp-avg-sq-dtype", "", TEXT, "fp32", ANY,        \
+      MEMORY)                                                                  \
     X(FLAG_GRAD_REDUCE_BF16, "grad-reduce-in-bf16", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_GRADS_FP32, "accumulate-allreduce-grads-in-fp32", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_FP8_FORMAT, "fp8-format", "", TEXT, "", ANY, MEMORY) \
-    X(FLAG_FP8_RECIPE, "fp8-recipe", "", TEXT, "delayed", ANY, MEMORY) \
-    X(FLAG_FP8_PARAM_GATHER, "fp8-param-gather", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_FIRST_LAST_BF16, "first-last-layers-bf16", "", BOOL, "", ANY, MEMORY) \
-    /* recompute and offloading */ \
-    X(FLAG_RECOMPUTE_GRANULARITY, "recompute-granularity", "", TEXT, "", ANY, MEMORY) \
-    X(FLAG_RECOMPUTE_METHOD, "recompute-method", "", TEXT, "", ANY, MEMORY) \
-    X(FLAG_RECOMPUTE_NUM_LAYERS, "recompute-num-layers", "", INT, "", ANY, MEMORY) \
+    X(FLAG_GRADS_FP32, "accumulate-allreduce-grads-in-fp32", "", BOOL, "",     \
+      ANY, MEMORY)                                                             \
+    X(FLAG_FP8_FORMAT, "fp8-format", "fp8", TEXT, "", ANY, MEMORY)             \
+    X(FLAG_FP8_RECIPE, "fp8-recipe", "", TEXT, "delayed", ANY, MEMORY)         \
+    X(FLAG_FP8_PARAM_GATHER, "fp8-param-gather", "", BOOL, "", ANY, MEMORY)    \
+    X(FLAG_FIRST_LAST_BF16, "first-last-layers-bf16", "", BOOL, "", ANY,       \
+      MEMORY)                                                                  \
+    /* recompute and offloading */                                             \
+    X(FLAG_RECOMPUTE_GRANULARITY, "recompute-granularity", "", TEXT, "", ANY,  \
+      MEMORY)                                                                  \
+    X(FLAG_RECOMPUTE_METHOD, "recompute-method", "", TEXT, "", ANY, MEMORY)    \
+    X(FLAG_RECOMPUTE_NUM_LAYERS, "recompute-num-layers", "", INT, "", ANY,     \
+      MEMORY)                                                                  \
     X(FLAG_RECOMPUTE_MODULES, "recompute-modules", "", WORDS, "", ANY, MEMORY) \
-    X(FLAG_RECOMPUTE_ACTIVATIONS, "recompute-activations", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_DISTRIBUTE_SAVED, "distribute-saved-activations", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_OFFLOADING, "fine-grained-activation-offloading", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_OFFLOAD_MODULES, "offload-modules", "", WORDS, "", ANY, MEMORY) \
-    X(FLAG_OPTIMIZER_OFFLOAD, "optimizer-cpu-offload", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", "", REAL, "1.0", ANY, MEMORY) \
-    X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT, "", ANY, MEMORY) \
-    /* kernels */ \
-    X(FLAG_NO_GRAD_FUSION, "no-gradient-accumulation-fusion", "!gradient-accumulation-fusion", BOOL, "", ANY, MEMORY) \
-    X(FLAG_CE_FUSION, "cross-entropy-loss-fusion", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_CE_FUSION_IMPL, "cross-entropy-fusion-impl", "", TEXT, "native", ANY, MEMORY) \
-    X(FLAG_SOFTMAX_FP32, "attention-softmax-in-fp32", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_ATTENTION_BACKEND, "attention-backend", "", TEXT, "auto", ANY, MEMORY) \
-    X(FLAG_FLASH_ATTN, "use-flash-attn", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_TRANSFORMER_IMPL, "transformer-impl", "", TEXT, "transformer_engine", ANY, MEMORY) \
-    X(FLAG_NO_ATTENTION_MASK, "no-create-attention-mask-in-dataloader", "!create-attention-mask-in-dataloader", BOOL, "", ANY, MEMORY) \
-    X(FLAG_ATTENTION_DROPOUT, "attention-dropout", "", REAL, "0.1", ANY, MEMORY) \
-    X(FLAG_HIDDEN_DROPOUT, "hidden-dropout", "", REAL, "0.1", ANY, MEMORY) \
-    /* experts at work */ \
-    X(FLAG_MOE_GROUPED_GEMM, "moe-grouped-gemm", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_MOE_DISPATCHER, "moe-token-dispatcher-type", "", TEXT, "allgather", ANY, MEMORY) \
-    X(FLAG_MOE_CAPACITY_FACTOR, "moe-expert-capacity-factor", "", REAL, "", ANY, MEMORY) \
-    X(FLAG_MOE_PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", "", BOOL, "", ANY, MEMORY) \
-    /* what else keeps memory */ \
-    X(FLAG_OVERLAP_GRAD_REDUCE, "overlap-grad-reduce", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_OVERLAP_PARAM_GATHER, "overlap-param-gather", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_DETERMINISTIC, "deterministic-mode", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_CUDA_GRAPH_IMPL, "cuda-graph-impl", "", TEXT, "", ANY, MEMORY) \
-    X(FLAG_CUDA_GRAPH_MODULES, "cuda-graph-modules", "", WORDS, "", ANY, MEMORY) \
-    X(FLAG_ENABLE_CUDA_GRAPH, "enable-cuda-graph", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_WGRAD_LIMIT, "wgrad-deferral-limit", "", INT, "", ANY, MEMORY) \
-    X(FLAG_NO_GELU_FUSION, "no-bias-gelu-fusion", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_NO_LAYERWISE_LAYOUT, "no-use-layer-wise-param-layout", "", BOOL, "", ANY, MEMORY) \
-    X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY, MEMORY) \
-    /* models that are not sized, or not as they are */ \
-    X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY, REFUSED) \
-    X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "", ANY, REFUSED) \
-    X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED) \
-    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, UNMODELLED) \
-    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH, "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED) \
-    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON, "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY, UNMODELLED) \
-    X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant", "", TEXT, "", ANY, UNMODELLED) \
-    X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY, UNMODELLED) \
-    X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY, UNMODELLED) \
-    X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY, UNMODELLED) \
-    X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", ANY, UNMODELLED)
+    X(FLAG_RECOMPUTE_ACTIVATIONS, "recompute-activations", "", BOOL, "", ANY,  \
+      MEMORY)                                                                  \
+    X(FLAG_DISTRIBUTE_SAVED, "distribute-saved-activations", "", BOOL, "",     \
+      ANY, MEMORY)                                                             \
+    X(FLAG_OFFLOADING, "fine-grained-activation-offloading", "", BOOL, "",     \
+      ANY, MEMORY)                                                             \
+    X(FLAG_OFFLOAD_MODULES, "offload-modules", "", WORDS, "", ANY, MEMORY)     \
+    X(FLAG_OPTIMIZER_OFFLOAD, "optimizer-cpu-offload", "", BOOL, "", ANY,      \
+      MEMORY)                                                                  \
+    X(FLAG_OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", "", REAL, \
+      "1.0", ANY, MEMORY)                                                      \
+    X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "", BOOL, "", ANY, MEMORY)      \
+    X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY)          \
+    X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT, "", \
+      ANY, MEMORY)                                                             \
+    /* kernels */                                                              \
+    X(FLAG_NO_GRAD_FUSION, "no-gradient-accumulation-fusion",                  \
+      "!gradient-accumulation-fusion", BOOL, "", ANY, MEMORY)                  \
+    X(FLAG_CE_FUSION, "cross-entropy-loss-fusion", "", BOOL, "", ANY, MEMORY)  \
+    X(FLAG_CE_FUSION_IMPL, "cross-entropy-fusion-impl", "", TEXT, "native",    \
+      ANY, MEMORY)                                                             \
+    X(FLAG_SOFTMAX_FP32, "attention-softmax-in-fp32", "", BOOL, "", ANY,       \
+      MEMORY)                                                                  \
+    X(FLAG_ATTENTION_BACKEND, "attention-backend", "", TEXT, "auto", ANY,      \
+      MEMORY)                                                                  \
+    X(FLAG_FLASH_ATTN, "use-flash-attn", "", BOOL, "", ANY, MEMORY)            \
+    X(FLAG_TRANSFORMER_IMPL, "transformer-impl", "", TEXT,                     \
+      "transformer_engine", ANY, MEMORY)                                       \
+    X(FLAG_NO_ATTENTION_MASK, "no-create-attention-mask-in-dataloader",        \
+      "!create-attention-mask-in-dataloader", BOOL, "", ANY, MEMORY)           \
+    X(FLAG_ATTENTION_DROPOUT, "attention-dropout", "", REAL, "0.1", ANY,       \
+      MEMORY)                                                                  \
+    X(FLAG_HIDDEN_DROPOUT, "hidden-dropout", "", REAL, "0.1", ANY, MEMORY)     \
+    /* experts at work */                                                      \
+    X(FLAG_MOE_GROUPED_GEMM, "moe-grouped-gemm", "", BOOL, "", ANY, MEMORY)    \
+    X(FLAG_MOE_DISPATCHER, "moe-token-dispatcher-type", "", TEXT, "allgather", \
+      ANY, MEMORY)                                                             \
+    X(FLAG_MOE_CAPACITY_FACTOR, "moe-expert-capacity-factor", "", REAL, "",    \
+      ANY, MEMORY)                                                             \
+    X(FLAG_MOE_PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", "", BOOL,  \
+      "", ANY, MEMORY)                                                         \
+    /* what else keeps memory */                                               \
+    X(FLAG_OVERLAP_GRAD_REDUCE, "overlap-grad-reduce", "", BOOL, "", ANY,      \
+      MEMORY)                                                                  \
+    X(FLAG_OVERLAP_PARAM_GATHER, "overlap-param-gather", "", BOOL, "", ANY,    \
+      MEMORY)                                                                  \
+    X(FLAG_DETERMINISTIC, "deterministic-mode", "", BOOL, "", ANY, MEMORY)     \
+    X(FLAG_CUDA_GRAPH_IMPL, "cuda-graph-impl", "", TEXT, "", ANY, MEMORY)      \
+    X(FLAG_CUDA_GRAPH_MODULES, "cuda-graph-modules", "", WORDS, "", ANY,       \
+      MEMORY)                                                                  \
+    X(FLAG_ENABLE_CUDA_GRAPH, "enable-cuda-graph", "", BOOL, "", ANY, MEMORY)  \
+    X(FLAG_WGRAD_LIMIT, "wgrad-deferral-limit", "", INT, "", ANY, MEMORY)      \
+    X(FLAG_NO_GELU_FUSION, "no-bias-gelu-fusion", "", BOOL, "", ANY, MEMORY)   \
+    X(FLAG_NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", "", BOOL, "", ANY,       \
+      MEMORY)                                                                  \
+    X(FLAG_NO_LAYERWISE_LAYOUT, "no-use-layer-wise-param-layout", "", BOOL,    \
+      "", ANY, MEMORY)                                                         \
+    X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY,  \
+      MEMORY)                                                                  \
+    /* models that are not sized, or not as they are */                        \
+    X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY,    \
+      REFUSED)                                                                 \
+    X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
+      ANY, REFUSED)                                                            \
+    X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED)     \
+    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, UNMODELLED)                       \
+    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH,                                   \
+      "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED)       \
+    X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,                           \
+      "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY,           \
+      UNMODELLED)                                                              \
+    X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant",   \
+      "", TEXT, "", ANY, UNMODELLED)                                           \
+    X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY,  \
+      UNMODELLED)                                                              \
+    X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY,         \
+      UNMODELLED)                                                              \
+    X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY,         \
+      UNMODELLED)                                                              \
+    X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", \
+      ANY, UNMODELLED)
 
 enum flag_type {
     FLAG_TYPE_INT,
@@ -237,6 +325,7 @@ struct flag_slot {
  * line only. `text` is NULL for a switch. */
 struct flag_passed {
     const char *name, *text; // name without dashes
+    bool words;              // the text is several, parted by spaces
     int turn;                // as in a slot
     const struct flag_passed *next;
 };
@@ -285,9 +374,10 @@ void flags_set_on(struct megatron_flags *f, enum flag_id id);
 /* As if it had never been given. */
 void flags_clear(struct megatron_flags *f, enum flag_id id);
 
-/* Keeps a flag without a row; text NULL: a switch. ERR_NOMEM. */
-enum err flags_pass(struct megatron_flags *f, const char *name,
-                    const char *text, struct err_msg *msg);
+/* Keeps a copy of a flag without a row; its turn and `next` are set here.
+ * ERR_NOMEM. */
+enum err flags_pass(struct megatron_flags *f, const struct flag_passed *flag,
+                    struct err_msg *msg);
 
 /* ---- reading slots ---- */
 

@@ -71,26 +71,26 @@ static enum err megatron_hf_need(const struct hf *h, const char *key,
     return e == ERR_OK ? megatron_hf_get(h, key, out) : e;
 }
 
-static enum err megatron_hf_set(const struct hf *h, const char *flag,
-                                int64_t value)
+static void megatron_hf_set(const struct hf *h, enum flag_id flag,
+                            int64_t value)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    return megatron_args_set(h->args, flag, text, h->msg);
+    flags_set_int(megatron_args_flags(h->args), flag, value);
 }
 
-static enum err megatron_hf_on(const struct hf *h, const char *flag)
+static void megatron_hf_on(const struct hf *h, enum flag_id flag)
 {
-    return megatron_args_set(h->args, flag, "true", h->msg);
+    flags_set_on(megatron_args_flags(h->args), flag);
 }
 
 /* Copies the key to the flag; absent: `other`, or nothing when that is 0. */
 static enum err megatron_hf_copy(const struct hf *h, const char *key,
-                                 const char *flag, int64_t other)
+                                 enum flag_id flag, int64_t other)
 {
     int64_t v = other;
     enum err e = megatron_hf_get(h, key, &v);
-    return e == ERR_OK && v ? megatron_hf_set(h, flag, v) : e;
+    if (e == ERR_OK && v)
+        megatron_hf_set(h, flag, v);
+    return e;
 }
 
 static bool is_true(const struct hf *h, const char *key)
@@ -103,27 +103,27 @@ static bool is_true(const struct hf *h, const char *key)
 static enum err read_widths(const struct hf *h)
 {
     static const struct {
-        const char *key, *flag;
-    } same[] = {{"hidden_size", "hidden-size"},
-                {"num_hidden_layers", "num-layers"},
-                {"num_attention_heads", "num-attention-heads"},
-                {"vocab_size", "padded-vocab-size"},
-                {"intermediate_size", "ffn-hidden-size"}};
+        const char *key;
+        enum flag_id flag;
+    } same[] = {{"hidden_size", FLAG_HIDDEN_SIZE},
+                {"num_hidden_layers", FLAG_NUM_LAYERS},
+                {"num_attention_heads", FLAG_NUM_ATTENTION_HEADS},
+                {"vocab_size", FLAG_PADDED_VOCAB_SIZE},
+                {"intermediate_size", FLAG_FFN_HIDDEN_SIZE}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         int64_t v = 0;
         enum err e = megatron_hf_need(h, same[i].key, &v);
-        if (e == ERR_OK)
-            e = megatron_hf_set(h, same[i].flag, v);
         if (e != ERR_OK)
             return e;
+        megatron_hf_set(h, same[i].flag, v);
     }
-    static const char *const always[] = {"swiglu", "disable-bias-linear",
-                                         "use-rotary-position-embeddings"};
+    static const enum flag_id always[] = {FLAG_SWIGLU, FLAG_DISABLE_BIAS_LINEAR,
+                                          FLAG_USE_ROTARY};
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
         megatron_hf_on(h, always[i]);
     if (!is_true(h, "tie_word_embeddings"))
-        megatron_hf_on(h, "untie-embeddings-and-output-weights");
-    return megatron_args_set(h->args, "normalization", "RMSNorm", h->msg);
+        megatron_hf_on(h, FLAG_UNTIE);
+    return megatron_args_set(h->args, FLAG_NORMALIZATION, "RMSNorm", h->msg);
 }
 
 static enum err read_latents(const struct hf *h)
@@ -131,18 +131,20 @@ static enum err read_latents(const struct hf *h)
     int64_t kv = 0;
     enum err e = megatron_hf_need(h, "kv_lora_rank", &kv);
     if (e == ERR_OK)
-        e = megatron_hf_copy(h, "q_lora_rank", "q-lora-rank", 0);
+        e = megatron_hf_copy(h, "q_lora_rank", FLAG_Q_LORA_RANK, 0);
     if (e == ERR_OK)
-        e = megatron_hf_copy(h, "qk_nope_head_dim", "qk-head-dim", 128);
+        e = megatron_hf_copy(h, "qk_nope_head_dim", FLAG_QK_HEAD_DIM, 128);
     if (e == ERR_OK)
-        e = megatron_hf_copy(h, "qk_rope_head_dim", "qk-pos-emb-head-dim", 64);
+        e = megatron_hf_copy(h, "qk_rope_head_dim", FLAG_QK_POS_EMB_HEAD_DIM,
+                             64);
     if (e == ERR_OK)
-        e = megatron_hf_copy(h, "v_head_dim", "v-head-dim", 128);
+        e = megatron_hf_copy(h, "v_head_dim", FLAG_V_HEAD_DIM, 128);
     if (e != ERR_OK)
         return e;
-    megatron_hf_on(h, "multi-latent-attention");
-    megatron_hf_on(h, "qk-layernorm");
-    return megatron_hf_set(h, "kv-lora-rank", kv);
+    megatron_hf_on(h, FLAG_MLA);
+    megatron_hf_on(h, FLAG_QK_LAYERNORM);
+    megatron_hf_set(h, FLAG_KV_LORA_RANK, kv);
+    return ERR_OK;
 }
 
 static enum err read_heads(const struct hf *h)
@@ -153,12 +155,13 @@ static enum err read_heads(const struct hf *h)
     if (e == ERR_OK)
         e = megatron_hf_get(h, "num_key_value_heads", &groups);
     if (e == ERR_OK)
-        e = megatron_hf_copy(h, "head_dim", "kv-channels", 0);
+        e = megatron_hf_copy(h, "head_dim", FLAG_KV_CHANNELS, 0);
     if (e != ERR_OK)
         return e;
     if (groups != heads)
-        megatron_hf_on(h, "group-query-attention");
-    return megatron_hf_set(h, "num-query-groups", groups);
+        megatron_hf_on(h, FLAG_GROUP_QUERY_ATTENTION);
+    megatron_hf_set(h, FLAG_NUM_QUERY_GROUPS, groups);
+    return ERR_OK;
 }
 
 static enum err read_biases(const struct hf *h)
@@ -171,15 +174,15 @@ static enum err read_biases(const struct hf *h)
                        "Megatron's flags, want false",
                        h->where, h->family->type);
     if ((has & QKV_BIAS) || ((has & BIAS_KEY) && key))
-        megatron_hf_on(h, "add-qkv-bias");
+        megatron_hf_on(h, FLAG_ADD_QKV_BIAS);
     if ((has & QK_NORM) || is_true(h, "use_qk_norm"))
-        megatron_hf_on(h, "qk-layernorm");
+        megatron_hf_on(h, FLAG_QK_LAYERNORM);
     if (has & QK_NORM_WIDE)
-        megatron_hf_on(h, "qk-norm-full-width");
+        megatron_hf_on(h, FLAG_QK_NORM_FULL_WIDTH);
     if (!(has & ALL_BIASES))
         return ERR_OK;
-    megatron_args_clear(h->args, "disable-bias-linear");
-    return megatron_args_set(h->args, "softmax-type", "learnable", h->msg);
+    flags_clear(megatron_args_flags(h->args), FLAG_DISABLE_BIAS_LINEAR);
+    return megatron_args_set(h->args, FLAG_SOFTMAX_TYPE, "learnable", h->msg);
 }
 
 /* gpt-oss: layers alternate between a window and all tokens, as layer_types
@@ -192,9 +195,10 @@ static enum err read_window(const struct hf *h)
         return e;
     char text[40];
     snprintf(text, sizeof text, "%lld,0", (long long)window);
-    e = megatron_hf_set(h, "window-attn-skip-freq", 2);
-    return e == ERR_OK ? megatron_args_set(h->args, "window-size", text, h->msg)
-                       : e;
+    e = megatron_args_set(h->args, FLAG_WINDOW_SKIP_FREQ, "2", h->msg);
+    return e == ERR_OK
+               ? megatron_args_set(h->args, FLAG_WINDOW_SIZE, text, h->msg)
+               : e;
 }
 
 /* ---- experts ---- */
@@ -239,7 +243,7 @@ static enum err read_layers(const struct hf *h, int64_t layers)
         *p++ = moe ? '1' : '0';
     }
     *p = ']';
-    return megatron_args_set(h->args, "moe-layer-freq", text, h->msg);
+    return megatron_args_set(h->args, FLAG_MOE_LAYER_FREQ, text, h->msg);
 }
 
 static enum err read_shared(const struct hf *h, int64_t width)
@@ -251,12 +255,12 @@ static enum err read_shared(const struct hf *h, int64_t width)
     if (e != ERR_OK || (n == 0 && own == 0))
         return e;
     if (own)
-        megatron_hf_on(h, "moe-shared-expert-gate");
+        megatron_hf_on(h, FLAG_MOE_SHARED_GATE);
     if (n > 1 << 10)
         return err_set(h->msg, ERR_RANGE, "%s: n_shared_experts: got %lld",
                        h->where, (long long)n);
-    return megatron_hf_set(h, "moe-shared-expert-intermediate-size",
-                           own ? own : n * width);
+    megatron_hf_set(h, FLAG_MOE_SHARED_EXPERT, own ? own : n * width);
+    return ERR_OK;
 }
 
 static enum err read_router(const struct hf *h)
@@ -266,12 +270,14 @@ static enum err read_router(const struct hf *h)
                     (cJSON_IsString(method) &&
                      strcmp(method->valuestring, "noaux_tc") == 0);
     if (corrects) {
-        megatron_hf_on(h, "moe-router-enable-expert-bias");
-        megatron_hf_on(h, "count-expert-bias");
+        megatron_hf_on(h, FLAG_MOE_EXPERT_BIAS);
+        megatron_hf_on(h, FLAG_COUNT_EXPERT_BIAS);
     }
     int64_t topk = 0;
     enum err e = megatron_hf_need(h, "num_experts_per_tok", &topk);
-    return e == ERR_OK ? megatron_hf_set(h, "moe-router-topk", topk) : e;
+    if (e == ERR_OK)
+        megatron_hf_set(h, FLAG_MOE_ROUTER_TOPK, topk);
+    return e;
 }
 
 static enum err read_experts(const struct hf *h)
@@ -289,12 +295,11 @@ static enum err read_experts(const struct hf *h)
         e = megatron_hf_need(h, key, &width);
     if (e == ERR_OK)
         e = megatron_hf_need(h, "num_hidden_layers", &layers);
-    if (e == ERR_OK)
-        e = megatron_hf_set(h, "num-experts", n);
-    if (e == ERR_OK)
-        e = megatron_hf_set(h, "moe-ffn-hidden-size", width);
-    if (e == ERR_OK)
-        e = read_layers(h, layers);
+    if (e != ERR_OK)
+        return e;
+    megatron_hf_set(h, FLAG_NUM_EXPERTS, n);
+    megatron_hf_set(h, FLAG_MOE_FFN_HIDDEN_SIZE, width);
+    e = read_layers(h, layers);
     if (e == ERR_OK)
         e = read_shared(h, width);
     return e == ERR_OK ? read_router(h) : e;
@@ -340,7 +345,7 @@ enum err source_hf_read(struct arena *a, const cJSON *config, const char *where,
     if (e == ERR_OK)
         e = read_experts(&h);
     if (e == ERR_OK)
-        e = megatron_hf_copy(&h, "num_nextn_predict_layers", "mtp-num-layers",
-                             0);
+        e = megatron_hf_copy(&h, "num_nextn_predict_layers",
+                             FLAG_MTP_NUM_LAYERS, 0);
     return e;
 }

@@ -3,21 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Arguments whose name or sense differs from the flag's: a switch that turns
- * something off is stored as the thing itself. */
-static const struct {
-    const char *argument, *flag;
-    bool inverse;
-} renamed[] = {
-    {"add_bias_linear", "disable-bias-linear", true},
-    {"add_position_embedding", "no-position-embedding", true},
-    {"gradient_accumulation_fusion", "no-gradient-accumulation-fusion", true},
-    {"overlap_p2p_comm", "no-overlap-p2p-communication", true},
-    {"create_attention_mask_in_dataloader",
-     "no-create-attention-mask-in-dataloader", true},
-    {"num_moe_experts", "num-experts", false},
-};
-
 /* Arguments that Megatron fills in from others, so that they say nothing of
  * their own: the virtual size is in the layout or the flag it came from. */
 static bool megatron_log_derived(const char *name)
@@ -40,22 +25,20 @@ static enum err megatron_log_take(const struct log_argument *arg,
                                   struct megatron_args *args,
                                   struct err_msg *msg)
 {
-    char flag[128];
+    char name[128];
+    bool opposite = false;
     bool none = megatron_log_is_word(arg->value, "None") ||
                 megatron_log_is_word(arg->value, "[]");
     if (none || megatron_log_derived(arg->name))
         return ERR_OK;
-    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
-        if (megatron_log_is_word(arg->name, renamed[i].argument)) {
-            const char *value = arg->value;
-            if (renamed[i].inverse)
-                value = megatron_log_is_word(value, "False") ? "true" : "false";
-            return megatron_args_set(args, renamed[i].flag, value, msg);
-        }
-    snprintf(flag, sizeof flag, "%s", arg->name);
-    for (char *p = flag; *p; p++)
+    snprintf(name, sizeof name, "%s", arg->name);
+    for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
-    return megatron_args_set(args, flag, arg->value, msg);
+    enum flag_id id = flag_by_argument(name, &opposite);
+    const char *value = arg->value;
+    if (opposite)
+        value = megatron_log_is_word(value, "False") ? "true" : "false";
+    return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, value, msg);
 }
 
 enum err source_log_read(const struct runlog *log, const char *where,
@@ -69,5 +52,12 @@ enum err source_log_read(const struct runlog *log, const char *where,
     enum err e = megatron_args_where(args, where, msg);
     for (size_t i = 0; i < log->n_arguments && e == ERR_OK; i++)
         e = megatron_log_take(&log->arguments[i], args, msg);
+    // the dump has None where the tokenizer decides; the line behind it tells
+    if (e == ERR_OK && log->padded_vocab > 0 &&
+        !flags_given(megatron_args_flags(args), FLAG_PADDED_VOCAB_SIZE)) {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", (long long)log->padded_vocab);
+        e = megatron_args_set(args, FLAG_PADDED_VOCAB_SIZE, digits, msg);
+    }
     return e;
 }

@@ -11,8 +11,9 @@
 
 #include <stdbool.h>
 
-/* Gives `args` the flags of the log's arguments. ERR_PARSE when the log holds
- * none. */
+/* Gives `args` the flags of the log's arguments, and the size of the padded
+ * vocabulary that Megatron prints behind them. ERR_PARSE when the log holds no
+ * arguments. */
 enum err source_log_read(const struct runlog *log, const char *where,
                          struct megatron_args *args, struct err_msg *msg);
 

@@ -10,28 +10,35 @@ static const struct {
     enum flag_id id;
     const char *reason;
 } refused[] = {
-    {MEGATRON_FSDP, "Megatron FSDP is not modelled"},
-    {TORCH_FSDP2, "PyTorch FSDP2 is not modelled"},
-    {HYBRID_LAYER_PATTERN, "hybrid models (Mamba layers) are not modelled"},
-    {HYBRID_OVERRIDE_PATTERN, "hybrid models (Mamba layers) are not modelled"},
-    {IS_HYBRID_MODEL, "hybrid models (Mamba layers) are not modelled"},
-    {OFFLOADING, "activation offloading is not modelled"},
-    {CPU_OFFLOAD_LAYERS, "CPU offloading is not modelled"},
-    {OPTIMIZER_OFFLOAD, "an optimiser offloaded to the CPU is not modelled"},
-    {SPEC, "a layer specification of its own is not modelled"},
-    {HETEROGENEOUS_LAYERS_CONFIG_PATH, "heterogeneous layers are not modelled"},
-    {HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,
+    {FLAG_MEGATRON_FSDP, "Megatron FSDP is not modelled"},
+    {FLAG_TORCH_FSDP2, "PyTorch FSDP2 is not modelled"},
+    {FLAG_HYBRID_LAYER_PATTERN,
+     "hybrid models (Mamba layers) are not modelled"},
+    {FLAG_HYBRID_OVERRIDE_PATTERN,
+     "hybrid models (Mamba layers) are not modelled"},
+    {FLAG_IS_HYBRID_MODEL, "hybrid models (Mamba layers) are not modelled"},
+    {FLAG_OFFLOADING, "activation offloading is not modelled"},
+    {FLAG_CPU_OFFLOAD_LAYERS, "CPU offloading is not modelled"},
+    {FLAG_OPTIMIZER_OFFLOAD,
+     "an optimiser offloaded to the CPU is not modelled"},
+    {FLAG_SPEC, "a layer specification of its own is not modelled"},
+    {FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH,
      "heterogeneous layers are not modelled"},
-    {EXPERIMENTAL_ATTENTION_VARIANT,
+    {FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,
+     "heterogeneous layers are not modelled"},
+    {FLAG_EXPERIMENTAL_ATTENTION_VARIANT,
      "experimental attention variants are not modelled"},
 };
+
+/* A list as a command line has it, or as Python prints it into a log. */
+#define QUOTES "'\""
 
 static bool megatron_memory_has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *p = text; p && (p = strstr(p, word)); p += len) {
-        bool starts = p == text || strchr(" ,[", p[-1]);
-        if (starts && (p[len] == '\0' || strchr(" ,]", p[len])))
+        bool starts = p == text || strchr(QUOTES " ,[", p[-1]);
+        if (starts && (p[len] == '\0' || strchr(QUOTES " ,]", p[len])))
             return true;
     }
     return false;
@@ -39,15 +46,15 @@ static bool megatron_memory_has_word(const char *text, const char *word)
 
 static bool megatron_memory_has_graphs(const struct megatron_flags *f)
 {
-    return flags_given(f, CUDA_GRAPH_IMPL) &&
-           !flags_is(f, CUDA_GRAPH_IMPL, "none");
+    return flags_given(f, FLAG_CUDA_GRAPH_IMPL) &&
+           !flags_is(f, FLAG_CUDA_GRAPH_IMPL, "none");
 }
 
 static bool graphs_everything(const struct megatron_flags *f)
 {
-    return flags_given(f, ENABLE_CUDA_GRAPH) ||
+    return flags_given(f, FLAG_ENABLE_CUDA_GRAPH) ||
            (megatron_memory_has_graphs(f) &&
-            !flags_given(f, CUDA_GRAPH_MODULES));
+            !flags_given(f, FLAG_CUDA_GRAPH_MODULES));
 }
 
 static const char *megatron_memory_refusal(const struct megatron_flags *f,
@@ -60,8 +67,9 @@ static const char *megatron_memory_refusal(const struct megatron_flags *f,
         return "CUDA graphs of whole layers are not modelled";
     if (o->graphs && o->unfused_attention)
         return "CUDA graphs of unfused attention are not modelled";
-    if (!flags_is(f, OPTIMIZER, "adam") && !flags_is(f, OPTIMIZER, "muon") &&
-        !flags_is(f, OPTIMIZER, "dist_muon"))
+    if (!flags_is(f, FLAG_OPTIMIZER, "adam") &&
+        !flags_is(f, FLAG_OPTIMIZER, "muon") &&
+        !flags_is(f, FLAG_OPTIMIZER, "dist_muon"))
         return "only the optimisers adam, muon and dist_muon are modelled";
     return o->refusal;
 }
@@ -81,12 +89,12 @@ static void set_state(const struct megatron_flags *f, struct memory_options *o)
 {
     o->state_bytes = 12;
     o->muon_state_bytes = 8; // main parameter and one momentum
-    if (!flags_given(f, PRECISION_AWARE))
+    if (!flags_given(f, FLAG_PRECISION_AWARE))
         return;
-    int main_bytes = dtype_bytes(f, MAIN_PARAMS_DTYPE);
+    int main_bytes = dtype_bytes(f, FLAG_MAIN_PARAMS_DTYPE);
     o->state_bytes = (main_bytes == 4 ? 2 : main_bytes) +
-                     dtype_bytes(f, EXP_AVG_DTYPE) +
-                     dtype_bytes(f, EXP_AVG_SQ_DTYPE);
+                     dtype_bytes(f, FLAG_EXP_AVG_DTYPE) +
+                     dtype_bytes(f, FLAG_EXP_AVG_SQ_DTYPE);
 }
 
 /* bf16, which is assumed when no precision is stated: gradients are accumulated
@@ -98,39 +106,33 @@ static void set_precision(const struct megatron_flags *f,
     set_state(f, o);
     o->param_bytes = 2;
     o->grad_bytes = 4;
-    if (flags_given(f, FP16) || flags_given(f, GRAD_REDUCE_BF16)) {
+    if (flags_given(f, FLAG_FP16) || flags_given(f, FLAG_GRAD_REDUCE_BF16)) {
         o->grad_bytes = 2;
         o->state_bytes += 4;
         o->muon_state_bytes += 4;
     }
     // the casts of a weight and of its transpose, one byte each
-    o->fp8 = flags_given(f, FP8_FORMAT);
-    if (o->fp8 && !flags_given(f, FP8_PARAM_GATHER))
+    o->fp8 = flags_given(f, FLAG_FP8_FORMAT);
+    if (o->fp8 && !flags_given(f, FLAG_FP8_PARAM_GATHER))
         o->fp8_copy_bytes = 2;
 }
 
 static void set_optimizer(const struct megatron_flags *f,
                           struct memory_options *o)
 {
-    o->distributed = flags_given(f, DIST_OPT);
-    o->world_unknown = !flags_given(f, WORLD_SIZE);
-    if (!flags_is(f, OPTIMIZER, "muon") && !flags_is(f, OPTIMIZER, "dist_muon"))
+    o->distributed = flags_given(f, FLAG_DIST_OPT);
+    o->world_unknown = !flags_given(f, FLAG_WORLD_SIZE);
+    if (!flags_is(f, FLAG_OPTIMIZER, "muon") &&
+        !flags_is(f, FLAG_OPTIMIZER, "dist_muon"))
         return;
-    bool deals = o->distributed || flags_is(f, OPTIMIZER, "dist_muon");
+    bool deals = o->distributed || flags_is(f, FLAG_OPTIMIZER, "dist_muon");
     o->optimizer = !deals ? OPTIMIZER_MUON
-                   : flags_given(f, NO_LAYERWISE_LAYOUT)
+                   : flags_given(f, FLAG_NO_LAYERWISE_LAYOUT)
                        ? OPTIMIZER_MUON_SHARDED
                        : OPTIMIZER_MUON_LAYOUT;
 }
 
 /* ---- kernels and activations ---- */
-
-static bool has_dropout(const struct megatron_flags *f, enum flag_id id)
-{
-    double p = 0;
-    const char *text = flags_text(f, id);
-    return text && text_to_double(text, &p) && p > 0;
-}
 
 /* Counts beyond any step's are as good as the largest. */
 static int64_t megatron_memory_within(int64_t v, int64_t lo)
@@ -143,30 +145,31 @@ static void set_kernels(const struct megatron_flags *f,
                         struct memory_options *o)
 {
     o->sequence_parallel =
-        flags_given(f, SEQUENCE_PARALLEL) && flags_number(f, TP, 1) > 1;
-    o->local_kernels = flags_is(f, TRANSFORMER_IMPL, "local");
+        flags_given(f, FLAG_SEQUENCE_PARALLEL) && flags_int(f, FLAG_TP, 1) > 1;
+    o->local_kernels = flags_is(f, FLAG_TRANSFORMER_IMPL, "local");
     o->unfused_attention =
-        !flags_given(f, FLASH_ATTN) &&
-        (o->local_kernels || flags_is(f, ATTENTION_BACKEND, "unfused") ||
-         flags_is(f, ATTENTION_BACKEND, "local"));
-    o->grouped_gemm =
-        flags_given(f, MOE_GROUPED_GEMM) && flags_given(f, NUM_EXPERTS);
-    o->grad_fusion = !flags_given(f, NO_GRAD_FUSION);
-    o->unfused_act =
-        flags_given(f, NO_GELU_FUSION) || flags_given(f, NO_SWIGLU_FUSION);
-    o->attention_dropout = has_dropout(f, ATTENTION_DROPOUT);
-    o->hidden_dropout = has_dropout(f, HIDDEN_DROPOUT);
-    o->attention_mask = !flags_given(f, NO_ATTENTION_MASK);
-    o->loss_fusion = flags_given(f, CE_FUSION);
-    o->deterministic = flags_given(f, DETERMINISTIC);
+        !flags_given(f, FLAG_FLASH_ATTN) &&
+        (o->local_kernels || flags_is(f, FLAG_ATTENTION_BACKEND, "unfused") ||
+         flags_is(f, FLAG_ATTENTION_BACKEND, "local"));
+    o->grouped_gemm = flags_given(f, FLAG_MOE_GROUPED_GEMM) &&
+                      flags_given(f, FLAG_NUM_EXPERTS);
+    o->grad_fusion = !flags_given(f, FLAG_NO_GRAD_FUSION);
+    o->unfused_act = flags_given(f, FLAG_NO_GELU_FUSION) ||
+                     flags_given(f, FLAG_NO_SWIGLU_FUSION);
+    o->attention_dropout = flags_real(f, FLAG_ATTENTION_DROPOUT, 0) > 0;
+    o->hidden_dropout = flags_real(f, FLAG_HIDDEN_DROPOUT, 0) > 0;
+    o->attention_mask = !flags_given(f, FLAG_NO_ATTENTION_MASK);
+    o->loss_fusion = flags_given(f, FLAG_CE_FUSION);
+    o->deterministic = flags_given(f, FLAG_DETERMINISTIC);
     o->graphs = megatron_memory_has_graphs(f);
-    o->overlap_experts = flags_given(f, OVERLAP_MOE_COMM);
-    o->mb_group = (int)megatron_memory_within(flags_number(f, MB_GROUP, 0), 0);
+    o->overlap_experts = flags_given(f, FLAG_OVERLAP_MOE_COMM);
+    o->mb_group =
+        (int)megatron_memory_within(flags_int(f, FLAG_MB_GROUP, 0), 0);
     // 0 defers all micro-batches of a step
-    if (flags_given(f, DEFER_EMBEDDING_WGRAD))
+    if (flags_given(f, FLAG_DEFER_EMBEDDING_WGRAD))
         o->loss_deferral =
-            (int)megatron_memory_within(flags_number(f, WGRAD_LIMIT, 0), 0);
-    if (flags_given(f, DEFER_EMBEDDING_WGRAD) && o->loss_deferral == 0)
+            (int)megatron_memory_within(flags_int(f, FLAG_WGRAD_LIMIT, 0), 0);
+    if (flags_given(f, FLAG_DEFER_EMBEDDING_WGRAD) && o->loss_deferral == 0)
         o->loss_deferral = 1 << 20;
 }
 
@@ -181,7 +184,7 @@ static const char *const modules[N_RECOMPUTE] = {
 static void set_modules(const struct megatron_flags *f,
                         struct memory_options *o)
 {
-    const char *text = flags_text(f, RECOMPUTE_MODULES);
+    const char *text = flags_text(f, FLAG_RECOMPUTE_MODULES);
     if (!text || !*text) {
         o->recompute = 1U << RECOMPUTE_CORE_ATTN;
         return;
@@ -196,14 +199,14 @@ static void set_modules(const struct megatron_flags *f,
 static void set_recompute(const struct megatron_flags *f,
                           struct memory_options *o)
 {
-    if (flags_is(f, RECOMPUTE_GRANULARITY, "full")) {
-        o->full_recompute = flags_is(f, RECOMPUTE_METHOD, "block")
+    if (flags_is(f, FLAG_RECOMPUTE_GRANULARITY, "full")) {
+        o->full_recompute = flags_is(f, FLAG_RECOMPUTE_METHOD, "block")
                                 ? RECOMPUTE_BLOCK
                                 : RECOMPUTE_UNIFORM;
         o->recompute_layers = (int)megatron_memory_within(
-            flags_number(f, RECOMPUTE_NUM_LAYERS, 1), 1);
-    } else if (flags_is(f, RECOMPUTE_GRANULARITY, "selective") ||
-               flags_given(f, RECOMPUTE_ACTIVATIONS)) {
+            flags_int(f, FLAG_RECOMPUTE_NUM_LAYERS, 1), 1);
+    } else if (flags_is(f, FLAG_RECOMPUTE_GRANULARITY, "selective") ||
+               flags_given(f, FLAG_RECOMPUTE_ACTIVATIONS)) {
         set_modules(f, o);
     }
 }

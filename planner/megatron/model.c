@@ -10,6 +10,7 @@
 #include "layout/layout.h"
 #include "memory.h"
 #include "model/layer_freq.h"
+#include "model/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,10 @@ static int64_t megatron_model_round_up(int64_t v, int64_t multiple)
  * Megatron's GPT-2 one has 50257 tokens always. */
 static int64_t vocab_tokens(const struct megatron_flags *f)
 {
-    int64_t given = flags_number(f, VOCAB_SIZE, 0);
-    if (!given && flags_is(f, TOKENIZER_TYPE, "GPT2BPETokenizer"))
+    int64_t given = flags_int(f, FLAG_VOCAB_SIZE, 0);
+    if (!given && flags_is(f, FLAG_TOKENIZER_TYPE, "GPT2BPETokenizer"))
         return 50257;
-    return given + flags_is(f, TOKENIZER_TYPE, "NullTokenizer");
+    return given + flags_is(f, FLAG_TOKENIZER_TYPE, "NullTokenizer");
 }
 
 /* The table is padded to a multiple of divisor x TP. */
@@ -37,10 +38,10 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
     int64_t tokens = vocab_tokens(f);
-    int64_t multiple = flags_number(f, MAKE_VOCAB_DIVISIBLE, 128) * m->par.tp;
-    m->vocab = flags_number(f, VOCAB_SIZE, tokens);
-    m->padded_vocab = flags_number(f, PADDED_VOCAB_SIZE,
-                                   megatron_model_round_up(tokens, multiple));
+    int64_t multiple = flags_int(f, FLAG_MAKE_VOCAB_DIVISIBLE, 128) * m->par.tp;
+    m->vocab = flags_int(f, FLAG_VOCAB_SIZE, tokens);
+    m->padded_vocab = flags_int(f, FLAG_PADDED_VOCAB_SIZE,
+                                megatron_model_round_up(tokens, multiple));
     if (!m->vocab)
         m->vocab = m->padded_vocab;
     if (m->padded_vocab)
@@ -55,15 +56,15 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
 static enum err set_heads(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
-    m->n_heads = flags_number(f, NUM_ATTENTION_HEADS, 1);
-    if (!flags_given(f, KV_CHANNELS) && !m->mla && m->hidden % m->n_heads)
+    m->n_heads = flags_int(f, FLAG_NUM_ATTENTION_HEADS, 1);
+    if (!flags_given(f, FLAG_KV_CHANNELS) && !m->mla && m->hidden % m->n_heads)
         return err_set(msg, ERR_RANGE,
                        "--hidden-size %lld is not a multiple of "
                        "--num-attention-heads %lld: give --kv-channels",
                        (long long)m->hidden, (long long)m->n_heads);
-    m->head_dim = flags_number(f, KV_CHANNELS, m->hidden / m->n_heads);
-    m->n_kv_heads = flags_given(f, GROUP_QUERY_ATTENTION)
-                        ? flags_number(f, NUM_QUERY_GROUPS, 1)
+    m->head_dim = flags_int(f, FLAG_KV_CHANNELS, m->hidden / m->n_heads);
+    m->n_kv_heads = flags_given(f, FLAG_GROUP_QUERY_ATTENTION)
+                        ? flags_int(f, FLAG_NUM_QUERY_GROUPS, 1)
                         : m->n_heads;
     if (m->n_heads % m->n_kv_heads)
         return err_set(msg, ERR_RANGE,
@@ -73,43 +74,50 @@ static enum err set_heads(const struct megatron_flags *f, struct model *m,
     return ERR_OK;
 }
 
-/* Megatron takes a pair "w,0": w tokens back. */
-static void set_window(const struct megatron_flags *f, struct model *m)
+/* Megatron takes a pair "w,0": w tokens back. Without a window no layer skips
+ * one. */
+static enum err set_window(struct arena *a, const struct megatron_flags *f,
+                           struct model *m, struct err_msg *msg)
 {
-    const char *text = flags_text(f, WINDOW_SIZE);
+    const char *text = flags_text(f, FLAG_WINDOW_SIZE);
     const char *digits = text ? text + strcspn(text, "0123456789") : "";
     long long w = strtoll(digits, NULL, 10);
-    if (w > 0 && w < 1 << 26)
-        m->window = w;
-    int64_t skip = flags_number(f, WINDOW_SKIP_FREQ, 0);
-    m->window_skip = skip > 0 && skip <= MODEL_MAX_LAYERS ? (int)skip : 0;
+    if (w <= 0 || w >= 1 << 26)
+        return ERR_OK;
+    uint8_t *windowed = arena_alloc(a, (size_t)m->n_layers, 1);
+    if (!windowed)
+        return err_set(msg, ERR_NOMEM, "model: out of memory");
+    m->window = w;
+    m->layer_window = windowed;
+    return layer_freq_windows(flags_text(f, FLAG_WINDOW_SKIP_FREQ), m->n_layers,
+                              windowed, msg);
 }
 
-static enum err set_attention(const struct megatron_flags *f, struct model *m,
-                              struct err_msg *msg)
+static enum err set_attention(struct arena *a, const struct megatron_flags *f,
+                              struct model *m, struct err_msg *msg)
 {
-    m->mla = flags_given(f, MLA);
+    m->mla = flags_given(f, FLAG_MLA);
     if (m->mla) {
-        m->q_lora = flags_number(f, Q_LORA_RANK, 0);
-        m->kv_lora = flags_number(f, KV_LORA_RANK, 0);
-        m->qk_dim = flags_number(f, QK_HEAD_DIM, 0);
-        m->qk_rope_dim = flags_number(f, QK_POS_EMB_HEAD_DIM, 0);
-        m->v_dim = flags_number(f, V_HEAD_DIM, 0);
+        m->q_lora = flags_int(f, FLAG_Q_LORA_RANK, 0);
+        m->kv_lora = flags_int(f, FLAG_KV_LORA_RANK, 0);
+        m->qk_dim = flags_int(f, FLAG_QK_HEAD_DIM, 0);
+        m->qk_rope_dim = flags_int(f, FLAG_QK_POS_EMB_HEAD_DIM, 0);
+        m->v_dim = flags_int(f, FLAG_V_HEAD_DIM, 0);
     }
     enum err e = set_heads(f, m, msg);
     if (e != ERR_OK)
         return e;
-    m->qkv_bias = flags_given(f, ADD_QKV_BIAS);
-    m->qk_norm_full = flags_given(f, QK_NORM_FULL_WIDTH);
-    m->qk_norm = flags_given(f, QK_LAYERNORM) || m->qk_norm_full;
-    m->sinks = flags_is(f, SOFTMAX_TYPE, "learnable");
+    m->qkv_bias = flags_given(f, FLAG_ADD_QKV_BIAS);
+    m->qk_norm_full = flags_given(f, FLAG_QK_NORM_FULL_WIDTH);
+    m->qk_norm = flags_given(f, FLAG_QK_LAYERNORM) || m->qk_norm_full;
+    m->sinks = flags_is(f, FLAG_SOFTMAX_TYPE, "learnable");
     m->learned_positions =
-        !flags_given(f, USE_ROTARY) && !flags_given(f, NO_POSITION_EMBEDDING) &&
-        flags_is(f, POSITION_EMBEDDING_TYPE, "learned_absolute");
+        !flags_given(f, FLAG_USE_ROTARY) &&
+        !flags_given(f, FLAG_NO_POSITION_EMBEDDING) &&
+        flags_is(f, FLAG_POSITION_EMBEDDING_TYPE, "learned_absolute");
     m->max_positions =
-        flags_number(f, MAX_POSITION_EMBEDDINGS, m->batch.seq_tokens);
-    set_window(f, m);
-    return ERR_OK;
+        flags_int(f, FLAG_MAX_POSITION_EMBEDDINGS, m->batch.seq_tokens);
+    return set_window(a, f, m, msg);
 }
 
 /* ---- MLPs and experts ---- */
@@ -119,22 +127,22 @@ static enum err set_attention(const struct megatron_flags *f, struct model *m,
 static int64_t default_ffn(const struct megatron_flags *f,
                            const struct model *m)
 {
-    return flags_given(f, SWIGLU) ? m->hidden * 4 * 2 / 3 / 64 * 64
-                                  : m->hidden * 4;
+    return flags_given(f, FLAG_SWIGLU) ? m->hidden * 4 * 2 / 3 / 64 * 64
+                                       : m->hidden * 4;
 }
 
 static enum err set_experts(struct arena *a, const struct megatron_flags *f,
                             struct model *m, struct err_msg *msg)
 {
-    m->n_experts = flags_number(f, NUM_EXPERTS, 0);
-    m->moe_ffn = flags_number(f, MOE_FFN_HIDDEN_SIZE, m->ffn);
-    m->topk = m->n_experts ? flags_number(f, MOE_ROUTER_TOPK, 2) : 0;
+    m->n_experts = flags_int(f, FLAG_NUM_EXPERTS, 0);
+    m->moe_ffn = flags_int(f, FLAG_MOE_FFN_HIDDEN_SIZE, m->ffn);
+    m->topk = m->n_experts ? flags_int(f, FLAG_MOE_ROUTER_TOPK, 2) : 0;
     if (m->n_experts) {
-        m->shared_ffn = flags_number(f, MOE_SHARED_EXPERT, 0);
-        m->shared_gate = m->shared_ffn && flags_given(f, MOE_SHARED_GATE);
-        m->latent = flags_number(f, MOE_LATENT_SIZE, 0);
-        m->expert_bias = flags_given(f, MOE_EXPERT_BIAS);
-        m->count_bias = flags_given(f, COUNT_EXPERT_BIAS);
+        m->shared_ffn = flags_int(f, FLAG_MOE_SHARED_EXPERT, 0);
+        m->shared_gate = m->shared_ffn && flags_given(f, FLAG_MOE_SHARED_GATE);
+        m->latent = flags_int(f, FLAG_MOE_LATENT_SIZE, 0);
+        m->expert_bias = flags_given(f, FLAG_MOE_EXPERT_BIAS);
+        m->count_bias = flags_given(f, FLAG_COUNT_EXPERT_BIAS);
     }
     if (m->topk > m->n_experts)
         return err_set(msg, ERR_RANGE,
@@ -147,8 +155,8 @@ static enum err set_experts(struct arena *a, const struct megatron_flags *f,
     m->layer_moe = moe;
     if (!m->n_experts)
         return ERR_OK;
-    return layer_freq_expand(flags_text(f, MOE_LAYER_FREQ), m->n_layers, moe,
-                             msg);
+    return layer_freq_expand(flags_text(f, FLAG_MOE_LAYER_FREQ), m->n_layers,
+                             moe, msg);
 }
 
 /* ---- ranks ---- */
@@ -164,9 +172,9 @@ static enum err megatron_model_set_world(const struct megatron_flags *f,
 {
     int64_t one = (int64_t)p->tp * p->cp * p->pp;
     int64_t expert_group = (int64_t)p->ep * p->etp * p->pp;
-    int64_t world = flags_number(f, WORLD_SIZE,
-                                 one / megatron_model_gcd(one, expert_group) *
-                                     expert_group);
+    int64_t world =
+        flags_int(f, FLAG_WORLD_SIZE,
+                  one / megatron_model_gcd(one, expert_group) * expert_group);
     if (world % one)
         return err_set(msg, ERR_RANGE,
                        "--world-size: got %lld, want a multiple of TP x CP x "
@@ -186,44 +194,62 @@ static enum err megatron_model_set_world(const struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* Chunks a rank that the layout has; 1 for one that cannot be read. */
+static enum err layout_chunks(struct arena *a, const char *text, int pp,
+                              int *out, struct err_msg *msg)
+{
+    struct layout l;
+    enum layout_error e = layout_parse(a, text, pp, &l, NULL);
+    if (e == LAYOUT_NO_MEMORY)
+        return err_set(msg, ERR_NOMEM, "layout: out of memory");
+    *out = e == LAYOUT_OK ? l.vpp : 1;
+    return ERR_OK;
+}
+
 /* Virtual stages a rank: stated, or from the layers of a virtual stage, or
  * from the number of stages of the layout. What does not divide is left to
  * the check of the layout itself. */
-static int virtual_stages(struct arena *a, const struct megatron_flags *f,
-                          const struct model *m, int pp)
+static enum err set_virtual_stages(struct arena *a,
+                                   const struct megatron_flags *f,
+                                   struct model *m, struct err_msg *msg)
 {
-    struct layout l;
-    const char *text = flags_text(f, LAYOUT);
-    if (flags_given(f, VPP))
-        return (int)flags_number(f, VPP, 1);
-    if (text && pp == 1) // Megatron interleaves over two ranks or more
-        return 1;
-    if (text)
-        return layout_parse(a, text, pp, &l, NULL) == LAYOUT_OK ? l.vpp : 1;
-    int64_t each = flags_number(f, LAYERS_PER_VPP, 0);
-    int64_t layers = m->n_layers + flags_given(f, ACCOUNT_EMBEDDING) +
-                     flags_given(f, ACCOUNT_LOSS);
-    if (!each || layers % (each * pp))
-        return 1;
-    return (int)(layers / (each * pp));
+    const int pp = m->par.pp;
+    const char *text = flags_text(f, FLAG_LAYOUT);
+    m->par.vpp = (int)flags_int(f, FLAG_VPP, 1);
+    if (flags_given(f, FLAG_VPP))
+        return ERR_OK;
+    if (text && pp > 1) // Megatron interleaves over two ranks or more
+        return layout_chunks(a, text, pp, &m->par.vpp, msg);
+    int64_t each = flags_int(f, FLAG_LAYERS_PER_VPP, 0);
+    int64_t layers = m->n_layers + flags_given(f, FLAG_ACCOUNT_EMBEDDING) +
+                     flags_given(f, FLAG_ACCOUNT_LOSS);
+    if (!text && each && layers % (each * pp) == 0)
+        m->par.vpp = (int)(layers / (each * pp));
+    return ERR_OK;
 }
 
 static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
                              struct model *m, struct err_msg *msg)
 {
     struct parallel *p = &m->par;
-    p->tp = (int)flags_number(f, TP, 1);
-    p->pp = (int)flags_number(f, PP, 1);
-    p->cp = (int)flags_number(f, CP, 1);
-    p->ep = (int)flags_number(f, EP, 1);
-    p->etp = (int)flags_number(f, ETP, p->tp);
-    p->vpp = virtual_stages(a, f, m, p->pp);
-    m->optimizer_instances = flags_number(f, DIST_OPT_INSTANCES, 1);
+    p->tp = (int)flags_int(f, FLAG_TP, 1);
+    p->pp = (int)flags_int(f, FLAG_PP, 1);
+    p->cp = (int)flags_int(f, FLAG_CP, 1);
+    p->ep = (int)flags_int(f, FLAG_EP, 1);
+    p->etp = (int)flags_int(f, FLAG_ETP, p->tp);
+    enum err e = set_virtual_stages(a, f, m, msg);
+    if (e != ERR_OK)
+        return e;
+    m->optimizer_instances = flags_int(f, FLAG_DIST_OPT_INSTANCES, 1);
     m->split = (struct default_split){
-        .first_layers = (int)flags_number(f, FIRST_LAYERS, 0),
-        .last_layers = (int)flags_number(f, LAST_LAYERS, 0),
-        .count_embedding = flags_given(f, ACCOUNT_EMBEDDING),
-        .count_loss = flags_given(f, ACCOUNT_LOSS)};
+        .first_layers = (int)flags_int(f, FLAG_FIRST_LAYERS, 0),
+        .last_layers = (int)flags_int(f, FLAG_LAST_LAYERS, 0),
+        .virtual_stages = flags_given(f, FLAG_VPP),
+        .chunk_layers = flags_given(f, FLAG_VPP)
+                            ? 0
+                            : (int)flags_int(f, FLAG_LAYERS_PER_VPP, 0),
+        .count_embedding = flags_given(f, FLAG_ACCOUNT_EMBEDDING),
+        .count_loss = flags_given(f, FLAG_ACCOUNT_LOSS)};
     return megatron_model_set_world(f, p, msg);
 }
 
@@ -231,9 +257,9 @@ static enum err set_batch(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
     struct batch *b = &m->batch;
-    b->micro_batch = flags_number(f, MICRO_BATCH_SIZE, 1);
+    b->micro_batch = flags_int(f, FLAG_MICRO_BATCH_SIZE, 1);
     int64_t one = b->micro_batch * m->par.dp;
-    b->global_batch = flags_number(f, GLOBAL_BATCH_SIZE, one);
+    b->global_batch = flags_int(f, FLAG_GLOBAL_BATCH_SIZE, one);
     if (b->global_batch % one)
         return err_set(msg, ERR_RANGE,
                        "--global-batch-size: got %lld, want a multiple of "
@@ -250,34 +276,13 @@ static enum err refuse_other_models(const struct megatron_flags *f,
                                     struct err_msg *msg)
 {
     for (int i = 0; i < N_FLAGS; i++)
-        if (flag_effect((enum flag_id)i) == FX_REFUSED &&
+        if (flag_effect((enum flag_id)i) == FLAG_FX_REFUSED &&
             flags_given(f, (enum flag_id)i))
             return err_set(msg, ERR_RANGE,
                            "--%s: models of attention and Mamba layers are not "
                            "sized here, want a GPT model",
                            flag_name((enum flag_id)i));
     return ERR_OK;
-}
-
-/* Parameters as a double, so that the integers cannot overflow later. */
-static enum err check_size(const struct model *m, struct err_msg *msg)
-{
-    double h = (double)m->hidden, heads = (double)m->n_heads;
-    double wide = heads * (double)(m->head_dim + m->qk_dim + m->qk_rope_dim +
-                                   m->v_dim + m->q_lora + m->kv_lora);
-    double layer = 6 * (h + (double)(m->q_lora + m->kv_lora)) * wide +
-                   4 * h * (double)(m->ffn + m->shared_ffn + m->latent) +
-                   4 * (double)(m->n_experts + 1) * (h + (double)m->latent) *
-                       (double)(m->moe_ffn + 1);
-    double all = layer * (m->n_layers + m->n_mtp) +
-                 h * (double)(3 * m->padded_vocab + m->max_positions) +
-                 8 * h * h * m->n_mtp;
-    if (all < 1e17)
-        return ERR_OK;
-    return err_set(msg, ERR_RANGE,
-                   "model: about %.2g parameters, want below 1e17: look for a "
-                   "width or a count with too many digits",
-                   all);
 }
 
 /* What Megatron refuses: parts that the ranks cannot share evenly. */
@@ -313,7 +318,7 @@ static enum err read_parts(struct arena *a, const struct megatron_flags *f,
 {
     enum err e = refuse_other_models(f, msg);
     if (e == ERR_OK)
-        e = set_attention(f, m, msg);
+        e = set_attention(a, f, m, msg);
     if (e == ERR_OK)
         e = set_experts(a, f, m, msg);
     if (e == ERR_OK)
@@ -323,7 +328,7 @@ static enum err read_parts(struct arena *a, const struct megatron_flags *f,
     if (e == ERR_OK)
         e = set_vocab(f, m, msg);
     if (e == ERR_OK)
-        e = check_size(m, msg);
+        e = weights_check(m, msg);
     return e;
 }
 
@@ -333,18 +338,18 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
     enum err e = flags_check_ranges(f, msg);
     if (e != ERR_OK)
         return e;
-    struct model m = {.n_layers = (int)flags_number(f, NUM_LAYERS, 1),
-                      .n_mtp = (int)flags_number(f, MTP_NUM_LAYERS, 0),
-                      .overlap_moe_comm = flags_given(f, OVERLAP_MOE_COMM),
-                      .mtp_repeated = flags_given(f, MTP_REPEATED),
-                      .hidden = flags_number(f, HIDDEN_SIZE, 1),
-                      .gated =
-                          flags_given(f, SWIGLU) || flags_given(f, QUICK_GEGLU),
-                      .tied = !flags_given(f, UNTIE),
-                      .layernorm = flags_is(f, NORMALIZATION, "LayerNorm"),
-                      .linear_bias = !flags_given(f, DISABLE_BIAS_LINEAR)};
-    m.ffn = flags_number(f, FFN_HIDDEN_SIZE, default_ffn(f, &m));
-    m.batch.seq_tokens = flags_number(f, SEQ_LENGTH, 1);
+    struct model m = {.n_layers = (int)flags_int(f, FLAG_NUM_LAYERS, 1),
+                      .n_mtp = (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0),
+                      .overlap_moe_comm = flags_given(f, FLAG_OVERLAP_MOE_COMM),
+                      .mtp_repeated = flags_given(f, FLAG_MTP_REPEATED),
+                      .hidden = flags_int(f, FLAG_HIDDEN_SIZE, 1),
+                      .gated = flags_given(f, FLAG_SWIGLU) ||
+                               flags_given(f, FLAG_QUICK_GEGLU),
+                      .tied = !flags_given(f, FLAG_UNTIE),
+                      .layernorm = flags_is(f, FLAG_NORMALIZATION, "LayerNorm"),
+                      .linear_bias = !flags_given(f, FLAG_DISABLE_BIAS_LINEAR)};
+    m.ffn = flags_int(f, FLAG_FFN_HIDDEN_SIZE, default_ffn(f, &m));
+    m.batch.seq_tokens = flags_int(f, FLAG_SEQ_LENGTH, 1);
     e = read_parts(a, f, &m, msg);
     if (e == ERR_OK)
         e = check_shares(&m, msg);

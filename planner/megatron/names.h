@@ -2,7 +2,7 @@
  * megatron_known: flags of Megatron-LM (core 0.9 to 0.20) that change none of
  * parameters, operations, memory, parallelism, batch or schedule as far as
  * this program models them. They pass silently; what has an effect is in
- * megatron_flags. Names are those of megatron/training/arguments.py, its
+ * flags. Names are those of megatron/training/arguments.py, its
  * configuration classes and post_training/arguments.py.
  */
 #ifndef MEGATRON_NAMES_H

@@ -171,14 +171,14 @@ static const char *flag_word(const char *word)
 static enum flag_id flag_of(const char *word)
 {
     const char *name = flag_word(word);
-    return name ? flag_by_name(name, strcspn(name, "=")) : NO_FLAG;
+    return name ? flag_by_name(name, strcspn(name, "=")) : FLAG_NONE;
 }
 
 static int script_score(const struct shell_words *w)
 {
     int n = 0;
     for (size_t i = 0; i < w->n; i++)
-        n += flag_of(w->word[i]) != NO_FLAG;
+        n += flag_of(w->word[i]) != FLAG_NONE;
     return n;
 }
 
@@ -268,7 +268,7 @@ static size_t first_flag(const struct shell_words *w)
         if (text_ends(w->word[i], ".py"))
             return i + 1;
     for (size_t i = 0; i < w->n; i++)
-        if (flag_of(w->word[i]) != NO_FLAG)
+        if (flag_of(w->word[i]) != FLAG_NONE)
             return i;
     return w->n;
 }
@@ -297,47 +297,45 @@ static int64_t launcher_value(const struct shell_words *w, size_t end,
     return other;
 }
 
-static int64_t script_number_of(const struct megatron_args *args,
-                                const char *name, int64_t other)
+/* A size that may divide ranks; `other` for one that Megatron would refuse. */
+static int64_t script_size(const struct megatron_flags *f, enum flag_id id,
+                           int64_t other)
 {
-    int64_t v = other;
-    const char *text = megatron_args_string(args, name);
-    return text && text_to_int64(text, &v) && v > 0 && v < 1 << 12 ? v : other;
+    int64_t v = flags_int(f, id, other);
+    return v > 0 && v < 1 << 12 ? v : other;
 }
 
 /* Takes the launcher's number of ranks where the parallel sizes divide it; in
  * published scripts it is often one node's, the user sets the others. */
-static enum err script_set_world(const struct shell_words *w, size_t end,
-                                 struct megatron_args *args,
-                                 struct err_msg *msg)
+static void script_set_world(const struct shell_words *w, size_t end,
+                             struct megatron_args *args)
 {
     char text[160];
     int64_t ranks = launcher_value(w, end, "nproc-per-node", 0);
     int64_t nodes = launcher_value(w, end, "nnodes", 1);
     if (!ranks || !nodes || ranks > 1 << 12 || nodes > 1 << 12)
-        return ERR_OK;
-    int64_t tp = script_number_of(args, "tensor-model-parallel-size", 1);
-    int64_t pp = script_number_of(args, "pipeline-model-parallel-size", 1);
-    int64_t one = tp * pp * script_number_of(args, "context-parallel-size", 1);
+        return;
+    struct megatron_flags *f = megatron_args_flags(args);
+    int64_t tp = script_size(f, FLAG_TP, 1), pp = script_size(f, FLAG_PP, 1);
+    int64_t one = tp * pp * script_size(f, FLAG_CP, 1);
     int64_t experts =
-        script_number_of(args, "expert-tensor-parallel-size", tp) * pp *
-        script_number_of(args, "expert-model-parallel-size", 1);
+        script_size(f, FLAG_ETP, tp) * pp * script_size(f, FLAG_EP, 1);
     if (ranks * nodes % one == 0 && ranks * nodes % experts == 0) {
-        snprintf(text, sizeof text, "%lld", (long long)(ranks * nodes));
-        return megatron_args_set(args, "world-size", text, msg);
+        flags_set_int(f, FLAG_WORLD_SIZE, ranks * nodes);
+        return;
     }
     snprintf(text, sizeof text,
              "the launcher starts %lld ranks, which the parallel sizes do not "
              "divide: taking the smallest number that they do, or give --world",
              (long long)(ranks * nodes));
     megatron_args_warn(args, "nproc-per-node", text);
-    return ERR_OK;
 }
 
 /* Does a wrong value of the flag give a wrong model? */
 static bool script_decides(enum flag_id id)
 {
-    return id != NO_FLAG && flag_effect(id) <= FX_BATCH && id != TOKENIZER_TYPE;
+    return id != FLAG_NONE && flag_effect(id) <= FLAG_FX_BATCH &&
+           id != FLAG_TOKENIZER_TYPE;
 }
 
 /* Copies the flags to `argv`. A word that only running could tell is dropped,
@@ -350,15 +348,15 @@ static enum err script_clean(struct script *s, size_t from, char **argv,
         const char *word = w->word[i], *equals = strchr(word, '=');
         const char *mark = strchr(word, SHELL_UNKNOWN);
         enum flag_id id = flag_of(word);
-        bool own = id != NO_FLAG && equals && mark > equals;
+        bool own = id != FLAG_NONE && equals && mark > equals;
         if (!own)
-            id = i > from ? flag_of(w->word[i - 1]) : NO_FLAG;
-        if (mark && script_decides(id) && flag_type(id) != BOOL)
+            id = i > from ? flag_of(w->word[i - 1]) : FLAG_NONE;
+        if (mark && script_decides(id) && flag_type(id) != FLAG_TYPE_BOOL)
             return err_set(msg, ERR_PARSE,
                            "--%s: its value '%.80s' is not known without "
                            "running the script: set the variable in it",
                            flag_name(id), mark + 1);
-        if (mark && id == NO_FLAG)
+        if (mark && id == FLAG_NONE)
             continue;
         if (*word && !(argv[(*argc)++] = arena_strdup(s->arena, word)))
             return err_set(msg, ERR_NOMEM, "out of memory");
@@ -379,7 +377,9 @@ static enum err read_best(struct script *s, struct megatron_args *args,
     const struct megatron_args_options opt = {.strict = false};
     if (e == ERR_OK)
         e = megatron_args_read(args, argv, argc, &opt, msg);
-    return e == ERR_OK ? script_set_world(w, from, args, msg) : e;
+    if (e == ERR_OK)
+        script_set_world(w, from, args);
+    return e;
 }
 
 enum err source_script_read(struct arena *a, const char *text,

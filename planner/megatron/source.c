@@ -65,22 +65,6 @@ static enum err read_json(struct arena *a, const char *text, const char *where,
     return e;
 }
 
-/* The dump is printed before the tokenizer is built; a line behind it has the
- * size after padding: "... dummy tokens (new size: N)". */
-static enum err read_padded_vocab(const char *text, struct megatron_args *args,
-                                  struct err_msg *msg)
-{
-    static const char mark[] = "dummy tokens (new size: ";
-    const char *p = strstr(text, mark);
-    char digits[16];
-    if (!p || megatron_args_given(args, "padded-vocab-size"))
-        return ERR_OK;
-    p += sizeof mark - 1;
-    snprintf(digits, sizeof digits, "%.*s", (int)strspn(p, "0123456789"), p);
-    return *digits ? megatron_args_set(args, "padded-vocab-size", digits, msg)
-                   : ERR_OK;
-}
-
 static enum err source_read_log(struct arena *a, const struct text_span *text,
                                 const char *where, struct megatron_args *args,
                                 struct err_msg *msg)
@@ -89,8 +73,7 @@ static enum err source_read_log(struct arena *a, const struct text_span *text,
     enum err e = logparse_read_memory(a, text->data, text->len, &log, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", where);
-    e = source_log_read(&log, where, args, msg);
-    return e == ERR_OK ? read_padded_vocab(text->data, args, msg) : e;
+    return source_log_read(&log, where, args, msg);
 }
 
 static enum err read_script(struct arena *a, const char *text,

@@ -36,11 +36,4 @@ enum err memory_case_predict(struct arena *a,
                              const struct memory_case_input *in,
                              struct memory_case *out, struct err_msg *msg);
 
-/* Megatron's own split into stages for flags without a layout: even, with the
- * options that count embedding and loss as layers or fix the ends. ERR_MODEL
- * with Megatron's reason. */
-enum err memory_case_split(struct arena *a, const struct model *m,
-                           const struct megatron_args *args, struct layout *out,
-                           struct err_msg *msg);
-
 #endif

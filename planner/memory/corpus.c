@@ -6,6 +6,7 @@
 #include "corpus.h"
 
 #include "base/json.h"
+#include "base/stats.h"
 #include "case.h"
 
 #include <dirent.h>
@@ -206,24 +207,6 @@ static bool corpus_passes(const struct corpus_row *r,
            (!f->family || strcmp(f->family, r->family) == 0);
 }
 
-static int corpus_by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* Sorts `v` and reads it off, linear between ranks; NAN without values. */
-static double corpus_quantile(double *v, size_t n, double q)
-{
-    if (n == 0)
-        return (double)NAN;
-    qsort(v, n, sizeof *v, corpus_by_value);
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-    double next = i + 1 < n ? v[i + 1] : v[i];
-    return v[i] + (next - v[i]) * (at - (double)i);
-}
-
 static double *corpus_values(struct arena *a, const struct corpus *c,
                              struct err_msg *msg)
 {
@@ -247,8 +230,8 @@ enum err corpus_errors(struct arena *a, const struct corpus *c,
         if (corpus_passes(r, f) && isfinite(e))
             v[n++] = fabs(e);
     }
-    *out = (struct corpus_errors){(int)n, corpus_quantile(v, n, 0.5),
-                                  corpus_quantile(v, n, 0.9)};
+    *out = (struct corpus_errors){(int)n, stats_quantile(v, n, 0.5),
+                                  stats_quantile(v, n, 0.9)};
     return ERR_OK;
 }
 
@@ -266,7 +249,7 @@ enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
         double more = (double)(r->meas_peak_bytes - r->pred_peak_bytes);
         v[n++] = more > 0 ? more / (double)r->pred_peak_bytes : 0;
     }
-    *out = corpus_quantile(v, n, q);
+    *out = stats_quantile(v, n, q);
     return ERR_OK;
 }
 
@@ -325,7 +308,7 @@ static double fit_one(const struct corpus *c, const char *without,
         *n_cases += strcmp(last, r->name) != 0;
         last = r->name;
     }
-    return n ? corpus_quantile(left, n, 0.5) : 0;
+    return n ? stats_quantile(left, n, 0.5) : 0;
 }
 
 enum err corpus_fit(struct arena *a, const struct corpus *c,

@@ -203,7 +203,7 @@ enum err memory_fit(struct arena *a, const struct memory_fit_input *in,
                         .rules = &prior};
     struct memory_rules fitted = prior;
     enum err e = memory_fit_make_rows(a, &p, in->n_runs, msg);
-    if (e == ERR_OK && p.n_rows && prior.value_bytes != 4)
+    if (e == ERR_OK && p.n_rows && prior.trainer == TRAINER_MEGATRON)
         e = memory_fit_solve(a, &p, &fitted, msg);
     if (e != ERR_OK)
         return e;

@@ -21,7 +21,7 @@ const double MEMORY_MARGIN = 0.05;
 
 static bool is_moe_train(const struct memory_rules *r)
 {
-    return r->value_bytes == 4;
+    return r->trainer == TRAINER_MOE_TRAIN;
 }
 
 /* A bound of everything that activations multiply out to. */
@@ -65,7 +65,8 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
                   enum platform platform, struct memory_terms *out)
 {
     struct memory_terms t = {.model = m, .rules = *rules, .platform = platform};
-    struct weight table = memory_embedding(m);
+    const struct weight_shares shares = weights_shares(m);
+    struct weight table = weights_token_table(m, &shares);
     memory_add_weight(&t.table, &table);
     for (int k = 0; k < N_KINDS; k++) {
         if (k == KIND_M && !m->n_mtp)
@@ -90,6 +91,7 @@ struct chunk {
     int64_t recomputed; // a layer's, while it is in its backward pass
     int64_t head;
     int n_layers;
+    int first; // index of its first decoder layer
 };
 
 static int embedding_copies(const struct model *m, const int counts[N_KINDS])
@@ -126,6 +128,7 @@ static struct chunk chunk_of(const struct memory_terms *t,
     add_activations(t, &c);
     c.head = c.counts[KIND_L] ? t->head : 0;
     c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
+    c.first = layout_first_layer(l, stage);
     return c;
 }
 
@@ -286,29 +289,72 @@ enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 /* ---- peak ---- */
 
+/* Activations of the chunk's i-th layer, MTP layers last. */
+static int64_t layer_kept(const struct memory_terms *t, const struct chunk *c,
+                          int i)
+{
+    bool decoder = i < c->n_layers - c->counts[KIND_M];
+    return t->kept[decoder ? model_layer_kind(t->model, c->first + i) : KIND_M];
+}
+
+/* Most bytes that a combined operation stands above what was alive before it:
+ * its forward adds layer by layer while its backward gives layers back, in
+ * pairs, then what is left of the backward, then of the forward
+ * (model_chunk_schedule_plan.py). So two chunks are in flight, but hardly more
+ * bytes than of one: Megatron's own measurements show no more, either. */
+static int64_t combined_rise(const struct memory_terms *t,
+                             const struct chunk *f, const struct chunk *b)
+{
+    int pairs = f->n_layers < b->n_layers ? f->n_layers : b->n_layers;
+    int64_t now = f->counts[KIND_E] * t->kept[KIND_E] -
+                  b->counts[KIND_L] * t->kept[KIND_L];
+    int64_t most = now > 0 ? now : 0;
+    for (int i = 0; i < pairs; i++) {
+        now += layer_kept(t, f, i);
+        most = now > most ? now : most;
+        now -= layer_kept(t, b, b->n_layers - 1 - i);
+    }
+    for (int i = pairs; i < b->n_layers; i++)
+        now -= layer_kept(t, b, b->n_layers - 1 - i);
+    for (int i = pairs; i < f->n_layers; i++)
+        now += layer_kept(t, f, i);
+    return now > most ? now : most;
+}
+
+/* Keeps the highest moment: `alive` activations with `top` on them, of which
+ * `head` is the loss. */
+static void note_moment(struct memory_rank *out, struct order_op op,
+                        int64_t alive, int64_t head)
+{
+    if (alive + head <= out->activation_bytes + out->head_bytes)
+        return;
+    out->activation_bytes = alive;
+    out->head_bytes = head;
+    out->moment = op;
+}
+
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
                       const struct order *order, int rank,
                       struct memory_rank *out)
 {
-    int64_t alive = 0, most = -1;
+    int64_t alive = 0;
     int n = 0, size = order_walk_size(order, rank);
     for (int i = 0; i < size; i++) {
         struct order_op op = order_at(order, rank, i);
-        bool forward = op.fwd_chunk >= 0, backward = op.bwd_chunk >= 0;
-        int64_t head = forward ? chunks[op.fwd_chunk].head : 0;
-        int64_t again = backward ? chunks[op.bwd_chunk].recomputed : 0;
-        alive += forward ? chunks[op.fwd_chunk].kept : 0;
-        n += forward;
-        int64_t top = head > again ? head : again;
-        if (alive + top > most) {
-            most = alive + top;
-            out->activation_bytes = most - head;
-            out->head_bytes = head;
-            out->moment = op;
-        }
+        const struct chunk *f =
+            op.fwd_chunk >= 0 ? &chunks[op.fwd_chunk] : NULL;
+        const struct chunk *b =
+            op.bwd_chunk >= 0 ? &chunks[op.bwd_chunk] : NULL;
+        n += f != NULL;
         out->in_flight = n > out->in_flight ? n : out->in_flight;
-        alive -= backward ? chunks[op.bwd_chunk].kept : 0;
-        n -= backward;
+        n -= b != NULL;
+        if (b)
+            note_moment(
+                out, op,
+                alive + b->recomputed + (f ? combined_rise(t, f, b) : 0), 0);
+        alive += (f ? f->kept : 0) - (b ? b->kept : 0);
+        if (f)
+            note_moment(out, op, alive, f->head);
     }
     for (int v = 0; v < order->vpp; v++)
         if (chunks[v].head)
@@ -444,7 +490,8 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
     for (int k = 0; k < N_KINDS; k++)
         n +=
             counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
-    return n + embedding_copies(m, counts) * m->padded_vocab * m->hidden;
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return n + embedding_copies(m, counts) * weight_params(&table);
 }
 
 static void megatron_stage(const struct memory_terms *t, const struct layout *l,

@@ -1,5 +1,7 @@
 #include "train.h"
 
+#include "model/weights.h"
+
 #include <stdbool.h>
 
 enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
@@ -34,23 +36,27 @@ static bool is_moe(const struct model *m, int layer)
 
 /* ---- weights ---- */
 
-static int64_t layer_weights(const struct sizes *z, bool moe)
+static int64_t train_weight(const struct weight *w)
 {
-    const struct model *m = z->m;
-    int64_t plain = moe ? m->shared_ffn : m->ffn;
-    int64_t n = 2 * train_tensor(z->C) + train_tensor(z->Q * z->C) +
-                train_tensor(z->C * z->A);
-    if (moe)
-        n += train_tensor(m->n_experts * z->C) +
-             train_tensor(m->n_experts * 2 * m->moe_ffn * z->C) +
-             train_tensor(m->n_experts * z->C * m->moe_ffn);
-    return n + train_tensor(2 * plain * z->C) + train_tensor(z->C * plain);
+    return train_tensor(weight_params(w));
 }
 
-static int64_t mtp_weights(const struct sizes *z, bool moe)
+/* A unit's weights, all experts' as one tensor. The trainer keeps the final
+ * norm and the output layer of L at different places. */
+static int64_t unit_weights(const struct model *m, enum unit_kind kind)
 {
-    return layer_weights(z, moe) + 3 * train_tensor(z->C) +
-           train_tensor(2 * z->C * z->C);
+    struct weights t;
+    int64_t n = 0;
+    weights_of_unit(m, kind, &WEIGHTS_WHOLE, &t);
+    for (int i = 0; i < t.n; i++)
+        n += train_weight(&t.row[i]);
+    return n;
+}
+
+static int64_t token_table(const struct model *m)
+{
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return train_weight(&table);
 }
 
 /* ---- activations ---- */
@@ -76,12 +82,14 @@ static int64_t layer_acts(const struct sizes *z, bool moe)
     return n + (moe ? experts_acts(z) : 0);
 }
 
+/* Two norms before the projection and one behind, with their inverse roots. */
 static int64_t mtp_acts(const struct sizes *z, bool moe)
 {
     return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
            3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
 }
 
+/* Scratch is shared by all layers of the rank: the widest of each counts. */
 static int64_t layer_work(const struct sizes *z)
 {
     const struct model *m = z->m;
@@ -123,17 +131,24 @@ static struct here train_find(const struct model *m, const struct layout *l,
     return h;
 }
 
-static int64_t stage_weights(const struct sizes *z, const struct here *h)
+/* Several uses of the token table share one; a final norm goes with the last
+ * decoder layer. Kinds that are not here are not built: their sizes may not be
+ * known. */
+static int64_t stage_weights(const struct model *m, const struct here *h)
 {
-    const struct model *m = z->m;
-    int64_t table = train_tensor(m->padded_vocab * z->C);
-    int64_t n = h->n_tables ? table : 0;
+    int64_t table = token_table(m), n = h->n_tables ? table : 0;
+    int64_t output = m->tied ? 0 : table;
+    int64_t final_norm = unit_weights(m, KIND_L) - output;
+    int n_dense = 0;
     for (int i = 0; i < h->n.n_layers; i++)
-        n += layer_weights(z, is_moe(m, h->first + i));
-    if (h->ends_layers)
-        n += train_tensor(z->C);
-    n += h->n.n_mtp * mtp_weights(z, is_moe(m, m->n_layers - 1));
-    return n + (h->n.n_loss && !m->tied ? table : 0);
+        n_dense += model_layer_kind(m, h->first + i) == KIND_T_DENSE;
+    if (h->n.n_layers > n_dense)
+        n += (h->n.n_layers - n_dense) * unit_weights(m, KIND_T);
+    if (n_dense)
+        n += n_dense * unit_weights(m, KIND_T_DENSE);
+    if (h->n.n_mtp)
+        n += h->n.n_mtp * unit_weights(m, KIND_M);
+    return n + (h->ends_layers ? final_norm : 0) + (h->n.n_loss ? output : 0);
 }
 
 static int64_t stage_slot(const struct sizes *z, const struct here *h,
@@ -159,9 +174,9 @@ void memory_train_stage(const struct model *m, const struct layout *l,
     struct sizes z = sizes_of(m);
     struct here h = train_find(m, l, stage);
     int64_t TC = z.T * z.C;
-    struct memory_train t = {.weights = stage_weights(&z, &h)};
+    struct memory_train t = {.weights = stage_weights(m, &h)};
     int further = h.n_tables > 1 ? h.n_tables - 1 : 0;
-    t.grads = t.weights + further * train_tensor(m->padded_vocab * z.C);
+    t.grads = t.weights + further * token_table(m);
     t.adam = 2 * train_tensor(t.weights / VALUE);
     if (h.n.n_loss)
         t.head = train_tensor((1 + m->n_mtp) * z.T * m->padded_vocab);

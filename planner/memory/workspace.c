@@ -94,9 +94,11 @@ static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
 
 /* ---- dummy gradients ---- */
 
+/* All units of a rank, and its copy of the token table. */
+enum { MAX_SHAPES = N_KINDS * WEIGHTS_MAX + 1 };
+
 struct shapes {
-    int64_t rows[N_KINDS * MEMORY_MAX_WEIGHTS];
-    int64_t cols[N_KINDS * MEMORY_MAX_WEIGHTS];
+    int64_t rows[MAX_SHAPES], cols[MAX_SHAPES];
     int n;
     int64_t bytes;
 };
@@ -116,17 +118,21 @@ static void add_shape(struct shapes *s, const struct weight *w)
 static int64_t dummy_bytes(const struct model *m,
                            const struct workspace_place *at)
 {
-    struct shapes s = {.n = 0};
-    struct weight rows[MEMORY_MAX_WEIGHTS];
+    const struct weight_shares shares = weights_shares(m);
+    struct shapes s;
+    s.n = 0;
+    s.bytes = 0;
     for (int k = 0; m->memory.grad_fusion && k < N_KINDS; k++) {
-        int n =
-            at->has[k] ? memory_unit_weights(m, (enum unit_kind)k, rows) : 0;
-        for (int i = 0; i < n; i++)
-            if (rows[i].linear)
-                add_shape(&s, &rows[i]);
+        struct weights t;
+        if (!at->has[k])
+            continue;
+        weights_of_unit(m, (enum unit_kind)k, &shares, &t);
+        for (int i = 0; i < t.n; i++)
+            if (WEIGHT_USE[t.row[i].role].fused)
+                add_shape(&s, &t.row[i]);
     }
     if (m->memory.grad_fusion && at->has[KIND_L] && m->tied) {
-        struct weight table = memory_embedding(m);
+        struct weight table = weights_token_table(m, &shares);
         add_shape(&s, &table);
     }
     return s.bytes;

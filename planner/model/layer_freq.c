@@ -88,12 +88,14 @@ static void layer_freq_sum(struct reader *r, int depth)
     } while (layer_freq_accept(r, '+'));
 }
 
-static enum err expand_list(const char *text, int n_layers, uint8_t *flags,
-                            struct err_msg *msg)
+/* What the flag's list says; `flag` begins messages. */
+static enum err layer_freq_list(const char *flag, const char *text,
+                                int n_layers, uint8_t *flags,
+                                struct err_msg *msg)
 {
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
-        return err_set(msg, ERR_NOMEM, "--moe-layer-freq: out of memory");
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", flag);
     r->p = text;
     layer_freq_sum(r, 0);
     bool bad = r->bad || layer_freq_peek(r) != '\0';
@@ -103,28 +105,51 @@ static enum err expand_list(const char *text, int n_layers, uint8_t *flags,
     free(r);
     if (bad)
         return err_set(msg, ERR_PARSE,
-                       "--moe-layer-freq: got '%s', want an integer or lists "
-                       "of 0 and 1 such as ([0]*3+[1]*58)",
-                       text);
+                       "%s: got '%s', want an integer or lists of 0 and 1 such "
+                       "as ([0]*3+[1]*58)",
+                       flag, text);
     if (n != n_layers)
         return err_set(msg, ERR_RANGE,
-                       "--moe-layer-freq: '%s' has %d entries, want "
-                       "--num-layers %d",
+                       "%s: '%s' has %d entries, want --num-layers %d", flag,
                        text, n, n_layers);
     return ERR_OK;
+}
+
+static enum err layer_freq_check(const char *flag, int64_t every,
+                                 struct err_msg *msg)
+{
+    if (every >= 1)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE, "%s: got %lld, want at least 1", flag,
+                   (long long)every);
 }
 
 enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
                            struct err_msg *msg)
 {
+    static const char flag[] = "--moe-layer-freq";
     int64_t every = 0;
     if (!text_to_int64(text, &every))
-        return expand_list(text, n_layers, flags, msg);
-    if (every < 1)
-        return err_set(msg, ERR_RANGE,
-                       "--moe-layer-freq: got %lld, want at least 1",
-                       (long long)every);
-    for (int i = 0; i < n_layers; i++)
+        return layer_freq_list(flag, text, n_layers, flags, msg);
+    enum err e = layer_freq_check(flag, every, msg);
+    for (int i = 0; i < n_layers && e == ERR_OK; i++)
         flags[i] = i % every == 0;
-    return ERR_OK;
+    return e;
+}
+
+enum err layer_freq_windows(const char *text, int n_layers, uint8_t *flags,
+                            struct err_msg *msg)
+{
+    static const char flag[] = "--window-attn-skip-freq";
+    int64_t every = 0;
+    if (!text)
+        memset(flags, 1, (size_t)n_layers);
+    if (!text)
+        return ERR_OK;
+    if (!text_to_int64(text, &every))
+        return layer_freq_list(flag, text, n_layers, flags, msg);
+    enum err e = layer_freq_check(flag, every, msg);
+    for (int i = 0; i < n_layers && e == ERR_OK; i++)
+        flags[i] = (i + 1) % every != 0;
+    return e;
 }

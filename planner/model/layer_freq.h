@@ -1,7 +1,8 @@
 /*
- * layer_freq: which layers have experts. --moe-layer-freq takes an integer N
- * (every Nth layer, beginning with the first) or a Python expression of lists
- * of 0 and 1 with + and *, such as ([0]*3+[1]*58).
+ * layer_freq: which layers are of one sort, as Megatron's flags say it: an
+ * integer or a Python expression of lists of 0 and 1 with + and *, such as
+ * ([0]*3+[1]*58). --moe-layer-freq tells which have experts,
+ * --window-attn-skip-freq which attend to a window.
  */
 #ifndef MODEL_LAYER_FREQ_H
 #define MODEL_LAYER_FREQ_H
@@ -10,9 +11,16 @@
 
 #include <stdint.h>
 
-/* Fills flags[0..n_layers) with 0 or 1. ERR_PARSE for text of another form,
- * ERR_RANGE when the list has not n_layers entries. */
+/* Fills flags[0..n_layers) with 1 where a layer has experts: every Nth,
+ * beginning with the first, or as listed. ERR_PARSE for text of another form,
+ * ERR_RANGE when the list has not n_layers entries or N is below 1. */
 enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
                            struct err_msg *msg);
+
+/* The same with 1 where a layer attends to a window: all but every Nth
+ * (is_layer_window_attention() in core/transformer/utils.py counts layers from
+ * 1), or as listed. NULL for text: every layer does. */
+enum err layer_freq_windows(const char *text, int n_layers, uint8_t *flags,
+                            struct err_msg *msg);
 
 #endif

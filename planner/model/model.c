@@ -1,4 +1,15 @@
+/*
+ * How it works: all counts come from the table of a unit's weights (weights.c),
+ * for the whole model on one rank: parameters are the sum of its rows, active
+ * ones count each expert matrix top-k times, FLOPs are two for each parameter
+ * that is a factor of a product, and the scores of attention on top.
+ */
 #include "model.h"
+
+#include "weights.h"
+
+#include <stddef.h>
+#include <string.h>
 
 static const struct {
     char letter;
@@ -11,10 +22,41 @@ static const struct {
     [KIND_L] = {'L', "L"},
 };
 
-const struct memory_rules MEMORY_MEGATRON = {
-    .param_bytes = 2, .grad_bytes = 4, .optimizer_bytes = 12, .value_bytes = 2};
-const struct memory_rules MEMORY_MOE_TRAIN = {
-    .param_bytes = 4, .grad_bytes = 4, .optimizer_bytes = 8, .value_bytes = 4};
+/* Megatron: bf16 parameters, fp32 gradients, and an fp32 copy with two moments
+ * in the optimiser. moe-train: fp32 throughout, two moments. */
+const struct memory_rules MEMORY_MEGATRON = {.trainer = TRAINER_MEGATRON,
+                                             .param_bytes = 2,
+                                             .grad_bytes = 4,
+                                             .optimizer_bytes = 12,
+                                             .value_bytes = 2};
+const struct memory_rules MEMORY_MOE_TRAIN = {.trainer = TRAINER_MOE_TRAIN,
+                                              .param_bytes = 4,
+                                              .grad_bytes = 4,
+                                              .optimizer_bytes = 8,
+                                              .value_bytes = 4};
+
+static const char *const trainers[] = {
+    [TRAINER_MEGATRON] = "megatron", [TRAINER_MOE_TRAIN] = "moe-train"};
+
+const char *trainer_name(enum trainer_kind t)
+{
+    return trainers[t];
+}
+
+bool trainer_from_name(const char *name, enum trainer_kind *out)
+{
+    for (size_t i = 0; i < sizeof trainers / sizeof trainers[0]; i++)
+        if (strcmp(name, trainers[i]) == 0) {
+            *out = (enum trainer_kind)i;
+            return true;
+        }
+    return false;
+}
+
+const struct memory_rules *memory_rules_of(enum trainer_kind t)
+{
+    return t == TRAINER_MOE_TRAIN ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON;
+}
 
 char kind_letter(enum unit_kind kind)
 {
@@ -45,108 +87,32 @@ int model_unit_count(const struct model *m, enum unit_kind kind)
 
 /* ---- parameters ---- */
 
-static int64_t norm_params(const struct model *m, int64_t width)
+/* Parameters of a unit with `n_used` of its experts counted. */
+static int64_t unit_params(const struct model *m, enum unit_kind kind,
+                           int64_t n_used)
 {
-    return m->layernorm ? 2 * width : width;
-}
-
-/* Multi-latent attention: queries through a latent of q_lora (or straight),
- * keys and values through one of kv_lora beside the rotary part. */
-static int64_t mla_params(const struct model *m)
-{
-    int64_t h = m->hidden, q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
-    int64_t n = m->q_lora ? h * m->q_lora + m->q_lora * q : h * q;
-    n += h * (m->kv_lora + m->qk_rope_dim);
-    n += m->kv_lora * m->n_heads * (m->qk_dim + m->v_dim);
-    n += m->n_heads * m->v_dim * h;
-    if (m->linear_bias)
-        n += h;
-    if (m->qk_norm)
-        n += norm_params(m, m->kv_lora) +
-             (m->q_lora ? norm_params(m, m->q_lora) : 0);
+    struct weights t;
+    int64_t n = 0;
+    weights_of_unit(m, kind, &WEIGHTS_WHOLE, &t);
+    for (int i = 0; i < t.n; i++) {
+        struct weight w = t.row[i];
+        w.count = w.expert ? n_used : w.count;
+        n += weight_params(&w);
+    }
     return n;
 }
 
-static int64_t qk_norm_params(const struct model *m)
-{
-    if (m->qk_norm_full)
-        return norm_params(m, m->n_heads * m->head_dim) +
-               norm_params(m, m->n_kv_heads * m->head_dim);
-    return 2 * norm_params(m, m->head_dim);
-}
-
-static int64_t attention_params(const struct model *m)
-{
-    int64_t sinks = m->sinks ? m->n_heads : 0;
-    if (m->mla)
-        return mla_params(m) + sinks;
-    int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
-    int64_t n = m->hidden * (q + 2 * kv) + q * m->hidden + sinks;
-    if (m->linear_bias || m->qkv_bias)
-        n += q + 2 * kv;
-    if (m->linear_bias)
-        n += m->hidden;
-    if (m->qk_norm)
-        n += qk_norm_params(m);
-    return n;
-}
-
-/* An MLP from and to vectors of `outer`. */
-static int64_t mlp_params(const struct model *m, int64_t outer, int64_t width)
-{
-    int64_t in = m->gated ? 2 * width : width;
-    int64_t bias = m->linear_bias ? in + outer : 0;
-    return outer * (in + width) + bias;
-}
-
-/* Megatron's router has a bias where linear layers have one; its shared
- * expert never has. */
-static int64_t experts_params(const struct model *m, int64_t n_used)
-{
-    int64_t h = m->hidden, bias = m->linear_bias;
-    int64_t n = m->n_experts * (h + bias);
-    if (m->expert_bias && m->count_bias)
-        n += m->n_experts;
-    if (m->latent)
-        n += 2 * h * m->latent + bias * (h + m->latent);
-    n += n_used * mlp_params(m, m->latent ? m->latent : h, m->moe_ffn);
-    if (m->shared_ffn)
-        n += h * m->shared_ffn * (m->gated ? 3 : 2) + (m->shared_gate ? h : 0);
-    return n;
-}
-
-/* One decoder layer with `n_used` of its experts counted. */
-static int64_t layer_params(const struct model *m, enum unit_kind kind,
-                            int64_t n_used)
-{
-    int64_t n = attention_params(m) + 2 * norm_params(m, m->hidden);
-    if (m->n_experts == 0 || kind == KIND_T_DENSE)
-        return n + mlp_params(m, m->hidden, m->ffn);
-    return n + experts_params(m, n_used);
-}
-
+/* An MTP layer is like the last layer of the decoder. */
 static enum unit_kind last_layer_kind(const struct model *m)
 {
     return model_layer_kind(m, m->n_layers - 1);
 }
 
-static int64_t unit_params(const struct model *m, enum unit_kind kind,
-                           int64_t n_used)
+/* Token table: of E, of a tied output layer, and the output's own shape. */
+static int64_t table_params(const struct model *m)
 {
-    const int64_t h = m->hidden;
-    switch (kind) {
-    case KIND_E:
-        return (m->padded_vocab +
-                (m->learned_positions ? m->max_positions : 0)) *
-               h;
-    case KIND_M:
-        return 3 * norm_params(m, h) + 2 * h * h +
-               layer_params(m, last_layer_kind(m), n_used);
-    case KIND_L:
-        return norm_params(m, h) + (m->tied ? 0 : m->padded_vocab * h);
-    default:
-        return layer_params(m, kind, n_used);
-    }
+    struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
+    return weight_params(&table);
 }
 
 int64_t model_unit_params(const struct model *m, enum unit_kind kind)
@@ -159,6 +125,7 @@ int64_t model_unit_active_params(const struct model *m, enum unit_kind kind)
     return unit_params(m, kind, m->topk);
 }
 
+/* Units of a model card: MTP is not among them. */
 static int64_t model_total(const struct model *m, int64_t n_used)
 {
     return unit_params(m, KIND_E, n_used) + unit_params(m, KIND_L, n_used) +
@@ -179,7 +146,7 @@ int64_t model_active_params(const struct model *m)
 
 int64_t model_active_params_no_lookup(const struct model *m)
 {
-    return model_active_params(m) - (m->tied ? 0 : m->padded_vocab * m->hidden);
+    return model_active_params(m) - (m->tied ? 0 : table_params(m));
 }
 
 int64_t model_mtp_params(const struct model *m)
@@ -191,11 +158,9 @@ int64_t model_mtp_params(const struct model *m)
 
 /* ---- floating-point operations ---- */
 
-/* Does this layer attend to all tokens? Megatron: without a skip frequency
- * every layer is windowed, else every Nth (1-based) is not. */
 static bool attends_to_all(const struct model *m, int layer)
 {
-    return !m->window || (m->window_skip && (layer + 1) % m->window_skip == 0);
+    return !m->window || !m->layer_window || !m->layer_window[layer];
 }
 
 /* Keys that one query meets on the average: half of the sequence, or within a
@@ -220,44 +185,74 @@ static double kind_keys(const struct model *m, enum unit_kind kind)
 }
 
 /* Parameters that are factors of a matrix product for one token. */
-static double matrix_params(const struct model *m, enum unit_kind kind)
+static double product_params(const struct model *m, enum unit_kind kind)
 {
-    struct model plain = *m;
-    plain.linear_bias = plain.qkv_bias = plain.qk_norm = false;
-    plain.sinks = plain.count_bias = false;
-    return (double)(layer_params(&plain, kind, m->topk) -
-                    2 * norm_params(m, m->hidden));
+    struct weights t;
+    int64_t n = 0;
+    weights_of_unit(m, kind, &WEIGHTS_WHOLE, &t);
+    for (int i = 0; i < t.n; i++) {
+        struct weight w = t.row[i];
+        w.count = w.expert ? m->topk : w.count;
+        n += WEIGHT_USE[w.role].product ? weight_params(&w) : 0;
+    }
+    return (double)n;
 }
 
-static double layer_fwd_flops(const struct model *m, enum unit_kind kind)
+/* Queries with keys, and what comes of it with values. */
+static double attention_flops(const struct model *m, enum unit_kind layer,
+                              double tokens)
 {
-    double tokens = (double)(m->batch.micro_batch * m->batch.seq_tokens);
     int64_t qk = m->mla ? m->qk_dim + m->qk_rope_dim : m->head_dim;
     int64_t v = m->mla ? m->v_dim : m->head_dim;
-    double attention =
-        2 * tokens * kind_keys(m, kind) * (double)(m->n_heads * (qk + v));
-    return attention + 2 * tokens * matrix_params(m, kind);
+    return 2 * tokens * kind_keys(m, layer) * (double)(m->n_heads * (qk + v));
 }
 
 double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
 {
     double tokens = (double)(m->batch.micro_batch * m->batch.seq_tokens);
-    double h = (double)m->hidden;
-    switch (kind) {
-    case KIND_E:
+    if (kind == KIND_E || (kind == KIND_M && !m->n_mtp))
         return 0;
-    case KIND_M:
-        return m->n_mtp ? 2 * tokens * 2 * h * h +
-                              layer_fwd_flops(m, last_layer_kind(m))
-                        : 0;
-    case KIND_L:
-        return (1 + m->n_mtp) * 2 * tokens * h * (double)m->padded_vocab;
-    default:
-        return layer_fwd_flops(m, kind);
-    }
+    if (kind == KIND_L) // tied or not, a product with the table's shape
+        return (1 + m->n_mtp) * 2 * tokens * (double)table_params(m);
+    enum unit_kind layer = kind == KIND_M ? last_layer_kind(m) : kind;
+    return attention_flops(m, layer, tokens) +
+           2 * tokens * product_params(m, kind);
 }
 
 /* ---- fingerprint ---- */
+
+struct fact_list {
+    struct model_fact *fact;
+    int n;
+};
+
+static void facts_add(struct fact_list *f, const struct model_fact *more, int n)
+{
+    for (int i = 0; i < n; i++)
+        f->fact[f->n++] = more[i];
+}
+
+/* What of a layer is computed twice changes its backward pass, precision
+ * changes both. */
+static void facts_of_setting(const struct model *m, struct fact_list *f)
+{
+    const struct memory_options *o = &m->memory;
+    bool full = o->full_recompute != RECOMPUTE_NONE;
+    const struct model_fact setting[] = {
+        {"expert_tensor_parallel_size", m->n_experts ? m->par.etp : 0},
+        {"recompute_full", full},
+        {"recompute_block", o->full_recompute == RECOMPUTE_BLOCK},
+        {"recompute_num_layers", full ? o->recompute_layers : 0},
+#define FACT_OF_MODULE(name, id)                                               \
+    {"recompute_" name, ((o->recompute) >> (id)) & 1U},
+        RECOMPUTE_TABLE(FACT_OF_MODULE)
+#undef FACT_OF_MODULE
+            {"param_bytes", o->param_bytes},
+        {"grad_bytes", o->grad_bytes},
+        {"fp8", o->fp8},
+    };
+    facts_add(f, setting, sizeof setting / sizeof setting[0]);
+}
 
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
 {
@@ -283,12 +278,14 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
         {"seq_length", m->batch.seq_tokens},
         {"data_parallel_size", m->par.dp},
         {"moe_latent_size", m->latent},
-        {"q_lora_rank", m->q_lora},
-        {"kv_lora_rank", m->kv_lora},
     };
     // Megatron states a latent width also where it has no effect
-    int n = (int)(sizeof all / sizeof all[0]) - (m->mla ? 0 : 2);
-    for (int i = 0; i < n; i++)
-        facts[i] = all[i];
-    return n;
+    const struct model_fact latents[] = {{"q_lora_rank", m->q_lora},
+                                         {"kv_lora_rank", m->kv_lora}};
+    struct fact_list f = {facts, 0};
+    facts_add(&f, all, sizeof all / sizeof all[0]);
+    facts_of_setting(m, &f);
+    if (m->mla)
+        facts_add(&f, latents, sizeof latents / sizeof latents[0]);
+    return f.n;
 }

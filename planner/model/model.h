@@ -27,11 +27,12 @@ struct parallel {
     int tp, pp, vpp, cp, ep, etp, world, dp;
 };
 
-/* Megatron's flags that change its default split: layers fixed at the ends
- * (0: not given), and whether E or L counts as one layer. */
+/* Megatron's flags that change its default split (layout/default_split). */
 struct default_split {
-    int first_layers, last_layers;
-    bool count_embedding, count_loss;
+    int first_layers, last_layers;    // of the ranks at the ends, 0: not given
+    int chunk_layers;                 // of a virtual stage, 0: not given
+    bool count_embedding, count_loss; // E, L count as one layer
+    bool virtual_stages;              // their number is given
 };
 
 struct batch {
@@ -70,7 +71,8 @@ struct model {
     bool mtp_repeated;     // one MTP layer, used n_mtp times
     bool overlap_moe_comm; // --overlap-moe-expert-parallel-comm
     int64_t window;        // tokens a windowed layer attends to, 0: all
-    int window_skip;       // every such layer attends to all, 0: none does
+    const uint8_t *layer_window; // n_layers flags: 1 when the layer attends to
+                                 // the window only; NULL without a window
     int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
     const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
     struct memory_options memory;
@@ -79,10 +81,19 @@ struct model {
     struct batch batch;
 };
 
+/* Who trains: Megatron-LM on GPUs, or moe-train on the cores of a CPU. */
+enum trainer_kind { TRAINER_MEGATRON, TRAINER_MOE_TRAIN };
+
+/* Name in manifests, costs files and options: "megatron", "moe-train"; and the
+ * trainer of a name, false when there is none. */
+const char *trainer_name(enum trainer_kind t);
+bool trainer_from_name(const char *name, enum trainer_kind *out);
+
 /* Bytes for each parameter and value. Megatron's mixed precision: bf16
  * parameters, fp32 gradients, fp32 master copy and two Adam moments. moe-train
  * keeps all in fp32. */
 struct memory_rules {
+    enum trainer_kind trainer;
     int param_bytes, grad_bytes, optimizer_bytes, value_bytes;
     // what memory_fit adds from measured runs: to a unit's activations and to
     // the loss head (relative), to every rank (bytes); 0: nothing
@@ -90,6 +101,9 @@ struct memory_rules {
 };
 extern const struct memory_rules MEMORY_MEGATRON;
 extern const struct memory_rules MEMORY_MOE_TRAIN;
+
+/* That of the two which is the trainer's. */
+const struct memory_rules *memory_rules_of(enum trainer_kind t);
 
 /* Letter of a kind in a layout ('t' for both layer kinds), and its name in
  * costs files and tables ("E", "t", "t_dense", "m", "L"). */
@@ -129,16 +143,18 @@ int64_t model_active_params(const struct model *m);
 int64_t model_active_params_no_lookup(const struct model *m);
 int64_t model_mtp_params(const struct model *m);
 
-/* A hash-like text that two runs of the same model, batch and parallelism
- * share; layout and file names are not part of it. Owned by the arena, NULL
- * when out of memory. Keys are Megatron's flag names in snake_case. */
+/* One number that decides what a unit costs. Keys are Megatron's flag names in
+ * snake_case where there is one; recompute and precision have keys of ours. */
 struct model_fact {
     const char *key;
     int64_t value;
 };
 enum { MODEL_N_FACTS = 40 };
 
-/* The numbers that decide cost: fills `facts` and returns how many. */
+/* The fingerprint of costs: what two runs of the same model, batch, split over
+ * ranks, recompute and precision share; layout, pipeline size and file names
+ * are not part of it. Fills `facts` and returns how many; the keys are the same
+ * for all models but for latent attention's two at the end. */
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
 
 #endif

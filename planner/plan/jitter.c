@@ -1,5 +1,7 @@
 #include "jitter.h"
 
+#include "base/random.h"
+#include "base/stats.h"
 #include "log/runlog.h"
 
 #include <math.h>
@@ -10,25 +12,11 @@ static const double TAU = 6.283185307179586;
 
 /* ---- random numbers ---- */
 
-/* SplitMix64's finaliser: a bijection that mixes every bit. */
-static uint64_t jitter_mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static double jitter_uniform(uint64_t x)
-{
-    return ((double)(x >> 11) + 0.5) / 9007199254740992.0;
-}
-
 /* Two independent standard normal numbers of a key (Box and Muller 1958). */
 static void normal_pair(uint64_t key, double *x, double *y)
 {
-    double r = sqrt(-2 * log(jitter_uniform(jitter_mix(key))));
-    double angle = TAU * jitter_uniform(jitter_mix(~key));
+    double r = sqrt(-2 * log(random_uniform(random_mix(key))));
+    double angle = TAU * random_uniform(random_mix(~key));
     *x = r * cos(angle);
     *y = r * sin(angle);
 }
@@ -52,7 +40,7 @@ static enum err jitter_sample(struct sampler *s, const struct layout *l,
     for (int stage = 0; stage < l->n_stages; stage++) {
         const double fwd = s->mean_fwd_s[stage], bwd = s->mean_bwd_s[stage];
         for (int mb = 0; mb < n_mb; mb++) {
-            uint64_t key = jitter_mix(JITTER_SEED + (uint64_t)index) ^
+            uint64_t key = random_mix(JITTER_SEED + (uint64_t)index) ^
                            ((uint64_t)stage << 32 | (uint64_t)mb);
             double x, y;
             normal_pair(key, &x, &y);
@@ -64,25 +52,12 @@ static enum err jitter_sample(struct sampler *s, const struct layout *l,
     return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
 
-static int jitter_by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static struct jitter_step jitter_summarise(struct sampler *s)
 {
-    const int n = JITTER_SAMPLES;
-    double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++)
-        sum += s->steps[i];
-    for (int i = 0; i < n; i++)
-        squares += (s->steps[i] - sum / n) * (s->steps[i] - sum / n);
-    qsort(s->steps, (size_t)n, sizeof s->steps[0], jitter_by_value);
-    return (struct jitter_step){.mean_s = sum / n,
-                                .lo_s = s->steps[n / 40],
-                                .hi_s = s->steps[n - 1 - n / 40],
-                                .se_s = sqrt(squares / (n - 1) / n)};
+    struct stats_mean m = stats_mean(s->steps, JITTER_SAMPLES);
+    struct stats_interval middle = stats_middle(s->steps, JITTER_SAMPLES);
+    return (struct jitter_step){
+        .mean_s = m.mean, .lo_s = middle.lo, .hi_s = middle.hi, .se_s = m.se};
 }
 
 static struct sampler *sampler_new(struct arena *a,
@@ -117,17 +92,35 @@ static enum err jitter_do_expect(struct sampler *s, const struct layout *l,
     return ERR_OK;
 }
 
+/* Of the costs' times; without jitter that is the plain step, which does not
+ * look at single operations. */
+static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
+                                struct jitter_step *out, struct err_msg *msg)
+{
+    const struct plan_context *ctx = s->ctx;
+    double one = 0;
+    if (ctx->cost->jitter_cv <= 0) {
+        if (plan_engine_step(s->engine, l, &one) != ERR_OK)
+            return err_set(msg, ERR_MODEL,
+                           "jitter: the layout cannot be simulated");
+        *out = (struct jitter_step){one, one, one, 0};
+        return ERR_OK;
+    }
+    for (int stage = 0; stage < l->n_stages; stage++) {
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, stage);
+        s->mean_fwd_s[stage] = t.fwd_s;
+        s->mean_bwd_s[stage] = t.bwd_s;
+    }
+    return jitter_do_expect(s, l, out, msg);
+}
+
 enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct jitter_step *out,
                        struct err_msg *msg)
 {
     struct sampler *s = sampler_new(a, ctx, l->n_stages);
-    if (!s)
-        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
-    for (int stage = 0; stage < l->n_stages; stage++)
-        cost_stage(ctx->cost, ctx->model, l, stage, &s->mean_fwd_s[stage],
-                   &s->mean_bwd_s[stage]);
-    return jitter_do_expect(s, l, out, msg);
+    return s ? jitter_of_costs(s, l, out, msg)
+             : err_set(msg, ERR_NOMEM, "jitter: out of memory");
 }
 
 enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
@@ -162,9 +155,13 @@ static int jitter_by_bottleneck(const void *x, const void *y)
 enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
                      struct plan *plans, int n, struct err_msg *msg)
 {
+    struct sampler *sampler =
+        n > 0 ? sampler_new(a, ctx, plans[0].parsed.n_stages) : NULL;
+    if (n > 0 && !sampler)
+        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
     for (int i = 0; i < n; i++) {
         struct jitter_step s;
-        enum err e = jitter_expect(a, ctx, &plans[i].parsed, &s, msg);
+        enum err e = jitter_of_costs(sampler, &plans[i].parsed, &s, msg);
         if (e != ERR_OK)
             return e;
         plans[i].exp_step_s = s.mean_s;
@@ -223,24 +220,15 @@ struct matrix {
     int n_rows, n_ranks;
 };
 
-static bool jitter_is_usable(const struct runlog *log, int64_t iteration)
-{
-    for (size_t i = 0; i < log->n_iterations; i++)
-        if (log->iterations[i].iteration == iteration)
-            return log->iterations[i].usable;
-    return false;
-}
-
 static bool jitter_collect(struct arena *a, const struct runlog *log,
                            const char *name, int n_ranks, struct matrix *m)
 {
     m->n_ranks = n_ranks;
     m->x = arena_alloc(a, log->n_timers * (size_t)n_ranks, sizeof *m->x);
-    for (size_t i = 0; i < log->n_timers && m->x; i++) {
-        const struct log_timer *t = &log->timers[i];
-        bool whole = t->per_rank && t->n_ranks >= n_ranks &&
-                     strcmp(t->name, name) == 0 &&
-                     jitter_is_usable(log, t->iteration);
+    const struct log_timer *t;
+    for (size_t at = 0;
+         m->x && (t = runlog_next_timer(log, name, &at)) != NULL;) {
+        bool whole = t->per_rank && t->n_ranks >= n_ranks;
         for (int r = 0; r < n_ranks && whole; r++)
             whole = isfinite(t->rank_ms[r]) && t->rank_ms[r] > 0;
         if (!whole)

@@ -6,6 +6,9 @@
  */
 #include "plan.h"
 
+#include "base/writer.h"
+#include "sim/transfer.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,31 +18,53 @@ enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 struct plan_engine {
     struct plan_context ctx;
     struct sim_engine *sim;
-    double *fwd_s, *bwd_s, *x_s; // [pp]
+    struct overlap_times *overlap; // with EP overlap, else NULL
+    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
+    struct err_msg msg;            // of the last step that failed
 };
+
+/* Only Megatron's memory can be unpredictable: moe-train's own is counted by
+ * its size tables. */
+enum err plan_context_check(const struct plan_context *ctx,
+                            const struct memory_rules *rules, const char *where,
+                            struct err_msg *msg)
+{
+    const char *why = memory_refusal(ctx->model);
+    if (!why || ctx->hbm_bytes <= 0 || rules->trainer != TRAINER_MEGATRON)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: memory is not predicted: %s: measure it with one run, "
+                   "or plan without a limit",
+                   where, why);
+}
+
+const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
+{
+    struct core_refusal why;
+    if (!ctx->core || !core_version_refuses(ctx->core, l, &why))
+        return NULL;
+    return why.plain;
+}
 
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {
-    size_t pp = (size_t)ctx->schedule->pp;
+    const struct schedule *s = ctx->schedule;
+    const size_t n = (size_t)s->pp * (size_t)s->vpp;
     struct plan_engine *e = arena_alloc(a, 1, sizeof *e);
     if (!e)
         return NULL;
     e->ctx = *ctx;
     e->sim = sim_engine_new(a, ctx->schedule);
-    e->fwd_s = arena_alloc(a, pp, sizeof *e->fwd_s);
-    e->bwd_s = arena_alloc(a, pp, sizeof *e->bwd_s);
-    e->x_s = arena_alloc(a, pp, sizeof *e->x_s);
-    return e->sim && e->fwd_s && e->bwd_s && e->x_s ? e : NULL;
-}
-
-/* Bytes of the hidden states of one micro-batch: sharded over context
- * parallel ranks, and over tensor parallel ones (each sends its share). */
-static double message_bytes(const struct plan_context *ctx)
-{
-    const struct model *m = ctx->model;
-    return (double)(m->batch.micro_batch * m->batch.seq_tokens * m->hidden) /
-           (m->par.cp * m->par.tp) * ctx->cost->rules.value_bytes;
+    e->fwd_s = arena_alloc(a, n, sizeof *e->fwd_s);
+    e->bwd_s = arena_alloc(a, n, sizeof *e->bwd_s);
+    e->x_s = arena_alloc(a, n, sizeof *e->x_s);
+    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s;
+    if (s->order.ep_overlap) {
+        e->overlap = overlap_times_new(a, s, ctx->model);
+        ok = ok && e->overlap;
+    }
+    return ok ? e : NULL;
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
@@ -50,11 +75,11 @@ static void set_transfers(const struct plan_context *ctx,
 {
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
-    const double bytes = message_bytes(ctx);
+    const int value_bytes = ctx->cost->rules.value_bytes;
     for (int s = 0; s < l->n_stages; s++) {
-        bool carries = standalone && s >= mtp;
+        int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
         x_s[s] = cost_transfer_s(
-            ctx->cost, carries ? bytes * (1 + ctx->model->n_mtp) : bytes);
+            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
     }
     in->x_s = x_s;
     in->shape_exchange = standalone;
@@ -81,9 +106,20 @@ static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
                            .fwd_s = e->fwd_s,
                            .bwd_s = e->bwd_s,
                            .mode = e->ctx.mode};
-    for (int s = 0; s < l->n_stages; s++)
-        cost_stage(e->ctx.cost, e->ctx.model, l, s, &e->fwd_s[s], &e->bwd_s[s]);
+    for (int s = 0; s < l->n_stages; s++) {
+        struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
+        e->fwd_s[s] = t.fwd_s;
+        e->bwd_s[s] = t.bwd_s;
+    }
     set_transfers(&e->ctx, l, e->x_s, &in);
+    const struct overlap_layout of = {.cost = e->ctx.cost,
+                                      .model = e->ctx.model,
+                                      .layout = l,
+                                      .fwd_s = e->fwd_s,
+                                      .bwd_s = e->bwd_s,
+                                      .save = e->ctx.save};
+    if (e->overlap)
+        in.combined = overlap_times_set(e->overlap, &of);
     return in;
 }
 
@@ -91,7 +127,7 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s)
 {
     struct sim_input in = input_of(e, l);
-    enum err err = sim_engine_step(e->sim, &in, step_s);
+    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, l);
     return err;
@@ -100,12 +136,10 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
-    struct sim_input in = {.schedule = e->ctx.schedule,
-                           .op_fwd_s = ops->fwd_s,
-                           .op_bwd_s = ops->bwd_s,
-                           .mode = e->ctx.mode};
-    set_transfers(&e->ctx, ops->layout, e->x_s, &in);
-    enum err err = sim_engine_step(e->sim, &in, step_s);
+    struct sim_input in = input_of(e, ops->layout);
+    in.op_fwd_s = ops->fwd_s;
+    in.op_bwd_s = ops->bwd_s;
+    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, ops->layout);
     return err;
@@ -152,6 +186,20 @@ static enum err check_joint(const struct plan_context *ctx,
                    "stage of its own");
 }
 
+/* Peak of a stage; with several chunks a rank, of the whole rank. */
+static int64_t stage_peak(const struct memory_terms *terms,
+                          const struct layout *l, int stage, int in_flight)
+{
+    struct memory_stage mem;
+    struct memory_rank rank;
+    if (l->vpp == 1) {
+        memory_stage_of(terms, l, stage, in_flight, &mem);
+        return mem.peak_bytes;
+    }
+    memory_rank(terms, l, stage % l->pp, &rank);
+    return rank.peak_bytes;
+}
+
 static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
                             const struct layout *l, struct plan *p,
                             struct err_msg *msg)
@@ -161,18 +209,18 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     if (!stages)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     struct memory_terms terms;
-    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &terms);
+    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &terms);
     for (int s = 0; s < l->n_stages; s++) {
-        struct memory_stage mem;
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
-        memory_stage_of(&terms, l, s, in_flight, &mem);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
         stages[s] = (struct plan_stage){.units = l->units[s],
-                                        .mem_bytes = mem.peak_bytes,
+                                        .fwd_s = t.fwd_s,
+                                        .bwd_s = t.bwd_s,
+                                        .mem_bytes =
+                                            stage_peak(&terms, l, s, in_flight),
                                         .in_flight = in_flight};
-        cost_stage(ctx->cost, ctx->model, l, s, &stages[s].fwd_s,
-                   &stages[s].bwd_s);
         p->empty_stage = p->empty_stage || !*l->units[s];
-        if (memory_judge(&terms, mem.peak_bytes, ctx->hbm_bytes,
+        if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
             p->tight_memory = true;
     }
@@ -183,15 +231,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
 
 int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
 {
-    double most = 0, fwd, bwd;
+    double most = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        most = fwd + bwd > most ? fwd + bwd : most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        most = fmax(most, t.fwd_s + t.bwd_s);
     }
     int n = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        n += fwd + bwd >= NEAR * most;
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        n += t.fwd_s + t.bwd_s >= NEAR * most;
     }
     return n;
 }
@@ -234,7 +282,7 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
     if (err == ERR_OK)
         err = step_variance(a, ctx, l, p.pred_step_s, &variance);
     if (err != ERR_OK)
-        return err_set(msg, err, "layout '%s': cannot be simulated", p.layout);
+        return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
     p.pred_lo_s = p.pred_step_s - 1.96 * sqrt(variance);
     p.pred_hi_s = p.pred_step_s + 1.96 * sqrt(variance);
     p.near_bottleneck = plan_near_bottleneck(ctx, l);
@@ -267,51 +315,40 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     enum err err = plan_engine_replay(e, ops, step_s);
-    return err == ERR_OK
-               ? err
-               : err_set(msg, err, "replay: the schedule cannot be simulated");
+    return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
 }
 
 /* ---- JSON ---- */
 
-static void add_number(cJSON *tree, const char *key, double v)
-{
-    if (isfinite(v))
-        cJSON_AddNumberToObject(tree, key, v);
-    else
-        cJSON_AddNullToObject(tree, key);
-}
-
 cJSON *plan_to_json(const struct plan *p)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "layout", p->layout);
-    add_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
-    add_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
-    add_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
-    add_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
-    add_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
-    add_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
-    add_number(tree, "speedup_vs_default", p->speedup_vs_default);
-    add_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
-    cJSON_AddNumberToObject(tree, "near_bottleneck", p->near_bottleneck);
-    cJSON *flags = cJSON_AddArrayToObject(tree, "flags");
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    writer_text(tree, "layout", p->layout);
+    writer_number(tree, "pred_step_ms", p->pred_step_s * 1e3);
+    writer_number(tree, "pred_lo_ms", p->pred_lo_s * 1e3);
+    writer_number(tree, "pred_hi_ms", p->pred_hi_s * 1e3);
+    writer_number(tree, "expected_step_ms", p->exp_step_s * 1e3);
+    writer_number(tree, "expected_lo_ms", p->exp_lo_s * 1e3);
+    writer_number(tree, "expected_hi_ms", p->exp_hi_s * 1e3);
+    writer_number(tree, "speedup_vs_default", p->speedup_vs_default);
+    writer_number(tree, "speedup_vs_count_based", p->speedup_vs_count_based);
+    writer_number(tree, "near_bottleneck", p->near_bottleneck);
+    struct writer flags = writer_list(tree, "flags");
     if (p->standalone_mtp)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("standalone-mtp"));
+        writer_text(flags, NULL, "standalone-mtp");
     if (p->empty_stage)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("empty-stage"));
+        writer_text(flags, NULL, "empty-stage");
     if (p->tight_memory)
-        cJSON_AddItemToArray(flags, cJSON_CreateString("tight-memory"));
-    cJSON *stages = cJSON_AddArrayToObject(tree, "stages");
+        writer_text(flags, NULL, "tight-memory");
+    struct writer stages = writer_list(tree, "stages");
     for (int s = 0; s < p->n_stages; s++) {
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "units", p->stages[s].units);
-        add_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
-        add_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
-        cJSON_AddNumberToObject(item, "mem_bytes",
-                                (double)p->stages[s].mem_bytes);
-        cJSON_AddNumberToObject(item, "in_flight", p->stages[s].in_flight);
-        cJSON_AddItemToArray(stages, item);
+        struct writer item = writer_object(stages, NULL);
+        writer_text(item, "units", p->stages[s].units);
+        writer_number(item, "fwd_ms", p->stages[s].fwd_s * 1e3);
+        writer_number(item, "bwd_ms", p->stages[s].bwd_s * 1e3);
+        writer_number(item, "mem_bytes", (double)p->stages[s].mem_bytes);
+        writer_number(item, "in_flight", p->stages[s].in_flight);
     }
-    return tree;
+    return writer_close(&doc);
 }

@@ -9,10 +9,12 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cost/cost.h"
+#include "layout/core_version.h"
 #include "layout/layout.h"
 #include "memory/memory.h"
 #include "model/model.h"
-#include "sim.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +26,8 @@
 struct plan_stage {
     const char *units;   // letters, e.g. "ttmL"
     double fwd_s, bwd_s; // a micro-batch
-    int64_t mem_bytes;   // peak predicted
-    int in_flight;       // micro-batches
+    int64_t mem_bytes;   // peak predicted, of its rank with several a rank
+    int in_flight;       // chunks of its rank, micro-batches for one a rank
 };
 
 struct plan {
@@ -49,8 +51,23 @@ struct plan_context {
     int n_mb;
     double hbm_bytes;                // per-rank memory limit, 0: none
     double memory_margin;            // of predicted peaks, relative
-    const struct schedule *schedule; // for (model.par.pp, n_mb)
+    enum platform platform;          // whose library workspaces count
+    const struct core_version *core; // what must take the layouts; NULL: any
+    const struct schedule *schedule; // for the model's pp and vpp, and n_mb
+    struct overlap_save save;        // of pairs of layers, with EP overlap
 };
+
+/* A memory limit needs a prediction of memory: ERR_MODEL where hbm_bytes is
+ * above 0 and the model's memory under a trainer's rules is not predicted.
+ * `where` begins the message: who asked for the limit, and how. */
+enum err plan_context_check(const struct plan_context *ctx,
+                            const struct memory_rules *rules, const char *where,
+                            struct err_msg *msg);
+
+/* Why the context's version of Megatron core refuses a valid layout, in plain
+ * words; NULL: it takes it. */
+const char *plan_refusal(const struct plan_context *ctx,
+                         const struct layout *l);
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
  * arena. */

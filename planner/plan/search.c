@@ -2,6 +2,7 @@
 
 #include "jitter.h"
 #include "layout/baseline.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ struct collector {
     struct memory_terms memory;
     struct candidate *all;
     size_t n, cap;
-    int64_t n_dropped;
+    int64_t n_dropped, n_refused;
+    const char *refusal; // why the last of them was
 };
 
 static bool search_fits(const struct collector *c, const struct layout *l)
@@ -50,9 +52,8 @@ static double search_unevenness(const struct plan_context *ctx,
 {
     double sum = 0;
     for (int s = 0; s < l->n_stages; s++) {
-        double fwd, bwd;
-        cost_stage(ctx->cost, ctx->model, l, s, &fwd, &bwd);
-        sum += (fwd + bwd) * (fwd + bwd);
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        sum += (t.fwd_s + t.bwd_s) * (t.fwd_s + t.bwd_s);
     }
     return sum;
 }
@@ -90,6 +91,12 @@ static enum err search_unpack(struct arena *a, const char *text, int pp,
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
+    const char *refusal = plan_refusal(c->ctx, l);
+    if (refusal) {
+        c->refusal = refusal;
+        c->n_refused++;
+        return ERR_OK;
+    }
     if (!search_fits(c, l)) {
         c->n_dropped++;
         return ERR_OK;
@@ -172,15 +179,20 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
         const char *name;
         enum err (*make)(struct arena *, const struct model *, int,
                          struct layout *, struct err_msg *);
-    } rules[] = {{"default", baseline_default},
-                 {"count-based", baseline_count_based}};
+        bool needs_layout; // Megatron makes the default without the flag
+    } rules[] = {{"default", default_split_layout, false},
+                 {"count-based", baseline_count_based, true}};
     struct plan *plans = arena_alloc(a, 2, sizeof *plans);
     if (!plans)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     r->baselines = plans;
+    struct model m = *ctx->model; // split as the schedule runs it
+    m.par.vpp = ctx->schedule->vpp;
     for (int i = 0; i < 2; i++) {
         struct layout l;
-        enum err e = rules[i].make(a, ctx->model, ctx->schedule->pp, &l, NULL);
+        enum err e = rules[i].make(a, &m, ctx->schedule->pp, &l, NULL);
+        if (e == ERR_OK && rules[i].needs_layout && plan_refusal(ctx, &l))
+            e = ERR_MODEL;
         if (e == ERR_OK)
             e = plan_predict(a, ctx, &l, &plans[r->n_baselines], msg);
         if (e == ERR_OK)
@@ -221,6 +233,31 @@ static enum err keep_top(const struct collector *c, int top,
     return ERR_OK;
 }
 
+/* ERR_MODEL with the reason when nothing is left of the space. */
+static enum err search_check_any(const struct layout_space *space,
+                                 const struct collector *c, struct err_msg *msg)
+{
+    if (c->n + (size_t)c->n_dropped == 0 && c->n_refused)
+        return err_set(msg, ERR_MODEL,
+                       "search: Megatron core %s refuses all %lld layouts: %s",
+                       c->ctx->core->name, (long long)c->n_refused, c->refusal);
+    if (c->n + (size_t)c->n_dropped == 0)
+        return err_set(msg, ERR_MODEL,
+                       "search: no layout of %d layers fills %d stages: use "
+                       "fewer stages%s",
+                       space->n_layers, space->pp,
+                       space->standalone_mtp || !space->n_mtp
+                           ? ""
+                           : ", or --standalone-mtp");
+    if (c->n == 0)
+        return err_set(msg, ERR_MODEL,
+                       "search: none of %lld layouts fits in %.1f GiB a rank: "
+                       "use more stages, a smaller micro-batch or recompute",
+                       (long long)c->n_dropped,
+                       c->ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0));
+    return ERR_OK;
+}
+
 static enum err search_enumerate(struct arena *a,
                                  const struct layout_space *space,
                                  struct collector *c, struct err_msg *msg)
@@ -233,23 +270,8 @@ static enum err search_enumerate(struct arena *a,
     if (!c->all || !c->engine)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     e = layout_space_each(a, space, search_collect, c, msg);
-    if (e == ERR_OK && c->n + (size_t)c->n_dropped == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: no layout of %d layers fills %d stages: use "
-                       "fewer stages%s",
-                       space->n_layers, space->pp,
-                       space->standalone_mtp || !space->n_mtp
-                           ? ""
-                           : ", or --standalone-mtp");
-    if (e == ERR_OK && c->n == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: none of %lld layouts fits in %.1f GiB a rank: "
-                       "use more stages, a smaller micro-batch or recompute",
-                       (long long)c->n_dropped,
-                       c->ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0));
-    return e;
+    return e == ERR_OK ? search_check_any(space, c, msg) : e;
 }
-
 enum err search_layouts(struct arena *a, const struct plan_context *ctx,
                         const struct search_options *opt,
                         struct search_result *out, struct err_msg *msg)
@@ -262,7 +284,7 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         .kind = opt->empty_stages ? SPACE_EMPTY_STAGES : SPACE_NO_EMPTY_STAGE,
         .standalone_mtp = opt->standalone_mtp && !ctx->cost->joint_ml};
     struct collector c = {.arena = a, .ctx = ctx};
-    memory_terms(ctx->model, &ctx->cost->rules, PLATFORM_HOPPER, &c.memory);
+    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &c.memory);
     struct search_result r = {0};
     enum err e = search_enumerate(a, &space, &c, msg);
     if (e != ERR_OK)
@@ -275,6 +297,7 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         return e;
     r.n_searched = (int64_t)c.n + c.n_dropped;
     r.n_dropped_for_memory = c.n_dropped;
+    r.n_refused = c.n_refused;
     *out = r;
     return ERR_OK;
 }

@@ -27,11 +27,13 @@ struct search_result {
     const char *baseline_names[2];
     int n_baselines;
     int64_t n_searched, n_dropped_for_memory;
+    int64_t n_refused; // by the version of core, not among those searched
 };
 
 /* Enumerates every layout of the space, best first; predictions within 0.5%
  * are a tie, which fewer near-bottleneck stages win. ERR_MODEL when nothing
- * fits in memory, ERR_RANGE when the space is too large to enumerate. */
+ * fits in memory or the context's version of core takes none, ERR_RANGE when
+ * the space is too large to enumerate. */
 enum err search_layouts(struct arena *a, const struct plan_context *ctx,
                         const struct search_options *opt,
                         struct search_result *out, struct err_msg *msg);

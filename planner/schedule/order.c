@@ -1,4 +1,10 @@
-#include "schedule/order.h"
+/*
+ * How it works: forwards of all ranks have one order, backwards its mirror;
+ * a place in it is turned into chunk and micro-batch by divisions. A rank is
+ * the two woven together: forwards for the warm-up, then in turn (or as one
+ * operation), then the backwards that are left.
+ */
+#include "order.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +18,8 @@ static int least(int a, int b)
 
 /* ---- what Megatron refuses ---- */
 
+/* A last group that is smaller than P leaves a rank waiting for an input that
+ * comes after it. */
 static bool is_group(const struct order *o, int group)
 {
     int rest = o->n_mb % group;
@@ -65,6 +73,7 @@ static enum err order_check_group(const struct order *o, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* Bounds of ours, not Megatron's. */
 static enum err order_check_size(const char *what, int got, int most,
                                  struct err_msg *msg)
 {
@@ -97,6 +106,9 @@ enum err order_check(const struct order *o, struct err_msg *msg)
 
 /* ---- the order ---- */
 
+/* schedules.py, get_pp_rank_microbatches: the forwards that must have left
+ * before the first backward can come back; one more with EP overlap, so that
+ * a forward and a backward of one operation do not need each other. */
 int order_warmup(const struct order *o, int rank)
 {
     int after = o->pp - 1 - rank, all = o->n_mb * o->vpp;
@@ -141,6 +153,7 @@ struct order_op order_backward(const struct order *o, int k)
     return op;
 }
 
+/* The inverse: groups before, chunks before in the group, place in it. */
 int order_forward_index(const struct order *o, int chunk, int mb)
 {
     int first = mb / group_of(o) * group_of(o);

@@ -1,112 +1,147 @@
+/*
+ * A list is made twice by the same code, once to count its operations and once
+ * to write them, so that it takes no more memory than it needs.
+ */
 #include "schedule.h"
 
-#include <stdbool.h>
+#include "maker.h"
 
-enum { MAX_RANKS = 1024, MAX_MB = 65536, MAX_OPS = 1 << 24 };
+#include <string.h>
 
-struct builder {
-    struct op *ops;
-    int n;
+/* ---- modes ---- */
+
+static const char *const mode_names[N_P2P_MODES] = {
+    [P2P_IDEAL] = "ideal",
+    [P2P_ASYNC] = "async",
+    [P2P_BLOCKING] = "blocking",
+    [P2P_OVERLAP] = "overlap",
+    [P2P_OVERLAP_FLUSH] = "overlap-flush",
 };
 
-static void add_work(struct builder *b, enum op_kind kind, int mb)
+const char *p2p_mode_name(enum p2p_mode mode)
 {
-    b->ops[b->n++] = (struct op){
-        .kind = kind, .mb = mb, .mbs = {NO_MB, NO_MB, NO_MB, NO_MB}};
+    return mode_names[mode];
 }
 
-/* An exchange of one or two messages; a message that does not exist on this
- * rank (`there` false) is left out, and so is an exchange without any. */
-struct half {
-    bool there;
-    enum message message;
-    int mb;
-};
-
-static void add_exchange(struct builder *b, struct half x, struct half y)
+enum err p2p_mode_from_name(const char *name, enum p2p_mode *out,
+                            struct err_msg *msg)
 {
-    struct op op = {
-        .kind = OP_EXCHANGE, .mb = NO_MB, .mbs = {NO_MB, NO_MB, NO_MB, NO_MB}};
-    if (x.there)
-        op.mbs[x.message] = x.mb;
-    if (y.there)
-        op.mbs[y.message] = y.mb;
-    if (x.there || y.there)
-        b->ops[b->n++] = op;
+    for (int i = 0; i < N_P2P_MODES; i++)
+        if (strcmp(name, mode_names[i]) == 0) {
+            *out = (enum p2p_mode)i;
+            return ERR_OK;
+        }
+    return err_set(msg, ERR_PARSE,
+                   "--p2p: got '%s', want ideal, async, blocking, overlap or "
+                   "overlap-flush",
+                   name);
 }
 
-static void build_rank(struct builder *b, int pp, int rank, int n_mb)
+enum p2p_mode p2p_mode_default(int vpp)
 {
-    const struct half none = {false, SEND_FORWARD, NO_MB};
-    const bool prev = rank > 0, next = rank < pp - 1;
-    const int warm = pp - 1 - rank < n_mb ? pp - 1 - rank : n_mb;
-    const int steady = n_mb - warm;
-    for (int i = 0; i < warm; i++) {
-        add_exchange(b, (struct half){prev, RECV_FORWARD, i}, none);
-        add_work(b, OP_FORWARD, i);
-        add_exchange(b, (struct half){next, SEND_FORWARD, i}, none);
+    return vpp > 1 ? P2P_OVERLAP : P2P_BLOCKING;
+}
+
+/* ---- the lists ---- */
+
+/* arguments.py: overlap_p2p_comm is set with virtual stages only, and without
+ * it they need a pipeline of more than two ranks. */
+static enum err check_mode(const struct order *o, enum p2p_mode mode,
+                           struct err_msg *msg)
+{
+    if (o->vpp == 1 && (mode == P2P_OVERLAP || mode == P2P_OVERLAP_FLUSH))
+        return err_set(msg, ERR_RANGE,
+                       "%s transfers: one chunk a rank is never overlapped, "
+                       "want blocking, or more chunks (--vpp)",
+                       p2p_mode_name(mode));
+    if (o->vpp > 1 && o->pp == 2 && mode == P2P_BLOCKING)
+        return err_set(msg, ERR_RANGE,
+                       "blocking transfers with %d chunks a rank need more "
+                       "than 2 ranks, want overlap",
+                       o->vpp);
+    return ERR_OK;
+}
+
+enum err schedule_outline(const struct order *order, enum p2p_mode mode,
+                          struct schedule *out, struct err_msg *msg)
+{
+    enum err e = order_check(order, msg);
+    if (e == ERR_OK)
+        e = check_mode(order, mode, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "schedule");
+    *out = (struct schedule){.pp = order->pp,
+                             .vpp = order->vpp,
+                             .n_mb = order->n_mb,
+                             .order = *order,
+                             .mode = mode};
+    return ERR_OK;
+}
+
+enum err schedule_build(struct arena *a, const struct order *order,
+                        enum p2p_mode mode, struct schedule *out,
+                        struct err_msg *msg)
+{
+    struct schedule s;
+    enum err e = schedule_outline(order, mode, &s, msg);
+    if (e != ERR_OK)
+        return e;
+    struct rank_ops *ranks = arena_alloc(a, (size_t)order->pp, sizeof *ranks);
+    for (int r = 0; ranks && r < order->pp; r++) {
+        struct maker m = {.order = order,
+                          .mode = mode,
+                          .rank = r,
+                          .warm = order_warmup(order, r),
+                          .all = order->n_mb * order->vpp};
+        maker_list(&m);
+        m.ops = arena_alloc(a, (size_t)m.n, sizeof *m.ops);
+        if (!m.ops)
+            return err_set(msg, ERR_NOMEM, "schedule: out of memory");
+        maker_list(&m);
+        ranks[r] = (struct rank_ops){.ops = m.ops, .n_ops = m.n};
     }
-    if (steady > 0)
-        add_exchange(b, (struct half){prev, RECV_FORWARD, warm}, none);
-    for (int i = 0; i < steady; i++) {
-        const bool more = i + 1 < steady;
-        add_work(b, OP_FORWARD, warm + i);
-        add_exchange(b, (struct half){next, SEND_FORWARD, warm + i},
-                     (struct half){next, RECV_BACKWARD, i});
-        add_work(b, OP_BACKWARD, i);
-        add_exchange(b, (struct half){prev, SEND_BACKWARD, i},
-                     (struct half){prev && more, RECV_FORWARD, warm + i + 1});
-    }
-    for (int i = steady; i < n_mb; i++) {
-        add_exchange(b, (struct half){next, RECV_BACKWARD, i}, none);
-        add_work(b, OP_BACKWARD, i);
-        add_exchange(b, (struct half){prev, SEND_BACKWARD, i}, none);
-    }
+    if (!ranks)
+        return err_set(msg, ERR_NOMEM, "schedule: out of memory");
+    s.ranks = ranks;
+    *out = s;
+    return ERR_OK;
 }
 
 enum err schedule_1f1b(struct arena *a, int pp, int n_mb, struct schedule *out,
                        struct err_msg *msg)
 {
-    if (pp < 1 || pp > MAX_RANKS)
-        return err_set(msg, ERR_RANGE,
-                       "schedule: pipeline size: got %d, want 1 to %d", pp,
-                       MAX_RANKS);
-    if (n_mb < 1 || n_mb > MAX_MB || (long)pp * n_mb > MAX_OPS)
-        return err_set(msg, ERR_RANGE,
-                       "schedule: micro-batches: got %d, want 1 to %d and "
-                       "ranks x micro-batches up to %d",
-                       n_mb, MAX_MB, MAX_OPS);
-    struct rank_ops *ranks = arena_alloc(a, (size_t)pp, sizeof *ranks);
-    for (int r = 0; ranks && r < pp; r++) {
-        // two operations and at most four exchanges a micro-batch, one more
-        size_t room = (size_t)n_mb * 6 + 1;
-        struct builder b = {.ops = arena_alloc(a, room, sizeof *b.ops)};
-        if (!b.ops)
-            return err_set(msg, ERR_NOMEM, "schedule: out of memory");
-        build_rank(&b, pp, r, n_mb);
-        ranks[r] = (struct rank_ops){.ops = b.ops, .n_ops = b.n};
-    }
-    if (!ranks)
-        return err_set(msg, ERR_NOMEM, "schedule: out of memory");
-    *out = (struct schedule){.pp = pp, .vpp = 1, .n_mb = n_mb, .ranks = ranks};
-    return ERR_OK;
+    const struct order order = {
+        .pp = pp, .vpp = 1, .n_mb = n_mb, .group = pp > 0 ? pp : 1};
+    return schedule_build(a, &order, P2P_BLOCKING, out, msg);
+}
+
+/* ---- questions ---- */
+
+/* Ranks stand in a ring: the last one's next is the first, a chunk later. */
+int schedule_peer(const struct schedule *s, int rank, enum message m)
+{
+    bool next = m == SEND_FORWARD || m == RECV_BACKWARD;
+    return (rank + (next ? 1 : s->pp - 1)) % s->pp;
+}
+
+int schedule_boundary(const struct schedule *s, int rank, const struct op *op,
+                      enum message m)
+{
+    int stage = op->chunks[m] * s->pp + rank;
+    return m == SEND_FORWARD || m == RECV_BACKWARD ? stage : stage - 1;
 }
 
 int schedule_max_in_flight(const struct schedule *s, int rank)
 {
-    int now = 0, most = 0;
-    for (int i = 0; i < s->ranks[rank].n_ops; i++) {
-        enum op_kind kind = s->ranks[rank].ops[i].kind;
-        now += (kind == OP_FORWARD) - (kind == OP_BACKWARD);
-        most = now > most ? now : most;
-    }
-    return most;
+    return order_max_in_flight(&s->order, rank);
 }
 
 int schedule_n_exchanges(const struct schedule *s, int rank)
 {
     int n = 0;
-    for (int i = 0; i < s->ranks[rank].n_ops; i++)
-        n += s->ranks[rank].ops[i].kind == OP_EXCHANGE;
+    for (int i = 0; i < s->ranks[rank].n_ops; i++) {
+        enum op_kind kind = s->ranks[rank].ops[i].kind;
+        n += kind == OP_EXCHANGE || kind == OP_POST;
+    }
     return n;
 }

@@ -30,7 +30,7 @@ done
 [ $? -eq 2 ] && one_line "$work/err" "did you mean 'run'"
 claim $? "an unknown command names the nearest"
 "$bench" run --out 2>"$work/err"
-[ $? -eq 2 ] && one_line "$work/err" "'--out' needs a value"
+[ $? -eq 2 ] && one_line "$work/err" "--out: value missing, want DIR"
 claim $? "an option without its value is one line"
 "$bench" run --dryrun x 2>"$work/err"
 [ $? -eq 2 ] && one_line "$work/err" "did you mean '--dry-run'"
@@ -74,7 +74,7 @@ if command -v gnuplot >/dev/null; then
         >"$work/out" 2>"$work/err" &&
         grep -q '^| default | Et' "$work/R.md" &&
         grep -q '^Step error: mean .* over 3 layouts' "$work/R.md" &&
-        grep -q '^!\[cost of the units .*(plots/out/fake-unit-cost.svg)$' \
+        grep -q '^!\[cost of the units .*/fig/fake-unit-cost.svg)$' \
             "$work/R.md" && ! grep -q 'fake-timeline' "$work/R.md" &&
         grep -q '^Noise: single runs .*6 runs of 3 layouts' "$work/R.md" &&
         grep -q 'fake-timeline: left out, no end_ms' "$work/out" &&
@@ -86,6 +86,20 @@ if command -v gnuplot >/dev/null; then
     "$bench" report "$work/fake" --into "$work/R.md" --figures "$work/fig" \
         >/dev/null 2>&1 && cmp -s "$work/R.md" "$work/S.md"
     claim $? "a second report changes nothing"
+    "$bench" report "$work/fake" >"$work/out" 2>/dev/null &&
+        grep -q '^| default | Et' "$work/fake/report.md" &&
+        grep -q '(figures/fake-unit-cost.svg)$' "$work/fake/report.md" &&
+        [ -s "$work/fake/figures/fake-unit-cost.svg" ] &&
+        [ -s "$work/fake/figures/fake-step-time.png" ]
+    claim $? "a folder's own report and figures are beside its CSV files"
+    here=$(cd "$(dirname "$bench")" && pwd)
+    mkdir "$work/copy" && cp -r plots results REPORT.md "$work/copy/" &&
+        rm -rf "$work"/copy/results/local* && (
+        cd "$work/copy" && "$here/moe-bench" report >/dev/null 2>&1
+    ) && cmp -s REPORT.md "$work/copy/REPORT.md" &&
+        [ "$(ls plots/out)" = "$(ls "$work/copy/plots/out")" ]
+    # another gnuplot may draw other bytes, not other figures
+    claim $? "the published report is what the reference data make"
 else
     echo "ok - report # SKIP gnuplot is not installed"
 fi

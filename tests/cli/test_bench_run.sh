@@ -142,6 +142,16 @@ FAKE_MODE=fork "$bench" run -q $manifest --out "$work/h" >/dev/null 2>&1 &&
     [ "$(left_over)" -eq 0 ]
 claim $? "a daemon that a trainer leaves behind is killed"
 
+# ---- many runs -------------------------------------------------------------------
+sed -e 's/"rounds": 2/"rounds": 12/' $manifest >"$work/many.json"
+FAKE_WATCH=$work/q/runs.csv "$bench" run -q "$work/many.json" \
+    --out "$work/q" >/dev/null 2>&1 &&
+    [ "$(rows "$work/q/runs.csv" ,valid,)" -eq 38 ]
+claim $? "38 runs are all in the table"
+# after each of the first 8, then when an eighth more runs are there
+[ "$(sort -u "$work/q/runs.csv.seen" | wc -l)" -lt 24 ]
+claim $? "the tables are not made again after each of them"
+
 # ---- environment -----------------------------------------------------------------
 FAKE_MODE=slow "$bench" run -q "$work/slow.json" --out "$work/i" \
     >/dev/null 2>&1 &

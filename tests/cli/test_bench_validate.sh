@@ -38,6 +38,17 @@ claim $? "--update-baseline writes a row a layout"
 "$bench" validate "$work/fake" --baseline "$base" >"$work/out" &&
     grep -q '^fake: mean step error .*: not worse' "$work/out"
 claim $? "the same code is not worse"
+GZIP=-9 "$bench" validate "$work/fake" --baseline "$base" >"$work/again" &&
+    cmp -s "$work/out" "$work/again"
+claim $? "gzip's own settings in the environment change nothing"
+(   PATH=$work/none
+    "$bench" validate "$work/fake" --baseline "$base" ) >"$work/again" &&
+    cmp -s "$work/out" "$work/again"
+claim $? "validate needs no program beside itself"
+"$bench" publish $manifest --out "$work/r" --to "$work/twin" >/dev/null &&
+    (cd "$work/fake" && find runs -name '*.gz' -exec sha256sum {} +) |
+    sort >"$work/x" && (cd "$work/twin" && sha256sum -c "$work/x" >/dev/null)
+claim $? "the same logs are packed to the same bytes"
 pred() { # FILE: role and prediction, all digits
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         { print $at["role"], $at["pred_step_ms"] }' "$1"

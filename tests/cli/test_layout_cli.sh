@@ -74,6 +74,27 @@ is "the best plan's own simulation gives its step time" \
 is "a timeline has one line a rank" \
     "$($L simulate $MODEL 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 --costs \
         "$tmp/c.json" | grep -c '^rank')" 4
+vpp="$L simulate $MODEL Et*2|(t*2|)*6t*2mL --pp 4 --gbs 8 --costs $tmp/c.json"
+is "a layout with more stages than ranks is interleaved" \
+    "$($vpp --json | json 'd["vpp"], d["group"], d["p2p"], len(d["stages"])')" \
+    "2 4 overlap 8"
+is "EP overlap keeps a chunk more in flight on every rank" \
+    "$($vpp --json --ep-overlap |
+        json '[s["in_flight"] for s in d["stages"][:4]]')" \
+    "$($vpp --json | json '[s["in_flight"] + 1 for s in d["stages"][:4]]')"
+is "what pairs of layers save makes the step shorter" \
+    "$(for save in 0,0,0 5,0,0; do $vpp --json --ep-overlap --ep-save $save |
+        json 'd["pred_step_ms"]'; done | sort -g | uniq | wc -l)" 2
+is "a trace has a track a rank" \
+    "$($vpp --trace "$tmp/t.json" >/dev/null && json \
+        'len({e["tid"] for e in d["traceEvents"] if e["ph"] == "X"})' \
+        <"$tmp/t.json")" 4
+echo '{"id": 1, "P": 3, "V": 2, "M": 3, "N": 3, "fwd": [1,1,1,1,1,1],
+"bwd": [2,2,2,2,2,2], "lat": 1}' | tr -d '\n' >"$tmp/s.jsonl"
+is "simulate --batch answers every mode" \
+    "$($L simulate --batch "$tmp/s.jsonl" | json '[d[m]["step_time"] for m in \
+        ("ideal", "async", "blocking", "overlap", "overlap_flush")][0], \
+        d["max_inflight"]')" "24 [6, 6, 4]"
 is "check says valid and exits 0" \
     "$($L check $MODEL 'Et*5|t*6|t*5|mL' --pp 4 | head -n 1)" \
     "valid: Et*5|t*6|t*5|mL"
@@ -107,8 +128,17 @@ refuses "no batch size" 2 "--gbs" \
     $L plan $MODEL --pp 4 --costs "$tmp/c.json"
 refuses "virtual stages are refused in plain words" 2 "one chunk a rank" \
     $L plan $MODEL --pp 4 --vpp 2 --gbs 16 --costs "$tmp/c.json"
-refuses "a transfer mode that is not known" 2 "want ideal, async or blocking" \
+refuses "a transfer mode that is not known" 2 "want ideal, async, blocking" \
     $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --p2p fast
+refuses "a group size that Megatron refuses" 2 "groups of 4 or 8" \
+    $L simulate $MODEL 'Et*2|(t*2|)*6t*2mL' --pp 4 --gbs 8 --group 5 \
+    --costs "$tmp/c.json"
+refuses "EP overlap without virtual stages" 2 "2 or more chunks a rank" \
+    $L simulate $MODEL 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 --ep-overlap \
+    --costs "$tmp/c.json"
+refuses "overlap with one chunk a rank" 2 "never overlapped" \
+    $L simulate $MODEL 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 --p2p overlap \
+    --costs "$tmp/c.json"
 refuses "nothing fits in memory" 1 "none of" \
     $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --hbm-gb 1
 echo "no log" >"$tmp/a.log"

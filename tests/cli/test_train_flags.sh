@@ -21,13 +21,13 @@ bad() { # WANTED_TEXT RANKS FLAGS...
     fi
 }
 
-bad "unknown flag '--nope'" 1 --nope 1
+bad "unknown option '--nope'" 1 --nope 1
 bad "did you mean '--num-layers'" 1 --num-layrs 3
 bad "tensor-model-parallel-size: got 2" 2 --tensor-model-parallel-size 2
 bad "expert-model-parallel-size" 1 --expert-model-parallel-size 2
 bad "context-parallel-size" 2 --context-parallel-size 2
 bad "ranks: got 2, want a multiple" 2 --pipeline-model-parallel-size 3
-bad "num-layers: got 5" 2 --num-layers 5 --pipeline-model-parallel-size 2
+bad "num_layers 5 is not divisible" 2 --num-layers 5 --pipeline-model-parallel-size 2
 bad "wants one a rank" 1 --pipeline-model-parallel-layout 'Et*3|tmL'
 bad "one t for each decoder layer" 2 --pipeline-model-parallel-size 2 \
     --pipeline-model-parallel-layout 'Et*2|tmL'

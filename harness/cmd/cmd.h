@@ -1,0 +1,85 @@
+/*
+ * cmd: what the commands of moe-bench share: one table of options, and a
+ * command line that was read against it. A command gives an error or a status;
+ * moe_bench.c prints the one line of an error and makes the exit code of it.
+ */
+#ifndef HARNESS_CMD_CMD_H
+#define HARNESS_CMD_CMD_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/options.h"
+
+#include <stdio.h>
+
+/* identifier, name, alias, value ("" for a switch), help */
+#define CMD_OPTION_TABLE(X)                                                    \
+    X(OPT_DRY_RUN, "--dry-run", NULL, "",                                      \
+      "print the commands, their number and the bound on time and cost; "      \
+      "start and write nothing")                                               \
+    X(OPT_OUT, "--out", NULL, "DIR", "of the results (results/<name>)")        \
+    X(OPT_ONLY, "--only", NULL, "ROLE",                                        \
+      "measure the layouts of one role (profile runs stay)")                   \
+    X(OPT_MAX_USD, "--max-usd", NULL, "X",                                     \
+      "stop before a run that could exceed X US dollars in all "               \
+      "(limits.budget_usd of the manifest)")                                   \
+    X(OPT_QUIET, "--quiet", "-q", "", "no progress on stderr")                 \
+    X(OPT_JSON, "--json", NULL, "", "print one JSON document")                 \
+    X(OPT_BASELINE, "--baseline", NULL, "FILE",                                \
+      "errors to compare with (results/baseline.csv)")                         \
+    X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
+      "write the errors as they are now into the baseline")                    \
+    X(OPT_TO, "--to", NULL, "DIR", "the dataset (results/reference/<name>)")   \
+    X(OPT_INTO, "--into", NULL, "FILE",                                        \
+      "fill this file (without DIR: REPORT.md)")                               \
+    X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
+      "of the figures (with --into: plots/out)")                               \
+    X(OPT_HELP, "--help", "-h", "", "this text")
+
+enum cmd_option {
+#define CMD_ENUM(id, name, alias, value, help) id,
+    CMD_OPTION_TABLE(CMD_ENUM)
+#undef CMD_ENUM
+        N_OPTIONS
+};
+
+struct command;
+
+/* A parsed command line. */
+struct cmd {
+    struct arena arena;
+    struct err_msg msg;
+    const struct command *command;
+    struct option_spec spec;
+    struct options line; // operands and options
+    int status;          // exit code where there is no error: 0, or answer no
+};
+
+struct command {
+    const char *name;
+    enum err (*run)(struct cmd *c);
+    const char *synopsis;          // "status MANIFEST [--out DIR]"
+    const char *summary;           // one line of the program's usage
+    const char *help;              // what it does
+    void (*print_more)(FILE *out); // behind the options, or NULL
+    const char *closing;           // exit status and an example
+    const int *options;            // ends with N_OPTIONS
+    int max_operands;
+};
+
+extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
+    CMD_PUBLISH, CMD_REPORT, CMD_MACHINE;
+
+/* Value of an option, NULL when it was not given. */
+const char *cmd_text(const struct cmd *c, enum cmd_option o);
+bool cmd_given(const struct cmd *c, enum cmd_option o);
+
+/* The first operand into *out; ERR_PARSE names `what` is missing. */
+enum err cmd_operand(struct cmd *c, const char *what, const char **out);
+
+/* Reads the line and runs the command; argv begins behind its name. Prints its
+ * help or its error and returns the exit code: 0 ok, 1 the answer is no, 2
+ * usage or bad input, 3 environment. */
+int cmd_main(const struct command *command, int argc, char *const *argv);
+
+#endif

@@ -1,0 +1,40 @@
+#include "core_check.h"
+
+enum err core_check_layout(const struct plan_context *ctx, const char *text,
+                           const struct layout *l, struct err_msg *msg)
+{
+    const char *refusal = plan_refusal(ctx, l);
+    if (!refusal)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE, "trainer.core %s refuses layout '%s': %s",
+                   ctx->core->name, text, refusal);
+}
+
+/* The role's layout is found after the profile runs; whether there can be one
+ * is known before. */
+static enum err core_check_standalone(const struct manifest *mf,
+                                      const struct plan_context *ctx,
+                                      struct err_msg *msg)
+{
+    if (!manifest_has_role(mf, ROLE_STANDALONE_MTP) || !ctx->model->n_mtp ||
+        !ctx->core || core_version_parts_mtp(ctx->core))
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "role '%s': trainer.core %s takes no m on a stage without L",
+                   role_name(ROLE_STANDALONE_MTP), ctx->core->name);
+}
+
+enum err core_check(struct arena *a, const struct manifest *mf,
+                    const struct plan_context *ctx,
+                    const struct core_profile *profile, struct err_msg *msg)
+{
+    enum err e = core_check_standalone(mf, ctx, msg);
+    for (int i = 0; i < profile->n && e == ERR_OK; i++) {
+        const char *text = layout_string(a, &profile->layout[i]);
+        e = text ? core_check_layout(ctx, text, &profile->layout[i], msg)
+                 : err_set(msg, ERR_NOMEM, "out of memory");
+        if (e != ERR_OK)
+            err_prefix(msg, e, "profile");
+    }
+    return e == ERR_OK ? e : err_prefix(msg, e, "%s", mf->path);
+}

@@ -1,0 +1,148 @@
+/*
+ * How it works: a table lists the figures, each with its script, the file that
+ * it is drawn from and a column without which there is nothing to draw; links
+ * and drawings come from it. gnuplot is run under supervise, a script a figure,
+ * and writes SVG and PNG.
+ */
+#include "draw.h"
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "launch/launch.h"
+#include "launch/supervise.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { GNUPLOT_LIMIT_S = 60 }; // a figure takes a second on a busy machine
+
+struct figure {
+    const char *name, *what, *script, *csv;
+    const char *needs; // without a number in this column there is nothing
+                       // to draw
+};
+
+static const struct figure figures[] = {
+    {"step-time", "predicted against measured step time", "step_time.gp",
+     "layouts.csv", "meas_step_ms"},
+    {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
+     "meas_speedup"},
+    {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
+     "pred_fwd_ms"},
+    {"stage-memory", "peak memory of each stage", "stage_memory.gp",
+     "stages.csv", "meas_mem_bytes"},
+    {"timeline", "one recorded step of the default and of the pick",
+     "timeline.gp", "timeline.csv", "end_ms"},
+    {"unit-cost", "cost of the units by FLOPs and measured", "unit_cost.gp",
+     "units.csv", "fwd_ms"},
+};
+
+/* ERR_PARSE for a file that cannot be read; of those that older results do not
+ * have, a missing one has nothing to draw. */
+static enum err has_data(struct arena *a, const struct figure *g,
+                         const char *path, bool *out, struct err_msg *msg)
+{
+    struct csv csv;
+    double x;
+    *out = false;
+    if (access(path, F_OK) != 0 && strcmp(g->csv, "layouts.csv") != 0)
+        return ERR_OK;
+    enum err e = csv_read_file(a, path, &csv, msg);
+    for (size_t i = 0; e == ERR_OK && i < csv.n_rows && !*out; i++)
+        *out = csv_get_double(&csv, i, g->needs, &x);
+    return e;
+}
+
+static enum err draw_no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "figures: out of memory");
+}
+
+enum err draw_links(struct arena *a, const struct report_source *source,
+                    FILE *out, struct err_msg *msg)
+{
+    const char *gap = ""; // between two links
+    for (size_t i = 0; i < COUNT(figures); i++) {
+        bool some = false;
+        const char *csv = arena_printf(a, "%s/%s", source->dir, figures[i].csv);
+        enum err e = csv ? has_data(a, &figures[i], csv, &some, msg)
+                         : draw_no_memory(msg);
+        if (e != ERR_OK)
+            return e;
+        if (some)
+            fprintf(out, "%s![%s](%s/%s-%s.svg)\n", gap, figures[i].what,
+                    source->figures, source->experiment, figures[i].name);
+        gap = some ? "\n" : gap;
+    }
+    return ERR_OK;
+}
+
+/* "local (emulated)": a figure says what its figures are. */
+static char *figure_title(struct arena *a, const struct report_source *source)
+{
+    struct csv t;
+    const char *path = arena_printf(a, "%s/layouts.csv", source->dir);
+    const char *what = NULL;
+    if (path && csv_read_file(a, path, &t, NULL) == ERR_OK && t.n_rows)
+        what = csv_get(&t, 0, "source");
+    return what && *what ? arena_printf(a, "%s (%s)", source->experiment, what)
+                         : arena_strdup(a, source->experiment);
+}
+
+/* One script; what it said is kept only where it failed. */
+static enum err draw_figure(struct arena *a, const struct drawing *d,
+                            const struct figure *g, struct err_msg *msg)
+{
+    char *argv[8] = {arena_strdup(a, "gnuplot"), arena_strdup(a, "-c")};
+    argv[2] = arena_printf(a, "%s/%s", d->plots, g->script);
+    argv[3] = arena_printf(a, "%s/style.gp", d->plots);
+    argv[4] = arena_printf(a, "%s/%s", d->source->dir, g->csv);
+    argv[5] =
+        arena_printf(a, "%s/%s-%s", d->out, d->source->experiment, g->name);
+    argv[6] = figure_title(a, d->source);
+    const char *log = arena_printf(a, "%s/gnuplot.log", d->out);
+    for (int i = 0; i < 7; i++)
+        if (!argv[i])
+            log = NULL;
+    if (!log)
+        return draw_no_memory(msg);
+    const struct supervise_job job = {
+        .argv = argv, .log_path = log, .limit_s = GNUPLOT_LIMIT_S};
+    struct supervise_result r;
+    bool some = false;
+    enum err e = has_data(a, g, argv[4], &some, msg);
+    if (e == ERR_OK && !some && d->log)
+        fprintf(d->log, "%s: left out, no %s in %s\n", argv[5], g->needs,
+                argv[4]);
+    if (e == ERR_OK && some)
+        e = supervise_run(&job, &r, msg);
+    if (e != ERR_OK || !some)
+        return e;
+    if (r.end != SUPERVISE_EXITED || r.code != 0)
+        return err_set(msg, ERR_CHILD,
+                       "gnuplot could not draw %s from %s, see %s", g->script,
+                       argv[4], log);
+    unlink(log);
+    if (d->log)
+        fprintf(d->log, "%s.svg %s.png\n", argv[5], argv[5]);
+    return ERR_OK;
+}
+
+enum err draw_figures(struct arena *a, const struct drawing *d,
+                      struct err_msg *msg)
+{
+    if (!launch_find_program(a, "gnuplot"))
+        return err_set(msg, ERR_CHILD,
+                       "gnuplot not found in PATH, run 'make deps'");
+    enum err made = file_make_folders(d->out, msg);
+    if (made != ERR_OK)
+        return made;
+    for (size_t i = 0; i < COUNT(figures); i++) {
+        enum err e = draw_figure(a, d, &figures[i], msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,45 @@
+#include "overrides.h"
+
+static const struct {
+    enum flag_id flag;
+    const char *option, *key;
+} overrides[N_OVERRIDES] = {
+#define OVERRIDE_ROW(id, flag, option, key) {flag, option, key},
+    OVERRIDE_TABLE(OVERRIDE_ROW)
+#undef OVERRIDE_ROW
+};
+
+enum flag_id override_flag(enum override_id id)
+{
+    return overrides[id].flag;
+}
+
+const char *override_option(enum override_id id)
+{
+    return overrides[id].option;
+}
+
+const char *override_key(enum override_id id)
+{
+    return overrides[id].key;
+}
+
+/* A split says nothing about another number of stages. */
+static void overrides_drop_split(const struct overrides *o,
+                                 struct megatron_flags *f)
+{
+    int64_t pp = o->size[OVERRIDE_PP];
+    if (!o->size[OVERRIDE_VPP] && (!pp || pp == flags_int(f, FLAG_PP, 1)))
+        return;
+    flags_clear(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_LAYERS_PER_VPP);
+    flags_clear(f, FLAG_VPP);
+}
+
+void overrides_apply(const struct overrides *o, struct megatron_flags *f)
+{
+    overrides_drop_split(o, f);
+    for (int i = 0; i < N_OVERRIDES; i++)
+        if (overrides[i].flag != FLAG_NONE && o->size[i])
+            flags_set_int(f, overrides[i].flag, o->size[i]);
+}

@@ -1,0 +1,307 @@
+/*
+ * How it works: a unit is a list of parts (norm, attention, MLP, experts), and
+ * each part adds its weights to the table. A divisor stands where Megatron
+ * splits a weight over ranks; norms, the router, latents and the biases of what
+ * a rank adds up at the end are whole on each.
+ */
+#include "weights.h"
+
+/* Muon takes what is two-dimensional in Megatron and no embedding; the gate has
+ * one row, but is kept as a matrix of Adam's. FP8 is for linear layers only. */
+const struct weight_use WEIGHT_USE[N_WEIGHT_ROLES] = {
+    [WEIGHT_LINEAR] = {.product = true,
+                       .muon = true,
+                       .fp8 = true,
+                       .fused = true,
+                       .trained = true},
+    [WEIGHT_ROUTER] = {.product = true, .muon = true, .trained = true},
+    [WEIGHT_GATE] = {.product = true, .trained = true},
+    [WEIGHT_TABLE] = {.trained = true},
+    [WEIGHT_OUTPUT] = {.product = true, .fused = true, .trained = true},
+    [WEIGHT_NORM] = {.trained = true},
+    [WEIGHT_BIAS] = {.trained = true},
+    [WEIGHT_BUFFER] = {.trained = false},
+};
+
+const struct weight_shares WEIGHTS_WHOLE = {1, 1, 1};
+
+struct weight_shares weights_shares(const struct model *m)
+{
+    return (struct weight_shares){m->par.tp, m->par.ep, m->par.etp};
+}
+
+int64_t weight_params(const struct weight *w)
+{
+    return w->rows * w->cols * w->count;
+}
+
+void weights_add(struct weights *t, struct weight w)
+{
+    if (t->n < WEIGHTS_MAX)
+        t->row[t->n++] = w;
+    else
+        t->n_lost++;
+}
+
+/* ---- parts ---- */
+
+/* A table in the making. */
+struct builder {
+    const struct model *m;
+    const struct weight_shares *shares;
+    struct weights *t;
+};
+
+static void weights_vector(const struct builder *b, enum weight_role role,
+                           int64_t n)
+{
+    weights_add(
+        b->t, (struct weight){.rows = n, .cols = 1, .count = 1, .role = role});
+}
+
+static void weights_matrix(const struct builder *b, enum weight_role role,
+                           int64_t rows, int64_t cols)
+{
+    weights_add(
+        b->t,
+        (struct weight){.rows = rows, .cols = cols, .count = 1, .role = role});
+}
+
+static void weights_linear(const struct builder *b, int64_t rows, int64_t cols)
+{
+    weights_matrix(b, WEIGHT_LINEAR, rows, cols);
+}
+
+static void weights_bias(const struct builder *b, int64_t n)
+{
+    if (b->m->linear_bias)
+        weights_vector(b, WEIGHT_BIAS, n);
+}
+
+/* RMSNorm has a weight only. */
+static void weights_norm(const struct builder *b, int64_t width)
+{
+    weights_vector(b, WEIGHT_NORM, width);
+    if (b->m->layernorm)
+        weights_vector(b, WEIGHT_NORM, width);
+}
+
+/* Multi-latent attention: queries through a latent of q_lora (or straight),
+ * keys and values through one of kv_lora beside the rotary part. The ways down
+ * are whole on every rank. */
+static void weights_mla(const struct builder *b)
+{
+    const struct model *m = b->m;
+    int64_t h = m->hidden, tp = b->shares->tp;
+    int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim) / tp;
+    if (m->q_lora)
+        weights_linear(b, m->q_lora, h);
+    weights_linear(b, q, m->q_lora ? m->q_lora : h);
+    weights_linear(b, m->kv_lora + m->qk_rope_dim, h);
+    weights_linear(b, m->n_heads * (m->qk_dim + m->v_dim) / tp, m->kv_lora);
+    weights_linear(b, h, m->n_heads * m->v_dim / tp);
+    if (m->qk_norm && m->q_lora)
+        weights_norm(b, m->q_lora);
+    if (m->qk_norm)
+        weights_norm(b, m->kv_lora);
+}
+
+/* Heads with keys and values of their own, or of their group's. */
+static void weights_heads(const struct builder *b)
+{
+    const struct model *m = b->m;
+    int64_t h = m->hidden, tp = b->shares->tp;
+    int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
+    weights_linear(b, (q + 2 * kv) / tp, h);
+    weights_linear(b, h, q / tp);
+    if (m->linear_bias || m->qkv_bias)
+        weights_vector(b, WEIGHT_BIAS, (q + 2 * kv) / tp);
+    if (m->qk_norm) {
+        weights_norm(b, m->qk_norm_full ? q / tp : m->head_dim);
+        weights_norm(b, m->qk_norm_full ? kv / tp : m->head_dim);
+    }
+}
+
+/* The output bias is added once the ranks' shares are summed: whole on each.
+ * The offsets of the softmax go with their heads. */
+static void weights_attention(const struct builder *b)
+{
+    const struct model *m = b->m;
+    if (m->mla)
+        weights_mla(b);
+    else
+        weights_heads(b);
+    weights_bias(b, m->hidden);
+    if (m->sinks)
+        weights_vector(b, WEIGHT_BIAS, m->n_heads / b->shares->tp);
+}
+
+/* `count` MLPs of `width` between vectors of `outer`, over `parts` ranks. */
+struct mlp_shape {
+    int64_t outer, width, parts, count;
+    bool expert, bias;
+};
+
+static void weights_mlp(const struct builder *b, const struct mlp_shape *s)
+{
+    int64_t in = (b->m->gated ? 2 : 1) * s->width / s->parts;
+    struct weight w = {.rows = in,
+                       .cols = s->outer,
+                       .count = s->count,
+                       .role = WEIGHT_LINEAR,
+                       .expert = s->expert};
+    weights_add(b->t, w);
+    w.rows = s->outer;
+    w.cols = s->width / s->parts;
+    weights_add(b->t, w);
+    if (!s->bias)
+        return;
+    w.role = WEIGHT_BIAS;
+    w.cols = 1;
+    weights_add(b->t, w);
+    w.rows = in;
+    weights_add(b->t, w);
+}
+
+/* Router and latents have biases where linear layers have them, the shared
+ * expert never has. */
+static void weights_experts(const struct builder *b)
+{
+    const struct model *m = b->m;
+    int64_t h = m->hidden;
+    weights_matrix(b, WEIGHT_ROUTER, m->n_experts, h);
+    weights_bias(b, m->n_experts);
+    if (m->expert_bias && m->count_bias)
+        weights_vector(b, WEIGHT_BUFFER, m->n_experts);
+    if (m->latent) {
+        weights_linear(b, m->latent, h);
+        weights_linear(b, h, m->latent);
+        weights_bias(b, m->latent);
+        weights_bias(b, h);
+    }
+    weights_mlp(b, &(struct mlp_shape){.outer = m->latent ? m->latent : h,
+                                       .width = m->moe_ffn,
+                                       .parts = b->shares->etp,
+                                       .count = m->n_experts / b->shares->ep,
+                                       .expert = true,
+                                       .bias = m->linear_bias});
+    if (m->shared_ffn)
+        weights_mlp(b, &(struct mlp_shape){.outer = h,
+                                           .width = m->shared_ffn,
+                                           .parts = b->shares->tp,
+                                           .count = 1});
+    if (m->shared_ffn && m->shared_gate)
+        weights_vector(b, WEIGHT_GATE, h);
+}
+
+/* ---- units ---- */
+
+/* Where a layer has no experts its MLP has the width `ffn`, also in a model
+ * without any, whose layers are KIND_T. */
+static void weights_layer(const struct builder *b, enum unit_kind kind)
+{
+    const struct model *m = b->m;
+    weights_norm(b, m->hidden);
+    weights_attention(b);
+    weights_norm(b, m->hidden);
+    if (m->n_experts && kind == KIND_T)
+        weights_experts(b);
+    else
+        weights_mlp(b, &(struct mlp_shape){.outer = m->hidden,
+                                           .width = m->ffn,
+                                           .parts = b->shares->tp,
+                                           .count = 1,
+                                           .bias = m->linear_bias});
+}
+
+struct weight weights_token_table(const struct model *m,
+                                  const struct weight_shares *shares)
+{
+    return (struct weight){.rows = m->padded_vocab / shares->tp,
+                           .cols = m->hidden,
+                           .count = 1,
+                           .role = WEIGHT_TABLE};
+}
+
+/* Learned positions are not split over tensor ranks. */
+static void weights_embedding(const struct builder *b)
+{
+    weights_add(b->t, weights_token_table(b->m, b->shares));
+    if (b->m->learned_positions)
+        weights_matrix(b, WEIGHT_TABLE, b->m->max_positions, b->m->hidden);
+}
+
+/* Norms of the hidden state, of the embedding and behind, the projection of
+ * both, and a layer like the last one (DeepSeek-V3, section 2.2). */
+static void weights_mtp(const struct builder *b)
+{
+    const struct model *m = b->m;
+    for (int i = 0; i < 3; i++)
+        weights_norm(b, m->hidden);
+    weights_linear(b, m->hidden / b->shares->tp, 2 * m->hidden);
+    weights_layer(b, model_layer_kind(m, m->n_layers - 1));
+}
+
+/* A tied output layer is the token table of E; where L stands on another stage
+ * its copy there is the stage's, not the unit's. */
+static void weights_loss(const struct builder *b)
+{
+    weights_norm(b, b->m->hidden);
+    if (b->m->tied)
+        return;
+    struct weight output = weights_token_table(b->m, b->shares);
+    output.role = WEIGHT_OUTPUT;
+    weights_add(b->t, output);
+}
+
+void weights_of_unit(const struct model *m, enum unit_kind kind,
+                     const struct weight_shares *shares, struct weights *out)
+{
+    const struct builder b = {m, shares, out};
+    out->n = out->n_lost = 0;
+    if (kind == KIND_E)
+        weights_embedding(&b);
+    else if (kind == KIND_M)
+        weights_mtp(&b);
+    else if (kind == KIND_L)
+        weights_loss(&b);
+    else
+        weights_layer(&b, kind);
+}
+
+/* ---- check ---- */
+
+/* Parameters of all, as a double: it cannot overflow. */
+static double weights_sum(const struct weights *t)
+{
+    double sum = 0;
+    for (int i = 0; i < t->n; i++)
+        sum += (double)t->row[i].rows * (double)t->row[i].cols *
+               (double)t->row[i].count;
+    return sum;
+}
+
+enum err weights_check(const struct model *m, struct err_msg *msg)
+{
+    // three tables: of E, of a stage with m, of the output layer
+    double all = 3 * (double)m->padded_vocab * (double)m->hidden;
+    for (int k = 0; k < N_KINDS; k++) {
+        int n = model_unit_count(m, (enum unit_kind)k);
+        struct weights t;
+        if (n == 0)
+            continue;
+        weights_of_unit(m, (enum unit_kind)k, &WEIGHTS_WHOLE, &t);
+        if (t.n_lost)
+            return err_set(msg, ERR_RANGE,
+                           "model: unit '%s' has %d weights, want at most %d",
+                           kind_name((enum unit_kind)k), t.n + t.n_lost,
+                           WEIGHTS_MAX);
+        all += n * weights_sum(&t);
+    }
+    if (all < 1e17)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "model: about %.2g parameters, want below 1e17: look for a "
+                   "width or a count with too many digits",
+                   all);
+}

@@ -1,0 +1,62 @@
+#include "settings.h"
+
+#include "base/text.h"
+
+static enum err settings_platform(const char *name, enum platform *out,
+                                  struct err_msg *msg)
+{
+    if (!name || platform_from_name(name, out))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "--platform: got '%s', want h100, gb200 or a100", name);
+}
+
+/* Given in percent. */
+static enum err settings_margin(const char *text, double *out,
+                                struct err_msg *msg)
+{
+    double percent = 0;
+    if (!text)
+        return ERR_OK;
+    if (!text_to_double(text, &percent))
+        return err_set(msg, ERR_PARSE,
+                       "--memory-margin: got '%s', want a number", text);
+    if (percent < 0 || percent > 1000)
+        return err_set(msg, ERR_RANGE,
+                       "--memory-margin: got %g, want 0 to 1000", percent);
+    *out = percent / 100;
+    return ERR_OK;
+}
+
+enum err plan_settings_read(const struct overrides *o,
+                            struct plan_settings *out, struct err_msg *msg)
+{
+    struct plan_settings s = {.platform = PLATFORM_HOPPER,
+                              .mode_given = o->text[OVERRIDE_P2P] != NULL,
+                              .memory_margin = MEMORY_MARGIN};
+    const char *mode = o->text[OVERRIDE_P2P];
+    enum err e = core_version_find(o->text[OVERRIDE_CORE], &s.core, msg);
+    if (e == ERR_OK)
+        e = settings_platform(o->text[OVERRIDE_PLATFORM], &s.platform, msg);
+    if (e == ERR_OK && mode)
+        e = p2p_mode_from_name(mode, &s.mode, msg);
+    if (e == ERR_OK)
+        e = settings_margin(o->text[OVERRIDE_MARGIN], &s.memory_margin, msg);
+    if (e == ERR_OK)
+        *out = s;
+    return e;
+}
+
+enum p2p_mode plan_settings_mode(const struct plan_settings *s, int vpp)
+{
+    return s->mode_given ? s->mode : p2p_mode_default(vpp);
+}
+
+void plan_settings_apply(const struct plan_settings *s, int vpp,
+                         struct plan_context *ctx)
+{
+    ctx->core = s->core;
+    ctx->platform = s->platform;
+    ctx->mode = plan_settings_mode(s, vpp);
+    ctx->memory_margin = s->memory_margin;
+}

@@ -1,0 +1,382 @@
+/*
+ * How it works: both forms walk the simulation's events once. In the trace an
+ * event's name carries its chunk as letters, since Perfetto colours by name
+ * and leaves digits out: so a chunk has a colour, and micro-batches share it.
+ * Messages are asynchronous events, which may overlap each other.
+ */
+#include "timeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[N_OP_KINDS] = {
+    [OP_FORWARD] = "forward",      [OP_BACKWARD] = "backward",
+    [OP_EXCHANGE] = "exchange",    [OP_COMBINED] = "combined",
+    [OP_HEAD_FORWARD] = "forward", [OP_HEAD_BACKWARD] = "backward",
+    [OP_TAILS] = "combined",       [OP_POST] = "message",
+    [OP_WAIT] = "exchange",
+};
+
+/* What of a combined operation an event is, beside its layers. */
+static const char *part_of(enum op_kind kind)
+{
+    return kind == OP_HEAD_FORWARD    ? " embedding"
+           : kind == OP_HEAD_BACKWARD ? " head"
+           : kind == OP_TAILS         ? " ends"
+                                      : "";
+}
+
+enum { PROCESS_RANKS, PROCESS_MESSAGES };
+
+/* A chunk as letters: A to Z, then AA and on. */
+static const char *chunk_name(int chunk, char out[4])
+{
+    char *at = out;
+    if (chunk >= 26)
+        *at++ = (char)('A' + (chunk / 26 - 1) % 26);
+    *at++ = (char)('A' + chunk % 26);
+    *at = '\0';
+    return out;
+}
+
+static bool has_backward_only(const struct sim_event *e)
+{
+    return e->kind == OP_HEAD_BACKWARD;
+}
+
+/* "forward 3", or with chunks "forward B 3", "combined B 3 + A 1". */
+static void event_name(const struct sim_event *e, int vpp, char *out,
+                       size_t room)
+{
+    char one[4], two[4];
+    const int chunk = has_backward_only(e) ? e->bwd_chunk : e->chunk;
+    const int mb = has_backward_only(e) ? e->bwd_mb : e->mb;
+    const char *space = vpp > 1 ? " " : "";
+    const char *name = vpp > 1 ? chunk_name(chunk, one) : "";
+    size_t n = 0;
+    if (mb == NO_MB)
+        n = (size_t)snprintf(out, room, "%s", names[e->kind]);
+    else
+        n = (size_t)snprintf(out, room, "%s%s%s%s %d", names[e->kind],
+                             part_of(e->kind), space, name, mb);
+    if ((e->kind == OP_COMBINED || e->kind == OP_TAILS) && n < room)
+        snprintf(out + n, room - n, " +%s%s %d", space,
+                 vpp > 1 ? chunk_name(e->bwd_chunk, two) : "", e->bwd_mb);
+}
+
+/* ---- trace ---- */
+
+/* An object with the fields that every trace event has. */
+static cJSON *trace_item(cJSON *events, const char *name, const char *phase,
+                         int process, int track)
+{
+    cJSON *item = cJSON_CreateObject();
+    bool ok = item && cJSON_AddStringToObject(item, "name", name) &&
+              cJSON_AddStringToObject(item, "ph", phase) &&
+              cJSON_AddNumberToObject(item, "pid", process) &&
+              cJSON_AddNumberToObject(item, "tid", track) &&
+              cJSON_AddItemToArray(events, item);
+    if (ok)
+        return item;
+    cJSON_Delete(item);
+    return NULL;
+}
+
+/* Names a track or a process; `kind` is the trace format's. */
+static bool trace_name(cJSON *events, const char *kind, int process, int track,
+                       const char *name)
+{
+    cJSON *item = trace_item(events, kind, "M", process, track);
+    cJSON *args = item ? cJSON_AddObjectToObject(item, "args") : NULL;
+    return args && cJSON_AddStringToObject(args, "name", name);
+}
+
+/* Tracks in the order of ranks, under two processes. */
+static bool trace_tracks(cJSON *events, int n_ranks)
+{
+    bool ok =
+        trace_name(events, "process_name", PROCESS_RANKS, 0, "ranks") &&
+        trace_name(events, "process_name", PROCESS_MESSAGES, 0, "messages");
+    for (int rank = 0; rank < n_ranks && ok; rank++) {
+        char label[32];
+        snprintf(label, sizeof label, "rank %d", rank);
+        ok = trace_name(events, "thread_name", PROCESS_RANKS, rank, label);
+        cJSON *item = ok ? trace_item(events, "thread_sort_index", "M",
+                                      PROCESS_RANKS, rank)
+                         : NULL;
+        cJSON *args = item ? cJSON_AddObjectToObject(item, "args") : NULL;
+        ok = args && cJSON_AddNumberToObject(args, "sort_index", rank);
+    }
+    return ok;
+}
+
+/* A piece of work or a wait, on its rank's track. */
+static bool trace_work(cJSON *events, const struct sim_event *e, int vpp)
+{
+    char name[64];
+    event_name(e, vpp, name, sizeof name);
+    cJSON *item = trace_item(events, name, "X", PROCESS_RANKS, e->rank);
+    bool ok =
+        item && cJSON_AddStringToObject(item, "cat", names[e->kind]) &&
+        cJSON_AddNumberToObject(item, "ts", e->start_s * 1e6) &&
+        cJSON_AddNumberToObject(item, "dur", (e->end_s - e->start_s) * 1e6);
+    if (!ok || e->mb == NO_MB)
+        return ok;
+    cJSON *args = cJSON_AddObjectToObject(item, "args");
+    return args && cJSON_AddNumberToObject(args, "chunk", e->chunk) &&
+           cJSON_AddNumberToObject(args, "micro_batch", e->mb);
+}
+
+/* A message begins and ends, told from others by its number. */
+static bool trace_message(cJSON *events, const struct sim_event *e, int vpp,
+                          int number)
+{
+    static const char *const ways[N_MESSAGES] = {
+        [SEND_FORWARD] = "output of forward",
+        [RECV_FORWARD] = "output of forward",
+        [SEND_BACKWARD] = "gradient of backward",
+        [RECV_BACKWARD] = "gradient of backward"};
+    char name[64], chunk[4];
+    snprintf(name, sizeof name, "%s%s%s %d", ways[e->message],
+             vpp > 1 ? " " : "", vpp > 1 ? chunk_name(e->chunk, chunk) : "",
+             e->mb);
+    const double at[2] = {e->start_s, e->end_s};
+    bool ok = true;
+    for (int i = 0; i < 2 && ok; i++) {
+        cJSON *item = trace_item(events, name, i == 0 ? "b" : "e",
+                                 PROCESS_MESSAGES, e->rank);
+        ok = item && cJSON_AddStringToObject(item, "cat", names[OP_POST]) &&
+             cJSON_AddNumberToObject(item, "id", number) &&
+             cJSON_AddNumberToObject(item, "ts", at[i] * 1e6);
+    }
+    return ok;
+}
+
+cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s)
+{
+    cJSON *tree = cJSON_CreateObject();
+    cJSON *events = cJSON_AddArrayToObject(tree, "traceEvents");
+    bool ok = events && trace_tracks(events, s->pp);
+    for (int i = 0; i < r->n_events && ok; i++)
+        ok = r->events[i].kind == OP_POST
+                 ? trace_message(events, &r->events[i], s->vpp, i)
+                 : trace_work(events, &r->events[i], s->vpp);
+    if (ok)
+        return tree;
+    cJSON_Delete(tree);
+    return NULL;
+}
+
+/* ---- drawing ---- */
+
+enum {
+    LEFT = 70,
+    TOP = 50,
+    ROW = 34,
+    BAR = 24,
+    MESSAGE = 3, // height of a message's bar
+    LABEL = 12,  // narrower events have no number
+    WIDTH_LEAST = 1100,
+    WIDTH_MOST = 30000, // viewers still open it
+    PER_EVENT = 10      // so that a row's events stay apart
+};
+
+/* Light and dark of a chunk: grey first, for one chunk a rank, then hues that
+ * differ in lightness too. */
+static const struct {
+    const char *light, *dark;
+} colours[] = {
+    {"#d9d9d9", "#6e6e6e"}, {"#a6cee3", "#1f78b4"}, {"#fdbf6f", "#c05f00"},
+    {"#b2df8a", "#33802c"}, {"#fb9a99", "#c41a1c"}, {"#cab2d6", "#6a3d9a"},
+    {"#f2e394", "#8c6d1f"}, {"#9fe0d8", "#1b7f79"}, {"#f4bfe0", "#a8327e"},
+};
+
+enum { N_COLOURS = sizeof colours / sizeof colours[0] };
+
+static int colour_of(int chunk, int vpp)
+{
+    return vpp == 1 ? 0 : 1 + chunk % (N_COLOURS - 1);
+}
+
+struct drawing {
+    FILE *out;
+    double step_s;
+    int vpp, width;
+};
+
+static void draw_box(const struct drawing *d, const struct sim_event *e, int y,
+                     int height, const char *style)
+{
+    double x = LEFT + e->start_s / d->step_s * d->width;
+    double w = (e->end_s - e->start_s) / d->step_s * d->width;
+    fprintf(d->out,
+            "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" "
+            "stroke-width=\"0.6\" %s/>\n",
+            x, y, w, height, style);
+}
+
+static void draw_number(const struct drawing *d, const struct sim_event *e,
+                        int y, int mb, const char *colour)
+{
+    double x = LEFT + (e->start_s + e->end_s) / 2 / d->step_s * d->width;
+    if ((e->end_s - e->start_s) / d->step_s * d->width > LABEL)
+        fprintf(d->out,
+                "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" "
+                "font-size=\"11\" fill=\"%s\">%d</text>\n",
+                x, y, colour, mb);
+}
+
+static void draw_work(const struct drawing *d, const struct sim_event *e,
+                      int chunk, bool forward, int y)
+{
+    char style[64];
+    const int c = colour_of(chunk, d->vpp);
+    snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
+             forward ? colours[c].light : colours[c].dark);
+    draw_box(d, e, y, BAR, style);
+}
+
+/* Forward above, backward below. */
+static void draw_combined(const struct drawing *d, const struct sim_event *e,
+                          int y)
+{
+    char style[64];
+    snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
+             colours[colour_of(e->chunk, d->vpp)].light);
+    draw_box(d, e, y, BAR / 2, style);
+    snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
+             colours[colour_of(e->bwd_chunk, d->vpp)].dark);
+    draw_box(d, e, y + BAR / 2, BAR / 2, style);
+    if (e->kind != OP_COMBINED)
+        return;
+    draw_number(d, e, y + BAR / 2 - 2, e->mb, "#000");
+    draw_number(d, e, y + BAR - 2, e->bwd_mb, "#fff");
+}
+
+/* Forward messages above backward ones, in the colour of their sender's. */
+static void draw_message(const struct drawing *d, const struct sim_event *e,
+                         int y)
+{
+    char style[64];
+    const bool forward = e->message == SEND_FORWARD;
+    const int c = colour_of(e->chunk, d->vpp);
+    snprintf(style, sizeof style, "fill=\"%s\" stroke=\"none\"",
+             colours[c].dark);
+    draw_box(d, e, y + BAR + 1 + (forward ? 0 : MESSAGE), MESSAGE - 1, style);
+}
+
+static void draw_event(const struct drawing *d, const struct sim_event *e)
+{
+    const int y = TOP + e->rank * ROW;
+    switch (e->kind) {
+    case OP_FORWARD:
+    case OP_HEAD_FORWARD:
+        draw_work(d, e, e->chunk, true, y);
+        draw_number(d, e, y + 16, e->mb, "#000");
+        break;
+    case OP_BACKWARD:
+        draw_work(d, e, e->chunk, false, y);
+        draw_number(d, e, y + 16, e->mb, "#fff");
+        break;
+    case OP_HEAD_BACKWARD:
+        draw_work(d, e, e->bwd_chunk, false, y);
+        draw_number(d, e, y + 16, e->bwd_mb, "#fff");
+        break;
+    case OP_COMBINED:
+    case OP_TAILS:
+        draw_combined(d, e, y);
+        break;
+    case OP_POST:
+        draw_message(d, e, y);
+        break;
+    default:
+        draw_box(d, e, y, BAR, "fill=\"none\" stroke=\"#aaa\"");
+    }
+}
+
+/* Text with the characters that XML gives a meaning replaced. */
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+/* Which colours are which chunk's. */
+static void draw_legend(const struct drawing *d, int y)
+{
+    for (int v = 0; v < d->vpp && d->vpp > 1; v++) {
+        const int x = LEFT + v * 90, c = colour_of(v, d->vpp);
+        char name[4];
+        fprintf(d->out,
+                "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" "
+                "fill=\"%s\"/><rect x=\"%d\" y=\"%d\" width=\"12\" "
+                "height=\"12\" fill=\"%s\"/><text x=\"%d\" y=\"%d\" "
+                "font-size=\"12\">chunk %s</text>\n",
+                x, y - 10, colours[c].light, x + 12, y - 10, colours[c].dark,
+                x + 28, y, chunk_name(v, name));
+    }
+}
+
+static void draw(const struct drawing *d, const struct sim_result *r,
+                 int n_ranks, const char *title)
+{
+    const int height = TOP + n_ranks * ROW + (d->vpp > 1 ? 50 : 30);
+    fprintf(d->out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+            "height=\"%d\" font-family=\"sans-serif\">\n<rect width=\"100%%\" "
+            "height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"24\" "
+            "font-size=\"15\">",
+            LEFT + d->width + 20, height, LEFT);
+    put_text(d->out, title);
+    fputs("</text>\n", d->out);
+    for (int rank = 0; rank < n_ranks; rank++)
+        fprintf(d->out,
+                "<text x=\"10\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
+                TOP + rank * ROW + 17, rank);
+    for (int i = 0; i < r->n_events; i++)
+        draw_event(d, &r->events[i]);
+    draw_legend(d, height - 28);
+    fprintf(d->out,
+            "<text x=\"%d\" y=\"%d\" font-size=\"12\">light: forward, dark: "
+            "backward, outline: exchange, thin: messages; numbers: "
+            "micro-batches; whole width %.3f ms</text>\n</svg>\n",
+            LEFT, height - 8, r->step_s * 1e3);
+}
+
+/* Wide enough for the rank with most work. */
+static int width_of(const struct schedule *s)
+{
+    int most = 0;
+    for (int r = 0; r < s->pp; r++) {
+        const int n = order_size(&s->order, r);
+        most = n > most ? n : most;
+    }
+    const int width =
+        most < WIDTH_MOST / PER_EVENT ? most * PER_EVENT : WIDTH_MOST;
+    return width > WIDTH_LEAST ? width : WIDTH_LEAST;
+}
+
+char *timeline_svg(struct arena *a, const struct sim_result *r,
+                   const struct schedule *s, const char *title)
+{
+    char *text = NULL, *copy = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (!out)
+        return NULL;
+    const struct drawing d = {out, r->step_s, s->vpp, width_of(s)};
+    draw(&d, r, s->pp, title);
+    bool ok = !ferror(out);
+    ok = fclose(out) == 0 && ok;
+    if (ok)
+        copy = arena_strndup(a, text, len);
+    free(text);
+    return copy;
+}

@@ -1,0 +1,62 @@
+#include "memory/memory.h"
+#include "plan/settings.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static enum err read(enum override_id id, const char *text,
+                     struct plan_settings *out, struct err_msg *msg)
+{
+    struct overrides o = {.text = {NULL}};
+    o.text[id] = text;
+    return plan_settings_read(&o, out, msg);
+}
+
+Test(settings, defaults_are_what_plans_assume)
+{
+    struct plan_settings s;
+    struct err_msg msg;
+    cr_assert_eq(read(OVERRIDE_CORE, NULL, &s, &msg), ERR_OK);
+    cr_assert_str_eq(s.core->name, "0.16");
+    cr_assert_eq(s.platform, PLATFORM_HOPPER);
+    cr_assert_eq(plan_settings_mode(&s, 1), P2P_BLOCKING);
+    cr_assert_eq(plan_settings_mode(&s, 2), P2P_OVERLAP);
+    cr_assert_eq(s.memory_margin, MEMORY_MARGIN);
+}
+
+Test(settings, each_text_is_read_and_reaches_the_context)
+{
+    struct plan_settings s;
+    struct plan_context ctx = {.n_mb = 3};
+    struct err_msg msg;
+    const struct overrides o = {.text = {[OVERRIDE_CORE] = "0.13.1",
+                                         [OVERRIDE_PLATFORM] = "A100-80GB",
+                                         [OVERRIDE_P2P] = "async",
+                                         [OVERRIDE_MARGIN] = "12.5"}};
+    cr_assert_eq(plan_settings_read(&o, &s, &msg), ERR_OK, "%s", msg.text);
+    plan_settings_apply(&s, 1, &ctx);
+    cr_assert_str_eq(ctx.core->name, "0.13");
+    cr_assert_eq(ctx.platform, PLATFORM_AMPERE);
+    cr_assert_eq(ctx.mode, P2P_ASYNC);
+    cr_assert_eq(ctx.memory_margin, 0.125);
+    cr_assert_eq(ctx.n_mb, 3);
+}
+
+Test(settings, bad_texts_name_what_is_wanted)
+{
+    static const struct {
+        enum override_id id;
+        const char *text, *wanted;
+    } bad[] = {{OVERRIDE_CORE, "0.9", "0.12 to 0.20"},
+               {OVERRIDE_PLATFORM, "mi300x", "want h100, gb200 or a100"},
+               {OVERRIDE_P2P, "fast", "blocking"},
+               {OVERRIDE_MARGIN, "much", "want a number"},
+               {OVERRIDE_MARGIN, "-1", "want 0 to 1000"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct plan_settings s;
+        struct err_msg msg = {""};
+        enum err e = read(bad[i].id, bad[i].text, &s, &msg);
+        cr_expect_eq(err_exit_code(e), 2, "%s", bad[i].text);
+        cr_expect(strstr(msg.text, bad[i].wanted), "%s", msg.text);
+    }
+}
