@@ -48,13 +48,8 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
-<<<<<<< HEAD
-        check format check-format check-deps check-warnings cppcheck asan \
-        bench bench-search fuzz report static install clean
-=======
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench fuzz report static install clean
->>>>>>> main
+        bench bench-search fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 

@@ -6,7 +6,7 @@
  * runs the cases whose name holds PATTERN. Exit status 1 when a known optimum
  * is not found.
  */
-#include "plan/prove.h"
+#include "prove/prove.h"
 
 #include <stdio.h>
 #include <stdlib.h>

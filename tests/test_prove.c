@@ -1,4 +1,4 @@
-#include "plan/prove.h"
+#include "prove/prove.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -297,7 +297,7 @@ static void check_layouts(struct instance *in, int number,
     }
 }
 
-Test(plan_prove, equals_brute_force_on_random_instances)
+Test(prove, equals_brute_force_on_random_instances)
 {
     enum { N_INSTANCES = 300 };
     static struct found all;
@@ -377,13 +377,13 @@ static void check_deepseek(int pp, int vpp, int64_t want_ns, const char *space)
     arena_clear(&a);
 }
 
-Test(plan_prove, deepseek_v3_optima_are_proved)
+Test(prove, deepseek_v3_optima_are_proved)
 {
     check_deepseek(16, 1, 18702, "3527930788646880");
     check_deepseek(8, 2, 31962, "3527929709749632");
 }
 
-Test(plan_prove, a_gap_is_certified_where_one_is_asked_for)
+Test(prove, a_gap_is_certified_where_one_is_asked_for)
 {
     struct deepseek d;
     struct prove_result r;
@@ -415,7 +415,7 @@ static void check_unfinished(const struct prove_result *r)
     cr_assert_gt(r->gap, 0);
 }
 
-Test(plan_prove, time_limit_and_interrupt_leave_the_best_and_a_bound)
+Test(prove, time_limit_and_interrupt_leave_the_best_and_a_bound)
 {
     struct deepseek d;
     struct prove_result r;
@@ -435,7 +435,7 @@ Test(plan_prove, time_limit_and_interrupt_leave_the_best_and_a_bound)
     arena_clear(&a);
 }
 
-Test(plan_prove, the_best_of_a_large_space_are_listed_in_order)
+Test(prove, the_best_of_a_large_space_are_listed_in_order)
 {
     struct deepseek d;
     struct prove_result r, again;
@@ -465,7 +465,7 @@ static int64_t one_byte_a_unit(void *data, int stage, int from, int to)
     return to - from;
 }
 
-Test(plan_prove, memory_moves_the_optimum_or_leaves_nothing)
+Test(prove, memory_moves_the_optimum_or_leaves_nothing)
 {
     struct deepseek d;
     struct prove_result r;
@@ -488,7 +488,7 @@ Test(plan_prove, memory_moves_the_optimum_or_leaves_nothing)
     arena_clear(&a);
 }
 
-Test(plan_prove, refusals_name_the_number)
+Test(prove, refusals_name_the_number)
 {
     struct deepseek d;
     struct prove_result r;
