@@ -40,8 +40,9 @@ struct proof {
     int64_t *weight, *ahead, *behind; // dynamic programme, [n_stages+1][n_pos]
     struct relax *relax;
     struct dive *dive;
-    struct live *spare; // [PROOF_DEPTH] graphs, one a level of branching
-    int n_spare;
+    /* [PROOF_DEPTH + 1] graphs: for probes, for each level of branching, and
+     * for an attempt as a whole */
+    struct live *spare;
     long n_nodes, n_leaves;
 };
 
@@ -113,10 +114,8 @@ enum proof_end proof_probe(struct proof *p, struct live *l, int passes);
 /* ---- proof_loads.c: the same for what all chunks of a rank take together ----
  *
  * A relaxation may share time evenly between ranks, whole layers cannot: which
- * loads are possible is known exactly, and each end of them is probed. `child`
- * is a graph to try things on. */
-enum proof_end proof_probe_loads(struct proof *p, struct live *l,
-                                 struct live *child);
+ * loads are possible is known exactly, and each end of them is probed. */
+enum proof_end proof_probe_loads(struct proof *p, struct live *l);
 
 /* ---- proof_dive.c: depth first over all that is left ---- */
 

@@ -47,18 +47,21 @@ WIDE static void proof_reach(int64_t *restrict next, const int64_t *restrict w,
     }
 }
 
+/* Of a run of arcs: the least that is within the limit, and whether (or how
+ * many) others there are. */
 struct proof_range {
-    int64_t least, most;
+    int64_t least;
+    int dropped;
 };
 
-WIDE static struct proof_range proof_span(const int64_t *v, int n)
+WIDE static struct proof_range proof_span(const int64_t *v, int n, int64_t most)
 {
-    int64_t least = PROOF_INFINITE, most = -PROOF_INFINITE;
+    int64_t least = PROOF_INFINITE, largest = -PROOF_INFINITE;
     for (int i = 0; i < n; i++) {
         least = v[i] < least ? v[i] : least;
-        most = v[i] > most ? v[i] : most;
+        largest = v[i] > largest ? v[i] : largest;
     }
-    return (struct proof_range){least, most};
+    return (struct proof_range){least, largest > most};
 }
 
 /* Length of the run of set bits from `at` on. */
@@ -102,20 +105,20 @@ static void proof_forward(struct proof *p, const struct live *l)
     }
 }
 
-/* Drops those arcs of a run that are beyond the limit; how many. */
-static int proof_drop_run(uint64_t *arc, int from, int run, int64_t most,
-                          const int64_t *onward, int64_t *least)
+/* Drops those arcs of a run that are beyond the limit; what is left of it. */
+static struct proof_range proof_drop_run(uint64_t *arc, int from, int run,
+                                         int64_t most, const int64_t *onward)
 {
-    int dropped = 0;
+    struct proof_range left = {PROOF_INFINITE, 0};
     for (int to = from; to < from + run; to++) {
         if (onward[to] > most) {
             arc[to / LIVE_WORD] &= ~((uint64_t)1 << (to % LIVE_WORD));
-            dropped++;
-        } else if (onward[to] < *least) {
-            *least = onward[to];
+            left.dropped++;
+        } else if (onward[to] < left.least) {
+            left.least = onward[to];
         }
     }
-    return dropped;
+    return left;
 }
 
 /* The arcs of one node: drops those beyond the limit, returns how many;
@@ -124,14 +127,15 @@ static int proof_prune_node(uint64_t *arc, int words, int64_t most,
                             const int64_t *onward, int64_t *least)
 {
     int dropped = 0, run;
+    *least = PROOF_INFINITE;
     for (int to = live_next(arc, words, 0); to >= 0;
          to = live_next(arc, words, to + run)) {
         run = proof_run(arc, words, to);
-        struct proof_range r = proof_span(onward + to, run);
-        if (r.most > most)
-            dropped += proof_drop_run(arc, to, run, most, onward, least);
-        else if (r.least < *least)
-            *least = r.least;
+        struct proof_range r = proof_span(onward + to, run, most);
+        if (r.dropped)
+            r = proof_drop_run(arc, to, run, most, onward);
+        dropped += r.dropped;
+        *least = r.least < *least ? r.least : *least;
     }
     return dropped;
 }
