@@ -1,3 +1,4 @@
+#include "prove/proof.h"
 #include "prove/prove.h"
 
 #include <criterion/criterion.h>
@@ -297,6 +298,37 @@ static void check_layouts(struct instance *in, int number,
     }
 }
 
+/* The proof alone, without layouts from local search to start from: it has to
+ * come across the best ones itself. */
+static void check_unaided(struct instance *in, int number,
+                          const struct found *all)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct space sp;
+    struct lanes *lanes;
+    struct proof p;
+    struct live l;
+    int stages = in->problem.order.pp * in->problem.order.vpp;
+    arena_init(&a);
+    cr_assert_eq(space_init(&a, &in->problem, &sp, &msg), ERR_OK);
+    cr_assert_eq(lanes_new(&a, &sp, &lanes, &msg), ERR_OK);
+    cr_assert_eq(proof_init(&a, &sp, lanes, &p, &msg), ERR_OK);
+    cr_assert(live_new(&a, &sp, &l));
+    if (stages > 1 && live_fill(&l, &sp) && proof_prune_memory(&p, &l)) {
+        int want = all->n < in->problem.top ? all->n : in->problem.top;
+        cr_assert(proof_settle(&p, &l));
+        cr_assert_eq(p.best.n, want, "instance %d, unaided: %d listed, want %d",
+                     number, p.best.n, want);
+        for (int i = 0; i < want; i++)
+            cr_assert_eq(p.best.step_ns[i], all->step[i],
+                         "instance %d, unaided, place %d: %lld ns, want %lld",
+                         number, i, (long long)p.best.step_ns[i],
+                         (long long)all->step[i]);
+    }
+    arena_clear(&a);
+}
+
 Test(prove, equals_brute_force_on_random_instances)
 {
     enum { N_INSTANCES = 300 };
@@ -319,6 +351,7 @@ Test(prove, equals_brute_force_on_random_instances)
         } else {
             cr_assert_eq(e, ERR_OK, "instance %d: %s", number, msg.text);
             check_layouts(&in, number, &r, &all);
+            check_unaided(&in, number, &all);
             searched += r.state == PROVE_OPTIMAL;
         }
         infeasible += all.in_space > 0 && all.n == 0;
