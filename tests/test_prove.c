@@ -518,6 +518,12 @@ Test(prove, memory_moves_the_optimum_or_leaves_nothing)
     cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
     cr_assert_eq(r.n_layouts, 0);
     cr_assert_neq(r.state, PROVE_GAP);
+    deepseek_init(&d, 8, 2);
+    d.problem.memory = &memory;
+    memory.limit_bytes = 7; // 56 of 64: no chunk is too heavy, all together are
+    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
+    cr_assert_eq(r.n_layouts, 0);
+    cr_assert_neq(r.state, PROVE_GAP);
     arena_clear(&a);
 }
 

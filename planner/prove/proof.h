@@ -80,12 +80,18 @@ struct proof_mix {
  * of arcs dropped, -1 when no layout is left. */
 int proof_prune(struct proof *p, struct live *l, const struct proof_mix *mix);
 
-/* Drops chunks that do not fit even with the cheapest others of their rank. */
-bool proof_prune_memory(const struct proof *p, struct live *l);
-
 /* The least value of the mix over all layouts of the graph, less `extra`. */
 int64_t proof_least(struct proof *p, const struct live *l,
                     const struct proof_mix *mix);
+
+/* ---- proof_memory.c: what cannot fit; both false when no layout is left ---- */
+
+/* Drops chunks that do not fit with the lightest others of their rank. */
+bool proof_prune_memory(const struct proof *p, struct live *l);
+
+/* That, and chunks through which no path of the graph fits in one rank, or in
+ * all ranks together: slower, for once a branch. */
+bool proof_prune_bytes(struct proof *p, struct live *l);
 
 /* ---- proof_relax.c: which mix ---- */
 

@@ -99,7 +99,7 @@ static bool proof_settle_at(struct proof *p, struct live *l, int depth)
 {
     if (proof_stop(p))
         return false;
-    if (proof_relax(p, l) == PROOF_REFUTED ||
+    if (!proof_prune_bytes(p, l) || proof_relax(p, l) == PROOF_REFUTED ||
         proof_probe(p, l, depth ? CHILD_PASSES : ROOT_PASSES) == PROOF_REFUTED)
         return !p->stopped;
     if (p->stopped)

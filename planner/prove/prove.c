@@ -259,7 +259,7 @@ static enum err prove_run(struct arena *scratch, struct proof *p,
                        "on %d stages",
                        p->sp->problem->n_units, p->sp->n_stages);
     out->state = PROVE_ENUMERATED;
-    if (!live_fill(&root, p->sp) || !proof_prune_memory(p, &root))
+    if (!live_fill(&root, p->sp) || !proof_prune_bytes(p, &root))
         return ERR_OK;
     if (n <= (up_to ? (double)up_to : ENUMERATE) || p->sp->n_stages == 1) {
         bool done = false;
