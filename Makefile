@@ -225,14 +225,14 @@ $(B)/tests/bench.o: EXTRA = -D_DEFAULT_SOURCE
 $(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
 	$(Q)$(CC) $(LINK) $(BLAS)
 
+$(B)/tests/bench_search.o: EXTRA = -D_DEFAULT_SOURCE
+$(B)/tests/bench_search: $(B)/tests/bench_search.o $(PLANNER_OBJ)
+	$(Q)$(CC) $(LINK) $(BLAS)
+
 bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
 	@$(B)/tests/bench $(B)
 
-# the layout search on cases of known answers; SEARCH="pp8 10" picks and limits
-$(B)/tests/bench_search: $(B)/tests/bench_search.o $(PLANNER_OBJ)
-	$(Q)$(CC) $(LINK)
-
-bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case
+bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case; SEARCH="pp8 10" picks and limits
 	@$(B)/tests/bench_search $(SEARCH)
 
 FUZZ_S   ?= 600

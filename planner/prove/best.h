@@ -5,8 +5,8 @@
  * Out: the list, fastest first, and what a layout must still reach. Sized for
  * K up to PROVE_MAX_TOP.
  */
-#ifndef BEST_H
-#define BEST_H
+#ifndef PROVE_BEST_H
+#define PROVE_BEST_H
 
 #include "space.h"
 

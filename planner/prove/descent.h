@@ -4,8 +4,8 @@
  * limit the excess over it goes down first. Finds what the proof then confirms;
  * promises nothing.
  */
-#ifndef DESCENT_H
-#define DESCENT_H
+#ifndef PROVE_DESCENT_H
+#define PROVE_DESCENT_H
 
 #include "proof.h"
 

@@ -7,8 +7,8 @@
  * as soon as nobody reads it. A batch of layouts goes through the list side by
  * side, one lane each. Transfers cost nothing ("ideal").
  */
-#ifndef LANES_H
-#define LANES_H
+#ifndef PROVE_LANES_H
+#define PROVE_LANES_H
 
 #include "space.h"
 

@@ -8,8 +8,8 @@
  * holds what is proved of the ranks' loads; those are not checked against the
  * arcs here.
  */
-#ifndef LIVE_H
-#define LIVE_H
+#ifndef PROVE_LIVE_H
+#define PROVE_LIVE_H
 
 #include "space.h"
 

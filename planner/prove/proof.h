@@ -7,8 +7,8 @@
  * Parts that answer "no" do so by dynamic programmes over the graph in 64-bit
  * integers. A layout that is found goes into `best`, which lowers the limit.
  */
-#ifndef PROOF_H
-#define PROOF_H
+#ifndef PROVE_PROOF_H
+#define PROVE_PROOF_H
 
 #include "best.h"
 #include "lanes.h"

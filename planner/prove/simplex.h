@@ -12,8 +12,8 @@
  * Floating point: what comes out is a suggestion (which rows to mix, and at
  * which x they meet), never a proof. Sized for n <= 128, some hundred rows.
  */
-#ifndef SIMPLEX_H
-#define SIMPLEX_H
+#ifndef PROVE_SIMPLEX_H
+#define PROVE_SIMPLEX_H
 
 #include "base/arena.h"
 

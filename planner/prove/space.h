@@ -9,8 +9,8 @@
  * Sums are prefix sums by position, so that a chunk's value of any linear
  * function is a difference: sum[to] - sum[from].
  */
-#ifndef SPACE_H
-#define SPACE_H
+#ifndef PROVE_SPACE_H
+#define PROVE_SPACE_H
 
 #include "prove.h"
 

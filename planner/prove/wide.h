@@ -4,8 +4,8 @@
  * integer, or plain IEEE additions and products in a fixed order. Off under
  * sanitizers, which dislike functions that are resolved at load time.
  */
-#ifndef WIDE_H
-#define WIDE_H
+#ifndef PROVE_WIDE_H
+#define PROVE_WIDE_H
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     !defined(__SANITIZE_ADDRESS__)
