@@ -8,7 +8,7 @@
 
 /* ---- a plain simulator and a plain enumeration, to compare with ---- */
 
-enum { MAX_UNITS = 16, MAX_STAGES = 16, MAX_MB = 12, MAX_FOUND = 20000 };
+enum { MAX_UNITS = 16, MAX_STAGES = 16, MAX_MB = 90, MAX_FOUND = 20000 };
 
 struct instance {
     struct prove_problem problem;
@@ -212,7 +212,7 @@ static void draw_order(struct instance *in)
     o->vpp = o->pp == 1 ? 1 : draw(in, 1, o->pp == 4 ? 2 : o->pp == 3 ? 3 : 4);
     o->ep_overlap = (o->vpp > 1 || o->pp == 1) && draw(in, 0, 2) == 0;
     do {
-        o->n_mb = draw(in, o->vpp > 1 ? o->pp : 1, MAX_MB);
+        o->n_mb = draw(in, o->vpp > 1 ? o->pp : 1, 12);
         o->group = draw(in, o->pp, o->n_mb > o->pp ? o->n_mb : o->pp);
     } while (order_check(o, NULL) != ERR_OK);
 }
@@ -361,6 +361,56 @@ Test(prove, equals_brute_force_on_random_instances)
     cr_assert_gt(searched, 150);
     cr_assert_gt(infeasible, 3);
     cr_assert_gt(overlapped, 40);
+}
+
+/* A layout of one chunk a rank, each cut anywhere after the one before. */
+static void draw_cuts(struct instance *in, const struct space *sp, int *pos)
+{
+    int n = sp->n_stages, last = sp->n_pos - 1;
+    pos[0] = 0;
+    for (int s = 1; s <= n; s++)
+        pos[s] = s == n ? last : draw(in, pos[s - 1], last);
+}
+
+/* Many micro-batches of 1F1B are not simulated but extended from a steady
+ * round: nearly equal ranks take longest to settle. */
+Test(prove, steady_rounds_of_1f1b_equal_the_simulation)
+{
+    static struct instance in;
+    for (int number = 0; number < 60; number++) {
+        struct arena a;
+        struct err_msg msg;
+        struct space sp;
+        struct lanes *lanes;
+        int pos[LANES_WIDE][MAX_STAGES + 1], cuts[MAX_STAGES + 1];
+        int flat[LANES_WIDE * (MAX_STAGES + 1)];
+        int64_t step[LANES_WIDE];
+        draw_instance(&in, number);
+        in.problem.order = (struct order){draw(&in, 1, 6), 1, 0, 1, false};
+        in.problem.order.n_mb = in.problem.order.pp + draw(&in, 38, 80);
+        in.problem.n_units = MAX_UNITS;
+        in.problem.n_mtp = 0;
+        in.problem.saving = NULL;
+        for (int u = 0; u < MAX_UNITS; u++) {
+            in.fwd[u] = 1000 + draw(&in, 0, number % 3 ? 400 : 3);
+            in.bwd[u] = 2000 + draw(&in, 0, number % 3 ? 400 : 3);
+        }
+        int n = in.problem.order.pp;
+        arena_init(&a);
+        cr_assert_eq(space_init(&a, &in.problem, &sp, &msg), ERR_OK);
+        cr_assert_eq(lanes_new(&a, &sp, &lanes, &msg), ERR_OK);
+        for (int i = 0; i < LANES_WIDE; i++) {
+            draw_cuts(&in, &sp, pos[i]);
+            memcpy(flat + i * (n + 1), pos[i], sizeof(int) * (size_t)(n + 1));
+        }
+        lanes_eval(lanes, &sp, flat, LANES_WIDE, step);
+        for (int i = 0; i < LANES_WIDE; i++) {
+            space_units(&sp, pos[i], cuts);
+            cr_assert_eq(step[i], simulate(&in, cuts), "instance %d, layout %d",
+                         number, i);
+        }
+        arena_clear(&a);
+    }
 }
 
 /* ---- DeepSeek-V3: 61 layers, the first three dense, and one of MTP ---- */
