@@ -196,7 +196,7 @@ static int64_t prove_mean_load(const struct space *sp)
 static bool prove_search(struct proof *p, const struct live *root)
 {
     static const double STEPS[] = {0.04, 0.02, 0.01, 0.005, 0.0025};
-    const double share = 0.25;    // of a time limit, for the first attempt
+    const double share = 0.5;     // of a time limit, for the first attempt
     const long at_once = 1500000; // work, as long: about ten seconds
     double goal = p->sp->problem->gap, deadline = p->deadline;
     int64_t relaxed = proof_relax_bound(p, root);
