@@ -49,7 +49,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench fuzz report static install clean
+        bench bench-search fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -231,6 +231,9 @@ $(B)/tests/bench_search: $(B)/tests/bench_search.o $(PLANNER_OBJ)
 
 bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
 	@$(B)/tests/bench $(B)
+
+bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case; SEARCH="pp8 10" picks and limits
+	@$(B)/tests/bench_search $(SEARCH)
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
