@@ -30,11 +30,9 @@ enum err core_check(struct arena *a, const struct manifest *mf,
 {
     enum err e = core_check_standalone(mf, ctx, msg);
     for (int i = 0; i < profile->n && e == ERR_OK; i++) {
-        const char *text = profile->layout[i];
-        struct layout l;
-        e = layout_read(a, text, ctx->model, ctx->model->par.pp, &l, msg);
-        if (e == ERR_OK)
-            e = core_check_layout(ctx, text, &l, msg);
+        const char *text = layout_string(a, &profile->layout[i]);
+        e = text ? core_check_layout(ctx, text, &profile->layout[i], msg)
+                 : err_set(msg, ERR_NOMEM, "out of memory");
         if (e != ERR_OK)
             err_prefix(msg, e, "profile");
     }

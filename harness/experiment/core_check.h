@@ -13,7 +13,7 @@
 
 /* The layouts of the profile runs. */
 struct core_profile {
-    const char *const *layout;
+    const struct layout *layout;
     int n;
 };
 
