@@ -72,11 +72,17 @@ static int64_t space_unit_saving(const struct space *sp, int unit, bool forward)
 static int64_t space_unit_value(const struct space *sp, int unit,
                                 enum space_sum which)
 {
+    const struct prove_problem *p = sp->problem;
+    bool part = sp->has_parts && (unit == 0 || unit == p->n_units - 1);
     switch (which) {
     case SPACE_FWD:
-        return sp->problem->fwd_ns[unit];
+        return p->fwd_ns[unit];
     case SPACE_BWD:
-        return sp->problem->bwd_ns[unit];
+        return p->bwd_ns[unit];
+    case SPACE_PART_FWD:
+        return part ? p->fwd_ns[unit] : 0;
+    case SPACE_PART_BWD:
+        return part ? p->bwd_ns[unit] : 0;
     case SPACE_SAVE_FWD:
         return -space_unit_saving(sp, unit, true);
     default:
@@ -153,7 +159,9 @@ enum err space_init(struct arena *a, const struct prove_problem *problem,
                           .n_stages = n_stages,
                           .pp = problem->order.pp,
                           .least_units = problem->empty_stages ? 0 : 1,
-                          .mixed_kinds = space_mixed(problem)};
+                          .mixed_kinds = space_mixed(problem),
+                          .has_parts = problem->order.ep_overlap &&
+                                       problem->order.pp > 1};
     int *unit = arena_alloc(a, (size_t)problem->n_units + 1, sizeof *unit);
     out->lo = arena_alloc(a, (size_t)n_stages + 1, sizeof *out->lo);
     out->hi = arena_alloc(a, (size_t)n_stages + 1, sizeof *out->hi);
