@@ -334,8 +334,11 @@ static void draw_units(struct instance *in)
 static void draw_rest(struct instance *in)
 {
     struct prove_problem *p = &in->problem;
-    in->saving = (struct prove_saving){in->kinds, draw(in, 0, 8),
-                                       draw(in, 0, 4), draw(in, 0, 4)};
+    /* now and then more than there is to save */
+    int most = draw(in, 0, 3) ? 8 : 100;
+    in->saving =
+        (struct prove_saving){in->kinds, draw(in, 0, most),
+                              draw(in, 0, most / 2), draw(in, 0, most / 2)};
     p->saving = p->order.ep_overlap ? &in->saving : NULL;
     int64_t all = sum_of(in->bytes, 0, p->n_units);
     in->memory = (struct prove_memory){

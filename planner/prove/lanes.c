@@ -17,13 +17,13 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
                    struct err_msg *msg)
 {
     struct order brief = sp->problem->order;
-    struct lanes *l = lanes_list(a, &brief, sp->has_parts, 0);
+    struct lanes *l = lanes_list(a, &brief, 0);
     bool ok = l;
     if (ok && brief.vpp == 1 && !brief.ep_overlap &&
         brief.n_mb > brief.pp + STEADY_ROUNDS) {
         l->n_skipped = brief.n_mb - brief.pp - STEADY_ROUNDS;
         brief.n_mb -= l->n_skipped;
-        l->brief = lanes_list(a, &brief, false, 2 * brief.pp);
+        l->brief = lanes_list(a, &brief, 2 * brief.pp);
         ok = l->brief;
     }
     if (!ok)
@@ -72,16 +72,19 @@ static int64_t lanes_chunk(const struct space *sp, enum space_sum which,
     return sp->sum[which][pos[1]] - sp->sum[which][pos[0]];
 }
 
-/* The layers of a combined operation; as in the simulator never less than 0,
- * whatever savings are claimed. */
-static int64_t lanes_pair_time(const struct space *sp, const int *fwd,
-                               const int *bwd)
+/* A combined operation without the parts that are operations of their own. As
+ * in the simulator its layers never take less than 0, whatever savings are
+ * claimed. */
+static int64_t lanes_pair_time(const struct lanes *l, const struct space *sp,
+                               const int *fwd, const int *bwd)
 {
-    int64_t t =
-        lanes_chunk(sp, SPACE_FWD, fwd) - lanes_chunk(sp, SPACE_PART_FWD, fwd) +
-        lanes_chunk(sp, SPACE_BWD, bwd) - lanes_chunk(sp, SPACE_PART_BWD, bwd) -
-        space_saving(sp, fwd, bwd);
-    return t > 0 ? t : 0;
+    int64_t parts = lanes_chunk(sp, SPACE_PART_FWD, fwd) +
+                    lanes_chunk(sp, SPACE_PART_BWD, bwd);
+    int64_t layers = lanes_chunk(sp, SPACE_FWD, fwd) +
+                     lanes_chunk(sp, SPACE_BWD, bwd) - parts -
+                     space_saving(sp, fwd, bwd);
+    layers = layers > 0 ? layers : 0;
+    return l->has_parts ? layers : parts + layers;
 }
 
 /* Chunk times of one layout, from prefix sums. */
@@ -100,8 +103,8 @@ static void lanes_fill(struct lanes *l, const struct space *sp, const int *pos,
             lanes_chunk(sp, lanes_part_sum(i), pos + lanes_part_stage(l, i));
     t += LANE_N_PARTS * LANES_WIDE;
     for (int i = 0; i < l->n_pairs; i++)
-        t[i * LANES_WIDE] =
-            lanes_pair_time(sp, pos + l->pairs[i].fwd, pos + l->pairs[i].bwd);
+        t[i * LANES_WIDE] = lanes_pair_time(l, sp, pos + l->pairs[i].fwd,
+                                            pos + l->pairs[i].bwd);
 }
 
 /* The step ends when rank 0 has done its last operation, as that is the last
@@ -174,9 +177,10 @@ static int64_t lanes_op_time(const struct lanes *l, const struct lanes_times *t,
     struct lane_pair p = l->pairs[time - LANE_N_PARTS];
     int64_t f = t->value[SPACE_SAVE_FWD][p.fwd];
     int64_t b = t->value[SPACE_SAVE_BWD][p.bwd];
-    return t->value[SPACE_FWD][p.fwd] - t->value[SPACE_PART_FWD][p.fwd] +
-           t->value[SPACE_BWD][p.bwd] - t->value[SPACE_PART_BWD][p.bwd] +
-           (f > b ? f : b);
+    int64_t parts =
+        t->value[SPACE_PART_FWD][p.fwd] + t->value[SPACE_PART_BWD][p.bwd];
+    return t->value[SPACE_FWD][p.fwd] + t->value[SPACE_BWD][p.bwd] -
+           (l->has_parts ? parts : 0) + (f > b ? f : b);
 }
 
 /* The operation lies on the path: the chunks it is worth. */
@@ -199,8 +203,8 @@ static void lanes_count_op(const struct lanes *l, const struct lanes_times *t,
         t->value[SPACE_SAVE_FWD][p.fwd] > t->value[SPACE_SAVE_BWD][p.bwd];
     count[SPACE_FWD * s + p.fwd]++;
     count[SPACE_BWD * s + p.bwd]++;
-    count[SPACE_PART_FWD * s + p.fwd]--;
-    count[SPACE_PART_BWD * s + p.bwd]--;
+    count[SPACE_PART_FWD * s + p.fwd] -= l->has_parts;
+    count[SPACE_PART_BWD * s + p.bwd] -= l->has_parts;
     count[fwd ? SPACE_SAVE_FWD * s + p.fwd : SPACE_SAVE_BWD * s + p.bwd]++;
 }
 

@@ -9,7 +9,8 @@
  *
  * A combined operation of the first or last stage is up to three operations
  * here, as in the simulator: the embedding's forward or the loss's backward,
- * the layers of both, and what is left of the two on this rank.
+ * the layers of both, and what is left of the two on this rank. A rank that is
+ * alone never waits: there it is one.
  */
 #ifndef PROVE_LANES_LIST_H
 #define PROVE_LANES_LIST_H
@@ -40,10 +41,10 @@ struct lanes {
     int n_stages, n_ops, n_pairs, n_slots, n_times;
     struct lane_op *op, *slotted; // [n_ops], operation i has number i + 1
     struct lane_pair *pairs;      // time n_stages * 2 + LANE_N_PARTS + i
-    bool combined, has_parts;
-    int64_t *value; // [n_slots][LANES_WIDE]
-    int64_t *time;  // [n_times][LANES_WIDE]
-    int64_t *end;   // [n_ops + 1] of one evaluation
+    bool combined, has_parts;     // two inputs; parts are operations
+    int64_t *value;               // [n_slots][LANES_WIDE]
+    int64_t *time;                // [n_times][LANES_WIDE]
+    int64_t *end;                 // [n_ops + 1] of one evaluation
     /* 1F1B with many micro-batches: the same with fewer, and how many fewer;
      * there, slots of the last two steady rounds, [2 * pp] each */
     struct lanes *brief;
@@ -63,10 +64,8 @@ static inline int lanes_part_stage(const struct lanes *l, enum lane_part part)
     return part == LANE_HEAD_FWD || part == LANE_TAIL_BWD ? 0 : l->n_stages - 1;
 }
 
-/* Lists a checked order; owned by the arena, NULL when out of memory. `parts`:
- * combined operations have them. `n_round`: how many values of a steady round
- * of 1F1B to keep, 0: none. */
-struct lanes *lanes_list(struct arena *a, const struct order *o, bool parts,
-                         int n_round);
+/* Lists a checked order; owned by the arena, NULL when out of memory.
+ * `n_round`: how many values of a steady round of 1F1B to keep, 0: none. */
+struct lanes *lanes_list(struct arena *a, const struct order *o, int n_round);
 
 #endif

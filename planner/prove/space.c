@@ -73,7 +73,7 @@ static int64_t space_unit_value(const struct space *sp, int unit,
                                 enum space_sum which)
 {
     const struct prove_problem *p = sp->problem;
-    bool part = sp->has_parts && (unit == 0 || unit == p->n_units - 1);
+    bool part = p->order.ep_overlap && (unit == 0 || unit == p->n_units - 1);
     switch (which) {
     case SPACE_FWD:
         return p->fwd_ns[unit];
@@ -159,9 +159,7 @@ enum err space_init(struct arena *a, const struct prove_problem *problem,
                           .n_stages = n_stages,
                           .pp = problem->order.pp,
                           .least_units = problem->empty_stages ? 0 : 1,
-                          .mixed_kinds = space_mixed(problem),
-                          .has_parts = problem->order.ep_overlap &&
-                                       problem->order.pp > 1};
+                          .mixed_kinds = space_mixed(problem)};
     int *unit = arena_alloc(a, (size_t)problem->n_units + 1, sizeof *unit);
     out->lo = arena_alloc(a, (size_t)n_stages + 1, sizeof *out->lo);
     out->hi = arena_alloc(a, (size_t)n_stages + 1, sizeof *out->hi);

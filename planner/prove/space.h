@@ -17,8 +17,8 @@
 /* Forward and backward times, and what EP overlap can save at most when the
  * chunk is the forward, or the backward, of a combined operation (negated, as
  * it is taken off). The parts are what of a chunk's forward and backward a
- * combined operation does apart from the layers: embedding and loss head,
- * where `has_parts`, and else nothing. */
+ * combined operation does apart from the layers, embedding and loss head; 0
+ * without EP overlap. */
 enum space_sum {
     SPACE_FWD,
     SPACE_BWD,
@@ -37,7 +37,6 @@ struct space {
     int *lo, *hi;                     // [n_stages + 1] by the rules
     int least_units;                  // 0 where stages may be empty
     bool mixed_kinds;     // savings are larger than what pairs really save
-    bool has_parts;       // EP overlap, and ranks that wait for each other
     const int64_t *bytes; // [n_stages][n_pos][n_pos], NULL: no limit
     int64_t limit_bytes;
 };
