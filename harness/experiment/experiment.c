@@ -158,6 +158,11 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     struct experiment *e = out;
     *e = (struct experiment){.a = a};
     enum err err = manifest_read(a, opt->manifest, &e->manifest, msg);
+    if (err == ERR_OK && manifest_plans_only(&e->manifest))
+        err = err_set(msg, ERR_RANGE,
+                      "%s: 'plan': only planned, it has no runs: 'moe-bench "
+                      "run' plans it",
+                      opt->manifest);
     if (err == ERR_OK)
         err = workload_read(a, &e->manifest, &e->workload, msg);
     if (err == ERR_OK)
