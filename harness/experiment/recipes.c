@@ -177,6 +177,7 @@ static struct recipe_row recipes_blank(const struct manifest *mf,
                                .who = "planner",
                                .layout = "",
                                .pred_ms = NAN,
+                               .planner_ms = NAN,
                                .bound_ms = NAN,
                                .proof = "refused",
                                .gap_pct = NAN,
@@ -231,6 +232,7 @@ static enum err recipes_add_planner(struct arena *a, struct recipe_rows *to,
     const struct plan *best = &found->plans[0];
     // what is proved in whole nanoseconds is the layout, not its last digits
     bool proved = found->proof == SEARCH_OPTIMAL;
+    like->planner_ms = 1e3 * best->pred_step_s;
     like->bound_ms = 1e3 * (proved ? best->pred_step_s : found->bound_s);
     like->proof = search_proof_name(found->proof);
     return recipes_add(a, to, like, best);

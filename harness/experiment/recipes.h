@@ -29,14 +29,15 @@ struct recipe_row {
     const char *who;           // planner, recipe, default, count-based
     bool compared; // stands for public practice: the first recipe of the way,
                    // else Megatron's default split, else the count-based rule
-    const char *layout;       // shortest string; "" for a way that is refused
-    double pred_ms, bound_ms; // no layout of the way has a shorter step than
-                              // the bound; proved: it is the planner's step
-    const char *proof;        // enumerated, optimal, gap, or refused
-    double gap_pct;           // step over the bound
-    int64_t mem_bytes;        // of the fullest rank, 0: none
-    const char *source;       // of a published layout
-    const char *reason;       // why the way is refused
+    const char *layout;         // shortest string; "" for a way that is refused
+    double pred_ms, planner_ms; // its step, and that of the planner's layout
+    double bound_ms; // no layout of the way has a shorter step than this; where
+                     // it is proved it is the planner's step
+    const char *proof;  // enumerated, optimal, gap, or refused
+    double gap_pct;     // step over the bound
+    int64_t mem_bytes;  // of the fullest rank, 0: none
+    const char *source; // of a published layout
+    const char *reason; // why the way is refused
 };
 
 struct recipe_rows {

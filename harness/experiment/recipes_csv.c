@@ -10,18 +10,36 @@
 #define FORMAT "moe-bench/recipes/1"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const columns[] = {
-    "format",       "experiment", "model", "way",        "pp",
-    "vpp",          "ep",         "n_mb",  "ep_overlap", "grid",
-    "m_over_t",     "l_over_t",   "who",   "compared",   "layout",
-    "pred_step_ms", "bound_ms",   "proof", "gap_pct",    "worst_rank_mem_bytes",
-    "costs_source", "source",     "reason"};
+static const char *const columns[] = {"format",
+                                      "experiment",
+                                      "model",
+                                      "way",
+                                      "pp",
+                                      "vpp",
+                                      "ep",
+                                      "n_mb",
+                                      "ep_overlap",
+                                      "grid",
+                                      "m_over_t",
+                                      "l_over_t",
+                                      "who",
+                                      "compared",
+                                      "layout",
+                                      "pred_step_ms",
+                                      "planner_step_ms",
+                                      "bound_ms",
+                                      "proof",
+                                      "gap_pct",
+                                      "worst_rank_mem_bytes",
+                                      "costs_source",
+                                      "source",
+                                      "reason"};
 
 /* ---- writing ---- */
 
 /* Numbers of a row, in the order of the columns; 0 and NAN are empty where they
  * mean that there is none. */
-enum { N_NUMBERS = 13 };
+enum { N_NUMBERS = 14 };
 
 static void recipes_csv_numbers(const struct recipe_row *r,
                                 char text[N_NUMBERS][CSV_NUMBER_BYTES],
@@ -37,6 +55,7 @@ static void recipes_csv_numbers(const struct recipe_row *r,
                                  r->m_over_t,
                                  r->l_over_t,
                                  r->pred_ms,
+                                 r->planner_ms,
                                  r->bound_ms,
                                  r->gap_pct,
                                  r->mem_bytes > 0 ? (double)r->mem_bytes
@@ -52,29 +71,18 @@ static bool recipes_csv_row(FILE *out, const struct manifest *mf,
     const char *x[N_NUMBERS];
     recipes_csv_numbers(r, text, x);
     const char *model = mf->model_path ? mf->model_path : "inline";
-    const char *const fields[] = {FORMAT,
-                                  mf->name,
-                                  model,
-                                  x[0],
-                                  x[1],
-                                  x[2],
-                                  x[3],
-                                  x[4],
-                                  x[5],
-                                  x[6],
-                                  x[7],
-                                  x[8],
-                                  r->who,
-                                  r->compared ? "1" : "0",
-                                  r->layout,
-                                  x[9],
-                                  x[10],
-                                  r->proof,
-                                  x[11],
-                                  x[12],
-                                  cost_source_name(COST_ANALYTIC),
-                                  r->source,
-                                  r->reason};
+    const char *const fields[] = {FORMAT,    mf->name,
+                                  model,     x[0],
+                                  x[1],      x[2],
+                                  x[3],      x[4],
+                                  x[5],      x[6],
+                                  x[7],      x[8],
+                                  r->who,    r->compared ? "1" : "0",
+                                  r->layout, x[9],
+                                  x[10],     x[11],
+                                  r->proof,  x[12],
+                                  x[13],     cost_source_name(COST_ANALYTIC),
+                                  r->source, r->reason};
     return csv_write_row(out, fields, COUNT(fields));
 }
 
@@ -140,6 +148,7 @@ static struct recipe_row recipes_csv_take(const struct csv *t, size_t i)
         .compared = recipes_csv_int(t, i, "compared") != 0,
         .layout = recipes_csv_text(t, i, "layout"),
         .pred_ms = recipes_csv_get(t, i, "pred_step_ms"),
+        .planner_ms = recipes_csv_get(t, i, "planner_step_ms"),
         .bound_ms = recipes_csv_get(t, i, "bound_ms"),
         .proof = recipes_csv_text(t, i, "proof"),
         .gap_pct = recipes_csv_get(t, i, "gap_pct"),
