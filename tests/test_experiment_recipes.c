@@ -119,8 +119,10 @@ Test(recipes, a_bad_recipe_has_its_gap_and_the_first_is_compared)
     cr_expect_str_eq(rows.row[2].source, "b");
     cr_expect_not(rows.row[2].compared);
     cr_expect_lt(rows.row[2].gap_pct, r->gap_pct);
-    for (int i = 0; i < rows.n; i++)
+    for (int i = 0; i < rows.n; i++) {
         cr_expect_gt(rows.row[i].mem_bytes, 0);
+        cr_expect_eq(rows.row[i].compared, i == 1, "row %d", i);
+    }
 }
 
 Test(recipes, the_optimum_as_a_recipe_has_no_gap)
@@ -164,8 +166,8 @@ Test(recipes, ratios_set_the_costs_of_m_and_l)
     const struct recipe_rows dear =
         planned((struct recipe_case){0, false, 2, 3});
     cr_expect(cheap.row[0].grid);
-    cr_expect_float_eq(dear.row[0].m_over_t, 2, 1e-12);
-    cr_expect_float_eq(dear.row[0].l_over_t, 3, 1e-12);
+    cr_expect_eq(dear.row[0].m_over_t, 2, "to the last digit");
+    cr_expect_eq(dear.row[0].l_over_t, 3);
     // more layers before the last stage where it is heavier
     cr_expect_str_eq(cheap.row[0].layout, "Et*4|t*2mL");
     cr_expect_gt(strchr(dear.row[0].layout, '*')[1], '4');
@@ -184,6 +186,16 @@ Test(recipes, cases_are_all_ways_and_then_all_ratios)
     cr_expect_eq(cases.all[4].m_over_t, 1);
     cr_expect_eq(cases.all[9].m_over_t, 2);
     cr_expect_eq(cases.all[9].l_over_t, 3);
+}
+
+Test(recipes, a_way_that_does_not_fit_the_world_is_an_error)
+{
+    struct recipe_rows rows = {NULL, 0, 0};
+    struct err_msg msg = {""};
+    manifest.overrides.size[OVERRIDE_WORLD] = 3;
+    enum err e = recipes_plan(&arena, &manifest, &BY_FLOPS, &rows, &msg);
+    cr_expect_eq(e, ERR_RANGE);
+    cr_expect_eq(rows.n, 0, "no row says that Megatron refuses the order");
 }
 
 Test(recipes, a_recipe_of_another_model_is_refused)

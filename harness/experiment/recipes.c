@@ -18,6 +18,7 @@
 
 /* Everything that a case is predicted with; the context points into it. */
 struct recipe_bench {
+    bool refused; // Megatron has no such order of work
     struct workload workload;
     struct cost cost;
     struct schedule schedule;
@@ -80,11 +81,14 @@ static void recipes_scale(struct cost *c, enum unit_kind kind, double ratio)
     c->unit[kind].bwd_s = ratio * t->bwd_s;
 }
 
-static double recipes_ratio(const struct cost *c, enum unit_kind kind)
+/* As the manifest gave it, to the last digit, else as FLOPs give it. */
+static double recipes_ratio(const struct cost *c, enum unit_kind kind,
+                            double given)
 {
     const struct unit_cost *x = &c->unit[kind], *t = &c->unit[KIND_T];
-    return x->known ? (x->fwd_s + x->bwd_s) / (t->fwd_s + t->bwd_s)
-                    : (double)NAN;
+    if (!x->known || isfinite(given))
+        return x->known ? given : (double)NAN;
+    return (x->fwd_s + x->bwd_s) / (t->fwd_s + t->bwd_s);
 }
 
 /* A pair of MoE layers hides four all-to-alls; with one dense layer half of
@@ -116,7 +120,8 @@ static enum err recipes_context(struct arena *a, const struct manifest *mf,
     return ERR_OK;
 }
 
-/* ERR_RANGE also for an order that Megatron refuses. */
+/* ERR_RANGE with `refused` set for an order that Megatron refuses; a way that
+ * does not fit the manifest's own sizes is an error of the manifest. */
 static enum err recipes_open(struct arena *a, const struct manifest *mf,
                              const struct recipe_case *c,
                              struct recipe_bench *b, struct err_msg *msg)
@@ -135,6 +140,7 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
         .group = m->memory.mb_group > 0 ? m->memory.mb_group : way->pp,
         .ep_overlap = c->ep_overlap};
     e = schedule_outline(&order, P2P_IDEAL, &b->schedule, msg);
+    b->refused = e == ERR_RANGE;
     if (e != ERR_OK)
         return e;
     cost_analytic(m, mf->planning.tflops * 1e12, &b->cost);
@@ -277,7 +283,8 @@ static enum err recipes_add_baselines(struct arena *a, struct recipe_rows *to,
                                       struct recipe_row like)
 {
     enum err e = ERR_OK;
-    like.compared = !to->row[to->n - 1].compared;
+    // behind the planner's row stand the recipes
+    like.compared = strcmp(to->row[to->n - 1].who, "recipe") != 0;
     for (int i = 0; i < found->n_baselines && e == ERR_OK; i++) {
         like.who = strcmp(found->baseline_names[i], "default") == 0
                        ? "default"
@@ -350,15 +357,15 @@ enum err recipes_plan(struct arena *a, const struct manifest *mf,
     b = arena_alloc(&scratch, 1, sizeof *b);
     enum err e =
         b ? recipes_open(&scratch, mf, c, b, msg) : recipes_no_memory(mf, msg);
-    if (e == ERR_RANGE || e == ERR_MODEL) {
+    if (e == ERR_RANGE && b->refused) {
         e = recipes_refused(a, to, &like, msg->text);
         if (e != ERR_OK)
             e = recipes_no_memory(mf, msg);
     } else if (e == ERR_OK) {
         like.ep = b->workload.model.par.ep;
         like.n_mb = b->schedule.n_mb;
-        like.m_over_t = recipes_ratio(&b->cost, KIND_M);
-        like.l_over_t = recipes_ratio(&b->cost, KIND_L);
+        like.m_over_t = recipes_ratio(&b->cost, KIND_M, c->m_over_t);
+        like.l_over_t = recipes_ratio(&b->cost, KIND_L, c->l_over_t);
         e = recipes_search(a, mf, b, &like, to, msg);
     }
     arena_clear(&scratch);
