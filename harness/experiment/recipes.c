@@ -18,6 +18,7 @@
 
 /* Everything that a case is predicted with; the context points into it. */
 struct recipe_bench {
+    const struct manifest *manifest;
     bool refused; // Megatron has no such order of work
     struct workload workload;
     struct cost cost;
@@ -127,6 +128,7 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
                              struct recipe_bench *b, struct err_msg *msg)
 {
     const struct planning_way *way = &mf->planning.way[c->way];
+    b->manifest = mf;
     enum err e = workload_read_way(a, mf, way, &b->workload, msg);
     if (e != ERR_OK)
         return e;
@@ -317,10 +319,11 @@ static enum err recipes_check(struct arena *a, const struct manifest *mf,
     return ERR_OK;
 }
 
-static enum err recipes_search(struct arena *a, const struct manifest *mf,
-                               struct recipe_bench *b, struct recipe_row *like,
-                               struct recipe_rows *to, struct err_msg *msg)
+static enum err recipes_search(struct arena *a, struct recipe_bench *b,
+                               struct recipe_row *like, struct recipe_rows *to,
+                               struct err_msg *msg)
 {
+    const struct manifest *mf = b->manifest;
     const struct planning *p = &mf->planning;
     struct search_result found;
     const struct search_options opt = {
@@ -366,7 +369,7 @@ enum err recipes_plan(struct arena *a, const struct manifest *mf,
         like.n_mb = b->schedule.n_mb;
         like.m_over_t = recipes_ratio(&b->cost, KIND_M, c->m_over_t);
         like.l_over_t = recipes_ratio(&b->cost, KIND_L, c->l_over_t);
-        e = recipes_search(a, mf, b, &like, to, msg);
+        e = recipes_search(a, b, &like, to, msg);
     }
     arena_clear(&scratch);
     return e;

@@ -20,9 +20,9 @@ struct report_sources {
     int n;
 };
 
-/* Folders directly below `from` that hold a layouts.csv or recipes.csv, in the order of their
- * names, which are the experiments'; `figures` is the folder to link to.
- * ERR_PARSE when there is none. */
+/* Folders directly below `from` that hold a layouts.csv or recipes.csv, in the
+ * order of their names, which are the experiments'; `figures` is the folder to
+ * link to. ERR_PARSE when there is none. */
 struct report_find {
     const char *from, *figures;
 };

@@ -18,16 +18,21 @@ static bool validate_recipes_near(double x, double y)
     return fabs(x - y) <= VALIDATE_RECIPES_SHARE * fabs(y);
 }
 
+/* One figure of a row as it is now and as it was written. */
+struct change {
+    const char *what;
+    double now, then;
+};
+
 /* Notes what is wrong with a row, in words only for the first. */
 static void validate_recipes_note(struct arena *a, const struct recipe_row *r,
-                                  const char *what, double now, double then,
-                                  struct validate_recipes *v)
+                                  struct change c, struct validate_recipes *v)
 {
     if (*v->first)
         return;
     v->first = arena_printf(a, "PP%d VPP%d%s '%s': %s %.6f, was %.6f", r->pp,
                             r->vpp, r->ep_overlap ? " with EP overlap" : "",
-                            r->layout, what, now, then);
+                            r->layout, c.what, c.now, c.then);
     v->first = v->first ? v->first : "out of memory";
 }
 
@@ -50,15 +55,21 @@ static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
     v->n++;
     bool step = !validate_recipes_near(now.step_ms, r->pred_ms);
     if (step)
-        validate_recipes_note(a, r, "step (ms)", now.step_ms, r->pred_ms, v);
+        validate_recipes_note(
+            a, r, (struct change){"step (ms)", now.step_ms, r->pred_ms}, v);
     else if (now.mem_bytes != r->mem_bytes)
-        validate_recipes_note(a, r, "fullest rank (bytes)",
-                              (double)now.mem_bytes, (double)r->mem_bytes, v);
+        validate_recipes_note(a, r,
+                              (struct change){"fullest rank (bytes)",
+                                              (double)now.mem_bytes,
+                                              (double)r->mem_bytes},
+                              v);
     v->n_changed += step || now.mem_bytes != r->mem_bytes;
     if (now.step_ms >= r->bound_ms * (1 - VALIDATE_RECIPES_SHARE))
         return ERR_OK;
-    validate_recipes_note(a, r, "step below the bound (ms)", now.step_ms,
-                          r->bound_ms, v);
+    validate_recipes_note(
+        a, r,
+        (struct change){"step below the bound (ms)", now.step_ms, r->bound_ms},
+        v);
     v->n_below++;
     return ERR_OK;
 }
