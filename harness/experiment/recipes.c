@@ -116,7 +116,7 @@ static enum err recipes_context(struct arena *a, const struct manifest *mf,
         .n_mb = b->schedule.n_mb,
         .schedule = &b->schedule,
         .save = recipes_save(&b->cost, mf->planning.save_share)};
-    plan_settings_apply(&set, m->par.vpp, &b->ctx);
+    plan_settings_apply(&set, m, &b->ctx);
     b->ctx.mode = P2P_IDEAL;
     return ERR_OK;
 }

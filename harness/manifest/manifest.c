@@ -396,6 +396,9 @@ static void read_plan_only(struct reader top, struct manifest *mf)
                            "an experiment with 'plan' runs nothing and takes "
                            "no key '%s'",
                            without[i]);
+    if (mf->ep_overlap)
+        reader_fail_at(reader_object(top, "parallel"), "ep_overlap", ERR_PARSE,
+                       "an experiment with 'plan' says it there");
     planning_read(top, &mf->planning);
 }
 
@@ -412,6 +415,7 @@ static void read_top(struct reader top, struct manifest *mf)
     read_hardware(top, &mf->hardware);
     manifest_read_trainer(top, &mf->trainer);
     manifest_overrides(top, &mf->overrides);
+    reader_bool(reader_object(top, "parallel"), "ep_overlap", &mf->ep_overlap);
     read_sources(top, mf);
     if (reader_get(top, "plan").item)
         read_plan_only(top, mf);

@@ -47,10 +47,13 @@ static enum err choose_search(struct arena *a, struct choose_way *way,
     return way->refusal ? ERR_OK : ERR_NOMEM;
 }
 
-static enum err choose_search_all(struct arena *a, struct choose_way *ways,
-                                  int n, const struct search_options *opt,
+static enum err choose_search_all(struct arena *a,
+                                  const struct choose_from *from,
+                                  const struct search_options *opt,
                                   struct err_msg *msg)
 {
+    struct choose_way *ways = from->ways;
+    const int n = from->n;
     const double end_s = choose_now_s() + opt->time_limit_s;
     int left = 0;
     for (int i = 0; i < n; i++)
@@ -148,13 +151,15 @@ static void choose_proof(const struct choose_way *ways, int n,
     out->gap = out->proof == SEARCH_GAP ? fmax(0, best / out->bound_s - 1) : 0;
 }
 
-enum err choose(struct arena *a, struct choose_way *ways, int n,
+enum err choose(struct arena *a, const struct choose_from *from,
                 const struct search_options *opt, struct choose_result *out,
                 struct err_msg *msg)
 {
+    struct choose_way *ways = from->ways;
+    const int n = from->n;
     struct choose_result r = {.searched = ""};
     int accepted = 0;
-    enum err e = choose_search_all(a, ways, n, opt, msg);
+    enum err e = choose_search_all(a, from, opt, msg);
     if (e != ERR_OK)
         return e;
     for (int i = 0; i < n; i++)

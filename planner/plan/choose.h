@@ -35,11 +35,17 @@ struct choose_result {
     double gap;
 };
 
+/* The ways to choose from; their results are written. */
+struct choose_from {
+    struct choose_way *ways;
+    int n;
+};
+
 /* Searches every way that is not refused; opt->time_limit_s is shared among
  * those left. ERR_MODEL or ERR_RANGE with the reason of the first when none is
  * left. Steps within 0.5% of each other are a tie that fewer near-bottleneck
  * ranks win. Owned by the arena. */
-enum err choose(struct arena *a, struct choose_way *ways, int n,
+enum err choose(struct arena *a, const struct choose_from *from,
                 const struct search_options *opt, struct choose_result *out,
                 struct err_msg *msg);
 
