@@ -1,3 +1,9 @@
+/*
+ * How it works: a row's numbers are one array, in the order of the columns, so
+ * that they are formatted in one place; texts stand between them. Reading is by
+ * column name and takes what is missing as absent; what a row cannot do without
+ * is checked at the end.
+ */
 #include "recipes_csv.h"
 
 #include "base/csv.h"
@@ -96,6 +102,7 @@ enum err recipes_csv_write(const struct manifest *mf,
     arena_init(&a);
     const char *path = arena_printf(&a, "%s/" RECIPES_CSV, dir);
     FILE *out = path ? open_memstream(&text, &len) : NULL;
+    // in memory first: a full disk then leaves the old file whole
     bool ok = out && csv_write_row(out, columns, COUNT(columns));
     for (int i = 0; i < rows->n && ok; i++)
         ok = recipes_csv_row(out, mf, &rows->row[i]);
@@ -122,6 +129,7 @@ static int64_t recipes_csv_int(const struct csv *t, size_t row,
                                const char *column)
 {
     double x = recipes_csv_get(t, row, column);
+    // doubles hold whole numbers up to 2^53, about 9e15
     return isfinite(x) && fabs(x) < 9e15 ? (int64_t)x : 0;
 }
 
@@ -166,6 +174,7 @@ static enum err recipes_csv_check(const struct csv *t, size_t i,
         return err_set(msg, ERR_PARSE,
                        "%s: row %zu: format: got '%s', want '" FORMAT "'",
                        t->where, i + 2, format);
+    // a refused way has nothing but its reason
     bool whole = r->way > 0 && r->pp > 0 && r->vpp > 0 &&
                  (*r->reason || (*r->layout && isfinite(r->pred_ms) &&
                                  isfinite(r->bound_ms)));

@@ -1,7 +1,13 @@
+/*
+ * How it works: each list is one function, which takes room for as many entries
+ * as the list has and fills them with a reader of the document. The document
+ * keeps the first error, so nothing here returns one.
+ */
 #include "planning.h"
 
 #include <string.h>
 
+// more is a slip: a way takes minutes with a grid of ratios
 enum { MAX_WAYS = 32, MAX_RECIPES = 64, MAX_RATIOS = 16 };
 
 /* Sizes as schedule/order.h has them. */
@@ -29,6 +35,7 @@ static void *planning_room(struct reader at, const char *key, size_t size,
     return room;
 }
 
+/* One chunk a rank where nothing is said, as Megatron has it. */
 static void planning_split(struct reader item, int *pp, int *vpp)
 {
     *vpp = 1;
@@ -50,6 +57,7 @@ static void planning_read_ways(struct reader s, struct planning *out)
         planning_split(c, &w[n].pp, &w[n].vpp);
         reader_int(c, "ep", SIZE, &w[n].ep);
         reader_bool(c, "standalone_mtp", &w[n].standalone_mtp);
+        // recipes find their way by this pair
         for (int i = 0; i < n && reader_is_ok(c); i++)
             if (w[i].pp == w[n].pp && w[i].vpp == w[n].vpp)
                 reader_fail(c, ERR_PARSE, "pp %d with vpp %d is given twice",
@@ -129,6 +137,7 @@ static void planning_read_ratios(struct reader s, struct planning *out)
     reader_keys(r, keys, COUNT(keys));
     planning_read_list(r, "m", &out->m);
     planning_read_list(r, "L", &out->l);
+    // searches with ratios are many: theirs may be a shorter one
     out->ratio_limit_s = out->time_limit_s;
     reader_double(r, "time_limit_s", (struct json_range){0.001, 1e6},
                   &out->ratio_limit_s);
@@ -145,6 +154,7 @@ void planning_read(struct reader top, struct planning *out)
     if (!reader_is_there(s))
         return;
     reader_keys(s, keys, COUNT(keys));
+    // a pair of layers cannot take less than one of them: half of both
     reader_double(s, "save_share", (struct json_range){0, 0.9},
                   &out->save_share);
     reader_double(s, "tflops", (struct json_range){1e-6, 1e9}, &out->tflops);

@@ -1,3 +1,8 @@
+/*
+ * How it works: both tables are one pass over the rows of the file, in its own
+ * order. A line of the ratios gathers all rows of one way, EP overlap and m/t:
+ * for some hundred rows looking through the file for each of them is quick.
+ */
 #include "recipes_tables.h"
 
 #include <math.h>
@@ -53,7 +58,7 @@ static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
                        1);
     if (strcmp(recipes_tables_text(t, row, "proof"), "gap") != 0)
         fprintf(out, "%.2f", hi);
-    else
+    else // the best layout found may be the optimum, or the bound may be
         fprintf(out, "%.2f to %.2f", recipes_tables_pct(fmax(lo, 0)), hi);
 }
 
@@ -138,6 +143,7 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
         lo = fmin(lo, x);
         hi = fmax(hi, x);
     }
+    // one number where both would be printed alike
     if (hi - lo < 0.05)
         fprintf(out, "%.1f |", hi);
     else
@@ -150,6 +156,7 @@ static void recipes_tables_line(FILE *out, const struct csv *t, size_t row,
     double m = recipes_tables_get(t, row, "m_over_t");
     recipes_tables_way(out, t, row);
     fprintf(out, "%s | ", recipes_tables_text(t, row, "who"));
+    // a model without MTP has no such ratio
     if (isfinite(m))
         fprintf(out, "%g |", m);
     else

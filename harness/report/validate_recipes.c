@@ -1,3 +1,8 @@
+/*
+ * How it works: the dataset's own copies of manifest and model make the context
+ * of every row again, so that a change of the costs by FLOPs, of the simulator,
+ * of the memory model or of a default shows as another figure.
+ */
 #include "validate_recipes.h"
 
 #include "experiment/recipes.h"
@@ -42,7 +47,7 @@ static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
                                      struct err_msg *msg)
 {
     struct recipe_prediction now;
-    struct arena scratch;
+    struct arena scratch; // hundreds of rows, each with a simulator of its own
     if (*r->reason) {
         v->n_refused++;
         return ERR_OK;
@@ -64,6 +69,7 @@ static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
                                               (double)r->mem_bytes},
                               v);
     v->n_changed += step || now.mem_bytes != r->mem_bytes;
+    // a bound that a layout passes was no bound: the proof is wrong
     if (now.step_ms >= r->bound_ms * (1 - VALIDATE_RECIPES_SHARE))
         return ERR_OK;
     validate_recipes_note(
