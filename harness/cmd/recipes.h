@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-/* `out` NULL: results/<name>. */
+/* What the command line asks for. Relative paths are of the working directory;
+ * nothing is owned. `out` NULL: results/<name>. */
 struct recipes_request {
     const struct manifest *manifest;
     const char *out;

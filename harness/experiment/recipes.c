@@ -60,6 +60,7 @@ enum err recipes_cases(struct arena *a, const struct manifest *mf,
     struct recipe_cases r = {arena_alloc(a, most, sizeof *r.all), 0};
     if (!r.all)
         return recipes_no_memory(mf, msg);
+    // what is asked first comes first: a way by FLOPs, without overlap and with
     for (int i = 0; i < 2 * p->n_ways; i++)
         recipes_add_case(&r, mf, (struct recipe_case){i / 2, i % 2, NAN, NAN});
     for (int i = 0; i < 2 * p->n_ways; i++)
@@ -145,6 +146,7 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
     b->refused = e == ERR_RANGE;
     if (e != ERR_OK)
         return e;
+    // ratios are of MoE layers: what MTP layers and most others are
     cost_analytic(m, mf->planning.tflops * 1e12, &b->cost);
     recipes_scale(&b->cost, KIND_M, c->m_over_t);
     recipes_scale(&b->cost, KIND_L, c->l_over_t);
