@@ -175,6 +175,19 @@ Test(recipes, ratios_set_the_costs_of_m_and_l)
                  "a layout's memory does not depend on costs");
 }
 
+/* Step of the first recipe, whose last stage is the slowest. */
+static double bad_ms(double m, double l)
+{
+    return planned((struct recipe_case){0, false, m, l}).row[1].pred_ms;
+}
+
+Test(recipes, a_layer_more_in_m_costs_what_it_costs_in_l)
+{
+    double base = bad_ms(1, 1);
+    cr_expect_gt(bad_ms(2, 1), base);
+    cr_expect_float_eq(bad_ms(2, 1), bad_ms(1, 2), 1e-9 * base);
+}
+
 Test(recipes, cases_are_all_ways_and_then_all_ratios)
 {
     struct recipe_cases cases;
