@@ -132,17 +132,35 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     return ERR_OK;
 }
 
+/* An experiment has one of these; a folder without both is a slip, and the
+ * message is that of the file that most have. */
+static enum err draw_check(struct arena *a, const struct report_source *source,
+                           struct err_msg *msg)
+{
+    struct csv csv;
+    const char *planned = arena_printf(a, "%s/recipes.csv", source->dir);
+    const char *measured = arena_printf(a, "%s/layouts.csv", source->dir);
+    if (!planned || !measured)
+        return draw_no_memory(msg);
+    if (access(planned, F_OK) == 0)
+        return ERR_OK;
+    return csv_read_file(a, measured, &csv, msg);
+}
+
 enum err draw_figures(struct arena *a, const struct drawing *d,
                       struct err_msg *msg)
 {
+    enum err e = draw_check(a, d->source, msg);
+    if (e != ERR_OK)
+        return e;
     if (!launch_find_program(a, "gnuplot"))
         return err_set(msg, ERR_CHILD,
                        "gnuplot not found in PATH, run 'make deps'");
-    enum err made = file_make_folders(d->out, msg);
-    if (made != ERR_OK)
-        return made;
+    e = file_make_folders(d->out, msg);
+    if (e != ERR_OK)
+        return e;
     for (size_t i = 0; i < COUNT(figures); i++) {
-        enum err e = draw_figure(a, d, &figures[i], msg);
+        e = draw_figure(a, d, &figures[i], msg);
         if (e != ERR_OK)
             return e;
     }
