@@ -117,8 +117,7 @@ static enum err train_args_take(struct train_args *t,
     bool known = true;
     int row = options_find(spec, line->argv[line->at]);
     if (row >= 0 && table[row].type == TRAIN_TYPE_MODEL)
-        return megatron_args_take(t->megatron, line->argv, line->argc,
-                                  &line->at, &known, msg);
+        return megatron_args_take(t->megatron, line, &known, msg);
     enum err e = options_take(spec, line, &use, msg);
     if (e != ERR_OK)
         return e;

@@ -92,23 +92,24 @@ static bool is_flag(const char *word)
 }
 
 static enum err take_words(struct megatron_args *args, enum flag_id id,
-                           char *const *argv, int argc, int *i,
-                           struct err_msg *msg)
+                           struct option_line *line, struct err_msg *msg)
 {
     char *all = arena_strdup(args->f.arena, "");
-    while (all && *i + 1 < argc && !is_flag(argv[*i + 1])) {
+    while (all && line->at + 1 < line->argc &&
+           !is_flag(line->argv[line->at + 1])) {
         all = arena_printf(args->f.arena, "%s%s%s", all, *all ? " " : "",
-                           argv[*i + 1]);
-        ++*i;
+                           line->argv[line->at + 1]);
+        line->at++;
     }
     return all ? flags_set(&args->f, id, all, msg) : ERR_NOMEM;
 }
 
-enum err megatron_args_take(struct megatron_args *args, char *const *argv,
-                            int argc, int *i, bool *known, struct err_msg *msg)
+enum err megatron_args_take(struct megatron_args *args,
+                            struct option_line *line, bool *known,
+                            struct err_msg *msg)
 {
     *known = false;
-    const char *word = argv[*i];
+    const char *word = line->argv[line->at];
     if (!is_flag(word))
         return ERR_OK;
     const char *equals = strchr(word, '=');
@@ -127,15 +128,15 @@ enum err megatron_args_take(struct megatron_args *args, char *const *argv,
     } else if (equals) {
         e = flags_set(&args->f, id, equals + 1, msg);
     } else if (flag_type(id) == FLAG_TYPE_WORDS) {
-        e = take_words(args, id, argv, argc, i, msg);
+        e = take_words(args, id, line, msg);
     } else {
-        if (*i + 1 >= argc || is_flag(argv[*i + 1]))
+        if (line->at + 1 >= line->argc || is_flag(line->argv[line->at + 1]))
             return err_set(msg, ERR_PARSE, "--%s: value missing",
                            flag_name(id));
-        e = flags_set(&args->f, id, argv[++*i], msg);
+        e = flags_set(&args->f, id, line->argv[++line->at], msg);
     }
     if (e == ERR_OK)
-        ++*i;
+        line->at++;
     return e;
 }
 
@@ -162,11 +163,11 @@ static enum err megatron_args_unknown(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* Moves *i behind a flag that has no effect here and its values; false when
- * the flag is not known to be one. */
-static bool pass_known(char *const *argv, int argc, int *i)
+/* Moves behind a flag that has no effect here and its values; false when the
+ * flag is not known to be one. */
+static bool pass_known(struct option_line *line)
 {
-    const char *word = argv[*i];
+    const char *word = line->argv[line->at];
     if (!is_flag(word))
         return false;
     size_t len = strcspn(word + 2, "=");
@@ -175,9 +176,11 @@ static bool pass_known(char *const *argv, int argc, int *i)
         return false;
     int most = word[2 + len] == '=' || values == KNOWN_SWITCH ? 0
                : values == KNOWN_ONE                          ? 1
-                                                              : argc;
-    for (++*i; *i < argc && most > 0 && !is_flag(argv[*i]); most--)
-        ++*i;
+                                                              : line->argc;
+    for (line->at++;
+         line->at < line->argc && most > 0 && !is_flag(line->argv[line->at]);
+         most--)
+        line->at++;
     return true;
 }
 
@@ -187,19 +190,20 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
 {
     if (opt->warn)
         megatron_args_on_warning(args, opt->warn, opt->data);
-    for (int i = 0; i < argc;) {
+    struct option_line line = {.argc = argc, .argv = argv};
+    while (line.at < argc) {
         bool known = false;
-        enum err e = megatron_args_take(args, argv, argc, &i, &known, msg);
+        enum err e = megatron_args_take(args, &line, &known, msg);
         if (e != ERR_OK)
             return e;
-        if (known || pass_known(argv, argc, &i))
+        if (known || pass_known(&line))
             continue;
-        e = megatron_args_unknown(args, argv[i], opt->strict, msg);
+        e = megatron_args_unknown(args, argv[line.at], opt->strict, msg);
         if (e != ERR_OK)
             return e;
         // its values, if any, go with it
-        for (i++; i < argc && !is_flag(argv[i]); i++)
-            ;
+        for (line.at++; line.at < argc && !is_flag(argv[line.at]);)
+            line.at++;
     }
     return ERR_OK;
 }
