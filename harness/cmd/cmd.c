@@ -54,7 +54,8 @@ int cmd_main(const struct command *command, int argc, char *const *argv)
                              .takes = command->options,
                              .max_operands = command->max_operands}};
     arena_init(&c.arena);
-    enum err e = options_read(&c.arena, &c.spec, argc, argv, &c.line, &c.msg);
+    const struct option_line words = {argc, argv, 0};
+    enum err e = options_read(&c.arena, &c.spec, words, &c.line, &c.msg);
     if (e == ERR_OK && cmd_given(&c, OPT_HELP))
         bench_cmd_print_help(&c, stdout);
     else if (e == ERR_OK)

@@ -143,27 +143,6 @@ const cJSON *json_get(const cJSON *object, const char *key)
     return cJSON_IsNull(item) ? NULL : item;
 }
 
-enum err json_check_keys(const cJSON *object, const char *where,
-                         const char *const *keys, size_t n_keys,
-                         struct err_msg *msg)
-{
-    for (const cJSON *c = object->child; c; c = c->next) {
-        bool known = false;
-        for (size_t i = 0; i < n_keys && !known; i++)
-            known = strcmp(c->string, keys[i]) == 0;
-        if (known)
-            continue;
-        const char *near = text_nearest(c->string, keys, n_keys);
-        if (near)
-            return err_set(msg, ERR_PARSE,
-                           "%s: unknown key '%s', did you mean '%s'?", where,
-                           c->string, near);
-        return err_set(msg, ERR_PARSE, "%s: unknown key '%s'", where,
-                       c->string);
-    }
-    return ERR_OK;
-}
-
 static const char *type_name(const cJSON *item)
 {
     return cJSON_IsString(item)   ? "a string"
@@ -173,83 +152,44 @@ static const char *type_name(const cJSON *item)
                                   : "an object";
 }
 
-static enum err wrong_type(const char *where, const char *key,
-                           const cJSON *found, const char *wanted,
-                           struct err_msg *msg)
+enum err json_opt_double(struct json_member at, struct json_range range,
+                         double *out, struct err_msg *msg)
 {
-    return err_set(msg, ERR_PARSE, "%s: %s: got %s, want %s", where, key,
-                   type_name(found), wanted);
-}
-
-enum err json_opt_double(const cJSON *object, const char *where,
-                         const char *key, struct json_range range, double *out,
-                         struct err_msg *msg)
-{
-    const cJSON *item = json_get(object, key);
+    const cJSON *item = json_get(at.object, at.key);
     if (!item)
         return ERR_OK;
     if (!cJSON_IsNumber(item))
-        return wrong_type(where, key, item, "a number", msg);
+        return err_set(msg, ERR_PARSE, "%s: %s: got %s, want a number",
+                       at.where, at.key, type_name(item));
     double v = item->valuedouble;
     if (v < range.lo || v > range.hi)
         return err_set(msg, ERR_RANGE, "%s: %s: got %.12g, want %.12g to %.12g",
-                       where, key, v, range.lo, range.hi);
+                       at.where, at.key, v, range.lo, range.hi);
     *out = v;
     return ERR_OK;
 }
 
-enum err json_opt_int(const cJSON *object, const char *where, const char *key,
-                      struct json_range range, int64_t *out,
-                      struct err_msg *msg)
+enum err json_opt_int(struct json_member at, struct json_range range,
+                      int64_t *out, struct err_msg *msg)
 {
     double v = (double)*out;
-    const cJSON *item = json_get(object, key);
-    if (!item)
+    if (!json_get(at.object, at.key))
         return ERR_OK;
-    enum err e = json_opt_double(object, where, key, range, &v, msg);
+    enum err e = json_opt_double(at, range, &v, msg);
     if (e != ERR_OK)
         return e;
     if (v != floor(v))
         return err_set(msg, ERR_PARSE, "%s: %s: got %.12g, want an integer",
-                       where, key, v);
+                       at.where, at.key, v);
     *out = (int64_t)v;
     return ERR_OK;
 }
 
-enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
-                       bool *out, struct err_msg *msg)
+enum err json_require(struct json_member at, struct err_msg *msg)
 {
-    const cJSON *item = json_get(object, key);
-    if (!item)
+    if (json_get(at.object, at.key))
         return ERR_OK;
-    if (!cJSON_IsBool(item))
-        return wrong_type(where, key, item, "true or false", msg);
-    *out = cJSON_IsTrue(item);
-    return ERR_OK;
-}
-
-enum err json_opt_string(struct arena *a, const cJSON *object,
-                         const char *where, const char *key, const char **out,
-                         struct err_msg *msg)
-{
-    const cJSON *item = json_get(object, key);
-    if (!item)
-        return ERR_OK;
-    if (!cJSON_IsString(item))
-        return wrong_type(where, key, item, "a string", msg);
-    const char *copy = arena_strdup(a, item->valuestring);
-    if (!copy)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    *out = copy;
-    return ERR_OK;
-}
-
-enum err json_require(const cJSON *object, const char *where, const char *key,
-                      struct err_msg *msg)
-{
-    if (json_get(object, key))
-        return ERR_OK;
-    return err_set(msg, ERR_PARSE, "%s: %s: missing", where, key);
+    return err_set(msg, ERR_PARSE, "%s: %s: missing", at.where, at.key);
 }
 
 enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,

@@ -157,12 +157,11 @@ static enum err options_read_line(struct options *o, struct option_line *line,
     return e;
 }
 
-enum err options_read(struct arena *a, const struct option_spec *spec, int argc,
-                      char *const *argv, struct options *out,
+enum err options_read(struct arena *a, const struct option_spec *spec,
+                      struct option_line line, struct options *out,
                       struct err_msg *msg)
 {
-    size_t n = (size_t)argc + 1;
-    struct option_line line = {.argc = argc, .argv = argv};
+    size_t n = (size_t)line.argc + 1;
     struct options o = {.spec = spec,
                         .uses = arena_alloc(a, n, sizeof *o.uses),
                         .operands = arena_alloc(a, n, sizeof *o.operands)};

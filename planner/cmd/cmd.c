@@ -68,8 +68,8 @@ static enum err check_count(struct cmd *c)
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
     c->spec = cmd_spec(c->command, c->takes);
-    enum err e =
-        options_read(&c->arena, &c->spec, argc, argv, &c->line, &c->msg);
+    const struct option_line words = {argc, argv, 0};
+    enum err e = options_read(&c->arena, &c->spec, words, &c->line, &c->msg);
     if (e != ERR_OK)
         return err_prefix(&c->msg, e, "%s", c->command->name);
     for (int o = 0; o < N_OPTIONS; o++)

@@ -102,9 +102,9 @@ static enum err batch_sizes(const cJSON *tree, const char *where,
                  {"M", ORDER_MAX_MB, &n_mb},
                  {"N", ORDER_MAX_MB, &group}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        enum err e = json_opt_int(tree, where, sizes[i].key,
-                                  (struct json_range){1, sizes[i].hi},
-                                  sizes[i].out, msg);
+        enum err e = json_opt_int(
+            (struct json_member){tree, where, sizes[i].key},
+            (struct json_range){1, sizes[i].hi}, sizes[i].out, msg);
         if (e != ERR_OK)
             return e;
     }
@@ -127,7 +127,7 @@ static enum err batch_transfer(const cJSON *tree, const char *where,
     } numbers[] = {{"lat", &b->lat}, {"bytes", &b->bytes}, {"bw", &b->bw}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         enum err e =
-            json_opt_double(tree, where, numbers[i].key,
+            json_opt_double((struct json_member){tree, where, numbers[i].key},
                             (struct json_range){0, 1e15}, numbers[i].out, msg);
         if (e != ERR_OK)
             return e;

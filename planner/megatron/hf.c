@@ -61,13 +61,15 @@ static enum err megatron_hf_get(const struct hf *h, const char *key,
                                 int64_t *out)
 {
     const struct json_range any = {0, 1e15};
-    return json_opt_int(h->config, h->where, key, any, out, h->msg);
+    return json_opt_int((struct json_member){h->config, h->where, key}, any,
+                        out, h->msg);
 }
 
 static enum err megatron_hf_need(const struct hf *h, const char *key,
                                  int64_t *out)
 {
-    enum err e = json_require(h->config, h->where, key, h->msg);
+    enum err e =
+        json_require((struct json_member){h->config, h->where, key}, h->msg);
     return e == ERR_OK ? megatron_hf_get(h, key, out) : e;
 }
 
