@@ -247,26 +247,31 @@ static void results_read_log(struct arena *a, struct run_record *r)
         r->log = (struct runlog){.failure_rank = -1};
 }
 
-/* *found is false for a folder of another key. */
-static enum err load_run(struct arena *a, const char *folder, const char *key,
-                         struct run_record *out, bool *found,
+/* What is being loaded: runs of `key` (NULL: of any) below `runs`. */
+struct loading {
+    struct arena *a;
+    const char *runs, *key;
+    struct run_list list;
+};
+
+/* Adds the run of a folder, unless it is of another key. */
+static enum err load_run(struct loading *l, const char *folder,
                          struct err_msg *msg)
 {
+    struct arena *a = l->a;
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
     struct reader_doc doc;
     if (!path)
         return results_no_memory(folder, msg);
-    *found = false;
     results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
     enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
-    if (key && strcmp(key, r.key) != 0)
+    if (l->key && strcmp(l->key, r.key) != 0)
         return ERR_OK;
     results_read_log(a, &r);
-    *found = true;
-    *out = r;
+    l->list.run[l->list.n++] = r;
     return ERR_OK;
 }
 
@@ -285,45 +290,38 @@ static int is_run_folder(const struct dirent *d)
     return d->d_name[0] != '.';
 }
 
-static enum err load_all(struct arena *a, const char *runs, const char *key,
-                         struct dirent **entry, struct run_list *list,
+static enum err load_all(struct loading *l, struct dirent **entry, int n,
                          struct err_msg *msg)
 {
-    size_t n = list->n;
-    list->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool found = false;
-        const char *folder = arena_printf(a, "%s/%s", runs, entry[i]->d_name);
-        if (!folder)
-            return results_no_memory(runs, msg);
-        enum err e = load_run(a, folder, key, &list->run[list->n], &found, msg);
-        if (e != ERR_OK)
-            return e;
-        list->n += found;
+    enum err e = ERR_OK;
+    l->list.run = arena_alloc(l->a, (size_t)n + 1, sizeof *l->list.run);
+    if (!l->list.run)
+        return results_no_memory(l->runs, msg);
+    for (int i = 0; i < n && e == ERR_OK; i++) {
+        const char *folder =
+            arena_printf(l->a, "%s/%s", l->runs, entry[i]->d_name);
+        e = folder ? load_run(l, folder, msg) : results_no_memory(l->runs, msg);
     }
-    return ERR_OK;
+    return e;
 }
 
 enum err results_load(struct arena *a, const char *dir, const char *key,
                       struct run_list *out, struct err_msg *msg)
 {
     struct dirent **entry = NULL;
-    const char *runs = arena_printf(a, "%s/runs", dir);
-    if (!runs)
+    struct loading l = {a, arena_printf(a, "%s/runs", dir), key, {NULL, 0}};
+    if (!l.runs)
         return results_no_memory(dir, msg);
-    int n = scandir(runs, &entry, is_run_folder, alphasort);
-    struct run_list list = {NULL, n > 0 ? (size_t)n : 0};
-    list.run = arena_alloc(a, list.n + 1, sizeof *list.run);
-    enum err e = list.run ? load_all(a, runs, key, entry, &list, msg)
-                          : results_no_memory(dir, msg);
+    int n = scandir(l.runs, &entry, is_run_folder, alphasort);
+    enum err e = load_all(&l, entry, n > 0 ? n : 0, msg);
     for (int i = 0; i < n; i++)
         free(entry[i]);
     free(entry);
     if (e != ERR_OK)
         return e;
-    if (list.n > 1)
-        qsort(list.run, list.n, sizeof *list.run, by_round_and_start);
-    *out = list;
+    if (l.list.n > 1)
+        qsort(l.list.run, l.list.n, sizeof *l.list.run, by_round_and_start);
+    *out = l.list;
     return ERR_OK;
 }
 
