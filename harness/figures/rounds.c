@@ -103,6 +103,7 @@ enum err rounds_layout(struct arena *a, const struct rounds_request *req,
 {
     struct layout_figures f = {0, NAN, NAN, NAN, NAN, NAN, NAN};
     double *rounds = arena_alloc(a, req->runs->n + 1, sizeof *rounds);
+    const struct figures_rule rule = {req->warmup, req->reference_ms};
     double lo = INFINITY, hi = -INFINITY;
     if (!rounds)
         return rounds_no_memory(msg);
@@ -110,8 +111,7 @@ enum err rounds_layout(struct arena *a, const struct rounds_request *req,
         struct run_figures r;
         if (!rounds_belongs(req, &req->runs->run[i]))
             continue;
-        enum err e = figures_run(a, &req->runs->run[i], req->warmup,
-                                 req->reference_ms, &r, msg);
+        enum err e = figures_run(a, &req->runs->run[i], rule, &r, msg);
         if (e != ERR_OK)
             return e;
         rounds[f.n_rounds++] = r.corr_ms;
