@@ -259,20 +259,26 @@ struct job_view launch_hf_view(struct arena *a, const char *text)
 
 /* ---- a job's life ---- */
 
-static enum err launch_hf_hf(struct arena *a, const struct launch_job *job,
-                             const struct words *verb, const char *to,
-                             const char **text, struct err_msg *msg)
+/* One call of `hf jobs`. */
+struct hf_call {
+    struct words verb; // with its operands; the namespace goes between them
+    const char *to;    // file for the answer
+    const char **text; // the answer, or NULL
+};
+
+static enum err launch_hf_call(struct arena *a, const struct launch_job *job,
+                               const struct hf_call *c, struct err_msg *msg)
 {
     struct words w;
     struct build b = build_new(a);
     build_add(&b, "hf");
     build_add(&b, "jobs");
-    build_add(&b, verb->word[0]);
+    build_add(&b, c->verb.word[0]);
     add_namespace(&b, job);
-    for (int i = 1; i < verb->n; i++)
-        build_add(&b, verb->word[i]);
+    for (int i = 1; i < c->verb.n; i++)
+        build_add(&b, c->verb.word[i]);
     enum err e = build_words(&b, job->name, &w, msg);
-    return e == ERR_OK ? launcher_call(a, &w, to, text, msg) : e;
+    return e == ERR_OK ? launcher_call(a, &w, c->to, c->text, msg) : e;
 }
 
 static const char *launch_hf_answer_path(struct arena *a,
@@ -287,8 +293,9 @@ static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
     const char *verb[] = {"ps", "-a", "--label",
                           arena_printf(a, "moe-run=%s", job->name)};
     const char *text = NULL;
-    enum err e = launch_hf_hf(a, job, &(struct words){verb, 4},
-                              launch_hf_answer_path(a, job), &text, msg);
+    const struct hf_call call = {
+        {verb, 4}, launch_hf_answer_path(a, job), &text};
+    enum err e = launch_hf_call(a, job, &call, msg);
     *id = NULL;
     // a table with one row: the first word that can be an id
     for (const char *p = text; e == ERR_OK && p && *p && !*id;) {
@@ -306,8 +313,9 @@ static enum err launch_hf_poll_job(struct arena *a,
 {
     const char *verb[] = {"inspect", job->id};
     const char *text = NULL;
-    enum err e = launch_hf_hf(a, job, &(struct words){verb, 2},
-                              launch_hf_answer_path(a, job), &text, msg);
+    const struct hf_call call = {
+        {verb, 2}, launch_hf_answer_path(a, job), &text};
+    enum err e = launch_hf_call(a, job, &call, msg);
     if (e == ERR_OK)
         *out = launch_hf_view(a, text);
     return e;
@@ -317,8 +325,9 @@ static enum err launch_hf_cancel(struct arena *a, const struct launch_job *job,
                                  struct err_msg *msg)
 {
     const char *verb[] = {"cancel", job->id};
-    return launch_hf_hf(a, job, &(struct words){verb, 2},
-                        launch_hf_answer_path(a, job), NULL, msg);
+    const struct hf_call call = {
+        {verb, 2}, launch_hf_answer_path(a, job), NULL};
+    return launch_hf_call(a, job, &call, msg);
 }
 
 /* hf/results of an experiment's job lie in a bucket. */
@@ -343,8 +352,8 @@ static enum err launch_hf_collect(struct arena *a, const struct launch_job *job,
 {
     const char *verb[] = {"logs", job->id};
     const char *part = arena_printf(a, "%s.part", job->log);
-    enum err e =
-        launch_hf_hf(a, job, &(struct words){verb, 2}, part, NULL, msg);
+    const struct hf_call call = {{verb, 2}, part, NULL};
+    enum err e = launch_hf_call(a, job, &call, msg);
     if (e == ERR_OK && rename(part, job->log) != 0)
         e = err_set(msg, ERR_IO, "%s: cannot rename: %s", part,
                     strerror(errno));
