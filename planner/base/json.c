@@ -1,3 +1,8 @@
+/*
+ * How it works: cJSON parses; one walk over the finished tree then refuses what
+ * cJSON lets pass, before any caller sees a value. Typed reading with paths in
+ * messages is reader's; the few functions here serve callers that walk a tree.
+ */
 #include "json.h"
 
 #include "text.h"
@@ -6,14 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 16 << 20 };
+// manifests and costs are some KB, a batch line of cases some 100 KB
+enum { JSON_MAX_FILE_BYTES = 16 << 20 };
 
 static int compare_names(const void *x, const void *y)
 {
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* First key that occurs twice in one object, or NULL; *nomem on failure. */
+/* First key that occurs twice in one object, or NULL; *nomem on failure. RFC
+ * 8259 leaves the meaning of such an object open, and cJSON takes the first
+ * value. Sorted, so that large objects cost n log n. */
 static const char *duplicate_key(const cJSON *object, bool *nomem)
 {
     size_t n = 0;
@@ -38,6 +46,7 @@ static const char *duplicate_key(const cJSON *object, bool *nomem)
     return found;
 }
 
+/* Depth is bounded: cJSON refuses documents nested deeper than 1,000. */
 static enum err check_tree(const cJSON *node, const char *where,
                            struct err_msg *msg)
 {
@@ -65,7 +74,7 @@ static enum err check_tree(const cJSON *node, const char *where,
     return ERR_OK;
 }
 
-/* 1-based line and column of `at` in `text`. */
+/* 1-based line and column of `at` in `text`, as editors count them. */
 static void json_place_of(const char *text, const char *at, int *line,
                           int *column)
 {
@@ -83,6 +92,7 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
                     struct err_msg *msg)
 {
     const char *end = NULL;
+    // the last argument asks for the end of the text behind the document
     cJSON *tree = cJSON_ParseWithOpts(text, &end, true);
     if (!tree) {
         int line = 1, column = 1;
@@ -99,6 +109,8 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
     return ERR_OK;
 }
 
+/* Before any key is read: of a file of another kind the user should learn that,
+ * not that its first key is unknown. */
 static enum err check_format(const cJSON *tree, const char *path,
                              const char *format, struct err_msg *msg)
 {
@@ -120,9 +132,10 @@ enum err json_read_file(struct arena *a, const char *path, const char *format,
                         cJSON **out, struct err_msg *msg)
 {
     struct text_span text;
-    enum err e = text_read_file(a, path, MAX_FILE_BYTES, &text, msg);
+    enum err e = text_read_file(a, path, JSON_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
+    // cJSON would take the text up to the zero byte for the whole document
     if (strlen(text.data) != text.len)
         return err_set(msg, ERR_PARSE, "%s: holds a zero byte, want text",
                        path);
