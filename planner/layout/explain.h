@@ -1,5 +1,5 @@
 /*
- * layout_explain: why Megatron refuses a layout, in its words, and where in
+ * explain: why Megatron refuses a layout, in its words, and where in
  * the string; and what of an accepted layout hurts the user's run.
  */
 #ifndef LAYOUT_EXPLAIN_H

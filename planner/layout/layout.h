@@ -99,7 +99,8 @@ const char *layout_list(struct arena *a, const struct layout *l);
 
 /* What users get hurt by although Megatron accepts it (domain facts: m on
  * rank 0, empty stages, E or L away from the ends, standalone m). Returns the
- * number of texts written to `texts`. */
+ * number of texts written to `texts`, whose room also holds the four that
+ * layout_run_warnings() adds. */
 enum { LAYOUT_MAX_WARNINGS = 12 };
 int layout_warnings(const struct layout *l,
                     const char *texts[LAYOUT_MAX_WARNINGS]);
