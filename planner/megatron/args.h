@@ -1,5 +1,5 @@
 /*
- * megatron_args: from Megatron's flags, or a model file with the same names in
+ * args: from Megatron's flags, or a model file with the same names in
  * snake_case, to a struct model: finds each word's row of the table in flags.h
  * and fills its slot, and tells of words that have none.
  */
