@@ -1,6 +1,11 @@
 /*
  * cmd: what the commands of moe-layout share: one table of options, positional
- * arguments, the model they name. Only these files print results.
+ * arguments, the model they name. Only these files print results: to standard
+ * output what was asked for, to standard error warnings and errors.
+ *
+ * A command is a constant struct command in a file of its own, listed in
+ * moe_layout.c. Its function returns ERR_MODEL where the answer is no (exit 1);
+ * messages stand in the command's err_msg, and main() prints them.
  */
 #ifndef PLANNER_CMD_CMD_H
 #define PLANNER_CMD_CMD_H
@@ -15,7 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* identifier, name, value ("" for a switch), help */
+/* identifier, name, value ("" for a switch), help with the default. One table
+ * for all commands, so that an option means the same everywhere; those that
+ * stand for a flag or a setting are named in megatron/overrides.h, too. */
 #define CMD_OPTION_TABLE(X)                                                    \
     X(OPT_JSON, "--json", "", "print one JSON document")                       \
     X(OPT_BATCH, "--batch", "FILE",                                            \
@@ -68,6 +75,7 @@
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
     X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
 
+/* Ids by the table above; a list of them ends with N_OPTIONS. */
 enum cmd_option {
 #define CMD_ENUM(id, name, value, help) id,
     CMD_OPTION_TABLE(CMD_ENUM)
@@ -80,8 +88,8 @@ struct command;
 
 /* A parsed command line. */
 struct cmd {
-    struct arena arena;
-    struct err_msg msg;
+    struct arena arena; // of everything the command plans with
+    struct err_msg msg; // of the error that the command returns
     const struct command *command;
     struct option_spec spec;
     int takes[N_OPTIONS + 1]; // of the spec
@@ -96,16 +104,18 @@ struct cmd {
     bool has_flags;
 };
 
+/* A command: its row of the table of commands. */
 struct command {
     const char *name;
     enum err (*run)(struct cmd *c);
-    const char *synopsis;
+    const char *synopsis;           // one line, begins with the name
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
     bool takes_layout; // one argument behind MODEL
 };
 
+/* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
     CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE, CMD_MEMORY;
 
@@ -116,9 +126,10 @@ enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv);
 /* Usage of a command with its options. */
 void cmd_print_help(const struct command *command, FILE *out);
 
+/* Was the option on the line? Also of a switch. */
 bool cmd_given(const struct cmd *c, enum cmd_option o);
 
-/* Value of an integer (a number) option within [lo, hi]; `other` when it is
+/* Value of an integer (a number) option within [lo, hi]; *out stays when it is
  * not given. ERR_RANGE or ERR_PARSE names the option. */
 enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
                  int64_t *out);
