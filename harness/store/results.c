@@ -24,7 +24,8 @@
 #define FORMAT "moe-bench/run/1"
 #define TEMPORARY ".tmp-"
 
-enum { LOCK_TEXT_BYTES = 256 };
+// a process number, a host's name and a time
+enum { RESULTS_LOCK_BYTES = 256 };
 
 static const char *const status_names[] = {
 #define STATUS_NAME(id, name, again) name,
@@ -75,6 +76,7 @@ static void remove_half_written(const char *dir)
     closedir(d);
 }
 
+/* Under the lock: nobody writes to what is removed here. */
 static void remove_unfinished(struct arena *a, const char *dir)
 {
     remove_half_written(dir);
@@ -92,9 +94,11 @@ static void remove_unfinished(struct arena *a, const char *dir)
     closedir(d);
 }
 
+/* What the holder wrote when it took the lock; a lock without a text is held
+ * all the same. */
 static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 {
-    char text[LOCK_TEXT_BYTES] = "another process";
+    char text[RESULTS_LOCK_BYTES] = "another process";
     ssize_t n = read(fd, text, sizeof text - 1);
     if (n > 0)
         text[n] = '\0';
@@ -114,9 +118,11 @@ static double utc_now(char text[32])
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* flock() is let go when the process dies, however: the text may be stale, the
+ * lock never is. */
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
 {
-    char host[64] = "this machine", now[32], text[LOCK_TEXT_BYTES];
+    char host[64] = "this machine", now[32], text[RESULTS_LOCK_BYTES];
     gethostname(host, sizeof host - 1);
     utc_now(now);
     int n = snprintf(text, sizeof text, "process %ld on %s since %s",
@@ -167,37 +173,38 @@ struct text_field {
     const char **value;
 };
 
-enum { N_TEXT_FIELDS = 13 };
+enum { N_RESULTS_TEXTS = 13 };
 
+/* One table for both ways, so that what is written is read back. */
 static void text_fields(struct run_record *r,
-                        struct text_field out[N_TEXT_FIELDS])
+                        struct text_field out[N_RESULTS_TEXTS])
 {
-    const struct text_field all[N_TEXT_FIELDS] = {
-        {"run_id", &r->run_id},
-        {"experiment", &r->experiment},
-        {"role", &r->role},
-        {"layout", &r->layout},
-        {"hardware", &r->hardware},
-        {"launcher", &r->launcher},
-        {"clock", &r->clock},
-        {"source", &r->source},
-        {"commit", &r->commit},
-        {"key", &r->key},
-        {"started_utc", &r->started_utc},
-        {"log_sha256", &r->log_sha256},
-        {"reason", &r->reason}};
+    const struct text_field all[] = {{"run_id", &r->run_id},
+                                     {"experiment", &r->experiment},
+                                     {"role", &r->role},
+                                     {"layout", &r->layout},
+                                     {"hardware", &r->hardware},
+                                     {"launcher", &r->launcher},
+                                     {"clock", &r->clock},
+                                     {"source", &r->source},
+                                     {"commit", &r->commit},
+                                     {"key", &r->key},
+                                     {"started_utc", &r->started_utc},
+                                     {"log_sha256", &r->log_sha256},
+                                     {"reason", &r->reason}};
+    _Static_assert(sizeof all / sizeof all[0] == N_RESULTS_TEXTS, "one each");
     memcpy(out, all, sizeof all);
 }
 
 static cJSON *record_to_json(struct run_record *r)
 {
-    struct text_field texts[N_TEXT_FIELDS];
+    struct text_field texts[N_RESULTS_TEXTS];
     struct writer_doc doc;
     struct writer top = writer_open(&doc);
     writer_text(top, "format", FORMAT);
     writer_text(top, "status", run_status_name(r->status));
     text_fields(r, texts);
-    for (int i = 0; i < N_TEXT_FIELDS; i++)
+    for (int i = 0; i < N_RESULTS_TEXTS; i++)
         writer_text(top, texts[i].key, *texts[i].value ? *texts[i].value : "");
     writer_number(top, "round", r->round);
     writer_number(top, "n_ranks", r->n_ranks);
@@ -212,6 +219,7 @@ static cJSON *record_to_json(struct run_record *r)
 
 static void results_read_numbers(struct reader top, struct run_record *r)
 {
+    // -1: killed, or not known
     const struct json_range any = {-1, 1e9};
     r->cost_usd = NAN;
     reader_int(top, "round", any, &r->round);
@@ -224,15 +232,16 @@ static void results_read_numbers(struct reader top, struct run_record *r)
     reader_double(top, "cost_usd", any, &r->cost_usd);
 }
 
+/* Unknown keys pass: a later version of the harness may have more. */
 static void results_read_record(struct reader top, struct run_record *r)
 {
-    struct text_field texts[N_TEXT_FIELDS];
+    struct text_field texts[N_RESULTS_TEXTS];
     int status = RUN_VALID;
     text_fields(r, texts);
     reader_require(top, "status", NULL);
     reader_choice(top, "status", status_names, N_RUN_STATUS, &status);
     r->status = (enum run_status)status;
-    for (int i = 0; i < N_TEXT_FIELDS; i++) {
+    for (int i = 0; i < N_RESULTS_TEXTS; i++) {
         *texts[i].value = "";
         reader_text(top, texts[i].key, texts[i].value);
     }
@@ -275,6 +284,7 @@ static enum err load_run(struct loading *l, const char *folder,
     return ERR_OK;
 }
 
+/* By start within a round: the order in which a machine's state changed. */
 static int by_round_and_start(const void *x, const void *y)
 {
     const struct run_record *a = x, *b = y;
@@ -285,6 +295,7 @@ static int by_round_and_start(const void *x, const void *y)
     return strcmp(a->run_id, b->run_id);
 }
 
+/* Hidden names are the temporary ones. */
 static int is_run_folder(const struct dirent *d)
 {
     return d->d_name[0] != '.';
@@ -345,6 +356,7 @@ static const char *free_name(struct arena *a, const struct results *r,
     }
 }
 
+/* A folder of the same name that holds a job is taken over, not removed. */
 enum err results_begin(struct arena *a, const struct results *r,
                        struct run_record *run, struct err_msg *msg)
 {
@@ -371,6 +383,7 @@ enum err results_put(struct arena *a, const struct run_record *run,
     return text_write_file(path, text.data, text.len, msg);
 }
 
+/* Indented: people read these files. */
 enum err results_write_json(struct arena *a, const char *dir, const char *name,
                             cJSON *tree, struct err_msg *msg)
 {
@@ -387,6 +400,7 @@ enum err results_put_json(struct arena *a, const struct run_record *run,
     return results_write_json(a, run->folder, name, tree, msg);
 }
 
+/* A renamed folder may survive a crash that its entries do not. */
 static enum err sync_folder(const char *path, struct err_msg *msg)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
