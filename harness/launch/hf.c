@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
+enum { HF_MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
 
 #define BUCKET "MOE_BENCH_BUCKET"
 
@@ -102,6 +102,8 @@ static void add_namespace(struct build *b, const struct launch_job *job)
     build_add(b, job->manifest->launcher.namespace);
 }
 
+/* A job of the whole experiment carries the harness to the machine and its
+ * results to the bucket; a job of a run brings back its log alone. */
 static void add_volumes(struct build *b, const struct launch_job *job)
 {
     const struct manifest_launcher *l = &job->manifest->launcher;
@@ -120,6 +122,7 @@ static void add_volumes(struct build *b, const struct launch_job *job)
                                   : "<" BUCKET ">"));
 }
 
+/* The script is an argument: a job has no other way in. */
 static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
                                   const char **text, struct words *submit,
                                   struct err_msg *msg)
@@ -171,13 +174,14 @@ static const char *hf_json_id(struct arena *a, const char *printed)
     return id;
 }
 
+/* Words that are no id ("id: none") are shorter. */
 static const char *id_at(struct arena *a, const char *p)
 {
     p += strspn(p, " \t:=");
     size_t n = 0;
     while (isalnum((unsigned char)p[n]))
         n++;
-    return n >= MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
+    return n >= HF_MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
 }
 
 /* "id: X", "ID: X" or "id=X" in words. */
@@ -195,6 +199,8 @@ static const char *hf_worded_id(struct arena *a, const char *printed)
     return NULL;
 }
 
+/* Versions of `hf` answer in JSON, in words or with the bare id: tried in this
+ * order, since the first two say what they are. */
 const char *launch_hf_id(struct arena *a, const char *printed)
 {
     const char *id = hf_json_id(a, printed);
@@ -202,7 +208,7 @@ const char *launch_hf_id(struct arena *a, const char *printed)
         id = hf_worded_id(a, printed);
     const char *last = launcher_last_line(a, printed);
     size_t n = strspn(last, "0123456789abcdef");
-    if (!id && n >= MIN_ID_CHARS && last[n] == '\0')
+    if (!id && n >= HF_MIN_ID_CHARS && last[n] == '\0')
         return last;
     return id;
 }
@@ -223,6 +229,7 @@ struct stage_name {
     int exit_code;
 };
 
+// names of the Hub's API; an unknown one is asked about again
 static const struct stage_name stages[] = {
     {"SCHEDULING", JOB_WAITING, -1}, {"RUNNING", JOB_RUNNING, -1},
     {"UPDATING", JOB_RUNNING, -1},   {"COMPLETED", JOB_ENDED, 0},
@@ -266,6 +273,8 @@ struct hf_call {
     const char **text; // the answer, or NULL
 };
 
+/* The namespace stands behind the verb, before its operands, as `hf` wants it.
+ */
 static enum err launch_hf_call(struct arena *a, const struct launch_job *job,
                                const struct hf_call *c, struct err_msg *msg)
 {
@@ -287,6 +296,7 @@ static const char *launch_hf_answer_path(struct arena *a,
     return arena_printf(a, "%s/answer.txt", job->folder);
 }
 
+/* All jobs (-a): the one looked for may have ended meanwhile. */
 static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
                                const char **id, struct err_msg *msg)
 {
@@ -300,7 +310,7 @@ static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
     // a table with one row: the first word that can be an id
     for (const char *p = text; e == ERR_OK && p && *p && !*id;) {
         size_t n = strspn(p, "0123456789abcdef");
-        if (n >= 2 * MIN_ID_CHARS && (p[n] == ' ' || p[n] == '\n'))
+        if (n >= 2 * HF_MIN_ID_CHARS && (p[n] == ' ' || p[n] == '\n'))
             *id = arena_strndup(a, p, n);
         p += n + (p[n] != '\0');
     }
