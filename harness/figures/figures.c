@@ -33,6 +33,8 @@ double figures_corrected(const struct log_iteration *it, double reference_ms)
     return isfinite(f) && f > 0 ? it->step_ms * f : it->step_ms;
 }
 
+/* Over all runs together: one reference for the whole experiment, so that its
+ * runs can be compared. */
 double figures_reference(struct arena *a, const struct run_list *runs,
                          int warmup)
 {
@@ -61,6 +63,8 @@ size_t figures_corrected_steps(const struct run_record *run, int warmup,
     return k;
 }
 
+/* Raw and corrected medians side by side: how far they differ tells how
+ * unsteady the machine was. */
 enum err figures_run(struct arena *a, const struct run_record *run,
                      struct figures_rule rule, struct run_figures *out,
                      struct err_msg *msg)

@@ -72,6 +72,8 @@ static double worst_memory(const struct run_record *run)
     return worst;
 }
 
+/* With one round the interval is over its iterations: between rounds nothing is
+ * known, and the report says so. */
 static enum err rounds_interval(struct arena *a,
                                 const struct rounds_request *req,
                                 const double *rounds, struct layout_figures *f,
@@ -98,6 +100,8 @@ static enum err rounds_interval(struct arena *a,
     return ERR_OK;
 }
 
+/* Rounds are weighted alike, whatever the number of their iterations: what
+ * changes between rounds is the machine. */
 enum err rounds_layout(struct arena *a, const struct rounds_request *req,
                        struct layout_figures *out, struct err_msg *msg)
 {
@@ -248,6 +252,8 @@ enum err rounds_stages(struct arena *a, const struct rounds_request *req,
 
 /* ---- timeline ---- */
 
+/* The first run that recorded anything; its shown step is that nearest to the
+ * median. */
 enum err rounds_timeline(const struct rounds_request *req, struct timeline *out,
                          struct err_msg *msg)
 {
