@@ -77,8 +77,10 @@ static void make_target(int i, enum role role, const char *layout)
 {
     struct err_msg msg = {""};
     target[i] = (struct target){.role = role, .layout = layout, .runs_of = i};
-    enum err e =
-        layout_read(&arena, layout, &model, 2, &target[i].parsed, &msg);
+    enum err e = layout_read_question(
+        &arena,
+        &(struct layout_question){layout, 2, model.n_layers, model.n_mtp},
+        &target[i].parsed, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     struct targets one = {&target[i], 1};
     e = roles_predict(&arena, &ctx, &one, &msg);

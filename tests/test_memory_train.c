@@ -16,7 +16,11 @@ static struct memory_train stage(const char *text, int s)
     struct memory_train out;
     struct model m = small_model();
     arena_init(&a);
-    cr_assert_eq(layout_read(&a, text, &m, 4, &l, &msg), ERR_OK);
+    cr_assert_eq(layout_read_question(
+                     &a,
+                     &(struct layout_question){text, 4, m.n_layers, m.n_mtp},
+                     &l, &msg),
+                 ERR_OK);
     memory_train_stage(&m, &l, s, &out);
     arena_clear(&a);
     return out;

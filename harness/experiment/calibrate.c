@@ -79,7 +79,7 @@ static enum err calibrate_add_run(struct arena *a,
                             .log = &run->log,
                             .log_sha256 = run->log_sha256,
                             .speed = isfinite(speed) ? speed : 1};
-    return layout_read(a, run->layout, m, m->par.pp, &out->layout, msg);
+    return layout_read(a, run->layout, m, &out->layout, msg);
 }
 
 static enum err add_runs(struct arena *a, const struct calibrate_input *in,

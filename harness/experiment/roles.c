@@ -227,7 +227,7 @@ static enum err find_layout(struct finder *f, struct layout *out,
                             struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
-    return layout_read(f->a, f->measure->layout, m, m->par.pp, out, msg);
+    return layout_read(f->a, f->measure->layout, m, out, msg);
 }
 
 static const struct role_finder finders[N_ROLES] = {
@@ -371,7 +371,7 @@ enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
         *x = unknown_target(ROLE_LAYOUT);
         enum err e = role_from_name("layouts", roles->word[i], &x->role, msg);
         if (e == ERR_OK)
-            e = layout_read(a, texts->word[i], m, m->par.pp, &x->parsed, msg);
+            e = layout_read(a, texts->word[i], m, &x->parsed, msg);
         x->layout = texts->word[i];
         if (e == ERR_OK && ctx->cost)
             e = roles_do_predict(a, ctx, x, msg);

@@ -220,8 +220,7 @@ static enum err train_args_read_layout(struct arena *a, struct train_args *t,
     t->layout_text = flags_text(megatron_args_flags(t->megatron), FLAG_LAYOUT);
     if (!t->layout_text)
         return train_args_default_layout(a, t, msg);
-    enum err e = layout_read(a, t->layout_text, &t->model, t->model.par.pp,
-                             &t->layout, msg);
+    enum err e = layout_read(a, t->layout_text, &t->model, &t->layout, msg);
     if (e == ERR_OK && t->layout.vpp != 1)
         return err_set(msg, ERR_RANGE,
                        "--pipeline-model-parallel-layout: got %d stages, "

@@ -258,8 +258,7 @@ static enum err read_question(struct cmd *c, struct question *q)
                     "memory: want MODEL and one LAYOUT in quotes");
     struct model *m = &q->model.model;
     if (e == ERR_OK)
-        e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
-                        &c->msg);
+        e = layout_read(&c->arena, c->args[0], m, &q->layout, &c->msg);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)

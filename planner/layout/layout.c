@@ -240,16 +240,23 @@ enum layout_error layout_validate(const struct layout *l, int n_layers,
     return e == LAYOUT_OK ? check_mtp(l, msg) : e;
 }
 
-enum err layout_read(struct arena *a, const char *text, const struct model *m,
-                     int pp, struct layout *out, struct err_msg *msg)
+enum err layout_read_question(struct arena *a, const struct layout_question *q,
+                              struct layout *out, struct err_msg *msg)
 {
-    enum layout_error e = layout_parse(a, text, pp, out, msg);
+    enum layout_error e = layout_parse(a, q->text, q->pp, out, msg);
     if (e != LAYOUT_OK)
         return e == LAYOUT_NO_MEMORY ? ERR_NOMEM : ERR_RANGE;
-    e = layout_validate(out, m->n_layers, m->n_mtp, msg);
+    e = layout_validate(out, q->n_layers, q->n_mtp, msg);
     if (e == LAYOUT_OK)
         return ERR_OK;
-    return err_prefix(msg, ERR_RANGE, "layout '%s'", text);
+    return err_prefix(msg, ERR_RANGE, "layout '%s'", q->text);
+}
+
+enum err layout_read(struct arena *a, const char *text, const struct model *m,
+                     struct layout *out, struct err_msg *msg)
+{
+    const struct layout_question q = {text, m->par.pp, m->n_layers, m->n_mtp};
+    return layout_read_question(a, &q, out, msg);
 }
 
 /* ---- facts of a layout ---- */

@@ -20,8 +20,7 @@ static enum err case_read_layout(struct arena *a,
     if (!text)
         return default_split_layout(a, m, m->par.pp, &c->layout, msg);
     enum err e = default_split_excludes(m, msg);
-    return e == ERR_OK ? layout_read(a, text, m, m->par.pp, &c->layout, msg)
-                       : e;
+    return e == ERR_OK ? layout_read(a, text, m, &c->layout, msg) : e;
 }
 
 /* ---- prediction ---- */
