@@ -27,6 +27,9 @@
 // a process number, a host's name and a time
 enum { RESULTS_LOCK_BYTES = 256 };
 
+// "2026-01-31T12:34:56Z"
+enum { RESULTS_UTC_BYTES = 32 };
+
 static const char *const status_names[] = {
 #define STATUS_NAME(id, name, again) name,
     RUN_STATUS_TABLE(STATUS_NAME)
@@ -108,13 +111,13 @@ static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 }
 
 /* Text of the time, and the time in seconds. */
-static double utc_now(char text[32])
+static double utc_now(char text[RESULTS_UTC_BYTES])
 {
     struct timespec now;
     struct tm t;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &t);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &t);
+    strftime(text, RESULTS_UTC_BYTES, "%Y-%m-%dT%H:%M:%SZ", &t);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -122,7 +125,8 @@ static double utc_now(char text[32])
  * lock never is. */
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
 {
-    char host[64] = "this machine", now[32], text[RESULTS_LOCK_BYTES];
+    char host[64] = "this machine", now[RESULTS_UTC_BYTES],
+         text[RESULTS_LOCK_BYTES];
     gethostname(host, sizeof host - 1);
     utc_now(now);
     int n = snprintf(text, sizeof text, "process %ld on %s since %s",
@@ -360,7 +364,7 @@ static const char *free_name(struct arena *a, const struct results *r,
 enum err results_begin(struct arena *a, const struct results *r,
                        struct run_record *run, struct err_msg *msg)
 {
-    char now[32];
+    char now[RESULTS_UTC_BYTES];
     run->started_s = utc_now(now);
     run->started_utc = arena_strdup(a, now);
     run->run_id = free_name(a, r, run);

@@ -259,8 +259,8 @@ static void weights_loss(const struct builder *b)
 void weights_of_unit(const struct model *m, enum unit_kind kind,
                      const struct weight_shares *shares, struct weights *out)
 {
-    const struct builder b = {m, shares, out};
     out->n = out->n_lost = 0;
+    const struct builder b = {m, shares, out};
     if (kind == KIND_E)
         weights_embedding(&b);
     else if (kind == KIND_M)

@@ -48,7 +48,7 @@ static void order_groups(const struct order *o, char *out, size_t room)
  * rule is transformer_config's and get_schedule_table's. */
 static enum err order_check_group(const struct order *o, struct err_msg *msg)
 {
-    char groups[96];
+    char groups[96]; // six numbers of five digits with words between
     if (o->pp == 1)
         return err_set(msg, ERR_RANGE,
                        "interleaving needs P>1: got 1 rank with %d chunks, "
