@@ -225,6 +225,10 @@ $(B)/tests/bench.o: EXTRA = -D_DEFAULT_SOURCE
 $(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
 	$(Q)$(CC) $(LINK) $(BLAS)
 
+$(B)/tests/bench_search.o: EXTRA = -D_DEFAULT_SOURCE
+$(B)/tests/bench_search: $(B)/tests/bench_search.o $(PLANNER_OBJ)
+	$(Q)$(CC) $(LINK) $(BLAS)
+
 bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
 	@$(B)/tests/bench $(B)
 

@@ -122,6 +122,7 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
         if (!e->profile[i])
             return experiment_no_memory(e, msg);
     }
+    e->profile_parsed = l;
     e->n_profile = n;
     return ERR_OK;
 }
@@ -176,8 +177,9 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
-        err = core_check(a, &e->manifest, &e->ctx,
-                         &(struct core_profile){e->profile, e->n_profile}, msg);
+        err = core_check(
+            a, &e->manifest, &e->ctx,
+            &(struct core_profile){e->profile_parsed, e->n_profile}, msg);
     if (err == ERR_OK)
         err = experiment_reload(e, msg);
     return err;
@@ -231,11 +233,11 @@ enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
     writer_text(o, "format", "moe-layout/plan/1");
     experiment_write_plans(o, "layouts", r.plans, r.n_plans);
     experiment_write_plans(o, "baselines", r.baselines, r.n_baselines);
-    writer_text(o, "searched",
-                arena_printf(e->a, "%lld", (long long)r.n_searched));
-    writer_number(o, "dropped_for_memory", (double)r.n_dropped_for_memory);
-    writer_text(o, "proof", "enumerated");
-    writer_number(o, "gap_pct", 0);
+    writer_text(o, "searched", r.searched);
+    if (r.n_dropped_for_memory != SEARCH_NOT_COUNTED)
+        writer_number(o, "dropped_for_memory", (double)r.n_dropped_for_memory);
+    writer_text(o, "proof", search_proof_name(r.proof));
+    writer_number(o, "gap_pct", 100 * r.gap);
     return results_write_json(e->a, e->dir, "plan.json", writer_close(&doc),
                               msg);
 }

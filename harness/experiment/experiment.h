@@ -33,10 +33,11 @@ struct experiment {
     struct launch launch;    // of no layout: launcher, clock, binary
     const char *dir;         // of the results
     char key[TEXT_SHA256_HEX];
-    const char **profile; // layouts of the profile runs
-    int n_profile;        // 0 with costs_from
-    struct run_list runs; // finished ones, of this key
-    size_t runs_room;     // of runs.run
+    const char **profile;                // layouts of the profile runs
+    const struct layout *profile_parsed; // the same, n_profile of them
+    int n_profile;                       // 0 with costs_from
+    struct run_list runs;                // finished ones, of this key
+    size_t runs_room;                    // of runs.run
     struct targets targets;
     double reference_ms;         // of the experiment so far
     double profile_reference_ms; // of the profile runs

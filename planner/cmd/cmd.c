@@ -133,20 +133,31 @@ static enum cmd_option override_to_option(enum override_id id)
     return (enum cmd_option)o;
 }
 
+/* Options that a split of the work takes the place of. */
+static bool split_has(const struct cmd_split *split, enum override_id id)
+{
+    return split && (id == OVERRIDE_PP || id == OVERRIDE_VPP);
+}
+
 /* Bounds are those of the flag that the option stands for. */
-static enum err read_overrides(struct cmd *c, struct overrides *out)
+static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
+                               struct overrides *out)
 {
     *out = (struct overrides){.size = {0}};
     for (int i = 0; i < N_OVERRIDES; i++) {
         enum cmd_option o = override_to_option((enum override_id)i);
         enum flag_id flag = override_flag((enum override_id)i);
         out->text[i] = c->option[o];
-        if (flag == FLAG_NONE)
+        if (flag == FLAG_NONE || split_has(split, (enum override_id)i))
             continue;
         struct flag_range range = flag_range(flag);
         enum err e = cmd_int(c, o, range.lo, range.hi, &out->size[i]);
         if (e != ERR_OK)
             return e;
+    }
+    if (split) {
+        out->size[OVERRIDE_PP] = split->pp;
+        out->size[OVERRIDE_VPP] = split->vpp > 1 ? split->vpp : 0;
     }
     return ERR_OK;
 }
@@ -154,52 +165,134 @@ static enum err read_overrides(struct cmd *c, struct overrides *out)
 enum err cmd_settings(struct cmd *c, struct plan_settings *out)
 {
     struct overrides o;
-    enum err e = read_overrides(c, &o);
+    const struct cmd_split none = {0}; // sizes are read elsewhere
+    enum err e = read_overrides(c, &none, &o);
     return e == ERR_OK ? plan_settings_read(&o, out, &c->msg) : e;
 }
 
 /* MODEL, the flags after "--", or both: flags are read last, so they win. */
-static enum err cmd_read_source(struct cmd *c, struct megatron_args *args,
-                                const char **name)
+static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
 {
     const struct megatron_args_options opt = {.strict = false};
     // with flags the first operand is a file only if there is one to spare
     bool file = !c->has_flags || c->n_args > c->command->takes_layout;
     megatron_args_on_warning(args, cmd_warn, NULL);
-    *name = "flags";
+    c->source_name = "flags";
     if (file && c->n_args == 0)
         return err_set(&c->msg, ERR_PARSE,
                        "%s: model missing: name a model file, or give "
                        "Megatron flags after '--'",
                        c->command->name);
     if (file) {
-        *name = c->args[0];
+        c->source_name = c->args[0];
         c->n_args--;
         memmove(c->args, c->args + 1, (size_t)c->n_args * sizeof c->args[0]);
-        enum err e = model_source_read(&c->arena, *name, args, &c->msg);
+        enum err e =
+            model_source_read(&c->arena, c->source_name, args, &c->msg);
         if (e != ERR_OK)
             return e;
     }
     return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
 }
 
-enum err cmd_model(struct cmd *c, struct cmd_model *out)
+/* The source is read once; every model is made from a copy of its flags. */
+static enum err cmd_open_source(struct cmd *c, struct megatron_args **out)
+{
+    if (!c->source) {
+        struct megatron_args *args = megatron_args_new(&c->arena);
+        if (!args)
+            return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+        enum err e = cmd_read_source(c, args);
+        if (e != ERR_OK)
+            return e;
+        c->source = args;
+    }
+    *out = megatron_args_copy(&c->arena, c->source);
+    return *out ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+}
+
+/* --recompute as Megatron's flags. */
+static enum err cmd_set_recompute(struct cmd *c, struct megatron_args *args)
+{
+    const char *text = c->option[OPT_RECOMPUTE];
+    struct megatron_flags *f = megatron_args_flags(args);
+    if (!text)
+        return ERR_OK;
+    flags_clear(f, FLAG_RECOMPUTE_GRANULARITY);
+    flags_clear(f, FLAG_RECOMPUTE_METHOD);
+    flags_clear(f, FLAG_RECOMPUTE_NUM_LAYERS);
+    flags_clear(f, FLAG_RECOMPUTE_MODULES);
+    flags_clear(f, FLAG_RECOMPUTE_ACTIVATIONS);
+    if (strcmp(text, "none") == 0)
+        return ERR_OK;
+    if (strcmp(text, "full") == 0) {
+        flags_set_int(f, FLAG_RECOMPUTE_NUM_LAYERS, 1);
+        enum err e = flags_set(f, FLAG_RECOMPUTE_METHOD, "uniform", &c->msg);
+        return e == ERR_OK
+                   ? flags_set(f, FLAG_RECOMPUTE_GRANULARITY, "full", &c->msg)
+                   : e;
+    }
+    enum err e = flags_set(f, FLAG_RECOMPUTE_GRANULARITY, "selective", &c->msg);
+    if (e != ERR_OK || strcmp(text, "selective") == 0)
+        return e;
+    char *modules = arena_strdup(&c->arena, text);
+    for (char *p = modules; p && *p; p++)
+        *p = *p == ',' ? ' ' : *p;
+    return modules ? flags_set(f, FLAG_RECOMPUTE_MODULES, modules, &c->msg)
+                   : err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+}
+
+/* A split of its own leaves no word of the source's. */
+static enum err cmd_apply_split(struct cmd *c, const struct cmd_split *split,
+                                struct megatron_flags *f)
+{
+    if (!split)
+        return ERR_OK;
+    if (split->several && !flags_given(f, FLAG_WORLD_SIZE) &&
+        !c->option[OPT_WORLD])
+        return err_set(&c->msg, ERR_PARSE,
+                       "%s: --world: missing: pipeline sizes are compared on "
+                       "the same number of ranks",
+                       c->command->name);
+    bool own = split->pp && split->pp != flags_int(f, FLAG_PP, 1);
+    if (!split->vpp && !own)
+        return ERR_OK;
+    flags_clear(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_VPP);
+    flags_clear(f, FLAG_LAYERS_PER_VPP);
+    return ERR_OK;
+}
+
+enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
+                         struct cmd_model *out)
 {
     struct overrides o;
-    struct megatron_args *args = megatron_args_new(&c->arena);
-    if (!args)
-        return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
-    struct megatron_flags *f = megatron_args_flags(args);
-    enum err e = cmd_read_source(c, args, &out->name);
+    struct megatron_args *args;
+    enum err e = cmd_open_source(c, &args);
     if (e == ERR_OK)
-        e = read_overrides(c, &o);
+        e = read_overrides(c, split, &o);
+    if (e == ERR_OK)
+        e = cmd_apply_split(c, split, megatron_args_flags(args));
+    if (e == ERR_OK)
+        e = cmd_set_recompute(c, args);
     if (e != ERR_OK)
         return e;
+    struct megatron_flags *f = megatron_args_flags(args);
     // options of moe-layout win over everything that Megatron's flags say
     overrides_apply(&o, f);
+    out->name = c->source_name;
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
-    return megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    out->any_replicas = split && split->several;
+    e = megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    if (e == ERR_OK && split && split->group)
+        out->model.memory.mb_group = split->group;
+    return e;
+}
+
+enum err cmd_model(struct cmd *c, struct cmd_model *out)
+{
+    return cmd_model_split(c, NULL, out);
 }
 
 /* ---- batches ---- */
@@ -318,8 +411,11 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
+    struct model fits = m->model;
+    if (e == ERR_OK && m->any_replicas)
+        fits.par.dp = (int)cost_fact(cost, "data_parallel_size", fits.par.dp);
     if (e == ERR_OK)
-        e = cost_check_model(cost, &m->model, c->option[OPT_COSTS], &c->msg);
+        e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
         e = cmd_ep_save(c, &out->save);
     const struct order order = order_of(&m->model);

@@ -57,7 +57,15 @@
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
       "kept free above predicted peaks (5, of measured under-estimates)")      \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
-    X(OPT_PROVE, "--prove", "", "end with a proof of optimality")              \
+    X(OPT_PROVE, "--prove", "",                                                \
+      "search until it is proved, however long (60 s at most)")                \
+    X(OPT_TIME_LIMIT, "--time-limit", "S",                                     \
+      "end after S seconds with the best found and its gap (60)")              \
+    X(OPT_PRINT, "--print", "WHAT",                                            \
+      "print only the best layout: flag, layout or list")                      \
+    X(OPT_RECOMPUTE, "--recompute", "WHAT",                                    \
+      "none, full, selective, or modules with commas, as Megatron's flags "    \
+      "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
     X(OPT_P2P, "--p2p", "MODE",                                                \
@@ -102,6 +110,8 @@ struct cmd {
     char *const *flags; // Megatron flags after "--"
     int n_flags;
     bool has_flags;
+    struct megatron_args *source; // of MODEL, once it was read
+    const char *source_name;
 };
 
 /* A command: its row of the table of commands. */
@@ -142,11 +152,23 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
  * after MODEL. */
 struct cmd_model {
     struct model model;
-    bool batch_given; // the global batch size was stated
-    bool seq_given;   // and the length of a sequence
-    const char *name; // for messages
+    bool batch_given;  // the global batch size was stated
+    bool seq_given;    // and the length of a sequence
+    bool any_replicas; // costs of another data-parallel size fit, too
+    const char *name;  // for messages
 };
 enum err cmd_model(struct cmd *c, struct cmd_model *out);
+
+/* The same for one of several ways to split the work: sizes of 0 are the
+ * source's own. Virtual stages and a layout of the source hold for its own
+ * pipeline size only. Replicas follow from the number of ranks, so costs of
+ * another number of them fit. */
+struct cmd_split {
+    int pp, vpp, group;
+    bool several; // pipeline sizes are compared: the ranks must be stated
+};
+enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
+                         struct cmd_model *out);
 
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
  * for messages; the first error ends it. */

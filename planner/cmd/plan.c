@@ -1,173 +1,235 @@
-/* moe-layout plan: the fastest layouts. */
-#include "base/json.h"
-#include "base/writer.h"
-#include "cmd.h"
-#include "plan/jitter.h"
-#include "plan/search.h"
+/* moe-layout plan: the fastest layouts of one or several splits of the work. */
+#include "plan.h"
 
-#include <math.h>
+#include "base/text.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-static void cmd_plan_write(struct writer to, const char *key,
-                           const struct plan *plans, int n)
+/* A list of sizes has few entries; more is a slip. */
+enum { PLAN_MAX_SIZES = 16, PLAN_MAX_TOP = 100000 };
+
+/* A large space is proved in seconds; longer than this nobody waits who did
+ * not ask to. */
+static const double PLAN_TIME_LIMIT_S = 60;
+
+struct plan_sizes {
+    int size[PLAN_MAX_SIZES];
+    int n;
+};
+
+/* Everything of one way; the context points into it. */
+struct plan_way {
+    struct cmd_model m;
+    struct cost cost;
+    struct schedule schedule;
+};
+
+/* ---- lists of sizes ---- */
+
+/* "4,8" to numbers; an option that was not given is one 0: the source's. */
+static enum err plan_read_sizes(struct cmd *c, enum cmd_option o, int64_t hi,
+                                struct plan_sizes *out)
 {
-    struct writer list = writer_list(to, key);
-    for (int i = 0; i < n; i++)
-        writer_tree(list, NULL, plan_to_json(&plans[i]));
-}
-
-static cJSON *result_json(const struct search_result *r,
-                          const struct plan_context *ctx)
-{
-    char searched[32];
-    snprintf(searched, sizeof searched, "%lld", (long long)r->n_searched);
-    struct writer_doc doc;
-    struct writer tree = writer_open(&doc);
-    cmd_plan_write(tree, "layouts", r->plans, r->n_plans);
-    cmd_plan_write(tree, "baselines", r->baselines, r->n_baselines);
-    writer_text(tree, "searched", searched);
-    writer_number(tree, "dropped_for_memory", (double)r->n_dropped_for_memory);
-    if (r->n_refused > 0)
-        writer_number(tree, "refused_by_core", (double)r->n_refused);
-    writer_text(tree, "proof", "enumerated");
-    writer_number(tree, "gap_pct", 0);
-    writer_text(tree, "p2p", p2p_mode_name(ctx->mode));
-    writer_text(tree, "costs_source", cost_source_name(ctx->cost->source));
-    return writer_close(&doc);
-}
-
-static void print_speedup(double x)
-{
-    if (isfinite(x))
-        printf(" %9.3fx", x);
-    else
-        printf(" %10s", "-");
-}
-
-static void cmd_plan_print_row(const char *label, const struct plan *p)
-{
-    int64_t most = 0;
-    for (int s = 0; s < p->n_stages; s++)
-        most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    printf("%-12s %-26s %10.3f [%9.3f, %9.3f] %11.3f", label, p->layout,
-           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
-           p->exp_step_s * 1e3);
-    print_speedup(p->speedup_vs_default);
-    print_speedup(p->speedup_vs_count_based);
-    printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
-           p->standalone_mtp ? " standalone-mtp" : "",
-           p->empty_stage ? " empty-stage" : "",
-           p->tight_memory ? " tight-memory" : "");
-}
-
-static void cmd_plan_print_table(const struct search_result *r)
-{
-    printf("%-12s %-26s %10s %22s %11s %10s %10s %9s %5s  %s\n", "", "layout",
-           "step ms", "95% interval", "expected ms", "vs default", "vs count",
-           "GiB", "near", "flags");
-    for (int i = 0; i < r->n_plans; i++) {
-        char label[16];
-        snprintf(label, sizeof label, "%d", i + 1);
-        cmd_plan_print_row(label, &r->plans[i]);
+    const char *text = c->option[o];
+    *out = (struct plan_sizes){.n = 1};
+    if (!text)
+        return ERR_OK;
+    const char *name = c->spec.rows[o].name;
+    int n = 0;
+    for (const char *p = text; p; p = strchr(p, ','), p = p ? p + 1 : NULL) {
+        char one[16];
+        int64_t v = 0;
+        snprintf(one, sizeof one, "%.*s", (int)strcspn(p, ","), p);
+        if (!text_to_int64(one, &v))
+            return err_set(&c->msg, ERR_PARSE,
+                           "plan: %s: got '%s', want an integer, or several "
+                           "with commas",
+                           name, text);
+        if (v < 1 || v > hi || n == PLAN_MAX_SIZES)
+            return err_set(&c->msg, ERR_RANGE,
+                           "plan: %s: got %lld, want 1 to %lld, and %d numbers "
+                           "at most",
+                           name, (long long)v, (long long)hi, PLAN_MAX_SIZES);
+        out->size[n++] = (int)v;
     }
-    for (int i = 0; i < r->n_baselines; i++)
-        cmd_plan_print_row(r->baseline_names[i], &r->baselines[i]);
-}
-
-/* A baseline may lie outside the searched space. */
-static void print_hint(const struct search_result *r)
-{
-    for (int i = 0; i < r->n_baselines; i++)
-        if (r->baselines[i].exp_step_s < r->plans[0].exp_step_s &&
-            r->baselines[i].standalone_mtp)
-            printf("hint: %s, with m on a stage of its own, is faster: search "
-                   "such layouts with --standalone-mtp\n",
-                   r->baseline_names[i]);
-}
-
-static enum err print_result(struct cmd *c, const struct search_result *r,
-                             const struct plan_context *ctx)
-{
-    cmd_plan_print_table(r);
-    printf("\nsearched %lld layouts, all simulated (%s transfers, %d "
-           "micro-batches, %s costs): the first is within 0.5%% of the "
-           "fastest, and has the fewest slow stages of those that are\n",
-           (long long)r->n_searched, p2p_mode_name(ctx->mode), ctx->n_mb,
-           cost_source_name(ctx->cost->source));
-    if (ctx->cost->jitter_cv > 0)
-        printf("expected: mean of %d simulated steps, operation times "
-               "log-normal with cv %.3f, seed %llu; the order is theirs\n",
-               JITTER_SAMPLES, ctx->cost->jitter_cv,
-               (unsigned long long)JITTER_SEED);
-    if (ctx->hbm_bytes > 0)
-        printf("memory: limit %.1f GiB a rank, margin %.1f%%, %lld layouts "
-               "dropped\n",
-               ctx->hbm_bytes / GIB, 100 * ctx->memory_margin,
-               (long long)r->n_dropped_for_memory);
-    else
-        printf("memory: no limit given (--hbm-gb), no layout dropped\n");
-    if (r->n_refused > 0)
-        printf("core %s: refuses %lld more layouts\n", ctx->core->name,
-               (long long)r->n_refused);
-    print_hint(r);
-    const char *list = layout_list(&c->arena, &r->plans[0].parsed);
-    if (!list)
-        return err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
-    printf("\n--pipeline-model-parallel-layout '%s'\nas a list: %s\n",
-           r->plans[0].layout, list);
+    out->n = n;
     return ERR_OK;
+}
+
+/* ---- ways ---- */
+
+/* A way that Megatron refuses keeps the reason and is not searched; what is
+ * wrong with the command itself ends it. */
+static enum err plan_refuse(struct cmd *c, enum err e, struct choose_way *way)
+{
+    if (e != ERR_RANGE && e != ERR_MODEL)
+        return e;
+    way->refusal = arena_strdup(&c->arena, c->msg.text);
+    return way->refusal ? ERR_OK
+                        : err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
+}
+
+static enum err plan_make_way(struct cmd *c, const struct cmd_split *split,
+                              struct choose_way *out)
+{
+    struct plan_way *w = arena_alloc(&c->arena, 1, sizeof *w);
+    if (!w)
+        return err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
+    *out = (struct choose_way){
+        .pp = split->pp, .vpp = split->vpp, .group = split->group};
+    enum err e = cmd_model_split(c, split, &w->m);
+    if (e != ERR_OK)
+        return plan_refuse(c, e, out);
+    struct model *m = &w->m.model;
+    if (cmd_given(c, OPT_EP_OVERLAP))
+        m->overlap_moe_comm = true;
+    out->pp = m->par.pp;
+    out->vpp = m->par.vpp;
+    out->group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp;
+    e = cmd_context(c, &w->m, &w->cost, &w->schedule, &out->ctx);
+    return e == ERR_OK ? e : plan_refuse(c, e, out);
+}
+
+/* A group has no meaning without virtual stages: such ways are one. */
+static bool plan_is_repeated(const struct choose_way *ways, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (ways[i].pp == ways[n].pp && ways[i].vpp == ways[n].vpp &&
+            (ways[i].group == ways[n].group || ways[n].vpp == 1))
+            return true;
+    return false;
+}
+
+static enum err plan_make_ways(struct cmd *c, struct choose_way **ways, int *n)
+{
+    struct plan_sizes pp, vpp, group;
+    enum err e = plan_read_sizes(c, OPT_PP, ORDER_MAX_RANKS, &pp);
+    if (e == ERR_OK)
+        e = plan_read_sizes(c, OPT_VPP, ORDER_MAX_CHUNKS, &vpp);
+    if (e == ERR_OK)
+        e = plan_read_sizes(c, OPT_GROUP, ORDER_MAX_MB, &group);
+    if (e != ERR_OK)
+        return e;
+    size_t most = (size_t)pp.n * (size_t)vpp.n * (size_t)group.n;
+    *ways = arena_alloc(&c->arena, most, sizeof **ways);
+    *n = 0;
+    if (!*ways)
+        return err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
+    for (size_t i = 0; i < most && e == ERR_OK; i++) {
+        const struct cmd_split split = {
+            .pp = pp.size[i / (size_t)(vpp.n * group.n)],
+            .vpp = vpp.size[i / (size_t)group.n % (size_t)vpp.n],
+            .group = group.size[i % (size_t)group.n],
+            .several = pp.n > 1};
+        e = plan_make_way(c, &split, *ways + *n);
+        if (e == ERR_OK && !plan_is_repeated(*ways, *n))
+            ++*n;
+    }
+    return e;
+}
+
+/* With one way the refusal is the answer; with several they are listed. */
+static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
+                                int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct choose_way *w = &ways[i];
+        if (!w->refusal && w->ctx.n_mb < w->pp)
+            fprintf(stderr,
+                    "moe-layout: warning: %d micro-batches for %d stages: "
+                    "ranks idle for most of a step; a larger --gbs or fewer "
+                    "replicas make more\n",
+                    w->ctx.n_mb, w->pp);
+    }
+    for (int i = 0; i < n; i++)
+        if (!ways[i].refusal)
+            return ERR_OK;
+    return err_set(&c->msg, ERR_RANGE, "%s", ways[0].refusal);
+}
+
+/* ---- the command ---- */
+
+static void plan_progress(void *data, int64_t best_ns, int64_t bound_ns,
+                          double seconds)
+{
+    bool *shown = data;
+    *shown = true;
+    fprintf(stderr, "\rbest %.3f ms, bound %.3f ms, %.0f s ",
+            (double)best_ns * 1e-6, (double)bound_ns * 1e-6, seconds);
+}
+
+static enum err plan_options(struct cmd *c, bool *shown,
+                             struct search_options *out)
+{
+    int64_t top = 10;
+    double limit_s = PLAN_TIME_LIMIT_S;
+    enum err e = cmd_int(c, OPT_TOP, 1, PLAN_MAX_TOP, &top);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_TIME_LIMIT, 1e-3, 1e6, &limit_s);
+    if (e == ERR_OK)
+        e = plan_output_check(c);
+    *out =
+        (struct search_options){.standalone_mtp = cmd_given(c, OPT_STANDALONE),
+                                .empty_stages = cmd_given(c, OPT_EMPTY),
+                                .top = (int)top,
+                                .time_limit_s = limit_s};
+    if (cmd_given(c, OPT_PROVE) && !cmd_given(c, OPT_TIME_LIMIT))
+        out->time_limit_s = 0;
+    if (isatty(STDERR_FILENO))
+        out->hooks =
+            (struct prove_hooks){.progress = plan_progress, .data = shown};
+    return e;
 }
 
 static enum err cmd_plan_run(struct cmd *c)
 {
-    struct cmd_model m;
-    struct cost cost;
-    struct schedule schedule;
-    struct plan_context ctx = {0};
-    struct search_result r;
-    int64_t top = 10;
-    enum err e = cmd_model(c, &m);
+    struct choose_way *ways = NULL;
+    struct choose_result found;
+    struct search_options opt;
+    int n = 0;
+    bool shown = false;
+    enum err e = plan_options(c, &shown, &opt);
     if (e == ERR_OK)
-        e = cmd_refuse_vpp(c, &m.model);
+        e = plan_make_ways(c, &ways, &n);
     if (e == ERR_OK)
-        e = cmd_context(c, &m, &cost, &schedule, &ctx);
+        e = plan_check_ways(c, ways, n);
     if (e == ERR_OK)
-        e = cmd_int(c, OPT_TOP, 1, 100000, &top);
+        e = choose(&c->arena, &(struct choose_from){ways, n}, &opt, &found,
+                   &c->msg);
+    if (shown)
+        fputs("\r\033[K", stderr);
     if (e != ERR_OK)
         return e;
-    const struct search_options opt = {.standalone_mtp =
-                                           cmd_given(c, OPT_STANDALONE),
-                                       .empty_stages = cmd_given(c, OPT_EMPTY),
-                                       .top = (int)top};
-    e = search_layouts(&c->arena, &ctx, &opt, &r, &c->msg);
-    if (e != ERR_OK)
-        return e;
-    if (cmd_given(c, OPT_JSON))
-        return json_print_and_delete(result_json(&r, &ctx), true, stdout,
-                                     &c->msg);
-    return print_result(c, &r, &ctx);
+    const struct plan_output out = {c, ways, n, &found};
+    return plan_output(&out);
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,   OPT_VPP,        OPT_COSTS, OPT_GBS,  OPT_HBM,   OPT_MARGIN,
-    OPT_TOP,  OPT_STANDALONE, OPT_EMPTY, OPT_P2P,  OPT_PROVE, OPT_MBS,
-    OPT_SEQ,  OPT_TP,         OPT_CP,    OPT_EP,   OPT_ETP,   OPT_WORLD,
-    OPT_CORE, OPT_PLATFORM,   OPT_JSON,  OPT_HELP, N_OPTIONS};
+    OPT_PP,        OPT_VPP,        OPT_GROUP, OPT_COSTS,      OPT_GBS,
+    OPT_HBM,       OPT_MARGIN,     OPT_TOP,   OPT_PRINT,      OPT_TIME_LIMIT,
+    OPT_PROVE,     OPT_STANDALONE, OPT_EMPTY, OPT_EP_OVERLAP, OPT_EP_SAVE,
+    OPT_RECOMPUTE, OPT_P2P,        OPT_MBS,   OPT_SEQ,        OPT_TP,
+    OPT_CP,        OPT_EP,         OPT_ETP,   OPT_WORLD,      OPT_CORE,
+    OPT_PLATFORM,  OPT_JSON,       OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",
     .run = cmd_plan_run,
-    .synopsis =
-        "plan MODEL --pp N --gbs B --costs costs.json [--hbm-gb G] [--top K]",
+    .synopsis = "plan MODEL --pp N[,N] [--vpp V[,V]] [--group N[,N]] --gbs B "
+                "--costs costs.json\n                       [--hbm-gb G] "
+                "[--top K] [--print flag|layout|list]",
     .help =
-        "Simulates every layout and prints the fastest ones with the flag to "
-        "paste.\nEvery layout is tried, so that --prove adds nothing here; up "
-        "to two "
-        "million layouts.\nColumns: step of the mean times; expected step "
-        "under jitter; near: stages within 2% of the slowest.\n"
-        "Example: moe-layout plan experiments/models/7b-a1b.json --pp 4 --gbs "
-        "64 --costs costs.json --hbm-gb 80",
+        "Searches every layout that Megatron accepts for each combination of "
+        "pipeline size, virtual\nstages and micro-batch group, ranks them all "
+        "and prints the fastest with the flags to paste.\nSmall spaces are "
+        "enumerated; large ones end proved optimal, or after --time-limit with "
+        "the gap\nto a bound that no layout passes.\nColumns: step of the mean "
+        "times; expected step under jitter; near: ranks within 2% of the "
+        "slowest.\nExamples: moe-layout plan experiments/models/7b-a1b.json "
+        "--pp 4 --gbs 64 --costs costs.json --hbm-gb 80\n          moe-layout "
+        "plan launch.sh --pp 4,8 --vpp 1,2,4 --costs costs.json --print flag",
     .options = takes,
     .takes_model = true,
 };

@@ -57,6 +57,14 @@ double cost_transfer_s(const struct cost *c, double bytes)
     return c->latency_s + (c->bytes_per_s > 0 ? bytes / c->bytes_per_s : 0);
 }
 
+int64_t cost_fact(const struct cost *c, const char *key, int64_t other)
+{
+    for (int i = 0; i < c->n_facts; i++)
+        if (strcmp(c->facts[i].key, key) == 0)
+            return c->facts[i].value;
+    return other;
+}
+
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg)
 {

@@ -54,6 +54,9 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
 /* Caller frees; NULL when memory ran out. */
 cJSON *cost_to_json(const struct cost *c);
 
+/* A fact of the fingerprint, `other` where it has none of that key. */
+int64_t cost_fact(const struct cost *c, const char *key, int64_t other);
+
 /* ERR_PARSE naming the first fact in which the costs' model differs, or a unit
  * without a cost. Only facts that the file states are compared, so that files
  * of versions that knew fewer are still taken. */

@@ -35,6 +35,15 @@ struct megatron_args *megatron_args_new(struct arena *a)
     return args;
 }
 
+struct megatron_args *megatron_args_copy(struct arena *a,
+                                         const struct megatron_args *args)
+{
+    struct megatron_args *copy = arena_alloc(a, 1, sizeof *copy);
+    if (copy)
+        *copy = *args;
+    return copy;
+}
+
 /* ---- warnings ---- */
 
 void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,

@@ -22,6 +22,11 @@ struct megatron_args;
  * out of memory. */
 struct megatron_args *megatron_args_new(struct arena *a);
 
+/* The same flags in a set of their own, which may be changed apart; texts are
+ * shared. NULL when out of memory. */
+struct megatron_args *megatron_args_copy(struct arena *a,
+                                         const struct megatron_args *args);
+
 /* Told of things that the reader should know of, one line each: unknown flags
  * (each once), flags whose effect is not modelled. Without one they are
  * silent. */

@@ -300,6 +300,26 @@ static void set_static(const struct memory_terms *t,
         out->param_bytes + out->grad_bytes + out->optimizer_bytes;
 }
 
+int64_t memory_unit_least(const struct memory_terms *t, int kind)
+{
+    const struct memory_options *o = &t->model->memory;
+    const struct weight_sums *s = kind == N_KINDS ? &t->table : &t->sums[kind];
+    const bool stated = o->param_bytes != 0;
+    if (is_moe_train(&t->rules))
+        return 0;
+    int64_t n = s->dense + s->expert;
+    int64_t bytes = n * (stated ? o->param_bytes : t->rules.param_bytes) +
+                    n * (stated ? o->grad_bytes : t->rules.grad_bytes) +
+                    s->linear * o->fp8_copy_bytes;
+    if (o->optimizer != OPTIMIZER_ADAM)
+        return bytes;
+    struct groups g = groups_of(t->model);
+    if (!o->distributed)
+        g = (struct groups){1, 1};
+    return bytes + (stated ? o->state_bytes : t->rules.optimizer_bytes) *
+                       (s->dense / g.dense + s->expert / g.expert);
+}
+
 /* ---- peak ---- */
 
 /* Activations of the chunk's i-th layer, MTP layers last. */

@@ -87,12 +87,16 @@ static void set_transfers(const struct plan_context *ctx,
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
+/* What a step takes outside the pipeline grows with the parameters of the
+ * heaviest rank: its optimiser and gradient sums end last. */
 static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        int64_t n = memory_stage_params(ctx->model, l, s);
+    for (int r = 0; r < l->pp; r++) {
+        int64_t n = 0;
+        for (int s = r; s < l->n_stages; s += l->pp)
+            n += memory_stage_params(ctx->model, l, s);
         most = n > most ? n : most;
     }
     return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
@@ -131,6 +135,11 @@ enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
     if (err == ERR_OK)
         *step_s += plan_overhead(&e->ctx, l);
     return err;
+}
+
+const char *plan_engine_error(const struct plan_engine *e)
+{
+    return e->msg.text;
 }
 
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
@@ -186,18 +195,12 @@ static enum err check_joint(const struct plan_context *ctx,
                    "stage of its own");
 }
 
-/* Peak of a stage; with several chunks a rank, of the whole rank. */
-static int64_t stage_peak(const struct memory_terms *terms,
-                          const struct layout *l, int stage, int in_flight)
+int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
+                       int rank)
 {
-    struct memory_stage mem;
-    struct memory_rank rank;
-    if (l->vpp == 1) {
-        memory_stage_of(terms, l, stage, in_flight, &mem);
-        return mem.peak_bytes;
-    }
-    memory_rank(terms, l, stage % l->pp, &rank);
-    return rank.peak_bytes;
+    struct memory_rank mem;
+    memory_rank(terms, l, rank, &mem);
+    return mem.peak_bytes;
 }
 
 static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
@@ -213,12 +216,12 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     for (int s = 0; s < l->n_stages; s++) {
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
         struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        stages[s] = (struct plan_stage){.units = l->units[s],
-                                        .fwd_s = t.fwd_s,
-                                        .bwd_s = t.bwd_s,
-                                        .mem_bytes =
-                                            stage_peak(&terms, l, s, in_flight),
-                                        .in_flight = in_flight};
+        stages[s] = (struct plan_stage){
+            .units = l->units[s],
+            .fwd_s = t.fwd_s,
+            .bwd_s = t.bwd_s,
+            .mem_bytes = plan_rank_peak(&terms, l, s % l->pp),
+            .in_flight = in_flight};
         p->empty_stage = p->empty_stage || !*l->units[s];
         if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
@@ -229,18 +232,26 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     return ERR_OK;
 }
 
+/* A rank's work of a micro-batch, all its chunks. */
+static double plan_rank_work(const struct plan_context *ctx,
+                             const struct layout *l, int rank)
+{
+    double sum = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
+        sum += t.fwd_s + t.bwd_s;
+    }
+    return sum;
+}
+
 int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
 {
     double most = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        most = fmax(most, t.fwd_s + t.bwd_s);
-    }
+    for (int r = 0; r < l->pp; r++)
+        most = fmax(most, plan_rank_work(ctx, l, r));
     int n = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        n += t.fwd_s + t.bwd_s >= NEAR * most;
-    }
+    for (int r = 0; r < l->pp; r++)
+        n += plan_rank_work(ctx, l, r) >= NEAR * most;
     return n;
 }
 

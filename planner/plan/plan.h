@@ -75,7 +75,12 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                       const struct layout *l, struct plan *out,
                       struct err_msg *msg);
 
-/* Stages whose forward plus backward time is within 2% of the slowest. */
+/* Peak bytes of one rank, as the memory command has them. */
+int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
+                       int rank);
+
+/* Ranks whose work a micro-batch, forward plus backward of all their chunks,
+ * is within 2% of the slowest rank's. */
 int plan_near_bottleneck(const struct plan_context *ctx,
                          const struct layout *l);
 
@@ -102,6 +107,9 @@ struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx);
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s);
+
+/* Why the engine's last step failed. */
+const char *plan_engine_error(const struct plan_engine *e);
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s);
 

@@ -1,164 +1,202 @@
+/*
+ * How it works: a small space of one chunk a rank is enumerated, every layout
+ * under the context's own mode of transfers; a larger one goes to the exact
+ * search. Both fill one list of candidates, which is ranked; the best of it
+ * become plans, beside the baselines, and jitter has the last word on their
+ * order.
+ */
 #include "search.h"
 
+#include "candidates.h"
+#include "exact.h"
 #include "jitter.h"
 #include "layout/baseline.h"
 #include "layout/default_split.h"
 #include "layout/space.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ENUMERATED = 2000000 };
-
-/* One layout of the space while it is only a number of layers a stage: the
- * stage of m follows from the layout's kind. */
-struct candidate {
-    double step_s;
-    int near_bottleneck;
-    double unevenness; // sum of squared stage times
-    const char *text;  // the stages' units, zero-separated
-};
+/* Enumerating so many takes about a second; beyond it proving is quicker. */
+enum { SEARCH_MAX_ENUMERATED = 200000, SEARCH_MAX_DIGITS = 6 };
 
 struct collector {
-    struct arena *arena;
-    const struct plan_context *ctx;
-    struct plan_engine *engine;
-    struct memory_terms memory;
-    struct candidate *all;
-    size_t n, cap;
+    struct candidates list;
     int64_t n_dropped, n_refused;
     const char *refusal; // why the last of them was
+    struct err_msg *msg;
 };
 
-static bool search_fits(const struct collector *c, const struct layout *l)
+const char *search_proof_name(enum search_proof p)
 {
-    const struct plan_context *ctx = c->ctx;
-    if (ctx->hbm_bytes <= 0)
-        return true;
-    for (int s = 0; s < l->n_stages; s++) {
-        struct memory_stage mem;
-        memory_stage_of(&c->memory, l, s,
-                        schedule_max_in_flight(ctx->schedule, s % l->pp), &mem);
-        if (memory_judge(&c->memory, mem.peak_bytes, ctx->hbm_bytes,
-                         ctx->memory_margin) == MEMORY_TOO_MUCH)
-            return false;
-    }
-    return true;
+    static const char *const names[] = {[SEARCH_ENUMERATED] = "enumerated",
+                                        [SEARCH_OPTIMAL] = "optimal",
+                                        [SEARCH_GAP] = "gap"};
+    return names[p];
 }
 
-static double search_unevenness(const struct plan_context *ctx,
-                                const struct layout *l)
-{
-    double sum = 0;
-    for (int s = 0; s < l->n_stages; s++) {
-        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        sum += (t.fwd_s + t.bwd_s) * (t.fwd_s + t.bwd_s);
-    }
-    return sum;
-}
-
-/* All stages' strings in one piece of memory. */
-static char *search_pack(struct arena *a, const struct layout *l)
-{
-    size_t bytes = 0;
-    for (int s = 0; s < l->n_stages; s++)
-        bytes += strlen(l->units[s]) + 1;
-    char *text = arena_alloc(a, bytes, 1), *p = text;
-    for (int s = 0; s < l->n_stages && text; s++) {
-        size_t n = strlen(l->units[s]) + 1;
-        memcpy(p, l->units[s], n);
-        p += n;
-    }
-    return text;
-}
-
-static enum err search_unpack(struct arena *a, const char *text, int pp,
-                              struct layout *out)
-{
-    struct layout l = {.pp = pp, .vpp = 1, .n_stages = pp};
-    l.units = arena_alloc(a, (size_t)pp, sizeof *l.units);
-    if (!l.units)
-        return ERR_NOMEM;
-    for (int s = 0; s < pp; s++) {
-        l.units[s] = text;
-        text += strlen(text) + 1;
-    }
-    *out = l;
-    return ERR_OK;
-}
+/* ---- enumerating ---- */
 
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    const char *refusal = plan_refusal(c->ctx, l);
+    const char *refusal = plan_refusal(c->list.ctx, l);
     if (refusal) {
         c->refusal = refusal;
         c->n_refused++;
         return ERR_OK;
     }
-    if (!search_fits(c, l)) {
+    if (!candidates_fits(&c->list, l)) {
         c->n_dropped++;
         return ERR_OK;
     }
-    if (c->n == c->cap)
-        return ERR_RANGE;
-    struct candidate *out = &c->all[c->n++];
-    out->text = search_pack(c->arena, l);
-    if (!out->text)
-        return ERR_NOMEM;
-    out->unevenness = search_unevenness(c->ctx, l);
-    out->near_bottleneck = plan_near_bottleneck(c->ctx, l);
-    return plan_engine_step(c->engine, l, &out->step_s);
+    return candidates_add(&c->list, l, c->msg);
 }
 
-/* By time to the nanosecond; at equal times the more even layout has more
- * slack in the stages that are not the slowest. */
-static int by_time(const void *x, const void *y)
-{
-    const struct candidate *a = x, *b = y;
-    long long at = llround(a->step_s * 1e9), bt = llround(b->step_s * 1e9);
-    if (at != bt)
-        return at < bt ? -1 : 1;
-    return (a->unevenness > b->unevenness) - (a->unevenness < b->unevenness);
-}
-
-static int search_by_bottleneck(const void *x, const void *y)
-{
-    const struct candidate *a = x, *b = y;
-    if (a->near_bottleneck != b->near_bottleneck)
-        return a->near_bottleneck - b->near_bottleneck;
-    return by_time(x, y);
-}
-
-/* Sorts by time, then each group of ties by how many stages are as slow as the
- * slowest: one slow stage is less exposed to jitter than two. */
-static void search_rank(struct candidate *all, size_t n)
-{
-    qsort(all, n, sizeof *all, by_time);
-    for (size_t i = 0; i < n;) {
-        size_t j = i;
-        while (j < n && all[j].step_s <= all[i].step_s * PLAN_TIE)
-            j++;
-        qsort(all + i, j - i, sizeof *all, search_by_bottleneck);
-        i = j;
-    }
-}
-
-static enum err space_size(const struct layout_space *space, size_t *n,
-                           struct err_msg *msg)
+static bool search_is_small(const struct layout_space *space)
 {
     char text[SPACE_COUNT_BYTES];
-    enum err e = layout_space_count(space, text, msg);
+    struct err_msg ignored;
+    return space->vpp == 1 &&
+           layout_space_count(space, text, &ignored) == ERR_OK &&
+           strlen(text) <= SEARCH_MAX_DIGITS &&
+           strtol(text, NULL, 10) <= SEARCH_MAX_ENUMERATED;
+}
+
+/* ERR_MODEL with the reason when nothing is left of the space. */
+static enum err search_check_any(const struct layout_space *space,
+                                 const struct collector *c, struct err_msg *msg)
+{
+    const struct plan_context *ctx = c->list.ctx;
+    if (c->list.n + (size_t)c->n_dropped == 0 && c->n_refused)
+        return err_set(msg, ERR_MODEL,
+                       "search: Megatron core %s refuses all %lld layouts: %s",
+                       ctx->core->name, (long long)c->n_refused, c->refusal);
+    if (c->list.n + (size_t)c->n_dropped == 0)
+        return err_set(msg, ERR_MODEL,
+                       "search: no layout of %d layers fills %d stages: use "
+                       "fewer stages%s",
+                       space->n_layers, space->pp,
+                       space->standalone_mtp || !space->n_mtp
+                           ? ""
+                           : ", or --standalone-mtp");
+    if (c->list.n == 0)
+        return err_set(msg, ERR_MODEL,
+                       "search: none of %lld layouts fits in %.1f GiB a rank: "
+                       "use more stages, a smaller micro-batch or recompute",
+                       (long long)c->n_dropped,
+                       ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0));
+    return ERR_OK;
+}
+
+static enum err search_enumerate(const struct layout_space *space,
+                                 struct collector *c, struct search_result *r,
+                                 struct err_msg *msg)
+{
+    enum err e =
+        layout_space_each(c->list.arena, space, search_collect, c, msg);
+    if (e == ERR_OK)
+        e = search_check_any(space, c, msg);
     if (e != ERR_OK)
         return e;
-    *n = strlen(text) > 7 ? MAX_ENUMERATED + 1 : strtoul(text, NULL, 10);
-    if (*n > MAX_ENUMERATED)
-        return err_set(msg, ERR_RANGE,
-                       "search: %s layouts, this version enumerates at most "
-                       "%d: use fewer stages",
-                       text, MAX_ENUMERATED);
+    snprintf(r->searched, sizeof r->searched, "%lld",
+             (long long)c->list.n + (long long)c->n_dropped);
+    r->n_dropped_for_memory = c->n_dropped;
+    r->n_refused = c->n_refused;
+    r->proof = SEARCH_ENUMERATED;
+    candidates_sort(&c->list);
+    r->bound_s = c->list.all[0].step_s;
+    for (size_t i = 0; i < c->list.n; i++)
+        r->bound_s = fmin(r->bound_s, c->list.all[i].step_s);
     return ERR_OK;
+}
+
+/* ---- proving ---- */
+
+/* What the version of core says of layouts at all: NULL where it takes some. */
+static const char *search_core_refuses(const struct plan_context *ctx)
+{
+    const struct core_version *v = ctx->core;
+    if (v && !v->has_layout)
+        return "it has no --pipeline-model-parallel-layout";
+    if (v && ctx->model->n_mtp && v->mtp == CORE_MTP_REFUSED)
+        return "it takes no MTP layer in a layout";
+    return NULL;
+}
+
+static enum err search_nothing_fits(const struct plan_context *ctx,
+                                    const struct exact_result *found,
+                                    struct err_msg *msg)
+{
+    const double gib = ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0);
+    if (found->state == PROVE_GAP)
+        return err_set(msg, ERR_MODEL,
+                       "search: none of %s layouts was found to fit in %.1f "
+                       "GiB a rank in the time given: raise --time-limit, or "
+                       "use more stages or recompute",
+                       found->space, gib);
+    return err_set(msg, ERR_MODEL,
+                   "search: none of %s layouts fits in %.1f GiB a rank: use "
+                   "more stages, a smaller micro-batch or recompute",
+                   found->space, gib);
+}
+
+static enum err search_prove(const struct layout_space *space,
+                             const struct search_options *opt,
+                             struct collector *c, struct search_result *r,
+                             struct err_msg *msg)
+{
+    const struct plan_context *ctx = c->list.ctx;
+    const char *refusal = search_core_refuses(ctx);
+    struct exact_result found;
+    const bool parts = !ctx->core || core_version_parts_mtp(ctx->core);
+    const struct exact_options exact = {.standalone_mtp =
+                                            space->standalone_mtp && parts,
+                                        .empty_stages = opt->empty_stages,
+                                        .top = opt->top,
+                                        .time_limit_s = opt->time_limit_s,
+                                        .hooks = opt->hooks};
+    if (refusal)
+        return err_set(msg, ERR_MODEL, "search: Megatron core %s: %s",
+                       ctx->core->name, refusal);
+    enum err e = exact_search(&c->list, &exact, &found, msg);
+    if (e != ERR_OK)
+        return e;
+    if (found.n_found == 0)
+        return search_nothing_fits(ctx, &found, msg);
+    candidates_sort(&c->list);
+    snprintf(r->searched, sizeof r->searched, "%s", found.space);
+    r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
+    r->bound_s = found.bound_s;
+    double best = INFINITY;
+    for (size_t i = 0; i < c->list.n; i++)
+        best = fmin(best, c->list.all[i].step_s);
+    // costs were rounded to nanoseconds: what differs by less is no gap
+    const double rounding = 1e-9 * ctx->n_mb * space->n_layers;
+    r->gap = fmax(0, (best - rounding) / found.bound_s - 1);
+    r->proof =
+        found.state != PROVE_GAP && r->gap == 0 ? SEARCH_OPTIMAL : SEARCH_GAP;
+    return ERR_OK;
+}
+
+/* ---- plans ---- */
+
+/* The count-based rule over all chunks. */
+static enum err search_count_based(struct arena *a, const struct model *m,
+                                   int pp, struct layout *out,
+                                   struct err_msg *msg)
+{
+    const int vpp = m->par.vpp;
+    enum err e = baseline_count_based(a, m, pp * vpp, out, msg);
+    if (e != ERR_OK)
+        return e;
+    out->pp = pp;
+    out->vpp = vpp;
+    return layout_validate(out, m->n_layers, m->n_mtp, msg) == LAYOUT_OK
+               ? ERR_OK
+               : ERR_MODEL;
 }
 
 static void set_speedups(const struct search_result *r, struct plan *p)
@@ -181,7 +219,7 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
                          struct layout *, struct err_msg *);
         bool needs_layout; // Megatron makes the default without the flag
     } rules[] = {{"default", default_split_layout, false},
-                 {"count-based", baseline_count_based, true}};
+                 {"count-based", search_count_based, true}};
     struct plan *plans = arena_alloc(a, 2, sizeof *plans);
     if (!plans)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
@@ -206,7 +244,7 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
     return e;
 }
 
-static enum err keep_top(const struct collector *c, int top,
+static enum err keep_top(const struct candidates *c, int top,
                          struct search_result *r, struct err_msg *msg)
 {
     struct arena *a = c->arena;
@@ -217,7 +255,7 @@ static enum err keep_top(const struct collector *c, int top,
         return err_set(msg, ERR_NOMEM, "search: out of memory");
     for (size_t i = 0; i < n; i++) {
         struct layout l;
-        enum err e = search_unpack(a, c->all[i].text, ctx->schedule->pp, &l);
+        enum err e = candidates_layout(c, i, &l);
         if (e == ERR_OK)
             e = plan_predict(a, ctx, &l, &plans[i], msg);
         if (e != ERR_OK)
@@ -233,45 +271,6 @@ static enum err keep_top(const struct collector *c, int top,
     return ERR_OK;
 }
 
-/* ERR_MODEL with the reason when nothing is left of the space. */
-static enum err search_check_any(const struct layout_space *space,
-                                 const struct collector *c, struct err_msg *msg)
-{
-    if (c->n + (size_t)c->n_dropped == 0 && c->n_refused)
-        return err_set(msg, ERR_MODEL,
-                       "search: Megatron core %s refuses all %lld layouts: %s",
-                       c->ctx->core->name, (long long)c->n_refused, c->refusal);
-    if (c->n + (size_t)c->n_dropped == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: no layout of %d layers fills %d stages: use "
-                       "fewer stages%s",
-                       space->n_layers, space->pp,
-                       space->standalone_mtp || !space->n_mtp
-                           ? ""
-                           : ", or --standalone-mtp");
-    if (c->n == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: none of %lld layouts fits in %.1f GiB a rank: "
-                       "use more stages, a smaller micro-batch or recompute",
-                       (long long)c->n_dropped,
-                       c->ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0));
-    return ERR_OK;
-}
-
-static enum err search_enumerate(struct arena *a,
-                                 const struct layout_space *space,
-                                 struct collector *c, struct err_msg *msg)
-{
-    enum err e = space_size(space, &c->cap, msg);
-    if (e != ERR_OK)
-        return e;
-    c->all = arena_alloc(a, c->cap, sizeof *c->all);
-    c->engine = plan_engine_new(a, c->ctx);
-    if (!c->all || !c->engine)
-        return err_set(msg, ERR_NOMEM, "search: out of memory");
-    e = layout_space_each(a, space, search_collect, c, msg);
-    return e == ERR_OK ? search_check_any(space, c, msg) : e;
-}
 enum err search_layouts(struct arena *a, const struct plan_context *ctx,
                         const struct search_options *opt,
                         struct search_result *out, struct err_msg *msg)
@@ -283,21 +282,17 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         .vpp = ctx->schedule->vpp,
         .kind = opt->empty_stages ? SPACE_EMPTY_STAGES : SPACE_NO_EMPTY_STAGE,
         .standalone_mtp = opt->standalone_mtp && !ctx->cost->joint_ml};
-    struct collector c = {.arena = a, .ctx = ctx};
-    memory_terms(ctx->model, &ctx->cost->rules, ctx->platform, &c.memory);
+    struct collector c = {.msg = msg};
     struct search_result r = {0};
-    enum err e = search_enumerate(a, &space, &c, msg);
-    if (e != ERR_OK)
-        return e;
-    search_rank(c.all, c.n);
-    e = add_baselines(a, ctx, &r, msg);
+    enum err e = candidates_init(a, ctx, &c.list, msg);
     if (e == ERR_OK)
-        e = keep_top(&c, opt->top, &r, msg);
-    if (e != ERR_OK)
-        return e;
-    r.n_searched = (int64_t)c.n + c.n_dropped;
-    r.n_dropped_for_memory = c.n_dropped;
-    r.n_refused = c.n_refused;
-    *out = r;
-    return ERR_OK;
+        e = search_is_small(&space) ? search_enumerate(&space, &c, &r, msg)
+                                    : search_prove(&space, opt, &c, &r, msg);
+    if (e == ERR_OK)
+        e = add_baselines(a, ctx, &r, msg);
+    if (e == ERR_OK)
+        e = keep_top(&c.list, opt->top, &r, msg);
+    if (e == ERR_OK)
+        *out = r;
+    return e;
 }

@@ -74,6 +74,28 @@ is "the best plan's own simulation gives its step time" \
 is "a timeline has one line a rank" \
     "$($L simulate $MODEL 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 --costs \
         "$tmp/c.json" | grep -c '^rank')" 4
+is "virtual stages: one string, whose stages are twice the ranks" \
+    "$($L plan $MODEL --pp 4 --vpp 2 --gbs 16 --costs "$tmp/c.json" \
+        --print layout | tr -cd '|(' | wc -c | awk '{print ($1 > 0)}')" 1
+"$L" costs $MODEL --world 8 --pp 8 --gbs 16 --analytic -o "$tmp/c8.json" >/dev/null
+"$L" plan $MODEL --pp 4,8 --vpp 1,2 --group 4,8 --world 8 --gbs 32 \
+    --costs "$tmp/c8.json" --json >"$tmp/ways.json"
+is "every combination is there once, searched or refused" \
+    "$(json 'sorted((w["pp"], w["vpp"], w["group"], "refused" in w)
+        for w in d["combinations"])' <"$tmp/ways.json")" \
+    "[(4, 1, 4, False), (4, 2, 4, False), (4, 2, 8, False), (8, 1, 4, False), (8, 2, 4, True), (8, 2, 8, False)]"
+is "ranked across combinations, none below the bound" \
+    "$(json '[all(a["expected_step_ms"] <= b["expected_step_ms"] * 1.005
+        for a, b in zip(d["layouts"], d["layouts"][1:])),
+        all(w["best_step_ms"] >= w["bound_ms"] - 1e-6
+            for w in d["combinations"] if "bound_ms" in w)]' <"$tmp/ways.json")" \
+    "[True, True]"
+is "the flags of the winner name its pipeline size" \
+    "$(json '"--pipeline-model-parallel-size %d" % d["layouts"][0]["pp"] in d["flags"]' \
+        <"$tmp/ways.json")" True
+is "--print list is the list of lists alone" \
+    "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --print list |
+        cut -c1-14)" '[["embedding",'
 vpp="$L simulate $MODEL Et*2|(t*2|)*6t*2mL --pp 4 --gbs 8 --costs $tmp/c.json"
 is "a layout with more stages than ranks is interleaved" \
     "$($vpp --json | json 'd["vpp"], d["group"], d["p2p"], len(d["stages"])')" \
@@ -126,8 +148,16 @@ refuses "costs of another model" 2 "profile it again" \
     $L plan $MODEL --pp 4 --gbs 16 --seq 128 --costs "$tmp/c.json"
 refuses "no batch size" 2 "--gbs" \
     $L plan $MODEL --pp 4 --costs "$tmp/c.json"
-refuses "virtual stages are refused in plain words" 2 "one chunk a rank" \
-    $L plan $MODEL --pp 4 --vpp 2 --gbs 16 --costs "$tmp/c.json"
+refuses "fewer micro-batches than a group takes" 2 "schedule" \
+    $L plan $MODEL --pp 4 --vpp 2 --gbs 2 --seq 4096 --costs "$tmp/c.json"
+refuses "EP overlap without virtual stages" 2 "needs interleaving" \
+    $L plan $MODEL --pp 4 --gbs 16 --ep-overlap --costs "$tmp/c.json"
+refuses "a list of sizes with a word in it" 2 "with commas" \
+    $L plan $MODEL --pp 4,x --gbs 16 --costs "$tmp/c.json"
+refuses "pipeline sizes on ranks that nobody stated" 2 "--world" \
+    $L plan $MODEL --pp 2,4 --gbs 16 --costs "$tmp/c.json"
+refuses "something to print that there is not" 2 "flag, layout or list" \
+    $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --print all
 refuses "a transfer mode that is not known" 2 "want ideal, async, blocking" \
     $L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --p2p fast
 refuses "a group size that Megatron refuses" 2 "groups of 4 or 8" \

@@ -1,0 +1,296 @@
+/*
+ * How it works: the picks of all ways are one table; a column for pipeline
+ * size, virtual stages and group appears where ways differ. Below it stands
+ * what was searched and how far it is proved, for each way, and last the flags
+ * of the best one, as they are pasted behind Megatron's other flags.
+ */
+#include "base/json.h"
+#include "base/writer.h"
+#include "plan.h"
+#include "plan/jitter.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double GIB = 1024.0 * 1024.0 * 1024.0;
+
+enum { PLAN_LAYOUT_COLUMNS = 26 }; // at least
+
+/* ---- flags ---- */
+
+/* All flags of a pick that differ between ways, and those that the options
+ * asked for: a layout string implies the virtual stages. */
+static const char *plan_flags(const struct plan_output *o,
+                              const struct choose_pick *p)
+{
+    struct arena *a = &o->cmd->arena;
+    const struct choose_way *w = p->way;
+    const char *recompute = o->cmd->option[OPT_RECOMPUTE];
+    const char *s = arena_printf(a, "--pipeline-model-parallel-layout '%s'",
+                                 p->plan->layout);
+    if (s && o->cmd->option[OPT_PP] && strchr(o->cmd->option[OPT_PP], ','))
+        s = arena_printf(a, "%s --pipeline-model-parallel-size %d", s, w->pp);
+    if (s && w->vpp > 1 && w->group != w->pp)
+        s = arena_printf(
+            a, "%s --microbatch-group-size-per-virtual-pipeline-stage %d", s,
+            w->group);
+    if (s && w->ctx.schedule->order.ep_overlap)
+        s = arena_printf(a, "%s --overlap-moe-expert-parallel-comm", s);
+    if (!s || !recompute || strcmp(recompute, "none") == 0)
+        return s;
+    if (strcmp(recompute, "full") == 0)
+        return arena_printf(a,
+                            "%s --recompute-granularity full --recompute-"
+                            "method uniform --recompute-num-layers 1",
+                            s);
+    s = arena_printf(a, "%s --recompute-granularity selective", s);
+    if (!s || strcmp(recompute, "selective") == 0)
+        return s;
+    s = arena_printf(a, "%s --recompute-modules %s", s, recompute);
+    for (char *q = s ? strrchr(s, ' ') + 1 : NULL; q && *q; q++)
+        *q = *q == ',' ? ' ' : *q;
+    return s;
+}
+
+/* ---- one thing alone ---- */
+
+enum err plan_output_check(struct cmd *c)
+{
+    const char *what = c->option[OPT_PRINT];
+    if (!what || strcmp(what, "flag") == 0 || strcmp(what, "layout") == 0 ||
+        strcmp(what, "list") == 0)
+        return ERR_OK;
+    return err_set(&c->msg, ERR_PARSE,
+                   "plan: --print: got '%s', want flag, layout or list", what);
+}
+
+static enum err plan_print_one(const struct plan_output *o, const char *what)
+{
+    const struct choose_pick *best = &o->found->picks[0];
+    const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best)
+                       : strcmp(what, "list") == 0
+                           ? layout_list(&o->cmd->arena, &best->plan->parsed)
+                           : best->plan->layout;
+    if (!text)
+        return err_set(&o->cmd->msg, ERR_NOMEM, "plan: out of memory");
+    puts(text);
+    return ERR_OK;
+}
+
+/* ---- JSON ---- */
+
+static void plan_write_plan(struct writer list, const struct plan *p,
+                            const struct choose_way *w)
+{
+    cJSON *tree = plan_to_json(p);
+    if (tree && (!cJSON_AddNumberToObject(tree, "pp", w->pp) ||
+                 !cJSON_AddNumberToObject(tree, "vpp", w->vpp) ||
+                 !cJSON_AddNumberToObject(tree, "group", w->group))) {
+        cJSON_Delete(tree);
+        tree = NULL;
+    }
+    writer_tree(list, NULL, tree);
+}
+
+static void plan_write_way(struct writer list, const struct choose_way *w)
+{
+    const struct search_result *r = &w->result;
+    struct writer way = writer_object(list, NULL);
+    writer_number(way, "pp", w->pp);
+    writer_number(way, "vpp", w->vpp);
+    writer_number(way, "group", w->group);
+    if (w->refusal) {
+        writer_text(way, "refused", w->refusal);
+        return;
+    }
+    writer_number(way, "micro_batches", w->ctx.n_mb);
+    writer_text(way, "p2p", p2p_mode_name(w->ctx.mode));
+    writer_text(way, "searched", r->searched);
+    writer_text(way, "proof", search_proof_name(r->proof));
+    writer_number(way, "gap_pct", 100 * r->gap);
+    writer_number(way, "best_step_ms", r->plans[0].pred_step_s * 1e3);
+    writer_number(way, "bound_ms", r->bound_s * 1e3);
+}
+
+static cJSON *plan_json(const struct plan_output *o)
+{
+    const struct choose_result *f = o->found;
+    const struct choose_way *best = f->picks[0].way;
+    const struct search_result *r = &best->result;
+    struct writer_doc doc;
+    struct writer tree = writer_open(&doc);
+    struct writer layouts = writer_list(tree, "layouts");
+    for (int i = 0; i < f->n_picks; i++)
+        plan_write_plan(layouts, f->picks[i].plan, f->picks[i].way);
+    struct writer baselines = writer_list(tree, "baselines");
+    for (int i = 0; i < r->n_baselines; i++)
+        plan_write_plan(baselines, &r->baselines[i], best);
+    struct writer ways = writer_list(tree, "combinations");
+    for (int i = 0; i < o->n_ways; i++)
+        plan_write_way(ways, &o->ways[i]);
+    writer_text(tree, "searched", f->searched);
+    if (r->n_dropped_for_memory == SEARCH_NOT_COUNTED)
+        writer_null(tree, "dropped_for_memory");
+    else
+        writer_number(tree, "dropped_for_memory",
+                      (double)r->n_dropped_for_memory);
+    if (r->n_refused > 0)
+        writer_number(tree, "refused_by_core", (double)r->n_refused);
+    writer_text(tree, "proof", search_proof_name(f->proof));
+    writer_number(tree, "gap_pct", 100 * f->gap);
+    writer_text(tree, "flags", plan_flags(o, &f->picks[0]));
+    writer_text(tree, "p2p", p2p_mode_name(best->ctx.mode));
+    writer_text(tree, "costs_source", cost_source_name(best->ctx.cost->source));
+    return writer_close(&doc);
+}
+
+/* ---- the table ---- */
+
+static void plan_print_speedup(double x)
+{
+    if (isfinite(x))
+        printf(" %9.3fx", x);
+    else
+        printf(" %10s", "-");
+}
+
+static void plan_print_row(const char *label, const struct plan *p, int width)
+{
+    int64_t most = 0;
+    for (int s = 0; s < p->n_stages; s++)
+        most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
+    printf("%-12s %-*s %10.3f [%9.3f, %9.3f] %11.3f", label, width, p->layout,
+           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
+           p->exp_step_s * 1e3);
+    plan_print_speedup(p->speedup_vs_default);
+    plan_print_speedup(p->speedup_vs_count_based);
+    printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
+           p->standalone_mtp ? " standalone-mtp" : "",
+           p->empty_stage ? " empty-stage" : "",
+           p->tight_memory ? " tight-memory" : "");
+}
+
+static int plan_width(const struct plan_output *o)
+{
+    const struct search_result *r = &o->found->picks[0].way->result;
+    size_t width = PLAN_LAYOUT_COLUMNS;
+    for (int i = 0; i < o->found->n_picks; i++) {
+        size_t n = strlen(o->found->picks[i].plan->layout);
+        width = n > width ? n : width;
+    }
+    for (int i = 0; i < r->n_baselines; i++) {
+        size_t n = strlen(r->baselines[i].layout);
+        width = n > width ? n : width;
+    }
+    return (int)width;
+}
+
+static void plan_print_table(const struct plan_output *o)
+{
+    const struct choose_result *f = o->found;
+    const struct search_result *r = &f->picks[0].way->result;
+    const int width = plan_width(o);
+    printf("%-12s %-*s %10s %22s %11s %10s %10s %9s %5s  %s\n", "", width,
+           "layout", "step ms", "95% interval", "expected ms", "vs default",
+           "vs count", "GiB", "near", "flags");
+    for (int i = 0; i < f->n_picks; i++) {
+        const struct choose_way *w = f->picks[i].way;
+        char label[40];
+        if (o->n_ways > 1)
+            snprintf(label, sizeof label, "%d PP%d V%d N%d", i + 1, w->pp,
+                     w->vpp, w->vpp > 1 ? w->group : 1);
+        else
+            snprintf(label, sizeof label, "%d", i + 1);
+        plan_print_row(label, f->picks[i].plan, width);
+    }
+    for (int i = 0; i < r->n_baselines; i++)
+        plan_print_row(r->baseline_names[i], &r->baselines[i], width);
+}
+
+/* ---- what was searched ---- */
+
+static void plan_print_way(const struct plan_output *o,
+                           const struct choose_way *w)
+{
+    const struct search_result *r = &w->result;
+    if (o->n_ways > 1)
+        printf("PP %d, VPP %d%s: ", w->pp, w->vpp,
+               w->vpp > 1 && w->group != w->pp ? ", group of its own" : "");
+    if (w->refusal) {
+        printf("not planned: %s\n", w->refusal);
+        return;
+    }
+    printf("searched %s layouts (%s transfers, %d micro-batches, %s costs): ",
+           r->searched, p2p_mode_name(w->ctx.mode), w->ctx.n_mb,
+           cost_source_name(w->ctx.cost->source));
+    if (r->proof == SEARCH_ENUMERATED)
+        printf("all simulated; the first is within 0.5%% of the fastest, and "
+               "has the fewest slow stages of those that are\n");
+    else if (r->proof == SEARCH_OPTIMAL)
+        printf("optimal, no layout is faster than %.3f ms\n", r->bound_s * 1e3);
+    else
+        printf("no layout is faster than %.3f ms, a gap of %.3f%%%s\n",
+               r->bound_s * 1e3, 100 * r->gap,
+               w->ctx.mode == P2P_IDEAL ? ""
+                                        : " to the bound of free "
+                                          "transfers");
+}
+
+static void plan_print_memory(const struct choose_way *w)
+{
+    const struct search_result *r = &w->result;
+    if (w->ctx.hbm_bytes <= 0) {
+        printf("memory: no limit given (--hbm-gb), no layout dropped\n");
+        return;
+    }
+    printf("memory: limit %.1f GiB a rank, margin %.1f%%",
+           w->ctx.hbm_bytes / GIB, 100 * w->ctx.memory_margin);
+    if (r->n_dropped_for_memory != SEARCH_NOT_COUNTED)
+        printf(", %lld layouts dropped", (long long)r->n_dropped_for_memory);
+    printf("\n");
+}
+
+/* A baseline may lie outside the searched space. */
+static void plan_print_hint(const struct search_result *r)
+{
+    for (int i = 0; i < r->n_baselines; i++)
+        if (r->baselines[i].exp_step_s < r->plans[0].exp_step_s &&
+            r->baselines[i].standalone_mtp)
+            printf("hint: %s, with m on a stage of its own, is faster: search "
+                   "such layouts with --standalone-mtp\n",
+                   r->baseline_names[i]);
+}
+
+static enum err plan_print_result(const struct plan_output *o)
+{
+    const struct choose_pick *best = &o->found->picks[0];
+    const struct choose_way *w = best->way;
+    plan_print_table(o);
+    printf("\n");
+    for (int i = 0; i < o->n_ways; i++)
+        plan_print_way(o, &o->ways[i]);
+    if (w->ctx.cost->jitter_cv > 0)
+        printf("expected: mean of %d simulated steps, operation times "
+               "log-normal with cv %.3f, seed %llu; the order is theirs\n",
+               JITTER_SAMPLES, w->ctx.cost->jitter_cv,
+               (unsigned long long)JITTER_SEED);
+    plan_print_memory(w);
+    if (w->result.n_refused > 0)
+        printf("core %s: refuses %lld more layouts\n", w->ctx.core->name,
+               (long long)w->result.n_refused);
+    plan_print_hint(&w->result);
+    const char *flags = plan_flags(o, best);
+    const char *list = layout_list(&o->cmd->arena, &best->plan->parsed);
+    if (!flags || !list)
+        return err_set(&o->cmd->msg, ERR_NOMEM, "plan: out of memory");
+    printf("\n%s\nas a list: %s\n", flags, list);
+    return ERR_OK;
+}
+
+enum err plan_output(const struct plan_output *o)
+{
+    const char *what = o->cmd->option[OPT_PRINT];
+    if (cmd_given(o->cmd, OPT_JSON))
+        return json_print_and_delete(plan_json(o), true, stdout, &o->cmd->msg);
+    return what ? plan_print_one(o, what) : plan_print_result(o);
+}

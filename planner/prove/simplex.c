@@ -1,0 +1,530 @@
+/*
+ * How it works. The dual: maximise c.w + (bounds times their multipliers), rows
+ * 0: sum of w = 1; 1..n: for each x, multipliers balance g. All columns are
+ * non-negative, the right side is the first unit vector (shifted a little to
+ * keep pivots from stalling). The basis inverse is kept dense; the prices y
+ * are theta and x themselves, so pricing a column is asking how much x violates
+ * that row or bound.
+ */
+#include "simplex.h"
+
+#include "wide.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Column ids: rows of the programme first, then bounds by family. */
+enum family {
+    FAMILY_LO,
+    FAMILY_HI,
+    FAMILY_LEAST,
+    FAMILY_MOST,
+    FAMILY_GROUP_LEAST,
+    FAMILY_GROUP_MOST
+};
+
+static const double TOLERANCE = 1e-7; // rows are scaled to entries of about 1
+static const double PIVOT = 1e-8;     // smallest usable pivot
+static const double SHIFT = 1e-7;     // of the right side, against stalling
+enum { REFACTOR = 150, MAX_PIVOTS = 4000, LANES = 8, ROW_BLOCK = 32 };
+
+struct simplex {
+    int n, m, groups, max_rows, n_rows; // m = n + 1
+    int stride;                         // m, rounded up to whole registers
+    double *g, *c;                      // [n][max_rows], [max_rows]
+    double *value;                      // [max_rows] of the rows at x
+    int *used; // [max_rows] solve in which it was basic last
+    double *lo, *hi, *least, *most, total;
+    double *group_least, *group_most;
+    int *basis;          // [m] column ids
+    bool *basic_row;     // [max_rows]
+    double *inverse;     // [m][m]
+    double *rhs, *level; // [m] right side, values of the basic columns
+    double *y, *column, *dir, *part;
+    double *work; // [m][stride]
+    int n_solves, since_refactor;
+    long n_pivots;
+    int ray; // column that enters along a ray, -1: none
+};
+
+static bool simplex_alloc(struct arena *a, struct simplex *s)
+{
+    size_t n = (size_t)s->stride, m = (size_t)s->m, rows = (size_t)s->max_rows;
+    double **vectors[] = {&s->lo,  &s->hi,    &s->least,       &s->most,
+                          &s->rhs, &s->level, &s->y,           &s->column,
+                          &s->dir, &s->part,  &s->group_least, &s->group_most};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        *vectors[i] = arena_alloc(a, n, sizeof(double));
+        ok = ok && *vectors[i];
+    }
+    s->g = arena_alloc(a, rows * n, sizeof(double));
+    s->c = arena_alloc(a, rows, sizeof(double));
+    s->value = arena_alloc(a, rows, sizeof(double));
+    s->used = arena_alloc(a, rows, sizeof(int));
+    s->basis = arena_alloc(a, m, sizeof(int));
+    s->basic_row = arena_alloc(a, rows, sizeof(bool));
+    s->inverse = arena_alloc(a, m * n, sizeof(double));
+    s->work = arena_alloc(a, m * n, sizeof(double));
+    return ok && s->g && s->c && s->value && s->used && s->basis &&
+           s->basic_row && s->inverse && s->work;
+}
+
+struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows)
+{
+    struct simplex *s = arena_alloc(a, 1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct simplex){.n = n,
+                          .groups = groups,
+                          .m = n + 1,
+                          .max_rows = (max_rows + ROW_BLOCK - 1) / ROW_BLOCK *
+                                      ROW_BLOCK,
+                          .stride = (n + LANES) / LANES * LANES};
+    return simplex_alloc(a, s) ? s : NULL;
+}
+
+int simplex_rows(const struct simplex *s)
+{
+    return s->n_rows;
+}
+
+/* ---- columns ---- */
+
+static int bound_id(const struct simplex *s, enum family f, int i)
+{
+    return s->max_rows + (int)f * s->m + i;
+}
+
+/* The column of a group's sum, and the cost of its bound. */
+static double simplex_group_column(struct simplex *s, int group, double sign,
+                                   double bound)
+{
+    double *a = s->column;
+    for (int i = group; i <= s->n; i += s->groups) {
+        if (i < s->n)
+            a[i + 1] += sign;
+        if (i > 0)
+            a[i] -= sign;
+    }
+    bool last = s->n % s->groups == group;
+    return sign * (bound - (last ? s->total : 0));
+}
+
+/* The column of an id into s->column, and its cost. */
+static double simplex_column(struct simplex *s, int id)
+{
+    double *a = s->column;
+    memset(a, 0, sizeof *a * (size_t)s->m);
+    if (id < s->max_rows) {
+        a[0] = 1;
+        for (int i = 0; i < s->n; i++)
+            a[i + 1] = -s->g[i * s->max_rows + id];
+        return s->c[id];
+    }
+    int f = (id - s->max_rows) / s->m, i = (id - s->max_rows) % s->m;
+    double sign = f % 2 ? -1 : 1;
+    if (f >= FAMILY_GROUP_LEAST)
+        return simplex_group_column(s, i, sign,
+                                    f == FAMILY_GROUP_LEAST ? s->group_least[i]
+                                                            : s->group_most[i]);
+    if (f == FAMILY_LO || f == FAMILY_HI) {
+        a[i + 1] = sign;
+        return sign * (f == FAMILY_LO ? s->lo[i] : s->hi[i]);
+    }
+    if (i < s->n)
+        a[i + 1] = sign;
+    if (i > 0)
+        a[i] = -sign;
+    double width = f == FAMILY_LEAST ? s->least[i] : s->most[i];
+    return sign * (width - (i == s->n ? s->total : 0));
+}
+
+/* ---- the basis ---- */
+
+/* ---- kernels: nearly all the time goes here; n is a multiple of LANES ---- */
+
+WIDE static void add_times(double *restrict to, const double *restrict from,
+                           double times, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] += times * from[i];
+}
+
+/* column[j] -= part[j] * dir for all m columns. */
+WIDE static void subtract_outer(double *columns, const double *dir,
+                                const double *part, int m, int stride)
+{
+    for (int j = 0; j < m; j++) {
+        double *restrict column = columns + j * stride;
+        double times = part[j];
+        for (int i = 0; times != 0 && i < stride; i++)
+            column[i] -= times * dir[i];
+    }
+}
+
+/* value = c + g x, ROW_BLOCK rows at a time. */
+WIDE static void price_rows(const struct simplex *s, double *value)
+{
+    for (int k = 0; k < s->n_rows; k += ROW_BLOCK) {
+        double sum[ROW_BLOCK];
+        for (int j = 0; j < ROW_BLOCK; j++)
+            sum[j] = s->c[k + j];
+        for (int i = 0; i < s->n; i++) {
+            const double *g = s->g + i * s->max_rows + k;
+            double x = s->y[i + 1];
+            for (int j = 0; j < ROW_BLOCK; j++)
+                sum[j] += g[j] * x;
+        }
+        for (int j = 0; j < ROW_BLOCK; j++)
+            value[k + j] = sum[j];
+    }
+}
+
+static double *simplex_inverse(const struct simplex *s, int column)
+{
+    return s->inverse + (size_t)column * (size_t)s->stride;
+}
+
+/* Multiplies the inverse with the right side and the costs: levels and y. */
+static void simplex_values(struct simplex *s)
+{
+    int m = s->m;
+    memset(s->level, 0, sizeof *s->level * (size_t)s->stride);
+    for (int i = 0; i < m; i++)
+        s->dir[i] = simplex_column(s, s->basis[i]); // costs
+    for (int j = 0; j < m; j++) {
+        const double *column = simplex_inverse(s, j);
+        double price = 0;
+        add_times(s->level, column, s->rhs[j], s->stride);
+        for (int i = 0; i < m; i++)
+            price += s->dir[i] * column[i];
+        s->y[j] = price;
+    }
+}
+
+/* Gauss-Jordan on [work | inverse], both by columns of length m as rows here:
+ * the basis is laid out transposed, so that what comes out is too. */
+static bool simplex_invert(struct simplex *s)
+{
+    int m = s->m, n = s->stride;
+    for (int k = 0; k < m; k++) {
+        int best = k;
+        for (int i = k + 1; i < m; i++)
+            if (fabs(s->work[i * n + k]) > fabs(s->work[best * n + k]))
+                best = i;
+        double pivot = s->work[best * n + k];
+        if (fabs(pivot) < PIVOT)
+            return false;
+        for (int j = 0; j < m; j++) {
+            double w = s->work[best * n + j], v = s->inverse[best * n + j];
+            s->work[best * n + j] = s->work[k * n + j];
+            s->inverse[best * n + j] = s->inverse[k * n + j];
+            s->work[k * n + j] = w / pivot;
+            s->inverse[k * n + j] = v / pivot;
+        }
+        for (int i = 0; i < m; i++) {
+            double times = s->work[i * n + k];
+            if (i == k || times == 0)
+                continue;
+            add_times(s->work + i * n, s->work + k * n, -times, n);
+            add_times(s->inverse + i * n, s->inverse + k * n, -times, n);
+        }
+    }
+    return true;
+}
+
+/* A basis that is always feasible: one row, and for each x the bound that
+ * balances its slope. */
+static void simplex_start(struct simplex *s)
+{
+    memset(s->basic_row, 0, sizeof *s->basic_row * (size_t)s->max_rows);
+    s->basis[0] = 0;
+    s->basic_row[0] = true;
+    for (int i = 0; i < s->n; i++) {
+        bool up = s->g[i * s->max_rows] >= 0;
+        s->basis[i + 1] = bound_id(s, up ? FAMILY_LO : FAMILY_HI, i);
+        /* uneven shifts, so that ties are broken */
+        double shift = SHIFT * (1 + (double)(i * 7919 % 101) / 101);
+        s->rhs[i + 1] = up ? shift : -shift;
+    }
+    s->rhs[0] = 1;
+}
+
+static void simplex_refactor(struct simplex *s)
+{
+    int m = s->m;
+    for (int tries = 0; tries < 2; tries++) {
+        memset(s->inverse, 0, sizeof *s->inverse * (size_t)(m * s->stride));
+        for (int j = 0; j < m; j++) {
+            simplex_column(s, s->basis[j]);
+            memcpy(s->work + j * s->stride, s->column,
+                   sizeof *s->work * (size_t)s->stride);
+            simplex_inverse(s, j)[j] = 1;
+        }
+        if (simplex_invert(s))
+            break;
+        simplex_start(s); // singular by rounding: begin anew
+    }
+    s->since_refactor = 0;
+    simplex_values(s);
+    for (int i = 0; i < m; i++)
+        if (s->level[i] < -1e-6) { // drifted out: begin anew
+            simplex_start(s);
+            s->since_refactor = REFACTOR;
+            break;
+        }
+}
+
+int simplex_add(struct simplex *s, const double *g, double c)
+{
+    if (s->n_rows == s->max_rows)
+        return -1;
+    int k = s->n_rows++;
+    for (int i = 0; i < s->n; i++)
+        s->g[i * s->max_rows + k] = g[i];
+    s->c[k] = c;
+    s->used[k] = s->n_solves;
+    s->basic_row[k] = false;
+    return k;
+}
+
+static bool simplex_keeps(const struct simplex *s, int k, int since)
+{
+    return s->basic_row[k] || s->used[k] >= since;
+}
+
+int simplex_purge(struct simplex *s, int keep, int *kept)
+{
+    int since = s->n_solves + 1, n = 0;
+    for (int step = 1; step <= s->n_solves + 1; step *= 2) {
+        n = 0;
+        for (int k = 0; k < s->n_rows; k++)
+            n += simplex_keeps(s, k, s->n_solves + 1 - step);
+        if (n > keep)
+            break;
+        since = s->n_solves + 1 - step;
+    }
+    n = 0;
+    for (int k = 0; k < s->n_rows; k++) {
+        if (!simplex_keeps(s, k, since))
+            continue;
+        for (int i = 0; i < s->n; i++)
+            s->g[i * s->max_rows + n] = s->g[i * s->max_rows + k];
+        s->c[n] = s->c[k];
+        s->used[n] = s->used[k];
+        s->basic_row[n] = s->basic_row[k];
+        for (int i = 0; i < s->m; i++)
+            s->basis[i] = s->basis[i] == k ? n : s->basis[i];
+        kept[n++] = k;
+    }
+    s->n_rows = n;
+    return n;
+}
+
+void simplex_bound(struct simplex *s, const struct simplex_bounds *b)
+{
+    size_t n = (size_t)s->n;
+    memcpy(s->lo, b->lo, n * sizeof *s->lo);
+    memcpy(s->hi, b->hi, n * sizeof *s->hi);
+    memcpy(s->least, b->least, (n + 1) * sizeof *s->least);
+    memcpy(s->most, b->most, (n + 1) * sizeof *s->most);
+    s->total = b->total;
+    size_t groups = (size_t)s->groups;
+    memcpy(s->group_least, b->group_least, groups * sizeof *s->group_least);
+    memcpy(s->group_most, b->group_most, groups * sizeof *s->group_most);
+}
+
+/* ---- pivots ---- */
+
+static void offer(double violation, int id, double *worst, int *best)
+{
+    if (violation > *worst) {
+        *worst = violation;
+        *best = id;
+    }
+}
+
+static int simplex_price_bounds(const struct simplex *s, double *worst)
+{
+    const double *x = s->y + 1;
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        offer(s->lo[i] - x[i], bound_id(s, FAMILY_LO, i), worst, &best);
+        offer(x[i] - s->hi[i], bound_id(s, FAMILY_HI, i), worst, &best);
+    }
+    for (int i = 0; i <= s->n; i++) {
+        double width = (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
+        offer(s->least[i] - width, bound_id(s, FAMILY_LEAST, i), worst, &best);
+        offer(width - s->most[i], bound_id(s, FAMILY_MOST, i), worst, &best);
+    }
+    return best;
+}
+
+static void simplex_price_groups(const struct simplex *s, double *worst,
+                                 int *best)
+{
+    const double *x = s->y + 1;
+    for (int g = 0; g < s->groups; g++) {
+        double sum = 0;
+        for (int i = g; i <= s->n; i += s->groups)
+            sum += (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
+        offer(s->group_least[g] - sum, bound_id(s, FAMILY_GROUP_LEAST, g),
+              worst, best);
+        offer(sum - s->group_most[g], bound_id(s, FAMILY_GROUP_MOST, g), worst,
+              best);
+    }
+}
+
+/* The column that x violates most; -1 when none. */
+static int simplex_price(struct simplex *s)
+{
+    double worst = TOLERANCE;
+    int best = simplex_price_bounds(s, &worst);
+    simplex_price_groups(s, &worst, &best);
+    price_rows(s, s->value);
+    for (int k = 0; k < s->n_rows; k++)
+        if (!s->basic_row[k])
+            offer(s->value[k] - s->y[0], k, &worst, &best);
+    return best;
+}
+
+/* Harris: among the rows that bind within a tolerance, the largest pivot. */
+static int simplex_ratio(const struct simplex *s)
+{
+    double most = INFINITY, pivot = 0;
+    int best = -1;
+    for (int i = 0; i < s->m; i++)
+        if (s->dir[i] > PIVOT)
+            most = fmin(most, (fmax(s->level[i], 0) + 1e-9) / s->dir[i]);
+    for (int i = 0; i < s->m; i++)
+        if (s->dir[i] > PIVOT && fmax(s->level[i], 0) / s->dir[i] <= most &&
+            s->dir[i] > pivot) {
+            pivot = s->dir[i];
+            best = i;
+        }
+    return best;
+}
+
+static void simplex_direction(struct simplex *s)
+{
+    memset(s->dir, 0, sizeof *s->dir * (size_t)s->stride);
+    for (int j = 0; j < s->m; j++)
+        if (s->column[j] != 0)
+            add_times(s->dir, simplex_inverse(s, j), s->column[j], s->stride);
+}
+
+static void simplex_enter(struct simplex *s, int at, int id)
+{
+    if (s->basis[at] < s->max_rows) {
+        s->basic_row[s->basis[at]] = false;
+        s->used[s->basis[at]] = s->n_solves;
+    }
+    if (id < s->max_rows)
+        s->basic_row[id] = true;
+    s->basis[at] = id;
+    s->since_refactor++;
+    s->n_pivots++;
+}
+
+static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
+{
+    int m = s->m;
+    double pivot = s->dir[at];
+    double level = fmax(s->level[at], 0) / pivot;
+    s->dir[at] = 0;
+    for (int j = 0; j < m; j++)
+        s->part[j] = simplex_inverse(s, j)[at] / pivot;
+    subtract_outer(s->inverse, s->dir, s->part, m, s->stride);
+    for (int j = 0; j < m; j++) {
+        simplex_inverse(s, j)[at] = s->part[j];
+        s->y[j] += reduced * s->part[j];
+    }
+    add_times(s->level, s->dir, -level, s->stride);
+    s->level[at] = level;
+    simplex_enter(s, at, id);
+}
+
+/* The dual grows without end along this direction: its weights instead of the
+ * basic ones, until the next solve computes those again. */
+static void simplex_show_ray(struct simplex *s, int id)
+{
+    for (int i = 0; i < s->m; i++)
+        s->level[i] = fmax(-s->dir[i], 0);
+    s->ray = id;
+}
+
+enum simplex_end simplex_solve(struct simplex *s, double stop_at)
+{
+    if (s->n_solves++ == 0)
+        simplex_start(s);
+    if (s->n_solves == 1 || s->since_refactor >= REFACTOR)
+        simplex_refactor(s);
+    simplex_values(s);
+    s->ray = -1;
+    for (int n = 0; n < MAX_PIVOTS; n++) {
+        if (s->since_refactor >= REFACTOR)
+            simplex_refactor(s);
+        if (s->y[0] >= stop_at)
+            return SIMPLEX_PASSED;
+        int id = simplex_price(s);
+        if (id < 0)
+            return SIMPLEX_OPTIMAL;
+        double reduced = simplex_column(s, id);
+        for (int j = 0; j < s->m; j++)
+            reduced -= s->y[j] * s->column[j];
+        simplex_direction(s);
+        int at = simplex_ratio(s);
+        if (at < 0) {
+            simplex_show_ray(s, id);
+            return SIMPLEX_RAY;
+        }
+        simplex_pivot(s, at, id, reduced);
+    }
+    return SIMPLEX_STUCK;
+}
+
+/* ---- the answer ---- */
+
+double simplex_theta(const struct simplex *s)
+{
+    return s->y[0];
+}
+
+const double *simplex_x(const struct simplex *s)
+{
+    return s->y + 1;
+}
+
+void simplex_weights(const struct simplex *s, double *weight)
+{
+    memset(weight, 0, sizeof *weight * (size_t)s->n_rows);
+    if (s->ray >= 0) // a ray has no rows: their weights sum to one
+        return;
+    for (int i = 0; i < s->m; i++)
+        if (s->basis[i] < s->max_rows)
+            weight[s->basis[i]] = fmax(s->level[i], 0);
+}
+
+long simplex_pivots(const struct simplex *s)
+{
+    return s->n_pivots;
+}
+
+/* Adds to its group's weight if the column is a bound of a group. */
+static void simplex_add_group(const struct simplex *s, int id, double level,
+                              double *weight)
+{
+    int at = id - bound_id(s, FAMILY_GROUP_LEAST, 0);
+    if (at >= 0)
+        weight[at % s->m] += (at >= s->m ? 1 : -1) * fmax(level, 0);
+}
+
+void simplex_group_weights(const struct simplex *s, double *weight)
+{
+    memset(weight, 0, sizeof *weight * (size_t)s->groups);
+    for (int i = 0; i < s->m; i++)
+        simplex_add_group(s, s->basis[i], s->level[i], weight);
+    if (s->ray >= 0)
+        simplex_add_group(s, s->ray, 1, weight);
+}

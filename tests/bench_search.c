@@ -1,0 +1,164 @@
+/*
+ * Times of the layout search, a line a case: known optima, more chunks a rank,
+ * disturbed costs, a memory limit, 94 layers, EP overlap.
+ *
+ * Usage: bench_search [PATTERN [TIME_LIMIT_S [GAP]]]
+ * runs the cases whose name holds PATTERN. Exit status 1 when a known optimum
+ * is not found.
+ */
+#include "prove/prove.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_UNITS = 128 };
+
+struct bench_case {
+    const char *name;
+    int pp, vpp, n_mb, n_layers;
+    int64_t known_ns; // 0: not known
+    unsigned disturb; // 0: none, else which of the disturbed cost sets
+    int most_layers;  // on a rank, as a memory limit; 0: none
+    bool ep_overlap;
+};
+
+static const struct bench_case CASES[] = {
+    {"pp16v1m64", 16, 1, 64, 61, 18702, 0, 0, false},
+    {"pp16v1m128", 16, 1, 128, 61, 34062, 0, 0, false},
+    {"pp8v2m64", 8, 2, 64, 61, 31962, 0, 0, false},
+    {"pp8v2m128", 8, 2, 128, 61, 62682, 0, 0, false},
+    {"pp16v2m64", 16, 2, 64, 61, 16906, 0, 0, false},
+    {"pp16v2m128", 16, 2, 128, 61, 32266, 0, 0, false},
+    {"pp4v3m64", 4, 3, 64, 61, 0, 0, 0, false},
+    {"pp8v3m64", 8, 3, 64, 61, 0, 0, 0, false},
+    {"pp4v4m64", 4, 4, 64, 61, 0, 0, 0, false},
+    {"pp2v8m64", 2, 8, 64, 61, 0, 0, 0, false},
+    {"pp16v3m64", 16, 3, 64, 61, 0, 0, 0, false},
+    {"pp8v4m64", 8, 4, 64, 61, 0, 0, 0, false},
+    {"pp8v1l94", 8, 1, 64, 94, 0, 0, 0, false},
+    {"pp16v1mem", 16, 1, 64, 61, 0, 0, 5, false},
+    {"pp8v2mem", 8, 2, 64, 61, 0, 0, 8, false},
+    {"pp4v4ep", 4, 4, 64, 61, 0, 0, 0, true},
+    {"pp8v2ep", 8, 2, 64, 61, 0, 0, 0, true},
+    {"pp8v2set1", 8, 2, 64, 61, 0, 1, 0, false},
+    {"pp8v2set2", 8, 2, 64, 61, 0, 2, 0, false},
+    {"pp8v2set3", 8, 2, 64, 61, 0, 3, 0, false},
+    {"pp8v2set4", 8, 2, 64, 61, 0, 4, 0, false},
+    {"pp8v2set5", 8, 2, 64, 61, 0, 5, 0, false},
+    {"pp16v2set6", 16, 2, 64, 61, 0, 6, 0, false},
+    {"pp16v2set7", 16, 2, 64, 61, 0, 7, 0, false},
+    {"pp16v2set8", 16, 2, 64, 61, 0, 8, 0, false},
+    {"pp16v2set9", 16, 2, 64, 61, 0, 9, 0, false},
+    {"pp16v2set10", 16, 2, 64, 61, 0, 10, 0, false},
+};
+
+struct bench_units {
+    int64_t fwd[MAX_UNITS], bwd[MAX_UNITS];
+    enum prove_kind kinds[MAX_UNITS];
+    int n;
+};
+
+/* Within a tenth of one. */
+static double bench_factor(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return 0.9 + 0.2 * (double)(*random >> 40) / (double)(1 << 24);
+}
+
+/* E 1, three dense layers 11, others 20, MTP 28, loss 12; disturbed in
+ * thousandths, forward and backward apart, the same for all of a kind. */
+static void bench_times(const struct bench_case *c, struct bench_units *u)
+{
+    static const int64_t TIME[] = {1, 11, 20, 28, 12};
+    double fwd[5], bwd[5];
+    uint64_t random = c->disturb;
+    int64_t scale = c->disturb ? 1000 : 1;
+    for (int i = 0; i < 5; i++) {
+        fwd[i] = c->disturb ? bench_factor(&random) : 1;
+        bwd[i] = c->disturb ? bench_factor(&random) : 1;
+    }
+    u->n = c->n_layers + 3;
+    for (int i = 0; i < u->n; i++) {
+        int kind = i == 0 ? 0 : i <= 3 ? 1 : i <= c->n_layers ? 2 : 3;
+        if (i == u->n - 1)
+            kind = 4;
+        u->fwd[i] = (int64_t)(fwd[kind] * (double)(TIME[kind] * scale));
+        u->bwd[i] = (int64_t)(bwd[kind] * (double)(2 * TIME[kind] * scale));
+        u->kinds[i] = kind == 0 || kind == 4 ? PROVE_NO_LAYER
+                      : kind == 1            ? PROVE_DENSE
+                                             : PROVE_MOE;
+    }
+}
+
+static int64_t bench_bytes(void *data, int stage, int from, int to)
+{
+    (void)data, (void)stage;
+    return to - from;
+}
+
+static void bench_print(const struct bench_case *c,
+                        const struct prove_result *r, double cpu_s)
+{
+    static const char *STATE[] = {"enumerated", "optimal", "gap"};
+    long long best = r->n_layouts ? (long long)r->layouts[0].step_ns : -1;
+    printf("%-12s %7.3f s (cpu %7.3f) %-10s best %lld bound %lld gap %.3f%% of "
+           "%s%s\n ",
+           c->name, r->seconds, cpu_s, STATE[r->state], best,
+           (long long)r->bound_ns, 100 * r->gap, r->space,
+           c->known_ns && best != c->known_ns ? " WRONG" : "");
+    for (int s = 0; r->n_layouts && s < c->pp * c->vpp; s++)
+        printf(" %d", r->layouts[0].cuts[s + 1] - r->layouts[0].cuts[s]);
+    printf("\n");
+    fflush(stdout);
+}
+
+static int bench_run(const struct bench_case *c, double limit_s, double gap)
+{
+    struct bench_units u;
+    bench_times(c, &u);
+    struct prove_memory memory = {.limit_bytes = c->most_layers,
+                                  .chunk_bytes = bench_bytes};
+    struct prove_saving saving = {u.kinds, 12, 6, 6};
+    struct prove_problem problem = {
+        .order = {c->pp, c->vpp, c->n_mb, c->pp, c->ep_overlap},
+        .n_units = u.n,
+        .fwd_ns = u.fwd,
+        .bwd_ns = u.bwd,
+        .n_mtp = 1,
+        .empty_stages = true,
+        .standalone_mtp = true,
+        .saving = c->ep_overlap ? &saving : NULL,
+        .memory = c->most_layers ? &memory : NULL,
+        .top = 1,
+        .gap = gap,
+        .time_limit_s = limit_s};
+    struct prove_result r;
+    struct err_msg msg;
+    struct arena a;
+    arena_init(&a);
+    clock_t began = clock();
+    enum err e = prove_layouts(&a, &problem, &r, &msg);
+    double cpu_s = (double)(clock() - began) / CLOCKS_PER_SEC;
+    bool wrong =
+        e != ERR_OK ||
+        (c->known_ns && (!r.n_layouts || r.layouts[0].step_ns != c->known_ns));
+    if (e == ERR_OK)
+        bench_print(c, &r, cpu_s);
+    else
+        fprintf(stderr, "%s: %s\n", c->name, msg.text);
+    arena_clear(&a);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    double limit_s = argc > 2 ? strtod(argv[2], NULL) : 60;
+    double gap = argc > 3 ? strtod(argv[3], NULL) : 0;
+    int failed = 0;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        if (argc < 2 || strstr(CASES[i].name, argv[1]))
+            failed |= bench_run(&CASES[i], limit_s, gap);
+    return failed;
+}
