@@ -42,14 +42,14 @@ TRAIN_SRC   := $(wildcard harness/train/*.c)
 MPI_OBJ     := $(TRAIN_SRC:%.c=$(B)/mpi/%.o)
 SMPI_OBJ    := $(TRAIN_SRC:%.c=$(B)/smpi/%.o)
 # files of the trainer that need MPI
-WITH_MPI := $(addprefix harness/train/,comm.c stage.c pipeline.c optim.c burst.c log.c moe_train.c)
+WITH_MPI := $(addprefix harness/train/,comm.c stage.c shard.c pipeline.c optim.c burst.c log.c moe_train.c)
 
 PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench fuzz report static install clean
+        bench bench-search fuzz report static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -136,7 +136,7 @@ $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train
 deps: ## install missing Debian packages
 	@sh harness/install-deps.sh run test
 
-LOCAL := local local-exact local-full local-pp2 standalone
+LOCAL := local local-exact local-vpp local-overlap local-full local-pp2 standalone
 
 # tables and figures of a run go to results/NAME/, which is not tracked
 run: ## install what is missing, build, run the local experiment to its table
@@ -222,7 +222,7 @@ asan: ## the unit tests under AddressSanitizer and UBSan
 	    $(TEST_SRC:tests/%.c=build/asan/tests/%)
 
 $(B)/tests/bench.o: EXTRA = -D_DEFAULT_SOURCE
-$(B)/tests/bench: $(B)/tests/bench.o $(call obj,$(addprefix harness/train/,blas.c ops.c))
+$(B)/tests/bench: $(B)/tests/bench.o $(PLANNER_OBJ) $(call obj,$(addprefix harness/train/,blas.c ops.c))
 	$(Q)$(CC) $(LINK) $(BLAS)
 
 $(B)/tests/bench_search.o: EXTRA = -D_DEFAULT_SOURCE
@@ -231,6 +231,9 @@ $(B)/tests/bench_search: $(B)/tests/bench_search.o $(PLANNER_OBJ)
 
 bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ratios
 	@$(B)/tests/bench $(B)
+
+bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case; SEARCH="pp8 10" picks and limits
+	@$(B)/tests/bench_search $(SEARCH)
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

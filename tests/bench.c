@@ -3,9 +3,11 @@
  * drifts. A process is timed from its start to its end; the two of a pair run
  * in turn. A product is timed through the trainer's kernel and through OpenBLAS
  * alone, on the shapes of experiments/models/local.json. A log of 1 GB is read
- * beside `wc -l`.
+ * beside `wc -l`. One layout of 32 stages is simulated among others, beside the
+ * 63 ms that Primus' simulator (in Python) takes for one on such a machine.
  * usage: bench BUILD_FOLDER
  */
+#include "sim/sim.h"
 #include "train/blas.h"
 #include "train/ops.h"
 
@@ -96,15 +98,70 @@ static void bench_plan(const char *build)
     char *m32[] = {program, "plan", model,     "--pp", "4",
                    "--gbs", "32",   "--costs", costs,  "--standalone-mtp",
                    NULL};
-    char *m128[] = {program, "plan", model,     "--pp", "4",
-                    "--gbs", "128",  "--costs", costs,  "--standalone-mtp",
+    char *m512[] = {program, "plan", model,     "--pp", "4",
+                    "--gbs", "512",  "--costs", costs,  "--standalone-mtp",
                     NULL};
     run_s(make, NULL);
     pair("plan 816 layouts, M 32, beside --version", m32, version, ROUNDS);
-    pair("plan 816 layouts, M 128, beside --version", m128, version, ROUNDS);
+    pair("plan 816 layouts, M 512, beside M 32", m512, m32, ROUNDS);
     remove(costs);
     if (fd >= 0)
         fclose(fdopen(fd, "r"));
+}
+
+/* Times of 256 layouts for PP 16, two chunks a rank and 64 micro-batches, in
+ * units that differ by up to a tenth; seconds for one of them. */
+static double simulate_s(struct sim_engine *e, const struct schedule *s)
+{
+    enum { LAYOUTS = 256, STAGES = 32 };
+    static double fwd[LAYOUTS][STAGES], bwd[LAYOUTS][STAGES];
+    static struct sim_input ins[LAYOUTS];
+    static double steps[LAYOUTS], x[STAGES];
+    struct err_msg msg;
+    unsigned seed = 1;
+    for (int i = 0; i < LAYOUTS; i++) {
+        for (int k = 0; k < STAGES; k++) {
+            seed = seed * 1664525 + 1013904223;
+            fwd[i][k] = 1000 + (seed >> 8) % 100;
+            bwd[i][k] = 2 * fwd[i][k];
+        }
+        ins[i] = (struct sim_input){.schedule = s,
+                                    .fwd_s = fwd[i],
+                                    .bwd_s = bwd[i],
+                                    .x_s = x,
+                                    .mode = P2P_IDEAL};
+    }
+    double start = now_s();
+    if (sim_engine_steps(e, ins, LAYOUTS, steps, &msg) != ERR_OK) {
+        fprintf(stderr, "bench: %s\n", msg.text);
+        exit(3);
+    }
+    return (now_s() - start) / LAYOUTS;
+}
+
+static void bench_simulator(void)
+{
+    const struct order order = {16, 2, 64, 16, false};
+    const double plain_s = 63e-3; // Primus
+    double t[ROUNDS];
+    struct arena a;
+    struct schedule s;
+    struct err_msg msg;
+    arena_init(&a);
+    struct sim_engine *e =
+        schedule_outline(&order, P2P_IDEAL, &s, &msg) == ERR_OK
+            ? sim_engine_new(&a, &s)
+            : NULL;
+    if (!e)
+        exit(3);
+    simulate_s(e, &s); // compiles the graph
+    for (int i = 0; i < ROUNDS; i++)
+        t[i] = simulate_s(e, &s);
+    double one = median(t, ROUNDS);
+    printf("%-44s %8.2f us  beside %7.2f ms  ratio %6.0f\n",
+           "simulate PP 16 V 2 M 64, one of 256 layouts", one * 1e6,
+           plain_s * 1e3, plain_s / one);
+    arena_clear(&a);
 }
 
 /* Memory of every case of Megatron's CI, where the corpus is there. */
@@ -225,6 +282,7 @@ int main(int argc, char **argv)
     printf("medians of %d rounds, pairs in turn; kernel %s\n\n", ROUNDS,
            blas_kernel());
     bench_plan(argv[1]);
+    bench_simulator();
     bench_memory(argv[1]);
     bench_log(argv[1]);
     printf("\nthe trainer's product beside OpenBLAS alone\n");

@@ -40,6 +40,8 @@ static const struct bench_case CASES[] = {
     {"pp8v1l94", 8, 1, 64, 94, 0, 0, 0, false},
     {"pp16v1mem", 16, 1, 64, 61, 0, 0, 5, false},
     {"pp8v2mem", 8, 2, 64, 61, 0, 0, 8, false},
+    {"pp8v2none", 8, 2, 64, 61, 0, 0, 7, false},
+    {"pp16v2mem", 16, 2, 64, 61, 0, 0, 5, false},
     {"pp4v4ep", 4, 4, 64, 61, 0, 0, 0, true},
     {"pp8v2ep", 8, 2, 64, 61, 0, 0, 0, true},
     {"pp8v2set1", 8, 2, 64, 61, 0, 1, 0, false},

@@ -33,8 +33,9 @@ static inline void synthetic_timer(struct arena *a, struct runlog *log,
     log->timers = all;
 }
 
-/* A run of `text` under the costs; `wiggle` is a relative error that changes
- * its sign from stage to stage. Iteration 1 is not usable. */
+/* A run of `text` under the costs, a rank's timers adding up its chunks;
+ * `wiggle` is a relative error that changes its sign from rank to rank.
+ * Iteration 1 is not usable. */
 static inline struct fit_run synthetic_run(struct arena *a,
                                            const struct model *m,
                                            const struct cost *c,
@@ -46,13 +47,13 @@ static inline struct fit_run synthetic_run(struct arena *a,
     double ms[2][16];
     cr_assert_eq(layout_read(a, text, m, &run.layout, &msg), ERR_OK, "%s",
                  msg.text);
-    for (int s = 0; s < m->par.pp; s++) {
+    memset(ms, 0, sizeof ms);
+    for (int s = 0; s < run.layout.n_stages; s++) {
         double scale = (double)m->batch.n_microbatches * 1e3;
+        double up = s % m->par.pp % 2 ? wiggle : -wiggle;
         struct cost_times t = cost_stage(c, m, &run.layout, s);
-        ms[0][s] =
-            (t.fwd_s + c->chunk_s) * scale * (1 + (s % 2 ? wiggle : -wiggle));
-        ms[1][s] =
-            (t.bwd_s + c->chunk_s) * scale * (1 + (s % 2 ? -wiggle : wiggle));
+        ms[0][s % m->par.pp] += (t.fwd_s + c->chunk_s) * scale * (1 + up);
+        ms[1][s % m->par.pp] += (t.bwd_s + c->chunk_s) * scale * (1 - up);
     }
     log->clock = c->chunk_s > 0 ? NULL : "wall"; // Megatron or moe-train
     log->p2p_latency_s = log->p2p_bytes_per_s = (double)NAN;
@@ -69,6 +70,21 @@ static inline struct fit_run synthetic_run(struct arena *a,
     log->n_iterations = SYNTHETIC_ITERATIONS;
     run.log = log;
     return run;
+}
+
+/* Steps of `step_s` in all iterations of the run, whose log is replaced. */
+static inline void synthetic_steps(struct arena *a, struct fit_run *run,
+                                   double step_s)
+{
+    struct runlog *log = arena_alloc(a, 1, sizeof *log);
+    struct log_iteration *it =
+        arena_alloc(a, run->log->n_iterations, sizeof *it);
+    *log = *run->log;
+    memcpy(it, log->iterations, log->n_iterations * sizeof *it);
+    for (size_t i = 0; i < log->n_iterations; i++)
+        it[i].step_ms = step_s * 1e3;
+    log->iterations = it;
+    run->log = log;
 }
 
 /* The same log behind an earlier run in the same file, whose steps and timers

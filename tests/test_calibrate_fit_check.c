@@ -249,3 +249,49 @@ Test(fit_check, the_mapping_says_which_ranks_are_a_stage)
     cr_assert_float_eq(s[3], 3e-3, 1e-15);
     arena_clear(&f.arena);
 }
+
+/* ---- EP overlap ---- */
+
+/* Megatron's dump says so, or forward-compute stands alone; moe-train, which
+ * has a clock, times both passes under the overlap too. */
+Test(fit_check, overlap_is_told_by_the_dump_or_by_a_lone_forward_timer)
+{
+    struct fixture f;
+    make_runs(&f);
+    cr_expect_not(fit_check_is_overlapped(&f.runs[0]));
+    f.log[0]->clock = NULL;
+    GIVE(&f, 0, {"overlap_moe_expert_parallel_comm", "True"});
+    cr_expect(fit_check_is_overlapped(&f.runs[0]));
+    f.log[0]->clock = "flops";
+    cr_expect_not(fit_check_is_overlapped(&f.runs[0]));
+    GIVE(&f, 0, {"overlap_moe_expert_parallel_comm", "False"});
+    f.log[0]->clock = NULL;
+    f.log[0]->n_timers = SYNTHETIC_ITERATIONS;
+    cr_expect_not(fit_check_is_overlapped(&f.runs[0]), "the dump says no");
+    f.log[0]->n_arguments = 0;
+    cr_expect(fit_check_is_overlapped(&f.runs[0]));
+    f.log[0]->n_timers = 0;
+    cr_expect_not(fit_check_is_overlapped(&f.runs[0]), "no timers at all");
+    arena_clear(&f.arena);
+}
+
+Test(fit_check, the_overlap_run_needs_no_timers_but_overlap_and_the_model)
+{
+    struct fixture f;
+    make_runs(&f);
+    f.log[1]->n_timers = 0;
+    GIVE(&f, 1, {"overlap_moe_expert_parallel_comm", "True"});
+    cr_expect_eq(
+        fit_check_overlap_run(&f.arena, &f.m, &f.runs[1], &f.runs[0], &f.msg),
+        ERR_OK, "%s", f.msg.text);
+    GIVE(&f, 1, {"overlap_moe_expert_parallel_comm", "False"});
+    cr_expect_eq(
+        fit_check_overlap_run(&f.arena, &f.m, &f.runs[1], &f.runs[0], &f.msg),
+        ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "wants a run with it"), "%s", f.msg.text);
+    GIVE(&f, 1, {"hidden_size", "128"});
+    cr_expect_eq(
+        fit_check_overlap_run(&f.arena, &f.m, &f.runs[1], &f.runs[0], &f.msg),
+        ERR_PARSE);
+    arena_clear(&f.arena);
+}

@@ -123,3 +123,40 @@ Test(overhead, an_earlier_run_in_the_log_changes_nothing)
     cr_expect_float_eq(behind.jitter_cv, alone.jitter_cv, 0);
     arena_clear(&f.arena);
 }
+
+/* With two chunks a rank the timers of a rank are shared out by the costs, so
+ * that what is left of the step is exactly the overhead; the context is the one
+ * of one chunk a rank. */
+Test(overhead, runs_with_two_chunks_a_rank_give_it_back)
+{
+    static const char *const texts[] = {"Et|t|t|t|t|t|t*2|mL",
+                                        "E|t*2|t|t|t|t*2||tmL"};
+    struct fixture f;
+    set_up(&f, 0);
+    f.truth.overhead_s_per_byte = 0;
+    f.m.batch = (struct batch){1, 8, 8, 32};
+    const struct order one = {4, 1, 8, 4, false}, two = {4, 2, 8, 4, false};
+    struct schedule base, chunks;
+    cr_assert_eq(schedule_outline(&one, P2P_BLOCKING, &base, &f.msg), ERR_OK);
+    cr_assert_eq(schedule_outline(&two, P2P_OVERLAP, &chunks, &f.msg), ERR_OK);
+    f.ctx.n_mb = 8;
+    for (int i = 0; i < 2; i++) {
+        struct plan_context ctx = f.ctx;
+        struct plan p;
+        f.runs[i] = synthetic_run(&f.arena, &f.m, &f.truth, texts[i], 0);
+        ctx.schedule = &chunks;
+        ctx.mode = P2P_OVERLAP;
+        cr_assert_eq(
+            plan_predict(&f.arena, &ctx, &f.runs[i].layout, &p, &f.msg), ERR_OK,
+            "%s", f.msg.text);
+        synthetic_steps(&f.arena, &f.runs[i], p.pred_step_s);
+    }
+    f.ctx.schedule = &base;
+    struct cost got = f.truth;
+    got.overhead_s = 0;
+    cr_assert_eq(overhead_fit(&f.arena, &f.ctx,
+                              &(struct overhead_runs){f.runs, 2}, &got, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect_float_eq(got.overhead_s, 2e-3, 1e-9);
+    arena_clear(&f.arena);
+}

@@ -128,3 +128,44 @@ Test(profile, one_stage_tells_nothing_and_says_so)
     cr_assert(strstr(msg.text, "another pipeline size"), "%s", msg.text);
     arena_clear(&a);
 }
+
+/* Timers of a rank add up its chunks; the layouts must tell the kinds apart
+ * from sums. */
+Test(profile, layouts_of_two_chunks_a_rank_determine_all_costs)
+{
+    struct arena a;
+    struct model m = small_model();
+    struct cost truth = study_costs();
+    struct layout l[2];
+    struct fit_run runs[2];
+    struct fit f;
+    struct err_msg msg = {""};
+    m.n_layers = 24;
+    static uint8_t moe[24];
+    memset(moe, 1, sizeof moe);
+    m.layer_moe = moe;
+    m.par.vpp = 2;
+    truth.chunk_s = 1e-4;
+    arena_init(&a);
+    cr_assert_eq(
+        profile_layouts(&a, &m, &(struct profile_wish){4, 2, true}, l, &msg),
+        ERR_OK, "%s", msg.text);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(l[i].vpp, 2);
+        // even are 6 a rank; no rank is slower than one of users' layouts
+        for (int r = 0; r < 4; r++)
+            cr_expect_leq(layout_stage(&l[i], r).n_layers +
+                              layout_stage(&l[i], r + 4).n_layers,
+                          10, "%s", layout_string(&a, &l[i]));
+        runs[i] = synthetic_run(&a, &m, &truth, layout_string(&a, &l[i]), 0);
+    }
+    cr_assert_eq(fit_costs(&a, &(struct fit_input){&m, runs, 2}, &f, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_expect_not(f.cost.joint_ml);
+    // 13.6; layouts chosen by the ranks' first chunks alone have 16.6
+    cr_expect_lt(f.condition, 15, "%g", f.condition);
+    cr_expect_float_eq(f.cost.unit[KIND_M].fwd_s, truth.unit[KIND_M].fwd_s,
+                       1e-9);
+    cr_expect_float_eq(f.cost.chunk_s, 1e-4, 1e-9);
+    arena_clear(&a);
+}

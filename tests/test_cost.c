@@ -35,6 +35,7 @@ Test(cost, only_format_source_and_units_are_required)
                  ERR_OK, "%s", msg.text);
     cr_assert(c.unit[KIND_T].known && !c.unit[KIND_L].known);
     cr_assert_float_eq(c.overhead_s, 0, 0);
+    cr_assert_not(c.parted || c.ep_save.known);
     cr_assert_eq(c.n_facts, 0);
     cr_assert_eq(c.source, COST_PUBLISHED);
     arena_clear(&a);
@@ -57,6 +58,9 @@ Test(cost, what_is_written_is_read_back)
     c.latency_s = 5e-6;
     c.bytes_per_s = 1e9;
     c.exchange_sync_s = 7e-6;
+    c.parted = true;
+    c.between = (struct cost_link){4e-5, 5e9};
+    c.ep_save = (struct cost_ep_save){true, 4e-4, 2e-4, 1e-4, 3e-5};
     c.rules = MEMORY_MOE_TRAIN;
     c.n_facts = model_facts(&m, facts);
     c.facts = facts;
@@ -71,6 +75,11 @@ Test(cost, what_is_written_is_read_back)
     cr_assert(again.unit[KIND_T].fwd_se == 1e-5 && again.chunk_s == 2e-6);
     cr_assert(again.overhead_s == 0.125 && again.overhead_s_per_byte == 3e-12);
     cr_assert(again.latency_s == 5e-6 && again.exchange_sync_s == 7e-6);
+    cr_assert(again.parted && again.between.latency_s == 4e-5 &&
+              again.between.bytes_per_s == 5e9);
+    cr_assert(again.ep_save.known && again.ep_save.both_s == 4e-4 &&
+              again.ep_save.forward_s == 2e-4 &&
+              again.ep_save.backward_s == 1e-4 && again.ep_save.se_s == 3e-5);
     cr_assert_eq(again.rules.optimizer_bytes, 8);
     cr_assert_eq(again.rules.trainer, TRAINER_MOE_TRAIN);
     cr_assert_eq(cost_check_model(&again, &m, "f", &msg), ERR_OK);
@@ -257,9 +266,15 @@ Test(cost, a_stage_is_the_sum_of_its_units)
 Test(cost, a_transfer_is_latency_plus_bytes_over_bandwidth)
 {
     struct cost c = {.latency_s = 2e-6, .bytes_per_s = 1e9};
-    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6 + 1e-3, 1e-15);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, false), 2e-6 + 1e-3, 1e-15);
     c.bytes_per_s = 0;
-    cr_assert_float_eq(cost_transfer_s(&c, 1e6), 2e-6, 1e-18);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, false), 2e-6, 1e-18);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, true), 2e-6, 1e-18,
+                       "one link for both");
+    c.parted = true;
+    c.between = (struct cost_link){1e-5, 1e8};
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, true), 1e-5 + 1e-2, 1e-15);
+    cr_assert_float_eq(cost_transfer_s(&c, 1e6, false), 2e-6, 1e-18);
 }
 
 static cJSON *make_json(void *cost)
@@ -274,6 +289,8 @@ Test(cost, a_costs_file_is_whole_or_not_written)
     struct cost c = {.unit[KIND_T] = {true, 1, 0.1, 2, 0.2},
                      .unit[KIND_L] = {true, 1, 0.1, 2, 0.2},
                      .joint_ml = true,
+                     .parted = true,
+                     .ep_save = {.known = true},
                      .rules = MEMORY_MEGATRON,
                      .facts = facts,
                      .n_facts = 2,

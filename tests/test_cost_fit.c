@@ -172,3 +172,54 @@ Test(fit, a_slow_run_is_corrected_by_its_speed)
     check_units(&f, EXACT);
     arena_clear(&f.arena);
 }
+
+/* ---- several chunks a rank ---- */
+
+/* Timers of a rank add up its two chunks, and the constant comes twice. */
+Test(fit, timers_of_two_chunks_a_rank_give_the_costs_back)
+{
+    struct fixture f = {.m = small_model(), .truth = study_costs()};
+    f.truth.chunk_s = 4e-5;
+    cr_assert_eq(fit_two(&f, "Et*2|t|t|t|t|t|t|mL", "E|t*2|t*3||t|t|tm|L", 0),
+                 ERR_OK, "%s", f.msg.text);
+    check_units(&f, EXACT);
+    cr_expect_float_eq(f.fit.cost.chunk_s, 4e-5, EXACT);
+    cr_expect_eq(f.fit.n_residuals, 8, "a row is a rank, not a stage");
+    cr_expect_lt(f.fit.worst_misfit, EXACT);
+    arena_clear(&f.arena);
+}
+
+Test(fit, runs_with_one_and_with_two_chunks_go_together)
+{
+    struct fixture f = {.m = small_model(), .truth = study_costs()};
+    f.truth.chunk_s = 1e-4;
+    cr_assert_eq(fit_two(&f, "Et*3|t*4|tm|L", "Et|t*3|t||t|t|t|mL", 0), ERR_OK,
+                 "%s", f.msg.text);
+    check_units(&f, EXACT);
+    cr_expect_float_eq(f.fit.cost.chunk_s, 1e-4, EXACT);
+    arena_clear(&f.arena);
+}
+
+/* Two chunks a rank: the layout to add has as many. */
+Test(fit, the_layout_to_add_has_as_many_chunks)
+{
+    struct fixture f = {.m = small_model(), .truth = study_costs()};
+    struct layout l;
+    f.m.par.pp = f.m.par.world = 2;
+    cr_assert_eq(fit_two(&f, "Et*2|t*2|t*2|t*2mL", "Et*2|t*2|t*2|t*2mL", 0),
+                 ERR_MODEL);
+    char text[64];
+    const char *at = strstr(f.msg.text, "such as '");
+    cr_assert(at && sscanf(at, "such as '%63[^']", text) == 1, "%s",
+              f.msg.text);
+    cr_assert_eq(layout_read_question(&f.arena,
+                                      &(struct layout_question){
+                                          text, 2, f.m.n_layers, f.m.n_mtp},
+                                      &l, &f.msg),
+                 ERR_OK);
+    cr_expect_eq(l.vpp, 2);
+    arena_clear(&f.arena);
+    cr_assert_eq(fit_two(&f, "Et*2|t*2|t*2|t*2mL", text, 0), ERR_OK, "%s: %s",
+                 text, f.msg.text);
+    arena_clear(&f.arena);
+}

@@ -103,6 +103,39 @@ Test(roles, finds_the_articles_layouts)
     cr_expect_lt(speedup, 1.7);
 }
 
+/* Rules split over all stages; a layout must have as many chunks as said. */
+Test(roles, layouts_of_two_chunks_a_rank)
+{
+    const struct manifest_measure good[] = {
+        {ROLE_DEFAULT, NULL, false},
+        {ROLE_COUNT_BASED, NULL, false},
+        {ROLE_LAYOUT, "Et*3|t*3|(t*2|)*5mL", false}};
+    const struct manifest_measure bad[] = {
+        {ROLE_LAYOUT, "Et*4|t*4|t*4|t*4mL", false}};
+    const struct order order = {PP, 2, N_MB, PP, false};
+    struct err_msg msg = {""};
+    struct targets t;
+    model.par.vpp = 2;
+    cr_assert_eq(schedule_outline(&order, P2P_OVERLAP, &schedule, &msg),
+                 ERR_OK);
+    ctx.mode = P2P_OVERLAP;
+    t = resolve(good, 3, false);
+    cr_assert_eq(t.n, 3);
+    cr_expect_str_eq(t.target[0].layout, "Et*2|(t*2|)*6t*2mL");
+    cr_expect_str_eq(t.target[1].layout, "Et*2|t*3|t*3|(t*2|)*4mL");
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(t.target[i].parsed.pp, PP);
+        cr_expect_eq(t.target[i].parsed.vpp, 2);
+        cr_expect_gt(t.target[i].pred.pred_step_s, 0);
+    }
+    manifest.measure = bad;
+    manifest.n_measure = 1;
+    const struct roles_request req = {
+        .manifest = &manifest, .ctx = &ctx, .only = N_ROLES};
+    cr_expect_eq(roles_resolve(&arena, &req, &t, &msg), ERR_RANGE);
+    cr_expect_not_null(strstr(msg.text, "parallel.vpp says 2"), "%s", msg.text);
+}
+
 /* A unit that moves over one cut is missed on one side and found on the other.
  */
 static void expect_one_move(const struct target *x, const struct target *y)

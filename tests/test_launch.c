@@ -113,6 +113,25 @@ Test(launch, manifest_wins_over_the_model)
     cr_expect_eq(workload.model.par.world, 4);
 }
 
+Test(launch, ep_overlap_is_for_measured_runs_only)
+{
+    struct launch l;
+    struct err_msg msg = {""};
+    manifest.overrides.size[OVERRIDE_VPP] = 2;
+    manifest.overrides.size[OVERRIDE_GROUP] = 8;
+    manifest.ep_overlap = true;
+    cr_assert_eq(workload_read(&arena, &manifest, &workload, &msg), ERR_OK);
+    cr_expect_eq(workload.model.par.vpp, 2);
+    cr_expect_eq(workload.model.memory.mb_group, 8);
+    cr_expect(workload.model.overlap_moe_comm);
+    const char *c = build("E|L", false, &l);
+    expect_part(c, "--overlap-moe-expert-parallel-comm");
+    expect_part(c, "--microbatch-group-size-per-virtual-pipeline-stage 8 ");
+    expect_no_part(c, "--num-virtual-stages"); // the layout says it
+    expect_no_part(build("E|L", true, &l),
+                   "--overlap-moe-expert-parallel-comm");
+}
+
 Test(launch, mpirun_stays_on_this_machine)
 {
     struct launch l;

@@ -1,4 +1,5 @@
 #include "manifest/manifest.h"
+#include "manifest/settings.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -71,7 +72,8 @@ Test(manifest, reads_all_sections)
     struct err_msg msg = {""};
     enum err e = read_text(
         HEAD "\"model\":{\"num_layers\":4}," ITERATIONS
-             "\"parallel\":{\"pp\":4,\"ep\":2,\"world\":8},"
+             "\"parallel\":{\"pp\":4,\"vpp\":2,\"ep\":2,\"world\":8,"
+             "\"group\":6,\"ep_overlap\":true},"
              "\"batch\":{\"global_batch\":128},\"rounds\":3,"
              "\"hardware\":{\"gpu\":\"H200\",\"count\":8,\"hbm_gb\":141,"
              "\"memory_margin_pct\":8},"
@@ -93,6 +95,9 @@ Test(manifest, reads_all_sections)
     cr_assert_eq(manifest_n_iterations(&mf, true), mf.warmup + 40);
     cr_assert_eq(manifest_n_iterations(&mf, false), mf.warmup + mf.count);
     cr_assert_eq(mf.overrides.size[OVERRIDE_WORLD], 8);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_VPP], 2);
+    cr_assert_eq(mf.overrides.size[OVERRIDE_GROUP], 6);
+    cr_assert(mf.ep_overlap);
     cr_assert_eq(mf.overrides.size[OVERRIDE_GBS], 128);
     cr_assert_eq(mf.trainer.kind, TRAINER_MEGATRON);
     cr_assert_eq(mf.profile_layouts.n, 2);
@@ -206,5 +211,28 @@ Test(manifest, every_role_is_found_by_its_name)
                      ERR_OK);
         cr_assert_eq((int)r, i);
         cr_assert_gt(strlen(role_help(r)), 5);
+    }
+}
+
+/* Ranks are spread evenly over the nodes; one node is all there is else. */
+Test(manifest, nodes_and_ranks_give_the_ranks_of_a_node)
+{
+    static const struct {
+        int64_t count, nodes;
+        int want;
+    } cases[] = {{16, 2, 8}, {16, 1, 0}, {16, 0, 0}, {0, 0, 0}, {4, 4, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena a;
+        struct plan_settings set;
+        struct err_msg msg;
+        const char *note = NULL;
+        const struct manifest mf = {
+            .path = "m.json",
+            .hardware = {.count = cases[i].count, .nodes = cases[i].nodes}};
+        arena_init(&a);
+        cr_assert_eq(manifest_settings(&a, &mf, &set, &note, &msg), ERR_OK,
+                     "%s", msg.text);
+        cr_expect_eq(set.gpus_per_node, cases[i].want, "case %zu", i);
+        arena_clear(&a);
     }
 }

@@ -63,3 +63,36 @@ Test(source_log, switches_that_turn_things_off_are_inverted)
     cr_assert(m.linear_bias && !m.learned_positions && m.n_experts == 0);
     arena_clear(&a);
 }
+
+/* overlap_p2p_comm False of a dump with these virtual stages. */
+static bool no_overlap(const char *virtual_stages)
+{
+    const struct log_argument arguments[] = {
+        {"num_layers", "8"},
+        {"hidden_size", "64"},
+        {"num_attention_heads", "4"},
+        {"padded_vocab_size", "128"},
+        {"pipeline_model_parallel_size", "4"},
+        {"overlap_p2p_comm", "False"},
+        {"virtual_pipeline_model_parallel_size", virtual_stages},
+    };
+    struct runlog log = {.arguments = arguments,
+                         .n_arguments = sizeof arguments / sizeof arguments[0]};
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    struct megatron_args *args = megatron_args_new(&a);
+    cr_assert_eq(source_log_read(&log, "x.log", args, &msg), ERR_OK);
+    cr_assert_eq(megatron_args_model(&a, args, &m, &msg), ERR_OK, "%s",
+                 msg.text);
+    arena_clear(&a);
+    return m.no_overlap_p2p;
+}
+
+/* Megatron turns overlap off by itself where there are none. */
+Test(source_log, no_overlap_of_transfers_counts_with_virtual_stages)
+{
+    cr_assert(no_overlap("2"));
+    cr_assert_not(no_overlap("None"));
+}

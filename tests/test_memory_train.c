@@ -74,3 +74,65 @@ Test(memory_train, a_standalone_mtp_stage_starts_behind_the_last_layer)
     cr_assert_eq(apart.head, 0);
     cr_assert_eq(loss.weights, 4 * V * C, "the tied table alone");
 }
+
+Test(memory_train, one_chunk_has_slots_for_what_is_in_flight)
+{
+    struct order o = {.pp = 4, .vpp = 1, .n_mb = 8};
+    for (int r = 0; r < 4; r++)
+        cr_expect_eq(memory_train_slots(&o, r, 0), 4 - r);
+}
+
+/* No slot is given to a second micro-batch before the first has left, walking
+ * the operations; receives begin an operation early, sends end one late. */
+Test(memory_train, slots_hold_what_walking_the_order_finds)
+{
+    const struct order all[] = {{4, 2, 8, 4, false},
+                                {4, 2, 8, 8, false},
+                                {2, 4, 7, 3, true},
+                                {3, 3, 9, 4, false},
+                                {4, 2, 8, 4, true}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        for (int r = 0; r < all[i].pp; r++)
+            for (int v = 0; v < all[i].vpp; v++) {
+                double one[4] = {0};
+                one[v] = 1;
+                int flying = (int)order_peak(&all[i], r, one);
+                int slots = memory_train_slots(&all[i], r, v);
+                int ahead = r ? 1 : all[i].group - all[i].pp + 1;
+                cr_expect(slots >= flying && slots <= flying + ahead + 1,
+                          "case %zu, rank %d, chunk %d: %d in flight, %d slots",
+                          i, r, v, flying, slots);
+            }
+}
+
+Test(memory_train, a_rank_is_the_sum_of_its_chunks_with_one_table)
+{
+    struct arena a;
+    struct layout l;
+    struct err_msg msg;
+    struct memory_train rank, first, last;
+    struct model m = small_model();
+    const struct order o = {.pp = 2, .vpp = 2, .n_mb = 4, .group = 2};
+    arena_init(&a);
+    cr_assert_eq(
+        layout_read_question(&a,
+                             &(struct layout_question){"Et*3|t*2|m|t*3L", 2,
+                                                       m.n_layers, m.n_mtp},
+                             &l, &msg),
+        ERR_RANGE, "t after m");
+    cr_assert_eq(
+        layout_read_question(&a,
+                             &(struct layout_question){"Et*3|t*2|t*3m|L", 2,
+                                                       m.n_layers, m.n_mtp},
+                             &l, &msg),
+        ERR_OK);
+    memory_train_rank(&m, &l, &o, 0, &rank);
+    memory_train_stage(&m, &l, 0, &first);
+    memory_train_stage(&m, &l, 2, &last);
+    int64_t table = 4 * V * C;
+    cr_expect_eq(rank.weights, first.weights + last.weights - table);
+    cr_expect_eq(rank.grads, rank.weights + table, "lookup and MTP");
+    cr_expect_eq(rank.slot, memory_train_slots(&o, 0, 0) * first.slot +
+                                memory_train_slots(&o, 0, 1) * last.slot);
+    arena_clear(&a);
+}

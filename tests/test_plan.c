@@ -54,6 +54,38 @@ Test(plan, a_dominant_stage_has_a_closed_form)
     arena_clear(&f.arena);
 }
 
+/* Kinds in turn, with and without a shape exchange, more than an engine takes
+ * at once; each layout keeps its own result. */
+Test(plan, many_layouts_side_by_side_are_the_same_as_one_by_one)
+{
+    static const char *const texts[] = {"Et|t|t*2|t*4mL", "Et*2|t*2|t*2|t*2mL",
+                                        "Et*3|t*3|t*2m|L", "Et|t*4|t*2|tmL"};
+    enum { MANY = 601, TEXTS = sizeof texts / sizeof texts[0] };
+    static struct layout layouts[MANY];
+    static struct plan_step steps[MANY];
+    struct fixture f;
+    set_up(&f);
+    f.cost.latency_s = 1e-4;
+    f.cost.exchange_sync_s = 2e-4;
+    f.cost.overhead_s = 0.25;
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(layout_read_question(
+                         &f.arena,
+                         &(struct layout_question){texts[i % TEXTS], 4,
+                                                   f.m.n_layers, f.m.n_mtp},
+                         &layouts[i], &f.msg),
+                     ERR_OK, "%s", f.msg.text);
+    struct plan_engine *e = plan_engine_new(&f.arena, &f.ctx);
+    cr_assert_eq(plan_engine_steps(e, layouts, MANY, steps), ERR_OK);
+    for (int i = 0; i < MANY; i++) {
+        struct plan p = predict(&f, texts[i % TEXTS]);
+        cr_assert_float_eq(steps[i].step_s, p.pred_step_s, 0);
+        cr_assert_eq(steps[i].near_bottleneck, p.near_bottleneck);
+    }
+    cr_assert_lt(steps[1].unevenness, steps[0].unevenness);
+    arena_clear(&f.arena);
+}
+
 Test(plan, overhead_grows_with_the_heaviest_stage)
 {
     struct fixture f;
@@ -179,6 +211,103 @@ Test(plan, transfers_are_divided_by_tensor_parallelism_only_with_sequences)
     double shared = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
     cr_expect_float_eq(whole, one, 1e-12);
     cr_expect_lt(shared, whole);
+    arena_clear(&f.arena);
+}
+
+/* One micro-batch is a chain over the three links, each both ways; with two
+ * ranks a node the middle one is between nodes. */
+Test(plan, a_link_between_nodes_is_as_slow_as_its_own)
+{
+    struct fixture f;
+    set_up(&f);
+    schedule_1f1b(&f.arena, 4, 1, &f.schedule, &f.msg);
+    f.ctx.n_mb = 1;
+    double work = predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s;
+    f.cost.latency_s = 1e-4;
+    f.cost.parted = true;
+    f.cost.between.latency_s = 1e-3;
+    cr_expect_float_eq(predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s,
+                       work + 6 * 1e-4, 1e-12, "all on one node");
+    f.ctx.gpus_per_node = 2;
+    cr_expect_float_eq(predict(&f, "Et*2|t*2|t*2|t*2mL").pred_step_s,
+                       work + 2 * (2 * 1e-4 + 1e-3), 1e-12);
+    arena_clear(&f.arena);
+}
+
+static void set_up_two_chunks(struct fixture *f, int n_mb, bool ep_overlap)
+{
+    set_up(f);
+    const struct order order = {4, 2, n_mb, 4, ep_overlap};
+    cr_assert_eq(schedule_outline(&order, P2P_OVERLAP, &f->schedule, &f->msg),
+                 ERR_OK, "%s", f->msg.text);
+    f->ctx.n_mb = n_mb;
+    f->ctx.mode = P2P_ASYNC;
+}
+
+/* Two chunks a rank: the first micro-batch passes seven boundaries forward,
+ * and the last one the same back; one of them is the way from the last rank
+ * round to the first. With stages of no time but the last one's, all others
+ * lie beside its work. */
+static void only_the_loss_costs(struct fixture *f)
+{
+    for (int k = 0; k < N_KINDS; k++)
+        if (k != KIND_L)
+            f->cost.unit[k].fwd_s = f->cost.unit[k].bwd_s = 0;
+}
+
+Test(plan, the_way_round_to_the_first_rank_may_leave_the_node)
+{
+    struct fixture f;
+    set_up_two_chunks(&f, 4, false);
+    only_the_loss_costs(&f);
+    const char *text = "Et|t|t|t|t|t|t|tmL";
+    double work = predict(&f, text).pred_step_s;
+    cr_assert_float_eq(work, 4 * (3.8e-3 + 7.5e-3), 1e-12);
+    f.cost.latency_s = 1e-4;
+    f.cost.parted = true;
+    f.cost.between.latency_s = 1e-3;
+    // ranks 0-2 | 3: boundaries 2-3, 3-4 (round) and 6-7 leave a node
+    f.ctx.gpus_per_node = 3;
+    cr_expect_float_eq(predict(&f, text).pred_step_s,
+                       work + 2 * (4 * 1e-4 + 3 * 1e-3), 1e-12);
+    arena_clear(&f.arena);
+}
+
+/* Behind m on a stage of its own a message carries two hidden states, whatever
+ * chunk it goes to; the boundaries before it carry one. */
+Test(plan, messages_behind_standalone_mtp_are_larger_with_two_chunks)
+{
+    struct fixture f;
+    set_up_two_chunks(&f, 4, false);
+    only_the_loss_costs(&f);
+    const char *text = "Et*2|t|t|t|t|t|tm|L";
+    double work = predict(&f, text).pred_step_s;
+    f.cost.bytes_per_s = 1e7;
+    double state_s = 32 * 64 * 4 / f.cost.bytes_per_s;
+    cr_expect_float_eq(predict(&f, text).pred_step_s,
+                       work + 2 * (6 + 2) * state_s, 1e-12);
+    arena_clear(&f.arena);
+}
+
+/* What overlap saves is known within an error, and so is the step. */
+Test(plan, the_error_of_what_overlap_saves_is_in_the_interval)
+{
+    struct fixture f;
+    const char *text = "Et|t|t|t|t|t|t*2|mL";
+    set_up_two_chunks(&f, 8, true);
+    f.cost.ep_save = (struct cost_ep_save){true, 4e-4, 2e-4, 2e-4, 0};
+    plan_context_costs(&f.ctx, &f.cost);
+    struct plan exact = predict(&f, text);
+    cr_expect_float_eq(exact.pred_hi_s, exact.pred_step_s, 1e-15);
+    f.cost.ep_save.se_s = 1e-4;
+    plan_context_costs(&f.ctx, &f.cost);
+    struct plan unsure = predict(&f, text);
+    f.cost.ep_save = (struct cost_ep_save){true, 5e-4, 2.5e-4, 2.5e-4, 0};
+    plan_context_costs(&f.ctx, &f.cost);
+    double moved = exact.pred_step_s - predict(&f, text).pred_step_s;
+    cr_expect_gt(moved, 1e-4);
+    cr_expect_float_eq(unsure.pred_hi_s - unsure.pred_step_s, 1.96 * moved,
+                       1e-12);
     arena_clear(&f.arena);
 }
 

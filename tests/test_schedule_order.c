@@ -129,6 +129,36 @@ Test(order, combined_operations_pair_a_forward_with_the_backward_before)
     cr_assert_eq(order_max_in_flight(&o, 0), 2);
 }
 
+/* F0, (F1 B0), (F2 B1), B2 with four layers of 2 each: the last layer of the
+ * forward joins when one of the backward is left; as many in flight as chunks
+ * would be 16. Without layers the chunk is whole. */
+Test(order, layers_of_a_combined_operation_come_and_go_in_pairs)
+{
+    const struct order o = {1, 1, 3, 1, true};
+    const double act[] = {8};
+    const int four[] = {4}, none[] = {0};
+    cr_assert_float_eq(order_peak(&o, 0, act), 16, 0);
+    cr_assert_float_eq(order_peak_layers(&o, 0, act, four), 10, 0);
+    cr_assert_float_eq(order_peak_layers(&o, 0, act, none), 16, 0);
+}
+
+Test(order, chunks_in_flight_by_themselves)
+{
+    const struct order o = {4, 4, 32, 4, false};
+    int most[4];
+    order_max_in_flight_chunks(&o, 3, most);
+    // 12 forwards of warm-up, a chunk's micro-batches of one group and more
+    cr_assert(most[0] >= 4 && most[3] >= 1);
+    cr_assert_leq(most[3], most[0]);
+    for (int v = 0; v < 4; v++)
+        cr_assert_leq(most[v], order_max_in_flight(&o, 3));
+    const struct order one = {4, 1, 32, 4, false};
+    for (int r = 0; r < 4; r++) {
+        order_max_in_flight_chunks(&one, r, most);
+        cr_assert_eq(most[0], 4 - r);
+    }
+}
+
 Test(order, the_walk_for_a_peak_misses_none)
 {
     const double weight[] = {5, 1, 7};

@@ -121,6 +121,53 @@ Test(timeline, trace_shows_chunks_combined_operations_and_messages)
     arena_clear(&f.arena);
 }
 
+/* Work of a rank follows itself on its track, and every track has its name and
+ * its place. */
+Test(timeline, trace_has_a_track_a_rank_in_order)
+{
+    struct fixture f;
+    set_up_chunks(&f);
+    cJSON *tree = timeline_trace(&f.r, &f.schedule);
+    double free_at[3] = {0, 0, 0};
+    int names = 0, places = 0;
+    const cJSON *e;
+    cJSON_ArrayForEach(e, json_get(tree, "traceEvents"))
+    {
+        const char *name = json_get(e, "name")->valuestring;
+        const int rank = json_get(e, "tid")->valueint;
+        names += strcmp(name, "thread_name") == 0;
+        places += strcmp(name, "thread_sort_index") == 0 &&
+                  json_get(json_get(e, "args"), "sort_index")->valueint == rank;
+        if (!json_get(e, "dur"))
+            continue;
+        cr_assert_geq(json_get(e, "ts")->valuedouble, free_at[rank] - 1e-6);
+        free_at[rank] =
+            json_get(e, "ts")->valuedouble + json_get(e, "dur")->valuedouble;
+    }
+    cr_assert(names == 3 && places == 3);
+    cJSON_Delete(tree);
+    arena_clear(&f.arena);
+}
+
+/* A number stands where its digits fit: drawn wide, all of twelve have room. */
+Test(timeline, messages_are_seen_and_numbers_fit)
+{
+    struct fixture f;
+    set_up_chunks(&f);
+    const char *svg = timeline_svg(&f.arena, &f.r, &f.schedule, "t");
+    int numbers = 0;
+    for (const char *p = svg; (p = strstr(p, "text-anchor")); p++)
+        numbers++;
+    int want = 0; // combined operations have two
+    for (int i = 0; i < f.r.n_events; i++)
+        want +=
+            f.r.events[i].kind == OP_COMBINED
+                ? 2
+                : f.r.events[i].mb != NO_MB && f.r.events[i].kind != OP_POST;
+    cr_assert_eq(numbers, want);
+    arena_clear(&f.arena);
+}
+
 /* Messages lie on the sender's row; no event leaves the drawing. */
 Test(timeline, drawing_has_a_colour_a_chunk)
 {

@@ -40,3 +40,27 @@ Test(transfer, grows_with_the_values_and_the_states)
     cr_expect_float_eq(transfer_bytes(&m, 4, 1), 2 * whole, 0);
     cr_expect_float_eq(transfer_bytes(&m, 2, 3), 3 * whole, 0);
 }
+
+/* W ranks a stage, G a node; true where rank r and its peer W further on are
+ * on different nodes for any of the stage's ranks. */
+Test(transfer, boundaries_leave_a_node_where_a_peer_is_on_another)
+{
+    static const struct {
+        int world, pp, gpus_per_node;
+        const char *between; // a digit a boundary, the last one wraps around
+    } cases[] = {{8, 4, 0, "0000"}, // nothing said: one node
+                 {8, 4, 8, "0000"}, {8, 4, 4, "0101"},
+                 {8, 4, 2, "1111"}, // a stage a node
+                 {8, 2, 8, "00"},   {16, 2, 8, "11"},
+                 {6, 3, 4, "011"},  // stages 0, 1 | 2
+                 {12, 3, 8, "011"}, // stage 2 alone on the second node
+                 {12, 3, 6, "111"}, // stage 1 is on both nodes
+                 {8, 1, 4, "0"}};   // one stage: nobody else
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct parallel par = {.world = cases[i].world};
+        for (int r = 0; r < cases[i].pp; r++)
+            cr_expect_eq(transfer_between_nodes(&par, cases[i].pp,
+                                                cases[i].gpus_per_node, r),
+                         cases[i].between[r] == '1', "case %zu rank %d", i, r);
+    }
+}

@@ -1,6 +1,8 @@
 #include "calibrate.h"
 
 #include "calibrate/overhead.h"
+#include "calibrate/transfers.h"
+#include "context.h"
 #include "cost/fit.h"
 #include "figures/figures.h"
 
@@ -104,13 +106,25 @@ static enum err add_runs(struct arena *a, const struct calibrate_input *in,
                                "no valid profile run to fit costs from");
 }
 
-/* Jitter first: what lies outside the pipeline is the rest of an expected
- * step. Where no operations were recorded overhead_fit falls back on timers. */
-static enum err add_jitter_and_overhead(struct arena *a,
-                                        const struct calibrate_input *in,
-                                        const struct fit_runs *runs,
-                                        struct cost *c, struct err_msg *msg)
+static enum err calibrate_join_notes(struct arena *a, const char *more,
+                                     const char **note, struct err_msg *msg)
 {
+    if (more)
+        *note = *note ? arena_printf(a, "%s; %s", *note, more) : more;
+    return *note || !more ? ERR_OK
+                          : err_set(msg, ERR_NOMEM, "costs: out of memory");
+}
+
+/* Jitter first: what lies outside the pipeline is the rest of an expected
+ * step, once transfers are known. Where no operations were recorded timers
+ * tell the jitter. */
+static enum err add_step_costs(struct arena *a,
+                               const struct calibrate_input *in,
+                               const struct fit_runs *runs,
+                               struct calibration *out, struct err_msg *msg)
+{
+    struct cost *c = &out->cost;
+    const char *note = NULL;
     struct plan_context ctx = *in->ctx;
     double cv = NAN;
     const struct figures_source from = {in->runs, in->ctx->model,
@@ -122,20 +136,31 @@ static enum err add_jitter_and_overhead(struct arena *a,
         c->jitter_cv = cv;
     ctx.cost = c;
     const struct overhead_runs all = {runs->run, runs->n};
-    return overhead_fit(a, &ctx, &all, c, msg);
+    overhead_jitter(a, &ctx, &all, c);
+    err = transfers_fit(a, &ctx, &all, c, &note, msg);
+    if (err == ERR_OK)
+        err = calibrate_join_notes(a, note, &out->note, msg);
+    return err == ERR_OK ? overhead_fit(a, &ctx, &all, c, msg) : err;
 }
 
-enum err calibrate(struct arena *a, const struct calibrate_input *in,
+enum err calibrate(struct arena *a, const struct calibrate_input *from,
                    double reference_ms, struct calibration *out,
                    struct err_msg *msg)
 {
     struct fit fit;
     struct fit_runs runs = {NULL, 0, reference_ms};
+    struct model m;
+    struct schedule schedule;
+    struct plan_context ctx;
+    struct calibrate_input of_profile = *from, *in = &of_profile;
     enum cost_source source = COST_EMULATED;
     *out = (struct calibration){.note = NULL};
     if (in->manifest->costs_from)
         return read_other_costs(a, in, &out->cost, msg);
-    enum err err = add_runs(a, in, &runs, &source, msg);
+    in->ctx = &ctx;
+    enum err err = context_of_profile(from->ctx, &m, &schedule, &ctx, msg);
+    if (err == ERR_OK)
+        err = add_runs(a, in, &runs, &source, msg);
     if (err == ERR_OK)
         err =
             fit_costs(a, &(struct fit_input){in->ctx->model, runs.run, runs.n},
@@ -145,5 +170,5 @@ enum err calibrate(struct arena *a, const struct calibrate_input *in,
     out->cost = fit.cost;
     out->cost.source = source;
     out->note = fit.note;
-    return add_jitter_and_overhead(a, in, &runs, &out->cost, msg);
+    return add_step_costs(a, in, &runs, out, msg);
 }

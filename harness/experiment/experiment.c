@@ -11,6 +11,7 @@
 #include "base/writer.h"
 #include "calibrate.h"
 #include "calibrate/profile.h"
+#include "context.h"
 #include "core_check.h"
 #include "manifest/settings.h"
 #include "plan/search.h"
@@ -72,12 +73,9 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
         return err;
     if (note)
         experiment_warn(e, note);
-    e->ctx =
-        (struct plan_context){.model = m,
-                              .n_mb = (int)m->batch.n_microbatches,
-                              .hbm_bytes = e->manifest.hardware.hbm_gb * GIB,
-                              .schedule = &e->schedule};
-    plan_settings_apply(&set, m->par.vpp, &e->ctx);
+    e->ctx = (struct plan_context){
+        .model = m, .hbm_bytes = e->manifest.hardware.hbm_gb * GIB};
+    plan_settings_apply(&set, m, &e->ctx);
     e->ctx.memory_margin = e->manifest.hardware.memory_margin_pct / 100;
     const char *where =
         arena_printf(e->a, "%s: hardware: hbm_gb", e->manifest.path);
@@ -87,7 +85,7 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
         &e->ctx, ours ? &MEMORY_MOE_TRAIN : &MEMORY_MEGATRON, where, msg);
     if (err != ERR_OK)
         return err;
-    return schedule_1f1b(e->a, m->par.pp, e->ctx.n_mb, &e->schedule, msg);
+    return context_make(&e->manifest, &e->workload, &e->schedule, &e->ctx, msg);
 }
 
 /* MTP and loss can be told apart only when a profile run parts them. */
@@ -115,6 +113,12 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
             l, msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         err = layout_read(e->a, mf->profile_layouts.word[i], m, &l[i], msg);
+    for (int i = 0; i < n && err == ERR_OK; i++)
+        if (l[i].vpp != 1)
+            err = err_set(msg, ERR_RANGE,
+                          "runs[%d]: '%s' has %d chunks a rank: want one, so "
+                          "that timers tell stages apart",
+                          i, mf->profile_layouts.word[i], l[i].vpp);
     if (err != ERR_OK)
         return err_prefix(msg, err, "%s: profile", mf->path);
     for (int i = 0; i < n; i++) {
@@ -207,7 +211,7 @@ enum err experiment_fit(struct experiment *e, struct err_msg *msg)
     enum err err = calibrate(e->a, &in, e->profile_reference_ms, c, msg);
     if (err != ERR_OK)
         return err;
-    e->ctx.cost = &c->cost;
+    plan_context_costs(&e->ctx, &c->cost);
     e->fit_note = c->note;
     return ERR_OK;
 }
@@ -348,7 +352,7 @@ enum err experiment_predict_again(struct experiment *e, struct err_msg *msg)
     if (!e->ctx.cost || e->manifest.costs_from || !(e->reference_ms > 0))
         return ERR_OK;
     enum err err = calibrate(e->a, &in, e->reference_ms, c, msg);
-    ctx.cost = &c->cost;
+    plan_context_costs(&ctx, &c->cost);
     if (err == ERR_OK)
         err = roles_predict(e->a, &ctx, &e->targets, msg);
     return err;

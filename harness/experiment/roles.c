@@ -81,16 +81,23 @@ static enum err find_measured_pick(struct finder *f, struct layout *out,
 static enum err find_default(struct finder *f, struct layout *out,
                              struct err_msg *msg)
 {
-    struct model m = *f->ctx->model; // split as the schedule runs it
-    m.par.vpp = f->ctx->schedule->vpp;
-    return default_split_layout(f->a, &m, m.par.pp, out, msg);
+    const struct model *m = f->ctx->model;
+    return default_split_layout(f->a, m, m->par.pp, out, msg);
 }
 
+/* The rule splits over all stages alike, whatever rank they are on. */
 static enum err find_count_based(struct finder *f, struct layout *out,
                                  struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
-    return baseline_count_based(f->a, m, m->par.pp, out, msg);
+    struct layout l;
+    enum err e = baseline_count_based(f->a, m, m->par.pp * m->par.vpp, &l, msg);
+    if (e != ERR_OK)
+        return e;
+    l.pp = m->par.pp;
+    l.vpp = m->par.vpp;
+    *out = l;
+    return ERR_OK;
 }
 
 /* What a planner without measurements would pick: costs in proportion to FLOPs
@@ -105,7 +112,7 @@ static enum err find_flops_pick(struct finder *f, struct layout *out,
     cost_analytic(ctx.model, FLOPS_PER_S, &cost);
     if (f->ctx->cost) // bytes as the measured costs' trainer keeps them
         cost.rules = f->ctx->cost->rules;
-    ctx.cost = &cost;
+    plan_context_costs(&ctx, &cost);
     enum err e = search_layouts(f->a, &ctx, &opt, &found, msg);
     if (e == ERR_OK)
         *out = found.plans[0].parsed;
@@ -227,7 +234,13 @@ static enum err find_layout(struct finder *f, struct layout *out,
                             struct err_msg *msg)
 {
     const struct model *m = f->ctx->model;
-    return layout_read(f->a, f->measure->layout, m, out, msg);
+    const char *text = f->measure->layout;
+    enum err e = layout_read(f->a, text, m, out, msg);
+    if (e == ERR_OK && out->vpp != m->par.vpp)
+        e = err_set(msg, ERR_RANGE,
+                    "'%s' has %d chunks a rank, parallel.vpp says %d", text,
+                    out->vpp, m->par.vpp);
+    return e;
 }
 
 static const struct role_finder finders[N_ROLES] = {

@@ -200,7 +200,7 @@ static bool write_run(struct arena *a, const struct tables_input *in,
     tables_put(&r, run->role);
     tables_put(&r, run->layout);
     put_int(&r, m->par.pp);
-    put_int(&r, m->par.vpp > 0 ? m->par.vpp : 1);
+    put_int(&r, run->round > 0 ? m->par.vpp : 1); // profile runs have one
     put_int(&r, m->par.tp);
     put_int(&r, m->par.ep);
     put_int(&r, m->par.dp);

@@ -196,7 +196,8 @@ static enum err stages_from_timers(struct arena *a,
     return ERR_OK;
 }
 
-/* The largest peak over ranks and runs: memory must fit every time. */
+/* The largest peak over ranks and runs: memory must fit every time. A rank's
+ * counts for each of its chunks, as predictions do. */
 static void stage_memory(const struct rounds_request *req,
                          const struct run_record *run,
                          struct stage_figures *out)
@@ -204,10 +205,12 @@ static void stage_memory(const struct rounds_request *req,
     const struct parallel *par = &req->ctx->model->par;
     int per_stage = par->world / par->pp;
     for (size_t i = 0; i < run->log.n_memory; i++) {
-        int stage = run->log.memory[i].rank / per_stage;
+        int rank = run->log.memory[i].rank / per_stage;
         double bytes = (double)run->log.memory[i].max_allocated_bytes;
-        if (stage >= 0 && stage < par->pp && stage < req->parsed->n_stages)
-            out[stage].mem_bytes = fmax(out[stage].mem_bytes, bytes);
+        if (rank < 0 || rank >= par->pp)
+            continue;
+        for (int s = rank; s < req->parsed->n_stages; s += par->pp)
+            out[s].mem_bytes = fmax(out[s].mem_bytes, bytes);
     }
 }
 

@@ -165,6 +165,9 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     build_add(b, "--pipeline-model-parallel-layout");
     // of a dry run, before there are costs
     build_add(b, req->layout ? req->layout : "<pick after profile>");
+    if (req->workload->model.overlap_moe_comm && !req->profile)
+        build_add(b,
+                  arena_printf(b->a, "--%s", flag_name(FLAG_OVERLAP_MOE_COMM)));
     build_add_int(b, "--train-iters", manifest_n_iterations(mf, req->profile));
     build_add_int(b, "--log-interval", 1);
     if (l->timers > 0) {

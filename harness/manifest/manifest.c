@@ -409,6 +409,7 @@ static void read_top(struct reader top, struct manifest *mf)
     read_launcher(top, &mf->launcher);
     manifest_read_trainer(top, &mf->trainer);
     manifest_overrides(top, &mf->overrides);
+    reader_bool(reader_object(top, "parallel"), "ep_overlap", &mf->ep_overlap);
     read_iterations(top, mf);
     read_profile(top, mf);
     read_measure(top, mf);

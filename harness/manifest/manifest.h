@@ -101,6 +101,7 @@ struct manifest {
     const char *model_path;     // as written, or NULL
     const char *model_json;     // of an inline model, or NULL
     struct overrides overrides; // parallel, batch, trainer.core, hardware.gpu
+    bool ep_overlap; // of parallel: measured runs' order, not profile runs'
     struct manifest_hardware hardware;
     struct manifest_launcher launcher;
     struct manifest_trainer trainer;

@@ -8,16 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Checks a section whose keys are all rows of the table. */
-static void overrides_check(struct reader top, const char *section)
+/* Checks a section whose keys are rows of the table, and perhaps one more. */
+static void overrides_check(struct reader top, const char *section,
+                            const char *more)
 {
-    const char *keys[N_OVERRIDES];
+    const char *keys[N_OVERRIDES + 1];
     size_t n = 0, len = strlen(section);
     for (int i = 0; i < N_OVERRIDES; i++) {
         const char *key = override_key((enum override_id)i);
         if (strncmp(key, section, len) == 0 && key[len] == '.')
             keys[n++] = key + len + 1;
     }
+    if (more)
+        keys[n++] = more;
     reader_keys(reader_object(top, section), keys, n);
 }
 
@@ -45,8 +48,8 @@ static void overrides_take(struct reader top, enum override_id id,
 
 void manifest_overrides(struct reader top, struct overrides *out)
 {
-    overrides_check(top, "parallel");
-    overrides_check(top, "batch");
+    overrides_check(top, "parallel", "ep_overlap");
+    overrides_check(top, "batch", NULL);
     for (int i = 0; i < N_OVERRIDES; i++)
         overrides_take(top, (enum override_id)i, out);
 }

@@ -1,7 +1,8 @@
 /*
  * overrides: what a manifest says in place of the model's source: the keys
  * that megatron/overrides.h names, such as parallel.pp and trainer.core. The
- * sections `parallel` and `batch` hold nothing else.
+ * sections `parallel` and `batch` hold nothing else but parallel.ep_overlap, a
+ * switch of measured runs only, which manifest reads.
  */
 #ifndef MANIFEST_OVERRIDES_H
 #define MANIFEST_OVERRIDES_H

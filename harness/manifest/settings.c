@@ -19,6 +19,9 @@ enum err manifest_settings(struct arena *a, const struct manifest *mf,
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s: %s", mf->path,
                           override_key(OVERRIDE_CORE));
+    // nodes of a job are alike: Slurm and torchrun start as many on each
+    if (mf->hardware.nodes > 1 && mf->hardware.count >= mf->hardware.nodes)
+        out->gpus_per_node = (int)(mf->hardware.count / mf->hardware.nodes);
     if (!gpu || o.text[OVERRIDE_PLATFORM] ||
         mf->trainer.kind != TRAINER_MEGATRON)
         return ERR_OK;

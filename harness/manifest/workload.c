@@ -14,15 +14,19 @@
 #include <unistd.h>
 
 /* Flags of the model with the manifest's sizes in them; those that are the
- * launcher's to say stay away (ranks; virtual stages, which the layout tells),
- * and Megatron has none for the padded vocabulary: it takes the vocabulary
- * from trainer.args, with the tokenizer. */
+ * launcher's to say stay away (ranks; virtual stages, which the layout tells;
+ * EP overlap, which profile runs are without), and Megatron has none for the
+ * padded vocabulary: it takes the vocabulary from trainer.args, with the
+ * tokenizer. */
 static enum err make_flags(struct arena *a, const struct manifest *mf,
                            const struct megatron_flags *f, struct words *out,
                            struct err_msg *msg)
 {
     // ends with FLAG_NONE
-    const enum flag_id ours[] = {FLAG_WORLD_SIZE, FLAG_VPP, FLAG_LAYOUT,
+    const enum flag_id ours[] = {FLAG_WORLD_SIZE,
+                                 FLAG_VPP,
+                                 FLAG_LAYOUT,
+                                 FLAG_OVERLAP_MOE_COMM,
                                  mf->trainer.kind == TRAINER_MEGATRON
                                      ? FLAG_PADDED_VOCAB_SIZE
                                      : FLAG_NONE,
@@ -49,6 +53,8 @@ static enum err make_model(struct arena *a, const cJSON *object,
     if (e != ERR_OK)
         return e;
     overrides_apply(&mf->overrides, f);
+    if (mf->ep_overlap)
+        flags_set_on(f, FLAG_OVERLAP_MOE_COMM);
     e = megatron_args_model(a, args, &out->model, msg);
     return e == ERR_OK ? make_flags(a, mf, f, &out->flags, msg) : e;
 }

@@ -14,8 +14,9 @@
 
 struct workload {
     struct model model;
-    struct words flags;           // model, parallelism and batch; no layout
-    const char *model_path;       // file that was read, or NULL: inline
+    struct words flags;     // model, parallelism and batch; no layout, and
+                            // no EP overlap, for measured runs only
+    const char *model_path; // file that was read, or NULL: inline
     char sha256[TEXT_SHA256_HEX]; // of the model file or inline model
 };
 

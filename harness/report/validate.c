@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "experiment/calibrate.h"
+#include "experiment/context.h"
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
@@ -97,17 +98,14 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
         e = workload_read(a, &d->manifest, &d->workload, msg);
     if (e != ERR_OK)
         return e;
-    const struct model *m = &d->workload.model;
     struct plan_settings set;
     const char *note = NULL;
     e = manifest_settings(a, &d->manifest, &set, &note, msg);
     if (e != ERR_OK)
         return e;
-    d->ctx = (struct plan_context){.model = m,
-                                   .n_mb = (int)m->batch.n_microbatches,
-                                   .schedule = &d->schedule};
-    plan_settings_apply(&set, d->ctx.model->par.vpp, &d->ctx);
-    return schedule_1f1b(a, m->par.pp, d->ctx.n_mb, &d->schedule, msg);
+    d->ctx = (struct plan_context){.model = &d->workload.model};
+    plan_settings_apply(&set, d->ctx.model, &d->ctx);
+    return context_make(&d->manifest, &d->workload, &d->schedule, &d->ctx, msg);
 }
 
 /* Roles and layouts as layouts.csv has them, in its order: rows are matched by
@@ -142,7 +140,7 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
                                        .runs = &d->runs,
                                        .dir = d->dir};
     enum err e = calibrate(a, &in, d->reference_ms, &d->calibration, msg);
-    d->ctx.cost = &d->calibration.cost;
+    plan_context_costs(&d->ctx, &d->calibration.cost);
     return e;
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/options.h"
 #include "base/text.h"
-#include "layout/default_split.h"
 #include "log/runlog.h"
 
 #include <string.h>
@@ -167,8 +166,7 @@ static enum err check_parallel(const struct model *m, struct err_msg *msg)
     } one[] = {{FLAG_TP, m->par.tp},
                {FLAG_CP, m->par.cp},
                {FLAG_EP, m->par.ep},
-               {FLAG_ETP, m->par.etp},
-               {FLAG_VPP, m->par.vpp}};
+               {FLAG_ETP, m->par.etp}};
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
         if (one[i].value != 1)
             return err_set(msg, ERR_RANGE, "--%s: got %d, moe-train wants 1",
@@ -200,34 +198,7 @@ static enum err train_args_check_model(const struct train_args *t,
     return check_parallel(m, msg);
 }
 
-/* Megatron's split where no layout is given. */
-static enum err train_args_default_layout(struct arena *a, struct train_args *t,
-                                          struct err_msg *msg)
-{
-    const struct model *m = &t->model;
-    enum err e = default_split_layout(a, m, m->par.pp, &t->layout, msg);
-    if (e != ERR_OK)
-        return err_prefix(msg, e == ERR_NOMEM ? e : ERR_RANGE,
-                          "--pipeline-model-parallel-layout is missing");
-    t->layout_text = layout_string(a, &t->layout);
-    return t->layout_text ? ERR_OK
-                          : err_set(msg, ERR_NOMEM, "layout: out of memory");
-}
-
-static enum err train_args_read_layout(struct arena *a, struct train_args *t,
-                                       struct err_msg *msg)
-{
-    t->layout_text = flags_text(megatron_args_flags(t->megatron), FLAG_LAYOUT);
-    if (!t->layout_text)
-        return train_args_default_layout(a, t, msg);
-    enum err e = layout_read(a, t->layout_text, &t->model, &t->layout, msg);
-    if (e == ERR_OK && t->layout.vpp != 1)
-        return err_set(msg, ERR_RANGE,
-                       "--pipeline-model-parallel-layout: got %d stages, "
-                       "moe-train wants one a rank, %d",
-                       t->layout.n_stages, t->layout.pp);
-    return e;
-}
+/* ---- all ---- */
 
 enum err train_args_read(struct arena *a, int argc, char *const *argv,
                          int world, struct train_args *out, struct err_msg *msg)
@@ -245,7 +216,8 @@ enum err train_args_read(struct arena *a, int argc, char *const *argv,
         if (e == ERR_OK)
             e = train_args_check_model(&t, &t.model, msg);
         if (e == ERR_OK)
-            e = train_args_read_layout(a, &t, msg);
+            e = split_read(a, megatron_args_flags(t.megatron), &t.model,
+                           &t.split, msg);
     }
     if (e == ERR_OK)
         *out = t;
@@ -383,6 +355,7 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
                            FILE *out)
 {
     const struct model *m = &t->model;
+    const bool interleaved = m->par.vpp > 1;
     const struct dump_row row[] = {
         {"context_parallel_size", train_args_number(a, m->par.cp)},
         {"data_parallel_size", train_args_number(a, m->par.dp)},
@@ -390,10 +363,20 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
         {"expert_tensor_parallel_size", train_args_number(a, m->par.etp)},
         {"global_batch_size", train_args_number(a, m->batch.global_batch)},
         {"micro_batch_size", train_args_number(a, m->batch.micro_batch)},
-        {"pipeline_model_parallel_layout", t->layout_text},
+        {"microbatch_group_size_per_vp_stage",
+         count_or_none(a, interleaved ? t->split.order.group : 0)},
+        {"overlap_moe_expert_parallel_comm",
+         train_args_yes(t->split.order.ep_overlap)},
+        {"overlap_p2p_comm",
+         train_args_yes(interleaved && t->split.p2p != P2P_BLOCKING)},
+        {"overlap_p2p_comm_warmup_flush",
+         train_args_yes(t->split.p2p == P2P_OVERLAP_FLUSH)},
+        {"pipeline_model_parallel_layout", t->split.layout_text},
         {"pipeline_model_parallel_size", train_args_number(a, m->par.pp)},
         {"seq_length", train_args_number(a, m->batch.seq_tokens)},
         {"tensor_model_parallel_size", train_args_number(a, m->par.tp)},
+        {"virtual_pipeline_model_parallel_size",
+         count_or_none(a, interleaved ? m->par.vpp : 0)},
         {"world_size", train_args_number(a, m->par.world)},
     };
     return dump_rows(row, sizeof row / sizeof row[0], out);

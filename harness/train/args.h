@@ -9,10 +9,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "layout/layout.h"
 #include "megatron/args.h"
 #include "megatron/flags.h"
 #include "model/model.h"
+#include "split.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +53,17 @@
     MODEL(FLAG_CP, "1")                                                        \
     MODEL(FLAG_EP, "1")                                                        \
     MODEL(FLAG_ETP, "1")                                                       \
-    MODEL(FLAG_VPP, "1")                                                       \
+    MODEL(FLAG_VPP, "chunks a rank, interleaved (1)")                          \
+    MODEL(FLAG_LAYERS_PER_VPP, "the same, by the layers of a chunk")           \
     MODEL(FLAG_LAYOUT, "units of each stage, such as 'Et*5|t*6|t*5|mL'")       \
+    MODEL(FLAG_MB_GROUP,                                                       \
+          "micro-batches that pass a chunk in turn (ranks of the pipeline)")   \
+    MODEL(FLAG_NO_OVERLAP_P2P, "interleaved: wait for every transfer")         \
+    MODEL(FLAG_OVERLAP_P2P_FLUSH,                                              \
+          "interleaved: overlap those of warm-up and cool-down too")           \
+    MODEL(FLAG_OVERLAP_MOE_COMM,                                               \
+          "forward and backward in one operation; the order only, nothing is " \
+          "saved")                                                             \
     MODEL(FLAG_MICRO_BATCH_SIZE, "sequences (1)")                              \
     MODEL(FLAG_GLOBAL_BATCH_SIZE, "sequences of a step")                       \
     MODEL(FLAG_SEQ_LENGTH, "tokens of a sequence")                             \
@@ -107,9 +116,8 @@ struct train_args {
     struct megatron_args *megatron;
     struct train_value own[N_TRAIN_FLAGS];
     struct model model;
-    struct layout layout;
-    const char *layout_text; // as given, or the default split's
-    const char *clock;       // in use, for the dump; set by the caller
+    struct split split;
+    const char *clock; // in use, for the dump; set by the caller
     bool help;
 };
 

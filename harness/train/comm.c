@@ -53,13 +53,13 @@ void comm_split(struct comm *c, int pp)
 {
     c->pp = pp;
     c->dp = c->world / pp;
-    c->stage = c->rank / c->dp;
+    c->pp_rank = c->rank / c->dp;
     c->dp_rank = c->rank % c->dp;
     comm_check(c,
-               MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->stage, &c->pipe),
+               MPI_Comm_split(MPI_COMM_WORLD, c->dp_rank, c->pp_rank, &c->pipe),
                "MPI_Comm_split");
     comm_check(c,
-               MPI_Comm_split(MPI_COMM_WORLD, c->stage, c->dp_rank, &c->data),
+               MPI_Comm_split(MPI_COMM_WORLD, c->pp_rank, c->dp_rank, &c->data),
                "MPI_Comm_split");
 }
 
@@ -133,40 +133,52 @@ void comm_barrier(const struct comm *c)
     comm_check(c, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
+/* Synchronous, so that a message of any size moves only once its receiver has
+ * posted it, as the simulator has it: small ones would slip through. */
+void comm_start(const struct comm *c, const struct comm_message *m,
+                MPI_Request *out)
+{
+    int bytes = (int)m->bytes;
+    if (m->send)
+        comm_check(
+            c,
+            MPI_Issend(m->data, bytes, MPI_BYTE, m->peer, m->tag, c->pipe, out),
+            "MPI_Issend");
+    else
+        comm_check(
+            c,
+            MPI_Irecv(m->data, bytes, MPI_BYTE, m->peer, m->tag, c->pipe, out),
+            "MPI_Irecv");
+}
+
+void comm_wait(const struct comm *c, MPI_Request *request)
+{
+    comm_check(c, MPI_Wait(request, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
 {
     MPI_Request request[MAX_GROUP];
-    for (int i = 0; i < n; i++) {
-        int bytes = (int)m[i].bytes;
-        if (m[i].send)
-            comm_check(c,
-                       MPI_Issend(m[i].data, bytes, MPI_BYTE, m[i].peer,
-                                  m[i].tag, c->pipe, &request[i]),
-                       "MPI_Issend");
-        else
-            comm_check(c,
-                       MPI_Irecv(m[i].data, bytes, MPI_BYTE, m[i].peer,
-                                 m[i].tag, c->pipe, &request[i]),
-                       "MPI_Irecv");
-    }
+    for (int i = 0; i < n; i++)
+        comm_start(c, &m[i], &request[i]);
     comm_check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
 }
 
 /* ---- link ---- */
 
-/* Median seconds of one message of `bytes` between stages 0 and 1. */
+/* Median seconds of one message of `bytes` between ranks 0 and 1. */
 static double ping_pong(const struct comm *c, int64_t bytes)
 {
     double time_s[N_PINGS] = {0};
-    if (c->stage > 1)
+    if (c->pp_rank > 1)
         return 0;
     struct comm_message m = {.data = c->scratch,
                              .bytes = bytes,
-                             .peer = 1 - c->stage,
+                             .peer = 1 - c->pp_rank,
                              .tag = TAG_PING};
     for (int i = 0; i < N_PINGS; i++) {
         double start_s = comm_now(c);
-        m.send = c->stage == 0;
+        m.send = c->pp_rank == 0;
         comm_exchange(c, &m, 1);
         m.send = !m.send;
         comm_exchange(c, &m, 1);
@@ -175,6 +187,7 @@ static double ping_pong(const struct comm *c, int64_t bytes)
     return stats_median(time_s, N_PINGS);
 }
 
+/* Two sizes give the two unknowns of latency + bytes / bandwidth. */
 void comm_measure_p2p(const struct comm *c, double *latency_s,
                       double *bytes_per_s)
 {
@@ -194,6 +207,7 @@ void comm_measure_p2p(const struct comm *c, double *latency_s,
 
 /* ---- reductions ---- */
 
+/* Sums move in pieces that fit the scratch buffer. */
 static int comm_chunk_of(int64_t n)
 {
     return n < COMM_CHUNK ? (int)n : COMM_CHUNK;
@@ -218,32 +232,32 @@ void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
     }
 }
 
-void comm_send(const struct comm *c, const real *x, int64_t n, int stage)
+void comm_send(const struct comm *c, const real *x, int64_t n, int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
-        comm_check(c, MPI_Send(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe),
+        comm_check(c, MPI_Send(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe),
                    "MPI_Send");
     }
 }
 
-void comm_recv(const struct comm *c, real *x, int64_t n, int stage)
+void comm_recv(const struct comm *c, real *x, int64_t n, int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
         comm_check(c,
-                   MPI_Recv(x, len, MPI_FLOAT, stage, TAG_CHUNK, c->pipe,
+                   MPI_Recv(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe,
                             MPI_STATUS_IGNORE),
                    "MPI_Recv");
     }
 }
 
 void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
-                   int stage)
+                   int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
-        comm_recv(c, c->scratch, len, stage);
+        comm_recv(c, c->scratch, len, peer);
         ops_add(o, len, c->scratch, x);
         comm_work(c, o);
     }
@@ -273,6 +287,7 @@ void comm_gather(const struct comm *c, const double *x, int n, double *all)
                "MPI_Gather");
 }
 
+/* Each replica's part in turn: an all-reduce may add in any order. */
 void comm_sum_doubles(const struct comm *c, double *x, int n)
 {
     for (int i = 0; i < n; i++) {

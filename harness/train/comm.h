@@ -1,6 +1,6 @@
 /*
- * comm: ranks, clocks and messages. One rank a stage, times data-parallel
- * replicas; order as Megatron's, pipeline outermost: rank = stage*dp +
+ * comm: ranks, clocks and messages. A pipeline of ranks, times data-parallel
+ * replicas; order as Megatron's, pipeline outermost: rank = pp_rank*dp +
  * dp_rank. A call that fails ends the whole job with one line, so functions
  * here return nothing. Sized for tens of ranks and messages up to 2 GB.
  *
@@ -21,10 +21,10 @@ enum comm_clock { CLOCK_WALL, CLOCK_CPU, CLOCK_FLOPS, N_CLOCKS };
 
 struct comm {
     int rank, world;
-    int pp, dp, stage, dp_rank;
+    int pp, dp, pp_rank, dp_rank;
     enum comm_clock clock;
-    MPI_Comm pipe; // ranks of one replica, by stage
-    MPI_Comm data; // replicas of one stage, by dp_rank
+    MPI_Comm pipe; // ranks of one replica, by pp_rank
+    MPI_Comm data; // replicas of one of them, by dp_rank
     real *scratch; // COMM_CHUNK elements, given by the owner of memory
 };
 
@@ -53,34 +53,39 @@ double comm_now(const struct comm *c);
 void comm_work(const struct comm *c, struct ops *o);
 void comm_barrier(const struct comm *c);
 
-/* One message of an exchange with a neighbour stage. */
+/* One message of an exchange with a neighbour. */
 struct comm_message {
     void *data;
     int64_t bytes;
-    int peer; // stage
+    int peer; // its pp_rank
     int tag;
     bool send;
 };
 /* Posts all messages and waits for all. Sends are synchronous: a message
  * moves once both ends have posted it. n <= 8. */
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n);
+/* Posts one message, and waits until it has moved; data must stay until then.
+ */
+void comm_start(const struct comm *c, const struct comm_message *m,
+                MPI_Request *out);
+void comm_wait(const struct comm *c, MPI_Request *request);
 
-/* Seconds and bytes per second of a message between neighbour stages, from
- * ping-pongs of two sizes; zeros when there is one stage. Collective. */
+/* Seconds and bytes per second of a message between neighbours, from
+ * ping-pongs of two sizes; zeros when there is one rank. Collective. */
 void comm_measure_p2p(const struct comm *c, double *latency_s,
                       double *bytes_per_s);
 
-/* Sums x over the replicas of a stage, in the order of their ranks. */
+/* Sums x over the replicas, in the order of their ranks. */
 void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n);
 
-/* Between stages of a pipeline: n elements in chunks. comm_add_from adds what
+/* Between ranks of a pipeline: n elements in chunks. comm_add_from adds what
  * arrives to x. */
-void comm_send(const struct comm *c, const real *x, int64_t n, int stage);
-void comm_recv(const struct comm *c, real *x, int64_t n, int stage);
+void comm_send(const struct comm *c, const real *x, int64_t n, int peer);
+void comm_recv(const struct comm *c, real *x, int64_t n, int peer);
 void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
-                   int stage);
+                   int peer);
 
-/* x[i] = sum over the pipeline of x[i], exact where one stage at most has a
+/* x[i] = sum over the pipeline of x[i], exact where one rank at most has a
  * value other than 0. */
 void comm_merge(const struct comm *c, double *x, int n);
 

@@ -9,7 +9,7 @@
 
 static const char ops_format[] = "moe-train/ops/1";
 
-enum { OP_VALUES = 4, MEMORY_LINES = 2 };
+enum { OP_VALUES = 5, MEMORY_LINES = 2 };
 
 enum timer {
     T_FORWARD,
@@ -51,7 +51,9 @@ static bool write_header(FILE *out)
 enum err train_log_new(struct arena *a, struct train_log *log,
                        const char *record_path, struct err_msg *msg)
 {
-    size_t n = (size_t)log->pipeline->schedule->n_mb * 2 * OP_VALUES + N_TIMERS;
+    const struct schedule *todo = log->pipeline->schedule;
+    size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
+    size_t n = n_ops * OP_VALUES + N_TIMERS;
     log->mine = arena_alloc(a, n, sizeof *log->mine);
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
@@ -82,12 +84,12 @@ enum err train_log_close(struct train_log *log, struct err_msg *msg)
 /* Mean losses over the tokens of a step, known on the last stage. */
 static void step_losses(struct train_log *log, double *loss)
 {
-    const struct stage *s = log->stage;
-    double tokens = (double)s->dims.n_tokens *
+    const struct shard *s = log->shard;
+    double tokens = (double)s->shared.dims.n_tokens *
                     (double)log->pipeline->schedule->n_mb * log->comm->dp;
-    for (int k = 0; k <= s->dims.n_mtp; k++)
-        loss[k] = s->loss_sum[k] / tokens;
-    comm_sum_doubles(log->comm, loss, s->dims.n_mtp + 1);
+    for (int k = 0; k <= s->shared.dims.n_mtp; k++)
+        loss[k] = s->shared.loss_sum[k] / tokens;
+    comm_sum_doubles(log->comm, loss, s->shared.dims.n_mtp + 1);
 }
 
 static void train_log_print_iteration(const struct train_log *log,
@@ -102,7 +104,7 @@ static void train_log_print_iteration(const struct train_log *log,
         .learning_rate = log->learning_rate,
         .global_batch = log->global_batch,
         .lm_loss = loss[0],
-        .n_mtp = log->stage->dims.n_mtp,
+        .n_mtp = log->shard->shared.dims.n_mtp,
         .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
         .reference_ms = step->reference_ms,
         .n_skipped = step->optim.skipped,
@@ -110,6 +112,16 @@ static void train_log_print_iteration(const struct train_log *log,
     for (int k = 0; k < it.n_mtp; k++)
         it.mtp_loss[k] = loss[k + 1];
     runlog_print_iteration(log->out, &it);
+}
+
+/* Megatron leaves a timer out that no rank has started, such as that of
+ * backwards under EP overlap. */
+static bool timer_ran(const struct train_log *log, int timer)
+{
+    for (int r = 0; r < log->comm->world; r++)
+        if (log->all[r * N_TIMERS + timer] > 0)
+            return true;
+    return false;
 }
 
 static void log_timers(struct train_log *log, const struct train_step *step)
@@ -129,7 +141,7 @@ static void log_timers(struct train_log *log, const struct train_step *step)
         return;
     runlog_print_times_header(log->out);
     for (int t = 0; t < N_TIMERS; t++) {
-        if (timers[t].level > log->timing_level)
+        if (timers[t].level > log->timing_level || !timer_ran(log, t))
             continue;
         runlog_print_timer(log->out, timers[t].name);
         for (int r = 0; r < log->comm->world; r++)
@@ -142,7 +154,7 @@ static void log_timers(struct train_log *log, const struct train_step *step)
 /* Lines of the ranks with data-parallel rank 0, as in Megatron. */
 static void log_memory(struct train_log *log, int64_t iteration)
 {
-    const struct stage *s = log->stage;
+    const struct shard *s = log->shard;
     const int n = RUNLOG_N_MEMORY_KINDS;
     const double mine[] = {(double)s->weights.bytes, (double)s->grads.bytes,
                            (double)s->adam.bytes, (double)s->acts.bytes};
@@ -168,17 +180,16 @@ static void train_log_write_op(struct train_log *log, int64_t iteration,
     char text[N_FIELDS][CSV_NUMBER_BYTES];
     snprintf(text[1], TEXT_BYTES, "%lld", (long long)iteration);
     snprintf(text[2], TEXT_BYTES, "%d", rank);
-    snprintf(text[3], TEXT_BYTES, "%d", rank / log->comm->dp);
-    snprintf(text[4], TEXT_BYTES, "%d", (int)v[1]);
+    snprintf(text[3], TEXT_BYTES, "%d", (int)v[1]);
+    snprintf(text[4], TEXT_BYTES, "%d", (int)v[2]);
     const char *const field[N_FIELDS] = {ops_format,
                                          text[1],
                                          text[2],
                                          text[3],
                                          text[4],
-                                         (int)v[0] == OP_FORWARD ? "forward"
-                                                                 : "backward",
-                                         csv_number(v[2], text[6]),
-                                         csv_number(v[3], text[7])};
+                                         v[0] > 0 ? "forward" : "backward",
+                                         csv_number(v[3], text[6]),
+                                         csv_number(v[4], text[7])};
     csv_write_row(log->ops, field, N_FIELDS);
 }
 
@@ -188,10 +199,11 @@ static void record_ops(struct train_log *log, int64_t iteration)
     int n = p->n_ops * OP_VALUES;
     for (int i = 0; i < p->n_ops; i++) {
         double *v = log->mine + i * OP_VALUES;
-        v[0] = p->ops[i].kind;
-        v[1] = p->ops[i].mb;
-        v[2] = p->ops[i].start_s;
-        v[3] = p->ops[i].end_s;
+        v[0] = p->ops[i].forward;
+        v[1] = p->ops[i].stage;
+        v[2] = p->ops[i].mb;
+        v[3] = p->ops[i].start_s;
+        v[4] = p->ops[i].end_s;
     }
     comm_gather(log->comm, log->mine, n, log->all);
     for (int r = 0; log->ops && r < log->comm->world; r++)

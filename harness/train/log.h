@@ -11,14 +11,14 @@
 #include "comm.h"
 #include "optim.h"
 #include "pipeline.h"
-#include "stage.h"
+#include "shard.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
 struct train_log {
     const struct comm *comm;
-    const struct stage *stage;
+    const struct shard *shard;
     const struct pipeline *pipeline;
     FILE *out;        // last rank only
     FILE *ops;        // CSV of operations, last rank only, or NULL

@@ -1,9 +1,9 @@
 /*
  * moe-train: trains a small MoE transformer with MTP over MPI, one rank a
- * pipeline stage, and prints Megatron's log.
+ * pipeline stage or several chunks of it, and prints Megatron's log.
  *
  * How it works: flags to a model, a layout and a schedule; each rank makes its
- * stage; a step is barrier, the schedule, barrier, the optimizer, barrier. All
+ * shard; a step is barrier, the schedule, barrier, the optimizer, barrier. All
  * ranks read the same flags, so bad ones are found by all, told by the first.
  */
 #include "args.h"
@@ -14,7 +14,7 @@
 #include "log/runlog.h"
 #include "optim.h"
 #include "pipeline.h"
-#include "stage.h"
+#include "shard.h"
 
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ struct trainer {
     struct comm comm;
     struct train_args args;
     struct schedule schedule;
-    struct stage *stage;
+    struct shard *shard;
     struct pipeline pipeline;
     struct optim optim;
     struct burst burst;
@@ -44,7 +44,7 @@ static enum err make_optim(struct trainer *t, struct err_msg *msg)
                           .beta2 = train_args_real(args, TRAIN_ADAM_BETA2),
                           .eps = train_args_real(args, TRAIN_ADAM_EPS),
                           .decay = train_args_real(args, TRAIN_WEIGHT_DECAY)};
-    if (optim_new(&t->arena, t->stage, &adamw,
+    if (optim_new(&t->arena, t->shard, &adamw,
                   train_args_real(args, TRAIN_CLIP_GRAD), &t->optim) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "optimizer: out of memory");
     return ERR_OK;
@@ -54,7 +54,7 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
 {
     t->log = (struct train_log){
         .comm = &t->comm,
-        .stage = t->stage,
+        .shard = t->shard,
         .pipeline = &t->pipeline,
         .out = is_last(t) ? stdout : NULL,
         .timing_level = (int)train_args_int(&t->args, TRAIN_TIMING_LOG_LEVEL),
@@ -65,30 +65,30 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
                          train_args_text(&t->args, TRAIN_RECORD_OPS), msg);
 }
 
-static enum err make_stage(struct trainer *t, struct err_msg *msg)
+static enum err make_shard(struct trainer *t, struct err_msg *msg)
 {
-    const struct model *m = &t->args.model;
-    enum err e = schedule_1f1b(&t->arena, m->par.pp,
-                               (int)m->batch.n_microbatches, &t->schedule, msg);
+    const struct train_args *args = &t->args;
+    enum err e = schedule_build(&t->arena, &args->split.order, args->split.p2p,
+                                &t->schedule, msg);
     if (e != ERR_OK)
         return e;
-    struct stage_options opt = {
-        .model = m,
-        .layout = &t->args.layout,
-        .stage = t->comm.stage,
-        .n_slots = schedule_max_in_flight(&t->schedule, t->comm.stage),
-        .mtp_factor = train_args_real(&t->args, TRAIN_MTP_LOSS_SCALING_FACTOR),
-        .seed = (uint64_t)train_args_int(&t->args, TRAIN_SEED)};
-    return stage_new(&t->arena, &opt, &t->stage, msg);
+    struct shard_options opt = {
+        .model = &args->model,
+        .layout = &args->split.layout,
+        .order = &args->split.order,
+        .rank = t->comm.pp_rank,
+        .mtp_factor = train_args_real(args, TRAIN_MTP_LOSS_SCALING_FACTOR),
+        .seed = (uint64_t)train_args_int(args, TRAIN_SEED)};
+    return shard_new(&t->arena, &opt, &t->shard, msg);
 }
 
 static enum err make_all(struct trainer *t, struct err_msg *msg)
 {
-    enum err e = make_stage(t, msg);
+    enum err e = make_shard(t, msg);
     if (e != ERR_OK)
         return e;
-    t->comm.scratch = t->stage->chunk;
-    e = pipeline_new(&t->arena, &t->comm, t->stage, &t->schedule, &t->pipeline);
+    t->comm.scratch = t->shard->scratch;
+    e = pipeline_new(&t->arena, &t->comm, t->shard, &t->schedule, &t->pipeline);
     if (e != ERR_OK)
         return err_set(msg, e, "pipeline: out of memory");
     e = make_optim(t, msg);
@@ -140,13 +140,13 @@ static void run_step(struct trainer *t, int64_t iteration)
     struct train_step step = {.iteration = iteration};
     int64_t sample = (iteration - 1) * t->args.model.batch.global_batch;
     step.reference_ms = burst_run_ms(&t->burst, c);
-    stage_reset_losses(t->stage);
+    shard_reset_losses(t->shard);
     comm_barrier(c);
     double start_s = comm_now(c);
     pipeline_run(&t->pipeline, start_s, sample);
     step.forward_backward_s = comm_now(c) - start_s;
     comm_barrier(c);
-    optim_step(&t->optim, c, t->stage, &step.optim);
+    optim_step(&t->optim, c, t->shard, &step.optim);
     comm_barrier(c);
     step.step_s = comm_max(c, comm_now(c) - start_s);
     train_log_step(&t->log, &step);
@@ -190,7 +190,7 @@ static enum err moe_train_start(struct trainer *t, int argc, char **argv,
 
 int main(int argc, char **argv)
 {
-    struct trainer t = {.stage = NULL};
+    struct trainer t = {.shard = NULL};
     struct err_msg msg = {""};
     if (argc < 2) {
         train_args_print_usage(stderr);
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     if (e != ERR_OK && t.comm.rank == t.reporter)
         fprintf(stderr, "moe-train: %s\n", msg.text);
     burst_free(&t.burst);
-    stage_free(t.stage);
+    shard_free(t.shard);
     comm_end(&t.comm);
     arena_clear(&t.arena);
     return err_exit_code(e);

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum err optim_new(struct arena *a, const struct stage *s,
+enum err optim_new(struct arena *a, const struct shard *s,
                    const struct adamw *settings, double clip, struct optim *out)
 {
-    int n = unit_count(&s->dims) * IDS_A_UNIT;
+    int n = unit_count(&s->shared.dims) * IDS_A_UNIT;
     *out = (struct optim){.adamw = *settings, .clip = clip, .n_squares = n};
     out->squares = arena_alloc(a, (size_t)n, sizeof *out->squares);
     return out->squares ? ERR_OK : ERR_NOMEM;
@@ -14,59 +14,62 @@ enum err optim_new(struct arena *a, const struct stage *s,
 
 /* Every gradient buffer, also the further uses of the embedding: replicas are
  * summed before uses are. */
-static void sum_replicas(const struct comm *c, struct stage *s)
+static void sum_replicas(const struct comm *c, struct shard *s)
 {
     for (int i = 0; i < s->grads.n_items; i++)
-        comm_sum_replicas(c, &s->ops, tensors_at(&s->grads, i),
+        comm_sum_replicas(c, &s->shared.ops, tensors_at(&s->grads, i),
                           s->grads.item[i].count);
 }
 
-/* To the first stage, which adds lookup, MTP and head in this order, and back
+/* To the first rank, which adds lookup, MTP and head in this order, and back
  * to the others that hold a copy. */
-static void sum_embedding(const struct comm *c, struct stage *s)
+static void sum_embedding(const struct comm *c, struct shard *s)
 {
-    int64_t n = (int64_t)s->dims.vocab * s->dims.hidden;
-    int home = s->use_stage[USE_LOOKUP], last = home;
-    real *total = s->dembedding[USE_LOOKUP];
+    int64_t n = (int64_t)s->shared.dims.vocab * s->shared.dims.hidden;
+    int home = s->use_rank[USE_LOOKUP], last = home;
+    real *total = s->shared.dembedding[USE_LOOKUP];
     for (int u = USE_MTP; u < N_USES; u++) {
-        int holder = s->use_stage[u];
-        if (holder == home && s->index == home)
-            ops_add(&s->ops, n, s->dembedding[u], total);
-        else if (holder >= 0 && s->index == home)
-            comm_add_from(c, &s->ops, total, n, holder);
-        else if (s->index == holder)
-            comm_send(c, s->dembedding[u], n, home);
+        int holder = s->use_rank[u];
+        if (holder == home && s->rank == home)
+            ops_add(&s->shared.ops, n, s->shared.dembedding[u], total);
+        else if (holder >= 0 && s->rank == home)
+            comm_add_from(c, &s->shared.ops, total, n, holder);
+        else if (s->rank == holder)
+            comm_send(c, s->shared.dembedding[u], n, home);
     }
     for (int u = USE_MTP; u < N_USES; u++) {
-        int holder = s->use_stage[u];
+        int holder = s->use_rank[u];
         if (holder < 0 || holder == last)
             continue;
         last = holder;
-        if (s->index == home)
+        if (s->rank == home)
             comm_send(c, total, n, holder);
-        else if (s->index == holder)
+        else if (s->rank == holder)
             comm_recv(c, tensors_at(&s->grads, 0), n, home);
     }
-    comm_work(c, &s->ops);
+    comm_work(c, &s->shared.ops);
 }
 
-/* Copies of the embedding count once, on the first stage. */
-static bool counts_here(const struct stage *s, const struct tensor *t)
+/* Copies of the embedding count once, on the first rank. */
+static bool counts_here(const struct shard *s, const struct tensor *t)
 {
-    return t->id != IDS_A_UNIT * unit_embedding(&s->dims) || s->has_embedding;
+    return t->id != IDS_A_UNIT * unit_embedding(&s->shared.dims) ||
+           s->use_rank[USE_LOOKUP] == s->rank;
 }
 
+/* Squares are added in the order of tensor ids, the same for every split; each
+ * is known to one rank, so the merge adds only zeros to it. */
 static double global_norm(struct optim *o, const struct comm *c,
-                          struct stage *s)
+                          struct shard *s)
 {
     memset(o->squares, 0, (size_t)o->n_squares * sizeof *o->squares);
     for (int i = 0; i < s->n_weights; i++) {
         const struct tensor *t = &s->weights.item[i];
         if (counts_here(s, t))
-            o->squares[t->id] =
-                ops_square_sum(&s->ops, t->count, tensors_at(&s->grads, i));
+            o->squares[t->id] = ops_square_sum(&s->shared.ops, t->count,
+                                               tensors_at(&s->grads, i));
     }
-    comm_work(c, &s->ops);
+    comm_work(c, &s->shared.ops);
     comm_merge(c, o->squares, o->n_squares);
     double sum = 0;
     for (int i = 0; i < o->n_squares; i++)
@@ -74,7 +77,8 @@ static double global_norm(struct optim *o, const struct comm *c,
     return sqrt(sum);
 }
 
-static void optim_update(struct optim *o, struct stage *s, double norm)
+/* Clipping scales gradients as they are read; norms are not decayed. */
+static void optim_update(struct optim *o, struct shard *s, double norm)
 {
     struct adamw a = o->adamw;
     char *m = (char *)tensors_at(&s->adam, 0);
@@ -83,7 +87,7 @@ static void optim_update(struct optim *o, struct stage *s, double norm)
     for (int i = 0; i < s->n_weights; i++) {
         const struct tensor *t = &s->weights.item[i];
         a.decay = t->decay ? o->adamw.decay : 0;
-        ops_adamw(&s->ops, &a, t->count,
+        ops_adamw(&s->shared.ops, &a, t->count,
                   (struct adamw_state){.w = tensors_at(&s->weights, i),
                                        .m = (real *)(void *)(m + t->offset_b),
                                        .v = (real *)(void *)(v + t->offset_b),
@@ -91,7 +95,7 @@ static void optim_update(struct optim *o, struct stage *s, double norm)
     }
 }
 
-void optim_step(struct optim *o, const struct comm *c, struct stage *s,
+void optim_step(struct optim *o, const struct comm *c, struct shard *s,
                 struct optim_result *out)
 {
     double start_s = comm_now(c);
@@ -108,7 +112,7 @@ void optim_step(struct optim *o, const struct comm *c, struct stage *s,
         optim_update(o, s, out->grad_norm);
     }
     tensors_zero(&s->grads);
-    s->ops.work += (double)s->grads.bytes / (double)sizeof(real);
-    comm_work(c, &s->ops);
+    s->shared.ops.work += (double)s->grads.bytes / (double)sizeof(real);
+    comm_work(c, &s->shared.ops);
     out->optimizer_s = comm_now(c) - start_s;
 }

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "comm.h"
-#include "stage.h"
+#include "shard.h"
 
 #include <stdbool.h>
 
@@ -27,12 +27,12 @@ struct optim_result {
 };
 
 /* ERR_NOMEM. Owned by the arena. */
-enum err optim_new(struct arena *a, const struct stage *s,
+enum err optim_new(struct arena *a, const struct shard *s,
                    const struct adamw *settings, double clip,
                    struct optim *out);
 
-/* One update of the stage's weights; zeroes the gradients. Collective. */
-void optim_step(struct optim *o, const struct comm *c, struct stage *s,
+/* One update of the rank's weights; zeroes the gradients. Collective. */
+void optim_step(struct optim *o, const struct comm *c, struct shard *s,
                 struct optim_result *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * stage: the units of one rank, with their weights, gradients and optimiser
- * state, and the activations of each micro-batch in flight. Knows what enters
- * and leaves the stage, not who takes it there.
+ * stage: the units of one stage of the layout, and the activations of each of
+ * its micro-batches in flight. Knows what enters and leaves the stage, not who
+ * takes it there. A rank has one stage or, interleaved, several (see shard).
  *
  * Before the last decoder layer one hidden state (T,C) passes from stage to
  * stage; after it (behind the final norm, which sits with that layer) the main
@@ -11,7 +11,6 @@
 #define TRAIN_STAGE_H
 
 #include "base/arena.h"
-#include "comm.h"
 #include "data.h"
 #include "layout/layout.h"
 #include "model/model.h"
@@ -23,54 +22,66 @@
  * order. The loss uses it where it is tied. */
 enum embedding_use { USE_LOOKUP, USE_MTP, USE_HEAD, N_USES };
 
-struct stage_options {
-    const struct model *model;
-    const struct layout *layout;
-    int stage;
-    int n_slots;       // micro-batches in flight at most
-    double mtp_factor; // weight of the mean MTP loss
-    uint64_t seed;
+/* What the stages of one rank share. */
+struct shared {
+    struct dims dims;
+    struct ops ops;
+    struct data data;
+    real *embedding, *dembedding[N_USES]; // dembedding[u]: NULL when not here
+    struct layer_work work;
+    struct mtp_work mtp_work;
+    // gradients by what left and by what entered a stage that is the rank's
+    // only one: (T,C) before, ((1+K)*T,C) behind the norm; else NULL
+    real *dx, *dz;
+    int *window;      // (B,S) tokens
+    double *loss_sum; // [1+K] sums over tokens
 };
 
 struct slot; // activations of one micro-batch
 
 struct stage {
-    struct dims dims;
-    int index;                                 // of the stage
+    struct shared *shared;
+    int index;                                 // of the stage in the layout
     int n_layers;                              // on this stage
     int n_mtp;                                 // m on this stage: 0 or all
     bool has_embedding, has_loss, ends_layers; // E, L, last t
     bool starts_behind, ends_behind; // in (out) lies behind the final norm
     int n_in, n_out;                 // hidden states that enter and leave
-    bool standalone_mtp;             // of the whole layout
-    int use_stage[N_USES];           // -1: the model has no such use
-    struct tensors weights, grads, adam, acts;
-    int n_weights; // items of weights; items of grads up to it correspond
-    real *embedding, *dembedding[N_USES]; // dembedding[u]: NULL when not here
     struct layer *layers;
     struct mtp *mtp;
     struct norm norm;
     struct loss loss;
     struct slot *slots;
     int n_slots;
-    struct layer_work work;
-    struct mtp_work mtp_work;
-    real *dx, *dz; // gradients: (T,C) before, ((1+K)*T,C) behind the norm
-    int *window;   // (B,S) tokens
-    struct data data;
-    struct ops ops;
-    real *chunk;      // COMM_CHUNK elements for comm
-    double *loss_sum; // [1+K] sums over tokens
+    bool keeps_gradients; // in slots: messages overlap the work of others
 };
 
-/* Takes all memory and fills the weights. ERR_RANGE for what the trainer
- * cannot do, ERR_NOMEM. Memory of tensors is freed by stage_free(). */
-enum err stage_new(struct arena *a, const struct stage_options *opt,
-                   struct stage **out, struct err_msg *msg);
-void stage_free(struct stage *s);
+struct stage_options {
+    const struct model *model;
+    const struct layout *layout;
+    int stage;
+    int n_slots;       // micro-batches in flight at most
+    double mtp_factor; // weight of the mean MTP loss
+};
 
-/* Zeroes the sums of losses; gradients are zeroed by who uses them. */
-void stage_reset_losses(struct stage *s);
+/* ---- making one: what shard calls, in this order ---- */
+
+/* Decides from the layout what is here, `shared->dims` being known, and takes
+ * the tables of units and slots. ERR_NOMEM. Owned by the arena. */
+enum err stage_init(struct arena *a, const struct stage_options *opt,
+                    struct shared *shared, struct stage *s);
+
+/* The same calls carve weights and, with `grads`, their gradients. Embedding
+ * copies belong to the rank and are not among them. */
+void stage_carve_weights(struct stage *s, const struct model *m,
+                         struct tensors *t, bool grads);
+/* All slots. */
+void stage_carve_acts(struct stage *s, const struct model *m,
+                      struct tensors *t);
+/* Joins the units to their places once all memory is there. */
+void stage_bind(struct stage *s);
+
+/* ---- work ---- */
 
 /* Forward and backward of micro-batch `mb`, whose tokens are the sequences
  * from `sample` on. Input and output lie in the places below. */
@@ -81,12 +92,9 @@ void stage_backward(struct stage *s, int mb);
  * what left and by what entered; sizes in bytes. */
 real *stage_in(struct stage *s, int mb);
 real *stage_out(struct stage *s, int mb);
-real *stage_dout(struct stage *s);
-real *stage_din(struct stage *s);
+real *stage_dout(struct stage *s, int mb);
+real *stage_din(struct stage *s, int mb);
 int64_t stage_in_bytes(const struct stage *s);
 int64_t stage_out_bytes(const struct stage *s);
-
-/* Bytes of all four kinds. */
-int64_t stage_allocated_bytes(const struct stage *s);
 
 #endif

@@ -26,6 +26,11 @@ struct writer writer_open_list(struct writer_doc *doc)
     return writer_begin(doc, cJSON_CreateArray());
 }
 
+struct writer writer_open_tree(struct writer_doc *doc, cJSON *tree)
+{
+    return writer_begin(doc, tree);
+}
+
 /* All or nothing: a document with a member missing would be read as whole. */
 cJSON *writer_close(struct writer_doc *doc)
 {

@@ -37,6 +37,10 @@ struct writer {
 struct writer writer_open(struct writer_doc *doc);
 struct writer writer_open_list(struct writer_doc *doc);
 
+/* Goes on with a tree made elsewhere, owned by the document from now on; NULL
+ * is memory that ran out. */
+struct writer writer_open_tree(struct writer_doc *doc, cJSON *tree);
+
 /* The whole tree, which the caller frees with cJSON_Delete(); NULL when memory
  * ran out, with nothing left over. */
 cJSON *writer_close(struct writer_doc *doc);

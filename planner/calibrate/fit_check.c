@@ -224,12 +224,26 @@ static struct timer_kinds find_timer(const struct runlog *log, const char *name)
     return found;
 }
 
-/* With the overlap Megatron's combined schedule has no backward timer. */
-static bool fit_check_overlaps(const struct checker *c)
+static const char *fit_check_overlap_said(const struct runlog *log)
 {
-    const char *text =
-        runlog_argument(c->run->log, "overlap_moe_expert_parallel_comm");
-    return c->model->overlap_moe_comm || (text && strcmp(text, "True") == 0);
+    return runlog_argument(log, "overlap_moe_expert_parallel_comm");
+}
+
+static bool fit_check_has(const struct runlog *log, const char *name)
+{
+    const struct timer_kinds found = find_timer(log, name);
+    return found.per_rank || found.extremes;
+}
+
+bool fit_check_is_overlapped(const struct fit_run *run)
+{
+    const struct runlog *log = run->log;
+    const char *said = fit_check_overlap_said(log);
+    const bool forward_only = fit_check_has(log, RUNLOG_FORWARD) &&
+                              !fit_check_has(log, RUNLOG_BACKWARD);
+    if (!said && !log->clock)
+        return forward_only;
+    return said && strcmp(said, "True") == 0 && (forward_only || !log->clock);
 }
 
 /* Five ways in which a timer may be missing, each with what mends it. */
@@ -252,7 +266,7 @@ static enum err check_timer(const struct checker *c, const char *name)
                        "core 0.16 they go through the logger: also add "
                        "--logging-level 20",
                        layout, name);
-    if (strcmp(name, RUNLOG_BACKWARD) == 0 && fit_check_overlaps(c))
+    if (strcmp(name, RUNLOG_BACKWARD) == 0 && fit_check_is_overlapped(c->run))
         return err_set(c->msg, ERR_PARSE,
                        "log of '%s': no 'backward-compute' timer, because "
                        "--overlap-moe-expert-parallel-comm leaves it out: "
@@ -293,7 +307,6 @@ static enum err check_pair(const struct fit_run *x, const struct fit_run *y,
                                        "fp8_format",
                                        "moe_token_dispatcher_type",
                                        "moe_grouped_gemm",
-                                       "overlap_moe_expert_parallel_comm",
                                        "attention_backend",
                                        "transformer_impl"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -314,6 +327,25 @@ static enum err check_pair(const struct fit_run *x, const struct fit_run *y,
                        x->log->clock ? x->log->clock : "wall of Megatron",
                        y->log->clock ? y->log->clock : "wall of Megatron");
     return ERR_OK;
+}
+
+enum err fit_check_overlap_run(struct arena *a, const struct model *m,
+                               const struct fit_run *run,
+                               const struct fit_run *like, struct err_msg *msg)
+{
+    const struct checker c = {a, m, run, msg};
+    const char *said = fit_check_overlap_said(run->log);
+    if (said && strcmp(said, "True") != 0)
+        return err_set(msg, ERR_PARSE,
+                       "log of '%s': overlap_moe_expert_parallel_comm is %s: "
+                       "--overlap-run wants a run with it",
+                       run->layout_text, said);
+    enum err e = fit_check_check_model(&c);
+    if (e == ERR_OK)
+        e = check_layout(&c);
+    if (e == ERR_OK)
+        e = check_iterations(&c);
+    return e == ERR_OK ? check_pair(like, run, msg) : e;
 }
 
 enum err fit_check(struct arena *a, const struct model *m,

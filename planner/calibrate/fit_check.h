@@ -14,4 +14,18 @@
 enum err fit_check(struct arena *a, const struct model *m,
                    const struct fit_run *runs, int n_runs, struct err_msg *msg);
 
+/* Was the run made with EP overlap, so that its timers cannot be used?
+ * forward-compute then spans combined operations, and backward-compute is
+ * absent (schedules.py stops the one timer behind both). The dump says so, or,
+ * where there is none, a forward timer without a backward one. moe-train, whose
+ * logs name a clock, times both, and its timers can be used. */
+bool fit_check_is_overlapped(const struct fit_run *run);
+
+/* fit_check() of a run with EP overlap, whose step alone is used: timers are
+ * not looked at. Refused when its dump says that there was no overlap. `like`
+ * is a profile run that it must agree with. */
+enum err fit_check_overlap_run(struct arena *a, const struct model *m,
+                               const struct fit_run *run,
+                               const struct fit_run *like, struct err_msg *msg);
+
 #endif

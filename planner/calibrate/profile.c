@@ -1,18 +1,19 @@
 /*
- * How it works: the timers of a layout are one row a stage: how many units of
+ * How it works: the timers of a layout are one row a rank: how many units of
  * each kind it holds, divided by its time, since errors of timers are
  * relative. Columns are scaled by the guessed cost of their kind, so that the
  * determinant of the sum of R'R over the chosen layouts measures how well all
  * costs are known relatively. The best pair is found by trying all pairs, each
  * further layout greedily. Candidates look like layouts that users would run;
  * where no choice among them tells all kinds apart, the bounds widen. Spaces
- * too large to walk are sampled around even splits.
+ * too large to walk are sampled around even splits, and so are those of several
+ * chunks a rank, whose timers add up: there a row is a rank.
  */
 #include "profile.h"
 
 #include "cost/cost.h"
 #include "layout/space.h"
-#include "memory/memory.h"
+#include "plan/plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,21 +47,34 @@ struct candidates {
     double gram[MAX_CANDIDATES][N_CELLS]; // R'R of each
 };
 
-/* Adds the rows of one layout to its R'R; false when a stage is too slow. */
+/* Units and the timers' constants of all chunks of a rank as one row of
+ * guessed seconds; returns their sum. */
+static double rank_row(const struct candidates *c, const struct layout *l,
+                       int rank, double row[N_COLUMNS])
+{
+    double time_s = GUESS_CHUNK * l->vpp * c->layer_s;
+    memset(row, 0, N_COLUMNS * sizeof *row);
+    row[N_KINDS] = time_s;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int counts[N_KINDS];
+        layout_stage_kinds(l, c->model, s, counts);
+        for (int k = 0; k < N_KINDS; k++) {
+            row[k] += counts[k] * c->guess.unit[k].fwd_s;
+            time_s += counts[k] * c->guess.unit[k].fwd_s;
+        }
+    }
+    return time_s;
+}
+
+/* Adds the rows of one layout to its R'R; false when a rank is too slow. */
 static bool add_rows(const struct candidates *c, const struct layout *l,
                      double *gram)
 {
-    for (int s = 0; s < l->n_stages; s++) {
-        int counts[N_KINDS];
-        double row[N_COLUMNS], time_s = GUESS_CHUNK * c->layer_s;
-        layout_stage_kinds(l, c->model, s, counts);
-        row[N_KINDS] = time_s;
-        for (int k = 0; k < N_KINDS; k++) {
-            row[k] = counts[k] * c->guess.unit[k].fwd_s;
-            time_s += row[k];
-        }
+    for (int r = 0; r < l->pp; r++) {
+        double row[N_COLUMNS];
+        const double time_s = rank_row(c, l, r, row);
         if (time_s > c->most_s * c->relax ||
-            (double)memory_stage_params(c->model, l, s) >
+            (double)memory_rank_params(c->model, l, r) >
                 c->most_params * c->relax)
             return false;
         for (int i = 0; i < N_COLUMNS; i++)
@@ -212,11 +226,12 @@ static uint32_t profile_next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* Stages' layers as text, with m and L (`standalone`: m apart) behind. */
-static const char *counts_text(struct candidates *c, const int *n, int pp,
+/* Layers of `stages` stages as text, with m and L (`standalone`: m apart)
+ * behind. */
+static const char *counts_text(struct candidates *c, const int *n, int stages,
                                bool standalone)
 {
-    int last = standalone ? pp - 2 : pp - 1;
+    int last = standalone ? stages - 2 : stages - 1;
     char *text = arena_strdup(c->arena, "E");
     for (int s = 0; s <= last && text; s++)
         text =
@@ -226,23 +241,24 @@ static const char *counts_text(struct candidates *c, const int *n, int pp,
                 : NULL;
 }
 
-/* Random layouts: an even split with up to 2 PP layers moved from one stage to
- * another. */
+/* Random layouts: an even split with up to 2 layers a stage moved from one
+ * stage to another. */
 static enum err profile_sample(struct candidates *c, int pp, bool standalone,
                                struct err_msg *msg)
 {
     uint32_t state = 1;
-    int *n = arena_alloc(c->arena, (size_t)pp, sizeof *n);
+    const int all = pp * c->model->par.vpp;
+    int *n = arena_alloc(c->arena, (size_t)all, sizeof *n);
     if (!n)
         return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
     c->skip = 1;
     for (int round = 0; round < 8 * MAX_CANDIDATES; round++) {
         bool apart = standalone && c->model->n_mtp && round % 2;
-        int stages = pp - apart;
+        int stages = all - apart;
         for (int s = 0; s < stages; s++)
             n[s] =
                 c->model->n_layers / stages + (s < c->model->n_layers % stages);
-        for (uint32_t k = profile_next_random(&state) % (2 * (uint32_t)pp);
+        for (uint32_t k = profile_next_random(&state) % (2 * (uint32_t)all);
              k > 0; k--) {
             int from = (int)(profile_next_random(&state) % (uint32_t)stages);
             int to = (int)(profile_next_random(&state) % (uint32_t)stages);
@@ -251,7 +267,7 @@ static enum err profile_sample(struct candidates *c, int pp, bool standalone,
             n[from] -= n[from] > least;
         }
         struct layout l;
-        const char *text = counts_text(c, n, pp, apart);
+        const char *text = counts_text(c, n, all, apart);
         if (!text)
             return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
         if (layout_read_question(c->arena,
@@ -286,7 +302,7 @@ static enum err profile_gather(struct candidates *c, int pp, bool standalone,
     c->n = 0;
     c->seen = 0;
     memset(c->taken, 0, sizeof c->taken);
-    if (n > MAX_WALK)
+    if (n > MAX_WALK || c->model->par.vpp > 1)
         return profile_sample(c, pp, standalone, msg);
     c->skip = 1 + (int64_t)(n / MAX_CANDIDATES);
     return layout_space_each(c->arena, &space, profile_collect, c, msg);

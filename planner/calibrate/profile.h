@@ -19,9 +19,10 @@ struct profile_wish {
                      // cannot be told apart
 };
 
-/* The layouts whose timers together give the costs with the smallest relative
- * error (D-optimal), all different; fills out[0..n). ERR_MODEL when no choice
- * tells all kinds apart. Owned by the arena. */
+/* The layouts, with the model's number of chunks a rank, whose timers together
+ * give the costs with the smallest relative error (D-optimal), all different;
+ * fills out[0..n). ERR_MODEL when no choice tells all kinds apart. Owned by the
+ * arena. */
 enum err profile_layouts(struct arena *a, const struct model *m,
                          const struct profile_wish *w, struct layout *out,
                          struct err_msg *msg);

@@ -136,7 +136,8 @@ static enum cmd_option override_to_option(enum override_id id)
 /* Options that a split of the work takes the place of. */
 static bool split_has(const struct cmd_split *split, enum override_id id)
 {
-    return split && (id == OVERRIDE_PP || id == OVERRIDE_VPP);
+    return split &&
+           (id == OVERRIDE_PP || id == OVERRIDE_VPP || id == OVERRIDE_GROUP);
 }
 
 /* Bounds are those of the flag that the option stands for. */
@@ -158,6 +159,7 @@ static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
     if (split) {
         out->size[OVERRIDE_PP] = split->pp;
         out->size[OVERRIDE_VPP] = split->vpp > 1 ? split->vpp : 0;
+        out->size[OVERRIDE_GROUP] = split->group;
     }
     return ERR_OK;
 }
@@ -284,10 +286,7 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
     out->any_replicas = split && split->several;
-    e = megatron_args_model(&c->arena, args, &out->model, &c->msg);
-    if (e == ERR_OK && split && split->group)
-        out->model.memory.mb_group = split->group;
-    return e;
+    return megatron_args_model(&c->arena, args, &out->model, &c->msg);
 }
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)
@@ -325,18 +324,14 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 /* ---- predictions ---- */
 
 /* What a schedule depends on besides sizes: of the flags, or stated. */
-enum err cmd_order(struct cmd *c, struct model *m)
+void cmd_order(const struct cmd *c, struct model *m)
 {
-    int64_t group = m->memory.mb_group;
-    enum err e = cmd_int(c, OPT_GROUP, 1, ORDER_MAX_MB, &group);
-    m->memory.mb_group = (int)group;
     m->overlap_moe_comm = m->overlap_moe_comm || cmd_given(c, OPT_EP_OVERLAP);
-    return e;
 }
 
 /* --ep-save B,F,W in milliseconds: what a combined operation of two layers
  * saves is a measurement of the user's, which no flag has. */
-static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
+enum err cmd_ep_save(struct cmd *c, struct cost_ep_save *out)
 {
     const char *text = c->option[OPT_EP_SAVE];
     double ms[3] = {0, 0, 0};
@@ -349,8 +344,25 @@ static enum err cmd_ep_save(struct cmd *c, struct overlap_save *out)
                        "%s: --ep-save: got '%s', want three times in ms from 0 "
                        "on, as in 1.2,0.4,0.5",
                        c->command->name, text);
-    *out = (struct overlap_save){ms[0] * 1e-3, ms[1] * 1e-3, ms[2] * 1e-3};
+    *out = (struct cost_ep_save){.known = true,
+                                 .both_s = ms[0] * 1e-3,
+                                 .forward_s = ms[1] * 1e-3,
+                                 .backward_s = ms[2] * 1e-3};
     return ERR_OK;
+}
+
+/* Said once, however many splits of the work are planned. */
+static void warn_of_savings(struct cmd *c, const struct cost *cost,
+                            const struct schedule *s)
+{
+    if (!s->order.ep_overlap || cost->ep_save.known || c->savings_told)
+        return;
+    c->savings_told = true;
+    fprintf(stderr,
+            "moe-layout: note: %s: what EP overlap saves is not known, and "
+            "taken as 0: give --ep-save, or costs from 'moe-layout fit "
+            "--overlap-run'\n",
+            c->command->name);
 }
 
 /* The order of work of a model's flags; too many micro-batches stay too many.
@@ -417,19 +429,20 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e == ERR_OK)
         e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
-        e = cmd_ep_save(c, &out->save);
+        e = cmd_ep_save(c, &cost->ep_save);
     const struct order order = order_of(&m->model);
     if (e == ERR_OK)
-        e = schedule_outline(&order, plan_settings_mode(&set, order.vpp),
+        e = schedule_outline(&order, plan_settings_mode(&set, &m->model),
                              schedule, &c->msg);
     double hbm_gib = 0;
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
     if (e != ERR_OK)
         return e;
-    plan_settings_apply(&set, m->model.par.vpp, out);
+    plan_settings_apply(&set, &m->model, out);
+    warn_of_savings(c, cost, schedule);
+    plan_context_costs(out, cost);
     out->model = &m->model;
-    out->cost = cost;
     out->n_mb = schedule->n_mb;
     out->schedule = schedule;
     out->hbm_bytes = hbm_gib * 1024 * 1024 * 1024;

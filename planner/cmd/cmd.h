@@ -78,7 +78,18 @@
       "--overlap-moe-expert-parallel-comm")                                    \
     X(OPT_EP_SAVE, "--ep-save", "B,F,W",                                       \
       "ms that two layers save with it: both MoE, only the forward's, only "   \
-      "the backward's (0,0,0)")                                                \
+      "the backward's (the costs')")                                           \
+    X(OPT_NODE, "--gpus-per-node", "G",                                        \
+      "ranks a node, for transfers between nodes (all on one)")                \
+    X(OPT_OVERLAP_RUN, "--overlap-run", "LAYOUT=LOG",                          \
+      "a run with EP overlap: its step time gives what the overlap saves")     \
+    X(OPT_LATENCY, "--p2p-latency-us", "X", "of one transfer (0)")             \
+    X(OPT_BANDWIDTH, "--p2p-gbps", "Y",                                        \
+      "Gbit/s of a transfer, 1e9 bits a second (no limit)")                    \
+    X(OPT_BETWEEN_LATENCY, "--between-latency-us", "X",                        \
+      "of a transfer between nodes (as inside)")                               \
+    X(OPT_BETWEEN_BANDWIDTH, "--between-gbps", "Y",                            \
+      "Gbit/s of a transfer between nodes (as inside)")                        \
     X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
     X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
@@ -112,6 +123,7 @@ struct cmd {
     bool has_flags;
     struct megatron_args *source; // of MODEL, once it was read
     const char *source_name;
+    bool savings_told; // that those of EP overlap are not known
 };
 
 /* A command: its row of the table of commands. */
@@ -176,13 +188,16 @@ typedef enum err (*cmd_line)(const char *line, const char *where,
                              struct err_msg *msg);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
-/* Puts --group and --ep-overlap into the model, where they win over its flags.
- */
-enum err cmd_order(struct cmd *c, struct model *m);
+/* Puts --ep-overlap into the model, where it wins over its flags. */
+void cmd_order(const struct cmd *c, struct model *m);
 
 /* Version of core, GPU, transfers and memory margin, as the options say or by
  * default. */
 enum err cmd_settings(struct cmd *c, struct plan_settings *out);
+
+/* What --ep-save B,F,W says, in milliseconds; *out stays where it is not given.
+ */
+enum err cmd_ep_save(struct cmd *c, struct cost_ep_save *out);
 
 /* Everything a prediction needs: reads --costs, checks it against the model,
  * outlines the schedule of the model's virtual stages, group and EP overlap.

@@ -3,8 +3,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/writer.h"
+#include "calibrate/ep_save.h"
 #include "calibrate/fit_check.h"
 #include "calibrate/overhead.h"
+#include "calibrate/transfers.h"
 #include "cmd.h"
 #include "memory/fit.h"
 
@@ -14,7 +16,8 @@
 
 /* ---- reading the runs ---- */
 
-/* Splits LAYOUT=LOG at the first '='. */
+/* Splits LAYOUT=LOG at the first '='. The layout says how many chunks a rank
+ * has. */
 static enum err read_run(struct cmd *c, const struct model *m, const char *text,
                          struct fit_run *out)
 {
@@ -38,15 +41,79 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
     return e;
 }
 
-static enum err read_runs(struct cmd *c, const struct model *m,
-                          struct fit_run *runs)
+/* The runs of a command line: those that the unit costs come from, and the one
+ * with EP overlap or NULL. */
+struct fit_cmd_runs {
+    struct fit_run *profile;
+    int n;
+    struct fit_run *overlap;
+};
+
+/* Takes runs with EP overlap out, each with a word. */
+static enum err drop_overlapped(struct cmd *c, struct fit_cmd_runs *runs)
 {
-    for (int i = 0; i < c->n_runs; i++) {
-        enum err e = read_run(c, m, c->runs[i], &runs[i]);
+    int n = 0;
+    for (int i = 0; i < runs->n; i++) {
+        const struct fit_run *r = &runs->profile[i];
+        if (!fit_check_is_overlapped(r)) {
+            runs->profile[n++] = *r;
+            continue;
+        }
+        fprintf(stderr,
+                "moe-layout: note: log of '%s': made with EP overlap: its "
+                "forward-compute spans a forward and a backward, and "
+                "backward-compute is absent: not used for unit costs "
+                "(--overlap-run takes its step time)\n",
+                r->layout_text);
+    }
+    if (n == 0 && runs->n > 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "fit: all runs were made with EP overlap: profile "
+                       "without --overlap-moe-expert-parallel-comm, and give "
+                       "one of these as --overlap-run");
+    runs->n = n;
+    return ERR_OK;
+}
+
+/* --overlap-run: with several chunks a rank or one stage, as Megatron has it.
+ */
+static enum err read_overlap_run(struct cmd *c, const struct model *m,
+                                 struct fit_cmd_runs *runs)
+{
+    const char *text = c->option[OPT_OVERLAP_RUN];
+    if (!text)
+        return ERR_OK;
+    runs->overlap = arena_alloc(&c->arena, 1, sizeof *runs->overlap);
+    if (!runs->overlap)
+        return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+    enum err e = read_run(c, m, text, runs->overlap);
+    return e == ERR_OK ? fit_check_overlap_run(&c->arena, m, runs->overlap,
+                                               &runs->profile[0], &c->msg)
+                       : e;
+}
+
+static enum err read_runs(struct cmd *c, const struct model *m,
+                          struct fit_cmd_runs *runs)
+{
+    runs->profile =
+        arena_alloc(&c->arena, (size_t)c->n_runs, sizeof *runs->profile);
+    if (!runs->profile)
+        return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+    for (runs->n = 0; runs->n < c->n_runs; runs->n++) {
+        struct fit_run *run = &runs->profile[runs->n];
+        enum err e = read_run(c, m, c->runs[runs->n], run);
+        if (e == ERR_OK && cmd_given(c, OPT_VPP) &&
+            m->par.vpp != run->layout.vpp)
+            e = err_set(&c->msg, ERR_RANGE,
+                        "fit: --vpp %d: layout '%s' has %d for each rank",
+                        m->par.vpp, run->layout_text, run->layout.vpp);
         if (e != ERR_OK)
             return e;
     }
-    return fit_check(&c->arena, m, runs, c->n_runs, &c->msg);
+    enum err e = drop_overlapped(c, runs);
+    if (e == ERR_OK)
+        e = fit_check(&c->arena, m, runs->profile, runs->n, &c->msg);
+    return e == ERR_OK ? read_overlap_run(c, m, runs) : e;
 }
 
 /* ---- printing ---- */
@@ -91,13 +158,41 @@ static void print_costs(const struct cost *c)
     }
 }
 
+static void print_link(const char *where, const struct cost_link *l)
+{
+    printf("transfer%s: %.2f us", where, l->latency_s * 1e6);
+    if (l->bytes_per_s > 0)
+        printf(" + bytes at %.4g Gbit/s", l->bytes_per_s * 8e-9);
+    printf("\n");
+}
+
+/* What is known of transfers and of EP overlap's savings. */
+static void print_links(const struct cost *c)
+{
+    const struct cost_link inside = {c->latency_s, c->bytes_per_s};
+    const struct cost_ep_save *s = &c->ep_save;
+    if (c->latency_s > 0 || c->bytes_per_s > 0 || c->parted)
+        print_link(c->parted ? " inside a node" : "", &inside);
+    if (c->parted)
+        print_link(" between nodes", &c->between);
+    if (s->known)
+        printf("EP overlap saves: %.4f ms (+- %.4f) of two MoE layers, %.4f "
+               "ms with the forward's alone, %.4f ms with the backward's\n",
+               s->both_s * 1e3, 1.96e3 * s->se_s, s->forward_s * 1e3,
+               s->backward_s * 1e3);
+}
+
 static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
 {
     const struct cost *c = &f->cost;
+    // whose chunks a timer adds up
+    const char *place = runs[0].layout.vpp > 1 ? "rank" : "stage";
     print_costs(c);
     printf("timers' constant a chunk: %.4f ms; step outside the pipeline: "
-           "%.3f ms + %.4f ms/MB of the heaviest stage\n",
-           c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9);
+           "%.3f ms + %.4f ms/MB of the heaviest %s\n",
+           c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9,
+           place);
+    print_links(c);
     printf("rank %d of %d, condition %.1f, %d degrees of freedom\n", f->rank,
            f->n_unknowns, f->condition, f->degrees_of_freedom);
     if (f->note)
@@ -163,35 +258,114 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 
 /* ---- commands ---- */
 
-static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
-                            const struct plan_settings *set,
-                            const struct fit_run *runs, struct fit *out)
+/* Links that the options state; between nodes as inside where not stated. */
+static enum err read_links(struct cmd *c, struct cost *cost)
 {
-    struct schedule schedule;
-    enum err e = fit_costs(&c->arena, &(struct fit_input){m, runs, c->n_runs},
-                           out, &c->msg);
+    static const double GBIT = 1e9 / 8; // bytes
+    double us[2] = {cost->latency_s * 1e6, 0};
+    double gbps[2] = {cost->bytes_per_s / GBIT, 0};
+    enum err e = cmd_double(c, OPT_LATENCY, 0, 1e9, &us[0]);
     if (e == ERR_OK)
-        e = schedule_1f1b(&c->arena, m->par.pp, (int)m->batch.n_microbatches,
-                          &schedule, &c->msg);
+        e = cmd_double(c, OPT_BANDWIDTH, 1e-6, 1e9, &gbps[0]);
+    us[1] = us[0];
+    gbps[1] = gbps[0];
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_BETWEEN_LATENCY, 0, 1e9, &us[1]);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_BETWEEN_BANDWIDTH, 1e-6, 1e9, &gbps[1]);
     if (e != ERR_OK)
         return e;
+    cost->latency_s = us[0] * 1e-6;
+    cost->bytes_per_s = gbps[0] * GBIT;
+    cost->parted = cmd_given(c, OPT_BETWEEN_LATENCY) ||
+                   cmd_given(c, OPT_BETWEEN_BANDWIDTH);
+    if (cost->parted)
+        cost->between = (struct cost_link){us[1] * 1e-6, gbps[1] * GBIT};
+    return ERR_OK;
+}
+
+static enum err join_notes(struct cmd *c, const char **note, const char *more)
+{
+    if (more)
+        *note = *note ? arena_printf(&c->arena, "%s; %s", *note, more) : more;
+    return *note || !more ? ERR_OK
+                          : err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+}
+
+/* Transfers from timers, unless --p2p-latency-us states them. */
+static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
+                          const struct overhead_runs *all, struct fit *out)
+{
+    const char *note = NULL;
+    enum err e = read_links(c, &out->cost);
+    if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
+        e = transfers_fit(&c->arena, ctx, all, &out->cost, &note, &c->msg);
+    return e == ERR_OK ? join_notes(c, &out->note, note) : e;
+}
+
+/* What EP overlap saves: --ep-save wins over --overlap-run. */
+static enum err fit_save(struct cmd *c, const struct plan_context *ctx,
+                         const struct fit_run *run, struct fit *out)
+{
+    enum err e = ERR_OK;
+    if (run && !cmd_given(c, OPT_EP_SAVE))
+        e = ep_save_fit(ctx, run, &out->cost, &c->msg);
+    if (e == ERR_OK && run && !cmd_given(c, OPT_EP_SAVE))
+        e = join_notes(c, &out->note,
+                       "one step tells one number of EP overlap: a pair with "
+                       "one MoE layer is taken to save half of a pair of two");
+    return e == ERR_OK ? cmd_ep_save(c, &out->cost.ep_save) : e;
+}
+
+/* Units first, then what needs them: transfers, with which the overhead is
+ * what is left of a step, and last what overlap saves of a whole step. */
+static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
+                            const struct plan_settings *set,
+                            const struct fit_cmd_runs *runs, struct fit *out)
+{
+    const struct overhead_runs all = {runs->profile, runs->n};
+    struct model split = *m; // as the first run split it
+    split.par.vpp = runs->profile[0].layout.vpp;
+    const struct order order = {
+        .pp = m->par.pp,
+        .vpp = split.par.vpp,
+        .n_mb = (int)m->batch.n_microbatches,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp};
+    struct schedule schedule;
+    enum err e =
+        fit_costs(&c->arena, &(struct fit_input){m, runs->profile, runs->n},
+                  out, &c->msg);
+    if (e == ERR_OK)
+        e = schedule_outline(&order, plan_settings_mode(set, &split), &schedule,
+                             &c->msg);
+    if (e != ERR_OK)
+        return e;
+    // each run is simulated with the order of its own chunks: run_view
     struct plan_context ctx = {.model = m,
                                .cost = &out->cost,
                                .n_mb = schedule.n_mb,
                                .schedule = &schedule};
-    plan_settings_apply(set, m->par.vpp, &ctx);
-    const struct overhead_runs all = {runs, c->n_runs};
-    return overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
+    plan_settings_apply(set, &split, &ctx);
+    overhead_jitter(&c->arena, &ctx, &all, &out->cost);
+    e = fit_links(c, &ctx, &all, out);
+    if (e == ERR_OK)
+        e = overhead_fit(&c->arena, &ctx, &all, &out->cost, &c->msg);
+    return e == ERR_OK ? fit_save(c, &ctx, runs->overlap, out) : e;
 }
 
 /* Memory lines correct the memory model; without a prediction to correct, or
- * without lines, nothing is fitted. */
+ * without lines, nothing is fitted. That of moe-train is of one chunk a rank.
+ */
 static enum err fit_memory(struct cmd *c, const struct memory_fit_input *in,
                            struct cost *cost, struct memory_fit *out)
 {
     *out = (struct memory_fit){.n_rows = 0};
-    if (cost->rules.trainer == TRAINER_MEGATRON && memory_refusal(in->model))
+    const bool ours = cost->rules.trainer == TRAINER_MOE_TRAIN;
+    if (!ours && memory_refusal(in->model))
         return ERR_OK;
+    for (int i = 0; i < in->n_runs && ours; i++)
+        if (in->runs[i].layout.vpp > 1)
+            return ERR_OK;
     return memory_fit(&c->arena, in, &cost->rules, out, &c->msg);
 }
 
@@ -207,51 +381,60 @@ static void warn_of_misfit(const struct fit *f)
                 100 * f->worst_misfit);
 }
 
+/* The model and what a fit needs of it. Profile runs are without EP overlap,
+ * whatever the flags of the model's source say. */
+static enum err fit_model(struct cmd *c, struct cmd_model *m)
+{
+    enum err e = cmd_model(c, m);
+    if (e == ERR_OK && c->n_runs == 0)
+        e = err_set(&c->msg, ERR_PARSE, "fit: want --run LAYOUT=LOG, twice");
+    if (e == ERR_OK && !m->batch_given)
+        e = err_set(&c->msg, ERR_PARSE,
+                    "fit: --gbs: missing: timers are sums over the "
+                    "micro-batches");
+    m->model.overlap_moe_comm = false;
+    return e;
+}
+
+static enum err fit_print(struct cmd *c, const struct fit *f,
+                          const struct memory_fit *memory,
+                          const struct fit_run *runs)
+{
+    warn_of_misfit(f);
+    if (cmd_given(c, OPT_JSON)) {
+        struct writer_doc doc;
+        struct writer top = writer_open(&doc);
+        cmd_fit_write(top, f);
+        cmd_fit_write_memory(top, memory);
+        return writer_print(&doc, true, stdout, &c->msg);
+    }
+    cmd_fit_print_fit(f, runs);
+    cmd_fit_print_memory(memory, runs);
+    return ERR_OK;
+}
+
 static enum err run_fit(struct cmd *c)
 {
     struct cmd_model m;
     struct fit f;
     struct memory_fit memory;
     struct plan_settings set;
-    enum err e = cmd_model(c, &m);
+    struct fit_cmd_runs runs = {.n = 0};
+    enum err e = fit_model(c, &m);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
-        e = cmd_refuse_vpp(c, &m.model);
-    if (e == ERR_OK && c->n_runs == 0)
-        e = err_set(&c->msg, ERR_PARSE, "fit: want --run LAYOUT=LOG, twice");
-    if (e == ERR_OK && !m.batch_given)
-        e = err_set(&c->msg, ERR_PARSE,
-                    "fit: --gbs: missing: timers are sums over the "
-                    "micro-batches");
+        e = read_runs(c, &m.model, &runs);
+    if (e == ERR_OK)
+        e = cmd_fit_fit(c, &m.model, &set, &runs, &f);
     if (e != ERR_OK)
         return e;
-    struct fit_run *runs =
-        arena_alloc(&c->arena, (size_t)c->n_runs, sizeof *runs);
-    if (!runs)
-        return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
-    const struct memory_fit_input in = {&m.model, runs, c->n_runs,
+    const struct memory_fit_input in = {&m.model, runs.profile, runs.n,
                                         set.platform};
-    e = read_runs(c, &m.model, runs);
-    if (e == ERR_OK)
-        e = cmd_fit_fit(c, &m.model, &set, runs, &f);
-    if (e == ERR_OK)
-        e = fit_memory(c, &in, &f.cost, &memory);
+    e = fit_memory(c, &in, &f.cost, &memory);
     if (e == ERR_OK)
         e = write_costs(c, &f.cost);
-    if (e != ERR_OK)
-        return e;
-    warn_of_misfit(&f);
-    if (cmd_given(c, OPT_JSON)) {
-        struct writer_doc doc;
-        struct writer top = writer_open(&doc);
-        cmd_fit_write(top, &f);
-        cmd_fit_write_memory(top, &memory);
-        return writer_print(&doc, true, stdout, &c->msg);
-    }
-    cmd_fit_print_fit(&f, runs);
-    cmd_fit_print_memory(&memory, runs);
-    return ERR_OK;
+    return e == ERR_OK ? fit_print(c, &f, &memory, runs.profile) : e;
 }
 
 static enum err run_costs(struct cmd *c)
@@ -274,25 +457,67 @@ static enum err run_costs(struct cmd *c)
     struct model_fact facts[MODEL_N_FACTS];
     cost.n_facts = model_facts(&m.model, facts);
     cost.facts = facts;
-    e = write_costs(c, &cost);
+    e = read_links(c, &cost);
+    if (e == ERR_OK)
+        e = cmd_ep_save(c, &cost.ep_save);
+    if (e == ERR_OK)
+        e = write_costs(c, &cost);
     if (e != ERR_OK)
         return e;
     if (cmd_given(c, OPT_JSON))
         return json_print_and_delete(cost_to_json(&cost), true, stdout,
                                      &c->msg);
     print_costs(&cost);
+    print_links(&cost);
     printf("assumed: %g TFLOP/s; only the ratios mean something\n", tflops);
     return ERR_OK;
 }
 
-static const enum cmd_option fit_options[] = {
-    OPT_RUN,      OPT_PP,  OPT_GBS,  OPT_MBS,  OPT_SEQ,   OPT_TP,
-    OPT_CP,       OPT_VPP, OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_P2P,
-    OPT_PLATFORM, OPT_OUT, OPT_JSON, OPT_HELP, N_OPTIONS};
-static const enum cmd_option cost_options[] = {
-    OPT_ANALYTIC, OPT_TFLOPS, OPT_MBS,  OPT_GBS,  OPT_SEQ, OPT_TP,
-    OPT_PP,       OPT_VPP,    OPT_CP,   OPT_EP,   OPT_ETP, OPT_WORLD,
-    OPT_OUT,      OPT_JSON,   OPT_HELP, N_OPTIONS};
+static const enum cmd_option fit_options[] = {OPT_RUN,
+                                              OPT_PP,
+                                              OPT_GBS,
+                                              OPT_MBS,
+                                              OPT_SEQ,
+                                              OPT_TP,
+                                              OPT_CP,
+                                              OPT_VPP,
+                                              OPT_EP,
+                                              OPT_ETP,
+                                              OPT_WORLD,
+                                              OPT_P2P,
+                                              OPT_PLATFORM,
+                                              OPT_NODE,
+                                              OPT_LATENCY,
+                                              OPT_BANDWIDTH,
+                                              OPT_BETWEEN_LATENCY,
+                                              OPT_BETWEEN_BANDWIDTH,
+                                              OPT_OVERLAP_RUN,
+                                              OPT_EP_SAVE,
+                                              OPT_OUT,
+                                              OPT_JSON,
+                                              OPT_HELP,
+                                              N_OPTIONS};
+static const enum cmd_option cost_options[] = {OPT_ANALYTIC,
+                                               OPT_TFLOPS,
+                                               OPT_MBS,
+                                               OPT_GBS,
+                                               OPT_SEQ,
+                                               OPT_TP,
+                                               OPT_PP,
+                                               OPT_VPP,
+                                               OPT_CP,
+                                               OPT_EP,
+                                               OPT_ETP,
+                                               OPT_WORLD,
+                                               OPT_LATENCY,
+                                               OPT_BANDWIDTH,
+                                               OPT_BETWEEN_LATENCY,
+                                               OPT_BETWEEN_BANDWIDTH,
+                                               OPT_EP_SAVE,
+                                               OPT_OUT,
+                                               OPT_JSON,
+                                               OPT_HELP,
+                                               N_OPTIONS};
 
 const struct command CMD_FIT = {
     .name = "fit",
@@ -302,7 +527,11 @@ const struct command CMD_FIT = {
     .help =
         "Seconds forward and backward a micro-batch of every unit kind, from "
         "the per-rank forward-compute\nand backward-compute timers of short "
-        "runs (--timing-log-level 2 --timing-log-option all).\nExample: "
+        "runs (--timing-log-level 2 --timing-log-option all); transfers "
+        "from their exchange timers.\nTimers of several chunks a rank are "
+        "sums. A run with EP overlap has no usable timers: its step\ntime "
+        "gives what the overlap saves (--overlap-run, VPP > 1 or PP 1).\n"
+        "Example: "
         "moe-layout fit model.json --pp 4 --gbs 64 --run 'Et*4|t*6|t*5|tmL=a."
         "log' \\\n    --run 'Et*5|t*6|t*5m|L=b.log' -o costs.json",
     .options = fit_options,
@@ -314,7 +543,8 @@ const struct command CMD_COSTS = {
     .run = run_costs,
     .synopsis = "costs MODEL --analytic [-o costs.json]",
     .help = "Costs in proportion to FLOPs, backward twice forward: what a "
-            "planner without measurements assumes.\nExample: moe-layout costs "
+            "planner without measurements assumes;\ntransfers and what EP "
+            "overlap saves as given.\nExample: moe-layout costs "
             "experiments/models/7b-a1b.json --analytic -o flops.json",
     .options = cost_options,
     .takes_model = true,

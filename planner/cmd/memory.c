@@ -263,11 +263,6 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = cmd_memory_read_trainer(c, q);
-    if (e == ERR_OK && q->trainer == TRAINER_MOE_TRAIN && q->layout.vpp > 1)
-        e = err_set(&c->msg, ERR_RANGE,
-                    "memory: %d virtual stages: moe-train runs one chunk a "
-                    "rank",
-                    q->layout.vpp);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &hbm_gib);
     if (e != ERR_OK)

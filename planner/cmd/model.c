@@ -258,8 +258,6 @@ static enum err run_profile(struct cmd *c)
     if (e == ERR_OK)
         e = cmd_model(c, &m);
     if (e == ERR_OK)
-        e = cmd_refuse_vpp(c, &m.model);
-    if (e == ERR_OK)
         e = cmd_require_seq(c, &m);
     if (e == ERR_OK)
         // two runs determine the kinds of most models; each costs the user a

@@ -212,7 +212,7 @@ static const enum cmd_option takes[] = {
     OPT_PROVE,     OPT_STANDALONE, OPT_EMPTY, OPT_EP_OVERLAP, OPT_EP_SAVE,
     OPT_RECOMPUTE, OPT_P2P,        OPT_MBS,   OPT_SEQ,        OPT_TP,
     OPT_CP,        OPT_EP,         OPT_ETP,   OPT_WORLD,      OPT_CORE,
-    OPT_PLATFORM,  OPT_JSON,       OPT_HELP,  N_OPTIONS};
+    OPT_PLATFORM,  OPT_NODE,       OPT_JSON,  OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

@@ -6,8 +6,8 @@
  * it once more with its events, which are printed as one line of signs a rank.
  */
 #include "simulate.h"
-#include "base/json.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "cmd.h"
 #include "sim/timeline.h"
 
@@ -190,16 +190,14 @@ static enum err print_json(struct cmd *c, const struct plan_context *ctx,
                            const struct plan *p)
 {
     const struct order *o = &ctx->schedule->order;
-    cJSON *tree = plan_to_json(p);
-    bool ok = cJSON_AddStringToObject(tree, "p2p", p2p_mode_name(ctx->mode)) &&
-              cJSON_AddNumberToObject(tree, "vpp", o->vpp) &&
-              cJSON_AddBoolToObject(tree, "ep_overlap", o->ep_overlap);
-    if (ok && o->vpp > 1)
-        ok = cJSON_AddNumberToObject(tree, "group", o->group) != NULL;
-    if (ok)
-        return json_print_and_delete(tree, true, stdout, &c->msg);
-    cJSON_Delete(tree);
-    return err_set(&c->msg, ERR_NOMEM, "simulate: out of memory");
+    struct writer_doc doc;
+    struct writer tree = writer_open_tree(&doc, plan_to_json(p));
+    writer_text(tree, "p2p", p2p_mode_name(ctx->mode));
+    writer_number(tree, "vpp", o->vpp);
+    writer_bool(tree, "ep_overlap", o->ep_overlap);
+    if (o->vpp > 1)
+        writer_number(tree, "group", o->group);
+    return writer_print(&doc, true, stdout, &c->msg);
 }
 
 static enum err simulate_one(struct cmd *c)
@@ -212,10 +210,10 @@ static enum err simulate_one(struct cmd *c)
     struct plan p;
     struct sim_result r;
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK)
-        e = cmd_order(c, &m.model);
-    if (e == ERR_OK)
-        e = read_layout(c, &m.model, &l);
+    if (e != ERR_OK)
+        return e;
+    cmd_order(c, &m.model);
+    e = read_layout(c, &m.model, &l);
     if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
     if (e == ERR_OK)
@@ -243,7 +241,7 @@ static const enum cmd_option takes[] = {
     OPT_PP,    OPT_VPP,   OPT_COSTS,      OPT_GBS,     OPT_P2P,   OPT_WIDTH,
     OPT_TRACE, OPT_GROUP, OPT_EP_OVERLAP, OPT_EP_SAVE, OPT_GANTT, OPT_BATCH,
     OPT_MBS,   OPT_SEQ,   OPT_TP,         OPT_CP,      OPT_EP,    OPT_ETP,
-    OPT_WORLD, OPT_JSON,  OPT_HELP,       N_OPTIONS};
+    OPT_WORLD, OPT_NODE,  OPT_JSON,       OPT_HELP,    N_OPTIONS};
 
 const struct command CMD_SIMULATE = {
     .name = "simulate",

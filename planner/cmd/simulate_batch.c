@@ -4,224 +4,181 @@
  * in microseconds: the simulator knows no unit.
  */
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/reader.h"
+#include "base/writer.h"
 #include "sim/overlap.h"
 #include "sim/sim.h"
 #include "simulate.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct sim_line {
-    cJSON *id;
+    const cJSON *id; // of the line's document; NULL: none
     struct order order;
     double *fwd, *bwd, *act; // [stage]; act may be NULL
     double x;                // of every transfer
-    double lat, bytes, bw;
-    const char **layers; // EP overlap: letters [stage], else NULL
+    const char **layers;     // EP overlap: letters [stage], else NULL
     double *head_f, *tail_f, *head_b, *tail_b;
     double *save; // [3]
 };
 
 /* ---- reading ---- */
 
-/* An array of a line and how many entries it must have. */
-struct wanted {
-    const cJSON *tree;
-    const char *where, *key;
-    int n;
-};
+/* Times, bytes and weights: none is negative. */
+static const struct json_range TIMES = {0, 1e15};
 
-static enum err batch_array(const struct wanted *w, const cJSON **out,
-                            struct err_msg *msg)
+/* A list that must have one entry a stage, or `n` of them. */
+static struct reader batch_list(struct reader top, const char *key, int n)
 {
-    *out = json_get(w->tree, w->key);
-    if (cJSON_IsArray(*out) && cJSON_GetArraySize(*out) == w->n)
-        return ERR_OK;
-    return err_set(msg, ERR_PARSE, "%s: %s: want an array of %d", w->where,
-                   w->key, w->n);
+    reader_require(top, key, NULL);
+    struct reader list = reader_list(top, key);
+    if (reader_is_there(list) && reader_count(list) != n)
+        reader_fail(list, ERR_PARSE, "got a list of %d, want one of %d",
+                    reader_count(list), n);
+    return list;
 }
 
-/* Times, bytes and weights: none is negative. */
-static enum err batch_numbers(struct arena *a, const struct wanted *w,
-                              double **out, struct err_msg *msg)
+/* What a list is read into; when memory ran out, that is noted. */
+static void *batch_room(struct reader list, int n, size_t size)
 {
-    const cJSON *item = NULL, *v;
-    enum err e = batch_array(w, &item, msg);
-    if (e != ERR_OK)
-        return e;
-    *out = arena_alloc(a, (size_t)w->n, sizeof **out);
-    if (!*out)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", w->where);
+    void *room = arena_alloc(list.doc->a, (size_t)n, size);
+    if (!room)
+        reader_fail(list, ERR_NOMEM, "out of memory");
+    return room;
+}
+
+static double *batch_numbers(struct reader top, const char *key, int n)
+{
+    struct reader list = batch_list(top, key, n);
+    double *out = batch_room(list, n, sizeof *out);
     int i = 0;
-    cJSON_ArrayForEach(v, item)
-    {
-        if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 1e15)
-            return err_set(msg, ERR_PARSE,
-                           "%s: %s[%d]: want a number from 0 to 1e15", w->where,
-                           w->key, i);
-        (*out)[i++] = v->valuedouble;
-    }
-    return ERR_OK;
+    for (struct reader v = reader_first(list); out && reader_is_there(v);
+         v = reader_next(v))
+        reader_double_here(v, TIMES, &out[i++]);
+    return out;
 }
 
 /* Layers of each stage as letters. */
-static enum err batch_words(struct arena *a, const struct wanted *w,
-                            const char ***out, struct err_msg *msg)
+static const char **batch_words(struct reader top, const char *key, int n)
 {
-    const cJSON *item = NULL, *v;
-    enum err e = batch_array(w, &item, msg);
-    if (e != ERR_OK)
-        return e;
-    const char **words = arena_alloc(a, (size_t)w->n, sizeof *words);
+    struct reader list = batch_list(top, key, n);
+    const char **out = batch_room(list, n, sizeof *out);
     int i = 0;
-    cJSON_ArrayForEach(v, item)
-    {
-        if (!cJSON_IsString(v))
-            return err_set(msg, ERR_PARSE, "%s: %s[%d]: want letters d, e or m",
-                           w->where, w->key, i);
-        const char *copy = words ? arena_strdup(a, v->valuestring) : NULL;
-        if (!copy)
-            return err_set(msg, ERR_NOMEM, "%s: out of memory", w->where);
-        words[i++] = copy;
-    }
-    *out = words;
-    return ERR_OK;
+    for (struct reader v = reader_first(list); out && reader_is_there(v);
+         v = reader_next(v))
+        reader_text_here(v, &out[i++]);
+    return out;
 }
 
 /* V is 1 and N is P when they are not given, as in Megatron. */
-static enum err batch_sizes(const cJSON *tree, const char *where,
-                            struct order *o, struct err_msg *msg)
+static void batch_sizes(struct reader top, struct order *o)
 {
-    int64_t pp = 0, vpp = 1, n_mb = 0, group = 0;
-    const struct {
-        const char *key;
-        double hi;
-        int64_t *out;
-    } sizes[] = {{"P", ORDER_MAX_RANKS, &pp},
-                 {"V", ORDER_MAX_CHUNKS, &vpp},
-                 {"M", ORDER_MAX_MB, &n_mb},
-                 {"N", ORDER_MAX_MB, &group}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        enum err e = json_opt_int(
-            (struct json_member){tree, where, sizes[i].key},
-            (struct json_range){1, sizes[i].hi}, sizes[i].out, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    if (!pp || !n_mb)
-        return err_set(msg, ERR_PARSE, "%s: want P and M", where);
-    *o = (struct order){.pp = (int)pp,
-                        .vpp = (int)vpp,
-                        .n_mb = (int)n_mb,
-                        .group = group ? (int)group : (int)pp};
-    return ERR_OK;
+    *o = (struct order){.vpp = 1};
+    reader_require(top, "P", NULL);
+    reader_require(top, "M", NULL);
+    reader_int(top, "P", (struct json_range){1, ORDER_MAX_RANKS}, &o->pp);
+    reader_int(top, "V", (struct json_range){1, ORDER_MAX_CHUNKS}, &o->vpp);
+    reader_int(top, "M", (struct json_range){1, ORDER_MAX_MB}, &o->n_mb);
+    o->group = o->pp;
+    reader_int(top, "N", (struct json_range){1, ORDER_MAX_MB}, &o->group);
+    o->ep_overlap = reader_is_there(reader_get(top, "layers")) &&
+                    reader_is_there(reader_get(top, "save"));
 }
 
 /* Without a bandwidth only the latency counts. */
-static enum err batch_transfer(const cJSON *tree, const char *where,
-                               struct sim_line *b, struct err_msg *msg)
+static double batch_transfer(struct reader top)
 {
-    const struct {
-        const char *key;
-        double *out;
-    } numbers[] = {{"lat", &b->lat}, {"bytes", &b->bytes}, {"bw", &b->bw}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        enum err e =
-            json_opt_double((struct json_member){tree, where, numbers[i].key},
-                            (struct json_range){0, 1e15}, numbers[i].out, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    b->x = b->lat + (b->bw > 0 ? b->bytes / b->bw : 0);
-    return ERR_OK;
+    double lat = 0, bytes = 0, bw = 0;
+    reader_double(top, "lat", TIMES, &lat);
+    reader_double(top, "bytes", TIMES, &bytes);
+    reader_double(top, "bw", TIMES, &bw);
+    return lat + (bw > 0 ? bytes / bw : 0);
 }
 
-/* Arrays of a line; all of EP overlap's are wanted when `layers` is there. */
-static enum err batch_stages(struct arena *a, const cJSON *tree,
-                             const char *where, struct sim_line *b,
-                             struct err_msg *msg)
+/* What EP overlap adds; the parts are all there or none is. */
+static void batch_overlap(struct reader top, struct sim_line *b, int n)
 {
+    b->layers = batch_words(top, "layers", n);
+    b->save = batch_numbers(top, "save", 3);
+    if (!reader_is_there(reader_get(top, "head_f")))
+        return;
+    b->head_f = batch_numbers(top, "head_f", n);
+    b->tail_f = batch_numbers(top, "tail_f", n);
+    b->head_b = batch_numbers(top, "head_b", n);
+    b->tail_b = batch_numbers(top, "tail_b", n);
+}
+
+static void batch_read(struct reader top, struct sim_line *b)
+{
+    batch_sizes(top, &b->order);
+    b->x = batch_transfer(top);
+    if (!reader_is_there(top))
+        return; // of sizes that are wrong no list is right
     const int n = b->order.pp * b->order.vpp;
-    const bool ep = b->order.ep_overlap;
-    const struct {
-        const char *key;
-        bool wanted;
-        int n;
-        double **out;
-    } arrays[] = {{"fwd", true, n, &b->fwd},
-                  {"bwd", true, n, &b->bwd},
-                  {"act", json_get(tree, "act") != NULL, n, &b->act},
-                  {"head_f", ep && json_get(tree, "head_f"), n, &b->head_f},
-                  {"tail_f", ep && json_get(tree, "head_f"), n, &b->tail_f},
-                  {"head_b", ep && json_get(tree, "head_f"), n, &b->head_b},
-                  {"tail_b", ep && json_get(tree, "head_f"), n, &b->tail_b},
-                  {"save", ep, 3, &b->save}};
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        const struct wanted w = {tree, where, arrays[i].key, arrays[i].n};
-        enum err e = arrays[i].wanted ? batch_numbers(a, &w, arrays[i].out, msg)
-                                      : ERR_OK;
-        if (e != ERR_OK)
-            return e;
-    }
-    const struct wanted w = {tree, where, "layers", n};
-    return ep ? batch_words(a, &w, &b->layers, msg) : ERR_OK;
-}
-
-static enum err batch_read(struct arena *a, const cJSON *tree,
-                           const char *where, struct sim_line *b,
-                           struct err_msg *msg)
-{
-    if (!cJSON_IsObject(tree))
-        return err_set(msg, ERR_PARSE, "%s: want a JSON object", where);
-    enum err e = batch_sizes(tree, where, &b->order, msg);
-    b->order.ep_overlap = json_get(tree, "layers") && json_get(tree, "save");
-    if (e == ERR_OK)
-        e = batch_transfer(tree, where, b, msg);
-    if (e == ERR_OK)
-        e = batch_stages(a, tree, where, b, msg);
-    if (e != ERR_OK)
-        return e;
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(tree, "id");
-    b->id = id ? cJSON_Duplicate(id, 1) : cJSON_CreateNull();
-    return b->id ? ERR_OK : err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    b->id = reader_get(top, "id").item;
+    b->fwd = batch_numbers(top, "fwd", n);
+    b->bwd = batch_numbers(top, "bwd", n);
+    if (reader_is_there(reader_get(top, "act")))
+        b->act = batch_numbers(top, "act", n);
+    if (b->order.ep_overlap)
+        batch_overlap(top, b, n);
 }
 
 /* ---- answering ---- */
 
-/* False when out of memory, as cJSON's own. */
-static bool add_number(cJSON *array, double v)
-{
-    return cJSON_AddItemToArray(array, cJSON_CreateNumber(v));
-}
-
-/* max_inflight and peak_act, a number a rank. */
-static enum err add_in_flight(struct arena *a, cJSON *out,
-                              const struct sim_line *b)
+/* max_inflight, max_inflight_chunk and peak_act, an entry a rank; with EP
+ * overlap also peak_act_layers, where the layers of a chunk come and go one by
+ * one. */
+static enum err write_in_flight(struct arena *a, struct writer out,
+                                const struct sim_line *b)
 {
     const struct order *o = &b->order;
-    cJSON *in_flight = cJSON_AddArrayToObject(out, "max_inflight");
-    cJSON *peak = cJSON_AddArrayToObject(out, "peak_act");
     double *weight = arena_alloc(a, (size_t)o->vpp, sizeof *weight);
-    bool ok = in_flight && peak && weight;
-    for (int r = 0; r < o->pp && ok; r++) {
-        for (int v = 0; v < o->vpp; v++)
+    int *count = arena_alloc(a, (size_t)o->vpp, sizeof *count);
+    if (!weight || !count)
+        return ERR_NOMEM;
+    struct writer in_flight = writer_list(out, "max_inflight");
+    struct writer by_chunk = writer_list(out, "max_inflight_chunk");
+    struct writer peak = writer_list(out, "peak_act");
+    struct writer layers = {out.doc, NULL};
+    if (o->ep_overlap)
+        layers = writer_list(out, "peak_act_layers");
+    for (int r = 0; r < o->pp; r++) {
+        struct writer chunks = writer_list(by_chunk, NULL);
+        order_max_in_flight_chunks(o, r, count);
+        for (int v = 0; v < o->vpp; v++) {
+            writer_number(chunks, NULL, count[v]);
             weight[v] = b->act ? b->act[v * o->pp + r] : 0;
-        ok = add_number(in_flight, order_max_in_flight(o, r)) &&
-             add_number(peak, order_peak(o, r, weight));
+            if (o->ep_overlap)
+                count[v] = (int)strlen(b->layers[v * o->pp + r]);
+        }
+        writer_number(in_flight, NULL, order_max_in_flight(o, r));
+        writer_number(peak, NULL, order_peak(o, r, weight));
+        if (o->ep_overlap)
+            writer_number(layers, NULL, order_peak_layers(o, r, weight, count));
     }
-    return ok ? ERR_OK : ERR_NOMEM;
+    return ERR_OK;
 }
 
 /* One mode's answer; idle is what a rank does not work of the step. */
-static enum err add_result(cJSON *item, const struct sim_result *r, int pp)
+static void write_result(struct writer to, const struct sim_result *r, int pp)
 {
-    bool ok = item && cJSON_AddNumberToObject(item, "step_time", r->step_s);
-    cJSON *idle = cJSON_AddArrayToObject(item, "idle");
-    cJSON *finish = cJSON_AddArrayToObject(item, "finish");
-    for (int i = 0; i < pp && ok; i++)
-        ok = idle && finish && add_number(idle, r->step_s - r->busy_s[i]) &&
-             add_number(finish, r->finish_s[i]);
-    return ok ? ERR_OK : ERR_NOMEM;
+    writer_number(to, "step_time", r->step_s);
+    struct writer idle = writer_list(to, "idle");
+    struct writer finish = writer_list(to, "finish");
+    for (int i = 0; i < pp; i++) {
+        writer_number(idle, NULL, r->step_s - r->busy_s[i]);
+        writer_number(finish, NULL, r->finish_s[i]);
+    }
+}
+
+/* Work is the same in every mode: told once, from the ideal one. */
+static void write_busy(struct writer out, const struct sim_result *r, int pp)
+{
+    struct writer busy = writer_list(out, "busy");
+    for (int i = 0; i < pp; i++)
+        writer_number(busy, NULL, r->busy_s[i]);
 }
 
 /* Names of the modes as the vectors have them. */
@@ -234,21 +191,27 @@ static const char *const keys[N_P2P_MODES] = {
 };
 
 /* One mode; null where Megatron does not have it. */
-static enum err add_mode(struct arena *a, cJSON *out, struct sim_input in,
-                         const struct order *o, struct err_msg *msg)
+static enum err write_mode(struct arena *a, struct writer out,
+                           struct sim_input in, const struct order *o,
+                           struct err_msg *msg)
 {
     struct schedule s;
     struct sim_result r;
     struct err_msg why;
     enum err e = schedule_build(a, o, in.mode, &s, &why);
-    if (e == ERR_RANGE)
-        return cJSON_AddNullToObject(out, keys[in.mode]) ? ERR_OK : ERR_NOMEM;
+    if (e == ERR_RANGE) {
+        writer_null(out, keys[in.mode]);
+        return ERR_OK;
+    }
     in.schedule = &s;
     if (e == ERR_OK)
         e = sim_run(a, &in, &r, msg);
     if (e != ERR_OK)
         return e;
-    return add_result(cJSON_AddObjectToObject(out, keys[in.mode]), &r, o->pp);
+    if (in.mode == P2P_IDEAL)
+        write_busy(out, &r, o->pp);
+    write_result(writer_object(out, keys[in.mode]), &r, o->pp);
+    return ERR_OK;
 }
 
 /* What a line's combined operations take. */
@@ -274,8 +237,8 @@ static enum err fill_combined(struct arena *a, const struct sim_line *b,
 }
 
 /* All transfers of a line take the same time. */
-static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
-                          struct err_msg *msg)
+static enum err write_modes(struct arena *a, struct writer out,
+                            const struct sim_line *b, struct err_msg *msg)
 {
     const struct order *o = &b->order;
     const int n = o->pp * o->vpp;
@@ -290,24 +253,26 @@ static enum err add_modes(struct arena *a, cJSON *out, const struct sim_line *b,
     in.combined = o->ep_overlap ? &combined : NULL;
     for (int mode = 0; mode < N_P2P_MODES && e == ERR_OK; mode++) {
         in.mode = (enum p2p_mode)mode;
-        e = add_mode(a, out, in, o, msg);
+        e = write_mode(a, out, in, o, msg);
     }
     return e;
 }
 
 /* Megatron's refusal is told by reason, and nothing else is answered then. */
 static enum err batch_answer(struct arena *a, const struct sim_line *b,
-                             cJSON *out, struct err_msg *msg)
+                             struct writer out, struct err_msg *msg)
 {
     struct err_msg why = {""};
     const bool feasible = order_check(&b->order, &why) == ERR_OK;
-    bool ok = cJSON_AddBoolToObject(out, "feasible", feasible) &&
-              cJSON_AddStringToObject(out, "reason", why.text);
-    enum err e = ok ? ERR_OK : ERR_NOMEM;
+    if (b->id)
+        writer_tree(out, "id", cJSON_Duplicate(b->id, 1));
+    else
+        writer_null(out, "id");
+    writer_bool(out, "feasible", feasible);
+    writer_text(out, "reason", why.text);
+    enum err e = feasible ? write_in_flight(a, out, b) : ERR_OK;
     if (e == ERR_OK && feasible)
-        e = add_in_flight(a, out, b);
-    if (e == ERR_OK && feasible)
-        e = add_modes(a, out, b, msg);
+        e = write_modes(a, out, b, msg);
     return e == ERR_NOMEM ? err_set(msg, e, "simulate: out of memory") : e;
 }
 
@@ -316,21 +281,20 @@ enum err simulate_batch_line(const char *line, const char *where,
 {
     struct arena a;
     arena_init(&a);
-    cJSON *tree = NULL, *out = cJSON_CreateObject();
+    struct reader_doc in;
+    struct writer_doc out;
     struct sim_line b = {0};
-    enum err e = out ? json_parse(line, where, &tree, msg)
-                     : err_set(msg, ERR_NOMEM, "simulate: out of memory");
-    if (e == ERR_OK)
-        e = batch_read(&a, tree, where, &b, msg);
-    cJSON_Delete(tree);
+    batch_read(reader_open_text(&in, &a, line, where, msg), &b);
+    // the id is of the line's tree, which lives until it is answered
+    enum err e = in.err;
     if (e == ERR_OK) {
-        cJSON_AddItemToObject(out, "id", b.id);
-        e = batch_answer(&a, &b, out, msg);
+        e = batch_answer(&a, &b, writer_open(&out), msg);
+        if (e == ERR_OK)
+            e = writer_print(&out, false, stdout, msg);
+        else
+            cJSON_Delete(writer_close(&out));
     }
-    if (e == ERR_OK)
-        e = json_print_and_delete(out, false, stdout, msg);
-    else
-        cJSON_Delete(out);
+    reader_close(&in);
     arena_clear(&a);
     return e;
 }

@@ -52,9 +52,13 @@ struct cost_times cost_stage(const struct cost *c, const struct model *m,
     return sum;
 }
 
-double cost_transfer_s(const struct cost *c, double bytes)
+double cost_transfer_s(const struct cost *c, double bytes, bool between_nodes)
 {
-    return c->latency_s + (c->bytes_per_s > 0 ? bytes / c->bytes_per_s : 0);
+    const struct cost_link inside = {c->latency_s, c->bytes_per_s};
+    const struct cost_link link =
+        between_nodes && c->parted ? c->between : inside;
+    return link.latency_s +
+           (link.bytes_per_s > 0 ? bytes / link.bytes_per_s : 0);
 }
 
 int64_t cost_fact(const struct cost *c, const char *key, int64_t other)
@@ -130,12 +134,35 @@ static void cost_read_units(struct reader top, struct cost *c)
 static void cost_read_p2p(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {"latency_s", "bytes_per_s",
-                                       "exchange_sync_s"};
+                                       "exchange_sync_s", "between"};
     struct reader p2p = reader_object(top, "p2p");
-    reader_keys(p2p, keys, 3);
+    reader_keys(p2p, keys, 4);
     reader_double(p2p, keys[0], TIME, &c->latency_s);
     reader_double(p2p, keys[1], RATE, &c->bytes_per_s);
     reader_double(p2p, keys[2], TIME, &c->exchange_sync_s);
+    struct reader between = reader_object(p2p, keys[3]);
+    reader_keys(between, keys, 2);
+    reader_double(between, keys[0], TIME, &c->between.latency_s);
+    reader_double(between, keys[1], RATE, &c->between.bytes_per_s);
+    c->parted = reader_is_there(between);
+}
+
+/* Absent: what EP overlap saves is not known. */
+static void cost_read_ep_save(struct reader top, struct cost *c)
+{
+    static const char *const keys[] = {"save_both_s", "save_forward_s",
+                                       "save_backward_s", "save_se_s"};
+    struct cost_ep_save *to = &c->ep_save;
+    double *const values[] = {&to->both_s, &to->forward_s, &to->backward_s,
+                              &to->se_s};
+    struct reader save = reader_object(top, "ep_overlap");
+    reader_keys(save, keys, 4);
+    for (int i = 0; i < 4; i++) {
+        if (i < 3)
+            reader_require(save, keys[i], NULL);
+        reader_double(save, keys[i], TIME, values[i]);
+    }
+    to->known = reader_is_there(save);
 }
 
 static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
@@ -212,7 +239,7 @@ static void cost_read_top(struct reader top, struct cost *c)
         "chunk_s",        "overhead_s",  "overhead_s_per_byte",
         "step_noise_rel", "p2p",         "jitter_cv",
         "memory",         "fingerprint", "fitted_from",
-        "comment"};
+        "ep_overlap",     "comment"};
     int source = COST_MEASURED;
     reader_keys(top, keys, sizeof keys / sizeof keys[0]);
     reader_require(top, "source", "measured, emulated, published or analytic");
@@ -226,6 +253,7 @@ static void cost_read_top(struct reader top, struct cost *c)
                   &c->step_noise_rel);
     reader_double(top, "jitter_cv", (struct json_range){0, 10}, &c->jitter_cv);
     cost_read_p2p(top, c);
+    cost_read_ep_save(top, c);
     cost_read_memory(top, c);
     cost_read_facts(top, c);
 }
@@ -293,6 +321,30 @@ static void cost_write_fitted(struct writer to, const struct cost *c)
     }
 }
 
+static void cost_write_p2p(struct writer to, const struct cost *c)
+{
+    struct writer p2p = writer_object(to, "p2p");
+    writer_number(p2p, "latency_s", c->latency_s);
+    writer_number(p2p, "bytes_per_s", c->bytes_per_s);
+    writer_number(p2p, "exchange_sync_s", c->exchange_sync_s);
+    if (!c->parted)
+        return;
+    struct writer between = writer_object(p2p, "between");
+    writer_number(between, "latency_s", c->between.latency_s);
+    writer_number(between, "bytes_per_s", c->between.bytes_per_s);
+}
+
+static void cost_write_ep_save(struct writer to, const struct cost_ep_save *s)
+{
+    if (!s->known)
+        return;
+    struct writer save = writer_object(to, "ep_overlap");
+    writer_number(save, "save_both_s", s->both_s);
+    writer_number(save, "save_forward_s", s->forward_s);
+    writer_number(save, "save_backward_s", s->backward_s);
+    writer_number(save, "save_se_s", s->se_s);
+}
+
 cJSON *cost_to_json(const struct cost *c)
 {
     struct writer_doc doc;
@@ -304,10 +356,8 @@ cJSON *cost_to_json(const struct cost *c)
     writer_number(top, "overhead_s", c->overhead_s);
     writer_number(top, "overhead_s_per_byte", c->overhead_s_per_byte);
     writer_number(top, "step_noise_rel", c->step_noise_rel);
-    struct writer p2p = writer_object(top, "p2p");
-    writer_number(p2p, "latency_s", c->latency_s);
-    writer_number(p2p, "bytes_per_s", c->bytes_per_s);
-    writer_number(p2p, "exchange_sync_s", c->exchange_sync_s);
+    cost_write_p2p(top, c);
+    cost_write_ep_save(top, &c->ep_save);
     writer_number(top, "jitter_cv", c->jitter_cv);
     cost_write_memory(top, &c->rules);
     if (c->n_facts)

@@ -26,16 +26,31 @@ enum cost_source {
     COST_ANALYTIC
 };
 
+/* One transfer takes latency + bytes / bandwidth; bytes_per_s 0: free. */
+struct cost_link {
+    double latency_s, bytes_per_s;
+};
+
+/* Seconds that two layers of a combined operation (EP overlap) save, by which
+ * of them are MoE: both, only the forward's, only the backward's. */
+struct cost_ep_save {
+    bool known;
+    double both_s, forward_s, backward_s, se_s; // se_s: of both_s
+};
+
 struct cost {
     enum cost_source source;
     struct unit_cost unit[N_KINDS];
     bool joint_ml;     // only m+L together is known: stored in L, m is 0
     double chunk_s;    // added by timers to each chunk and pass; not in a step
     double overhead_s; // of a step, outside the pipeline
-    double overhead_s_per_byte; // x parameter bytes of the heaviest stage
+    double overhead_s_per_byte; // x parameter bytes of the heaviest rank
     double step_noise_rel; // relative std. error of a run's step time, 0: none
-    double latency_s, bytes_per_s; // of one transfer; bytes_per_s 0: free
+    double latency_s, bytes_per_s; // of one transfer inside a node, as below
+    struct cost_link between;      // of one between nodes, where `parted`
+    bool parted;                   // the two kinds are known apart
     double exchange_sync_s;        // standalone MTP: each exchange
+    struct cost_ep_save ep_save;
     double jitter_cv;
     struct memory_rules rules;      // of the trainer that was profiled
     const struct model_fact *facts; // fingerprint, or NULL: fits any model
@@ -70,10 +85,12 @@ struct cost_times {
 struct cost_times cost_stage(const struct cost *c, const struct model *m,
                              const struct layout *l, int stage);
 
-/* Seconds of one message of `bytes` between neighbour stages: latency + bytes /
- * bandwidth, and the latency alone where bytes_per_s is 0. What a message holds
- * says plan/transfer.h. */
-double cost_transfer_s(const struct cost *c, double bytes);
+/* Seconds of one message of `bytes` between neighbour stages, on different
+ * nodes or on one: latency + bytes / bandwidth, and the latency alone where
+ * bytes_per_s is 0. Costs that do not part the two kinds have one link for
+ * both. What a message holds, and which stages lie on different nodes, says
+ * sim/transfer.h. */
+double cost_transfer_s(const struct cost *c, double bytes, bool between_nodes);
 
 const char *cost_source_name(enum cost_source s);
 

@@ -1,6 +1,7 @@
 /*
- * How it works: one row a stage and pass, divided by the measured time, so
- * that the fit minimises relative errors. Unknowns are the forward cost of
+ * How it works: one row a rank and pass, divided by the measured time, so that
+ * the fit minimises relative errors; timers add up all chunks of a rank, and so
+ * does its row. Unknowns are the forward cost of
  * each kind, then the backward cost of each, then one constant that timers add
  * to each chunk and pass (moe-train's add none). Rank and null space are looked
  * at first: the constant is dropped where the runs do not determine it,
@@ -16,9 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One stage and pass of one run: an equation of the fit. */
+/* One rank and pass of one run: an equation of the fit. */
 struct row {
-    int run, stage;
+    int run, stage; // stage: the rank in the pipeline
+    int n_chunks;   // whose forwards or backwards the timer adds up
     bool forward;
     double meas_s, spread_s;
     int counts[N_KINDS];
@@ -137,7 +139,20 @@ enum err fit_stage_times(struct arena *a, const struct fit_timer *timer,
     return stage_stats(a, timer, &out, msg);
 }
 
-/* Timers are sums over a step's micro-batches; a stage that the timer does not
+/* Units of all chunks of a rank: stage v*pp + rank is its chunk v. */
+static void rank_kinds(const struct layout *l, const struct model *m, int rank,
+                       int counts[N_KINDS])
+{
+    memset(counts, 0, N_KINDS * sizeof *counts);
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int chunk[N_KINDS];
+        layout_stage_kinds(l, m, s, chunk);
+        for (int k = 0; k < N_KINDS; k++)
+            counts[k] += chunk[k];
+    }
+}
+
+/* Timers are sums over a step's micro-batches; a rank that the timer does not
  * list, an empty one, gives no row. */
 static enum err cost_fit_add_run(struct arena *a, const struct model *m,
                                  const struct fit_run *run, struct design *d,
@@ -161,10 +176,11 @@ static enum err cost_fit_add_run(struct arena *a, const struct model *m,
             struct row *row = &d->rows[d->n_rows++];
             *row = (struct row){.run = d->n_runs,
                                 .stage = stage,
+                                .n_chunks = run->layout.vpp,
                                 .forward = pass == 0,
                                 .meas_s = s[stage] / n_mb,
                                 .spread_s = stats.spread_s[stage] / n_mb};
-            layout_stage_kinds(&run->layout, m, stage, row->counts);
+            rank_kinds(&run->layout, m, stage, row->counts);
         }
     }
     d->n_runs++;
@@ -189,7 +205,7 @@ static void cost_fit_fill(struct design *d)
             out[(row->forward ? 0 : d->n_kinds) + k] =
                 row_count(d, row, k) / row->meas_s;
         if (d->chunk)
-            out[n - 1] = 1 / row->meas_s;
+            out[n - 1] = row->n_chunks / row->meas_s;
         d->b[i] = 1;
     }
 }
@@ -272,30 +288,35 @@ static bool cost_fit_completes(struct arena *a, const struct model *m,
     more.n_rows = d->n_rows;
     for (int s = 0; s < 2 * l->pp; s++) {
         struct row *row = &more.rows[more.n_rows++];
-        *row = (struct row){.stage = s / 2, .forward = s % 2 == 0, .meas_s = 1};
-        layout_stage_kinds(l, m, s / 2, row->counts);
+        *row = (struct row){.stage = s / 2,
+                            .n_chunks = l->vpp,
+                            .forward = s % 2 == 0,
+                            .meas_s = 1};
+        rank_kinds(l, m, s / 2, row->counts);
     }
     struct lsq_problem p = cost_fit_problem(&more);
     struct lsq_rank r;
     return lsq_rank(a, &p, &r, NULL) == ERR_OK && kinds_determined(&more, &r);
 }
 
-/* A layout of the first run's pipeline that would complete the design: the
- * units are dealt out with `first` layers beside E and `last` beside L. */
-static const char *layout_to_add(struct arena *a, const struct model *m,
-                                 const struct design *d, int pp)
+/* A layout of as many stages as the first run's that would complete the
+ * design: the units are dealt out with `first` layers beside E and `last`
+ * beside L. */
+static const char *layout_to_add(struct arena *a, const struct design *d,
+                                 const struct layout *like)
 {
+    const struct model *m = d->model;
+    const int pp = like->pp, n = like->n_stages;
     for (int first = 0; first < 4 && pp > 1; first++)
         for (int last = 0; last < 4; last++) {
             int middle = m->n_layers - first - last;
-            if (middle < (pp > 2 ? 1 : 0))
+            if (middle < (n > 2 ? 1 : 0))
                 continue;
             char *text = arena_printf(a, "Et*%d|", first);
-            for (int s = 1; s < pp - 1 && text; s++)
-                text =
-                    arena_printf(a, "%st*%d|", text,
-                                 middle / (pp - 2) + (s <= middle % (pp - 2)));
-            int rest = pp > 2 ? last : last + middle;
+            for (int s = 1; s < n - 1 && text; s++)
+                text = arena_printf(a, "%st*%d|", text,
+                                    middle / (n - 2) + (s <= middle % (n - 2)));
+            int rest = n > 2 ? last : last + middle;
             text = text ? arena_printf(a, "%st*%dm*%dL", text, rest, m->n_mtp)
                         : NULL;
             struct layout l;
@@ -312,7 +333,8 @@ static const char *layout_to_add(struct arena *a, const struct model *m,
 
 /* Names the kinds that are left, and a layout that would tell them apart. */
 static enum err cost_fit_undetermined(const struct design *d,
-                                      const struct lsq_rank *r, int pp,
+                                      const struct lsq_rank *r,
+                                      const struct layout *like,
                                       struct err_msg *msg)
 {
     char names[64] = "";
@@ -322,7 +344,7 @@ static enum err cost_fit_undetermined(const struct design *d,
             snprintf(names + used, sizeof names - used, "%s%s",
                      used ? ", " : "", kind_name(d->kinds[k]));
         }
-    const char *add = layout_to_add(d->arena, d->model, d, pp);
+    const char *add = layout_to_add(d->arena, d, like);
     return err_set(msg, ERR_MODEL,
                    "fit: these runs do not tell %s apart: add a run of a "
                    "layout with other counts of them%s%s%s",
@@ -331,8 +353,8 @@ static enum err cost_fit_undetermined(const struct design *d,
 }
 
 /* Decides the unknowns; leaves the rank report of the final design in *r. */
-static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
-                                struct err_msg *msg)
+static enum err choose_unknowns(struct design *d, const struct layout *like,
+                                struct lsq_rank *r, struct err_msg *msg)
 {
     struct arena *a = d->arena;
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -354,7 +376,7 @@ static enum err choose_unknowns(struct design *d, int pp, struct lsq_rank *r,
             break;
         make_joint(d);
     }
-    return cost_fit_undetermined(d, r, pp, msg);
+    return cost_fit_undetermined(d, r, like, msg);
 }
 
 /* ---- the fit ---- */
@@ -394,7 +416,7 @@ static enum err cost_fit_residuals(struct arena *a, const struct design *d,
     int n = 0;
     for (int i = 0; i < d->n_rows; i++) {
         const struct row *row = &d->rows[i];
-        double pred = d->chunk ? s->x[2 * d->n_kinds] : 0;
+        double pred = d->chunk ? row->n_chunks * s->x[2 * d->n_kinds] : 0;
         for (int k = 0; k < d->n_kinds; k++)
             pred += row_count(d, row, k) *
                     s->x[(row->forward ? 0 : d->n_kinds) + k];
@@ -480,7 +502,7 @@ enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
     struct lsq_solution solution;
     enum err e = cost_fit_build(&d, in->runs, in->n_runs, msg);
     if (e == ERR_OK)
-        e = choose_unknowns(&d, in->runs[0].layout.pp, &rank, msg);
+        e = choose_unknowns(&d, &in->runs[0].layout, &rank, msg);
     if (e != ERR_OK)
         return e;
     struct lsq_problem p = cost_fit_problem(&d);

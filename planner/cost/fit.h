@@ -2,6 +2,8 @@
  * fit: from the timers of short profile runs to the cost of each unit kind.
  * Forward and backward seconds of every kind and one constant that timers add
  * to each chunk, by weighted non-negative least squares on relative errors.
+ * With several chunks a rank timers are sums over the rank's chunks, so that
+ * a "stage" here is a rank of the pipeline; runs may differ in their chunks.
  * A fit that cannot tell two kinds apart says so and names the layout to add.
  * Sized for a handful of runs of up to some hundred stages.
  */
@@ -25,7 +27,7 @@ struct fit_run {
  * t(95%, degrees of freedom) / 1.96, so that 1.96 x se is always the half
  * width of a 95% interval. */
 struct fit_residual {
-    int run, stage;
+    int run, stage; // stage: rank of the pipeline
     double meas_fwd_s, pred_fwd_s, meas_bwd_s, pred_bwd_s;
     double spread_fwd_s, spread_bwd_s; // slowest less fastest rank of the stage
 };

@@ -131,21 +131,16 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
 
 /* ---- validation ---- */
 
-static int count_char(const char *s, char c)
-{
-    int n = 0;
-    for (; *s; s++)
-        n += *s == c;
-    return n;
-}
-
 struct layout_counts layout_stage(const struct layout *l, int stage)
 {
-    const char *u = l->units[stage];
-    return (struct layout_counts){.n_embedding = count_char(u, 'E'),
-                                  .n_layers = count_char(u, 't'),
-                                  .n_mtp = count_char(u, 'm'),
-                                  .n_loss = count_char(u, 'L')};
+    struct layout_counts n = {0};
+    for (const char *u = l->units[stage]; *u; u++) {
+        n.n_embedding += *u == 'E';
+        n.n_layers += *u == 't';
+        n.n_mtp += *u == 'm';
+        n.n_loss += *u == 'L';
+    }
+    return n;
 }
 
 static struct layout_counts total_counts(const struct layout *l)

@@ -163,12 +163,13 @@
     X(FLAG_OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", "", BOOL, "", \
       ANY, SCHEDULE)                                                           \
     X(FLAG_DELAY_WGRAD, "delay-wgrad-compute", "", BOOL, "", ANY, SCHEDULE)    \
-    X(FLAG_MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage", "",   \
-      INT, "", ANY, SCHEDULE)                                                  \
+    X(FLAG_MB_GROUP, "microbatch-group-size-per-virtual-pipeline-stage",       \
+      "microbatch-group-size-per-vp-stage", INT, "", FROM(1, 1 << 24),         \
+      SCHEDULE)                                                                \
     X(FLAG_NO_OVERLAP_P2P, "no-overlap-p2p-communication",                     \
       "!overlap-p2p-comm", BOOL, "", ANY, SCHEDULE)                            \
-    X(FLAG_OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush", "",    \
-      BOOL, "", ANY, SCHEDULE)                                                 \
+    X(FLAG_OVERLAP_P2P_FLUSH, "overlap-p2p-communication-warmup-flush",        \
+      "overlap-p2p-comm-warmup-flush", BOOL, "", ANY, SCHEDULE)                \
     X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL,   \
       "", ANY, SCHEDULE)                                                       \
     /* optimiser and precision: bytes of a parameter, its gradient and its     \

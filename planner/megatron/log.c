@@ -48,6 +48,18 @@ static enum err megatron_log_take(const struct log_argument *arg,
     return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, value, msg);
 }
 
+/* Without virtual stages Megatron turns overlap off by itself (arguments.py),
+ * so that the dump says nothing of what the user wants. */
+static void megatron_log_drop_p2p(const struct runlog *log,
+                                  struct megatron_args *args)
+{
+    for (size_t i = 0; i < log->n_arguments; i++)
+        if (strcmp(log->arguments[i].name,
+                   "virtual_pipeline_model_parallel_size") == 0 &&
+            megatron_log_is_word(log->arguments[i].value, "None"))
+            flags_clear(megatron_args_flags(args), FLAG_NO_OVERLAP_P2P);
+}
+
 enum err source_log_read(const struct runlog *log, const char *where,
                          struct megatron_args *args, struct err_msg *msg)
 {
@@ -59,6 +71,7 @@ enum err source_log_read(const struct runlog *log, const char *where,
     enum err e = megatron_args_where(args, where, msg);
     for (size_t i = 0; i < log->n_arguments && e == ERR_OK; i++)
         e = megatron_log_take(&log->arguments[i], args, msg);
+    megatron_log_drop_p2p(log, args);
     // the dump has None where the tokenizer decides; the line behind it tells
     if (e == ERR_OK && log->padded_vocab > 0 &&
         !flags_given(megatron_args_flags(args), FLAG_PADDED_VOCAB_SIZE)) {

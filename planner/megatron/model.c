@@ -321,6 +321,11 @@ static enum err check_shares(const struct model *m, struct err_msg *msg)
             return err_set(msg, ERR_RANGE, "%s %lld is not a multiple of %s %d",
                            shares[i].what, (long long)shares[i].n,
                            shares[i].ranks, shares[i].among);
+    if (m->no_overlap_p2p && m->overlap_p2p_flush)
+        return err_set(msg, ERR_RANGE,
+                       "--overlap-p2p-communication-warmup-flush needs "
+                       "overlapped communication, want no "
+                       "--no-overlap-p2p-communication");
     if (!m->n_experts && m->par.ep > 1)
         return err_set(msg, ERR_RANGE,
                        "--expert-model-parallel-size %d: the model has no "
@@ -359,6 +364,9 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
     struct model m = {.n_layers = (int)flags_int(f, FLAG_NUM_LAYERS, 1),
                       .n_mtp = (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0),
                       .overlap_moe_comm = flags_given(f, FLAG_OVERLAP_MOE_COMM),
+                      .no_overlap_p2p = flags_given(f, FLAG_NO_OVERLAP_P2P),
+                      .overlap_p2p_flush =
+                          flags_given(f, FLAG_OVERLAP_P2P_FLUSH),
                       .mtp_repeated = flags_given(f, FLAG_MTP_REPEATED),
                       .hidden = flags_int(f, FLAG_HIDDEN_SIZE, 1),
                       .gated = flags_given(f, FLAG_SWIGLU) ||

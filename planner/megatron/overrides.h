@@ -2,8 +2,8 @@
  * overrides: what a command line option or a manifest's key says in place of
  * the model's source: sizes that stand for a flag, and settings of a plan that
  * no flag has (the version of Megatron core, the GPU, transfers, the memory
- * margin). One table names all three spellings, so that every command and the
- * harness take the same ones and cannot differ.
+ * margin, the GPUs of a node). One table names all three spellings, so that
+ * every command and the harness take the same ones and cannot differ.
  */
 #ifndef MEGATRON_OVERRIDES_H
 #define MEGATRON_OVERRIDES_H
@@ -23,6 +23,7 @@
     X(OVERRIDE_CP, FLAG_CP, "--cp", "parallel.cp")                             \
     X(OVERRIDE_EP, FLAG_EP, "--ep", "parallel.ep")                             \
     X(OVERRIDE_ETP, FLAG_ETP, "--etp", "parallel.etp")                         \
+    X(OVERRIDE_GROUP, FLAG_MB_GROUP, "--group", "parallel.group")              \
     X(OVERRIDE_MBS, FLAG_MICRO_BATCH_SIZE, "--mbs", "batch.micro_batch")       \
     X(OVERRIDE_GBS, FLAG_GLOBAL_BATCH_SIZE, "--gbs", "batch.global_batch")     \
     X(OVERRIDE_SEQ, FLAG_SEQ_LENGTH, "--seq", "batch.seq_tokens")              \
@@ -30,7 +31,8 @@
     X(OVERRIDE_CORE, FLAG_NONE, "--core", "trainer.core")                      \
     X(OVERRIDE_PLATFORM, FLAG_NONE, "--platform", "hardware.gpu")              \
     X(OVERRIDE_P2P, FLAG_NONE, "--p2p", "")                                    \
-    X(OVERRIDE_MARGIN, FLAG_NONE, "--memory-margin", "")
+    X(OVERRIDE_MARGIN, FLAG_NONE, "--memory-margin", "")                       \
+    X(OVERRIDE_NODE, FLAG_NONE, "--gpus-per-node", "")
 
 enum override_id {
 #define OVERRIDE_ENUM(id, flag, option, key) id,

@@ -5,7 +5,7 @@
  */
 #include "corpus.h"
 
-#include "base/json.h"
+#include "base/reader.h"
 #include "base/stats.h"
 #include "case.h"
 
@@ -59,32 +59,35 @@ static bool is_primary(const char *platform)
            strcmp(platform, "dev_dgx_gb200") == 0;
 }
 
-static double corpus_number_of(const cJSON *object, const char *key)
+/* 0 when the case does not tell. */
+static double corpus_number_of(struct reader object, const char *key)
 {
-    const cJSON *v = json_get(object, key);
-    return cJSON_IsNumber(v) ? v->valuedouble : 0;
+    double v = 0;
+    reader_double(object, key, (struct json_range){0, JSON_MAX_INT}, &v);
+    return v;
 }
 
 /* Only the last rank of the pipeline logs, so it is the one that is compared.
  */
-static enum err predict_row(struct arena *a, const cJSON *tree,
-                            const cJSON *measured, struct corpus_row *row,
-                            struct err_msg *msg)
+static enum err predict_row(struct reader top, struct reader measured,
+                            struct corpus_row *row, struct err_msg *msg)
 {
-    const cJSON *derived = json_get(tree, "derived");
-    const cJSON *config = json_get(derived, "cublas_workspace_config");
+    struct reader derived = reader_object(top, "derived");
+    const char *config = NULL;
+    reader_text(derived, "cublas_workspace_config", &config);
     struct memory_case_input in = {
-        .flags = json_get(tree, "flags"),
+        .flags = reader_get(top, "flags").item,
         .platform = row->platform,
         .world_size = (int64_t)corpus_number_of(measured, "world_size"),
         .padded_vocab_size =
             (int64_t)corpus_number_of(derived, "padded_vocab_size"),
-        .workspace_configured = cJSON_IsString(config) &&
-                                strcmp(config->valuestring, ":4096:8") == 0};
+        .workspace_configured = config && strcmp(config, ":4096:8") == 0};
     struct memory_case c;
-    enum err e = memory_case_predict(a, &in, &c, msg);
+    if (!reader_is_ok(top))
+        return top.doc->err;
+    enum err e = memory_case_predict(top.doc->a, &in, &c, msg);
     if (e != ERR_OK)
-        return e;
+        return err_prefix(msg, e, "%s", top.doc->file);
     row->reason = c.refusal;
     row->family = c.model.hidden ? family_of(&c.model) : "other";
     row->muon = c.model.memory.optimizer != OPTIMIZER_ADAM;
@@ -97,52 +100,51 @@ static enum err predict_row(struct arena *a, const cJSON *tree,
     return ERR_OK;
 }
 
-static enum err read_platforms(struct arena *a, const cJSON *tree,
-                               struct corpus *c, struct err_msg *msg)
+/* A row of each platform, whose names are the keys of `measured`. */
+static enum err read_platforms(struct reader top, struct corpus *c,
+                               struct err_msg *msg)
 {
-    const cJSON *name = json_get(tree, "case"), *m;
-    const cJSON *all = json_get(tree, "measured");
-    bool moe = cJSON_IsTrue(json_get(tree, "moe")), supported = false;
-    if (!cJSON_IsString(name) || !cJSON_IsObject(all))
-        return err_set(msg, ERR_PARSE, "want \"case\" and \"measured\"");
-    cJSON_ArrayForEach(m, all)
-    {
-        struct corpus_row row = {
-            .name = arena_strdup(a, name->valuestring),
-            .platform = arena_strdup(a, m->string),
-            .moe = moe,
-            .primary = is_primary(m->string),
-            .meas_allocated_bytes =
-                (int64_t)corpus_number_of(m, "mem_allocated_bytes"),
-            .meas_peak_bytes =
-                (int64_t)corpus_number_of(m, "mem_max_allocated_bytes")};
+    struct corpus_row row = {.name = NULL};
+    bool supported = false;
+    reader_require(top, "case", NULL);
+    reader_require(top, "measured", NULL);
+    reader_text(top, "case", &row.name);
+    reader_bool(top, "moe", &row.moe);
+    for (struct reader m = reader_first(reader_object(top, "measured"));
+         reader_is_there(m); m = reader_next(m)) {
+        row.platform = arena_strdup(top.doc->a, reader_key(m));
+        row.primary = is_primary(reader_key(m));
+        row.meas_allocated_bytes =
+            (int64_t)corpus_number_of(m, "mem_allocated_bytes");
+        row.meas_peak_bytes =
+            (int64_t)corpus_number_of(m, "mem_max_allocated_bytes");
         // a test that logs no memory
         if (!row.meas_allocated_bytes)
             continue;
-        if (c->n_rows == CORPUS_MAX_ROWS || !row.name || !row.platform)
-            return err_set(msg, ERR_RANGE, "more than %d rows",
-                           CORPUS_MAX_ROWS);
-        enum err e = predict_row(a, tree, m, &row, msg);
+        if (c->n_rows == CORPUS_MAX_ROWS || !row.platform)
+            return err_set(msg, ERR_RANGE, "%s: more than %d rows",
+                           top.doc->file, CORPUS_MAX_ROWS);
+        struct corpus_row *out = &c->rows[c->n_rows];
+        *out = row;
+        enum err e = predict_row(top, m, out, msg);
         if (e != ERR_OK)
             return e;
-        supported = supported || !row.reason;
-        c->rows[c->n_rows++] = row;
+        supported = supported || !out->reason;
+        c->n_rows++;
     }
-    c->n_cases[moe]++;
-    c->n_supported[moe] += supported;
+    c->n_cases[row.moe]++;
+    c->n_supported[row.moe] += supported;
     return ERR_OK;
 }
 
 static enum err read_case(struct arena *a, const char *path, struct corpus *c,
                           struct err_msg *msg)
 {
-    cJSON *tree = NULL;
-    enum err e = json_read_file(a, path, NULL, &tree, msg);
-    if (e != ERR_OK)
-        return e;
-    e = read_platforms(a, tree, c, msg);
-    cJSON_Delete(tree);
-    return e == ERR_OK ? e : err_prefix(msg, e, "%s", path);
+    struct reader_doc doc;
+    struct reader top = reader_open_file(&doc, a, path, NULL, msg);
+    enum err e = reader_is_there(top) ? read_platforms(top, c, msg) : ERR_OK;
+    enum err read = reader_close(&doc);
+    return e == ERR_OK ? read : e;
 }
 
 /* readdir() has no order: tables must come out the same everywhere. */

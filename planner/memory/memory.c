@@ -428,6 +428,21 @@ static struct workspace_place place_of(const struct memory_terms *t,
     return at;
 }
 
+static struct order order_of(const struct model *m, const struct layout *l,
+                             int vpp)
+{
+    int64_t n_mb = m->batch.n_microbatches;
+    struct order order = {
+        .pp = l->pp,
+        .vpp = vpp,
+        .ep_overlap = m->overlap_moe_comm,
+        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
+    // a larger one is refused where a schedule is made: all micro-batches
+    order.group = order.group > order.n_mb ? order.n_mb : order.group;
+    return order;
+}
+
 /* Static bytes and workspaces belong to the rank, activations to its order of
  * work: they are added at the moment of the peak. */
 static void megatron_rank(const struct memory_terms *t, const struct layout *l,
@@ -443,15 +458,7 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
         add_chunk_sums(t, &chunks[v], &sums);
         n_tables += tables_of(t, &chunks[v]);
     }
-    int64_t n_mb = m->batch.n_microbatches;
-    struct order order = {
-        .pp = l->pp,
-        .vpp = vpp,
-        .ep_overlap = m->overlap_moe_comm,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
-    // a larger one is refused where a schedule is made: all micro-batches
-    order.group = order.group > order.n_mb ? order.n_mb : order.group;
+    struct order order = order_of(m, l, vpp);
     struct workspace_place at = place_of(t, l, rank);
     set_static(t, &sums, n_tables, out);
     find_peak(t, chunks, &order, rank, out);
@@ -469,17 +476,17 @@ static void train_rank(const struct memory_terms *t, const struct layout *l,
                        int rank, struct memory_rank *out)
 {
     struct memory_train x;
-    memory_train_stage(t->model, l, rank, &x);
-    int64_t n_mb = t->model->batch.n_microbatches;
-    out->in_flight = n_mb < l->pp - rank ? (int)n_mb : l->pp - rank;
+    struct order order = order_of(t->model, l, l->vpp);
+    memory_train_rank(t->model, l, &order, rank, &x);
+    out->in_flight = order_max_in_flight(&order, rank);
     out->params = x.weights / t->rules.param_bytes;
     out->param_bytes = x.weights;
     out->grad_bytes = x.grads;
     out->optimizer_bytes = x.adam;
     out->static_bytes = x.weights + x.grads + x.adam;
     out->workspace_bytes = x.work;
-    out->activation_bytes = out->in_flight * (x.slot - x.head);
-    out->head_bytes = out->in_flight * x.head;
+    out->activation_bytes = x.slot - x.head;
+    out->head_bytes = x.head;
 }
 
 void memory_rank(const struct memory_terms *t, const struct layout *l, int rank,
@@ -536,6 +543,23 @@ int64_t memory_stage_params(const struct model *m, const struct layout *l,
             counts[k] ? counts[k] * model_unit_params(m, (enum unit_kind)k) : 0;
     struct weight table = weights_token_table(m, &WEIGHTS_WHOLE);
     return n + embedding_copies(m, counts) * weight_params(&table);
+}
+
+/* Chunks of a rank share a copy of the embedding. */
+int64_t memory_rank_params(const struct model *m, const struct layout *l,
+                           int rank)
+{
+    int64_t n = 0, table = m->padded_vocab * m->hidden;
+    int all[N_KINDS] = {0}, n_copies = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp) {
+        int counts[N_KINDS];
+        layout_stage_kinds(l, m, s, counts);
+        n += memory_stage_params(m, l, s);
+        n_copies += embedding_copies(m, counts);
+        for (int k = 0; k < N_KINDS; k++)
+            all[k] += counts[k];
+    }
+    return n + (embedding_copies(m, all) - n_copies) * table;
 }
 
 static void megatron_stage(const struct memory_terms *t, const struct layout *l,

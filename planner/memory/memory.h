@@ -119,6 +119,11 @@ struct memory_stage {
 int64_t memory_stage_params(const struct model *m, const struct layout *l,
                             int stage);
 
+/* The same of all stages of pipeline rank `rank`, which share one copy of the
+ * embedding. */
+int64_t memory_rank_params(const struct model *m, const struct layout *l,
+                           int rank);
+
 /* The stage with `in_flight` micro-batches, one chunk a rank. */
 void memory_stage_of(const struct memory_terms *t, const struct layout *l,
                      int stage, int in_flight, struct memory_stage *out);

@@ -106,6 +106,60 @@ static int64_t layer_work(const struct sizes *z)
     return n;
 }
 
+/* ---- slots ---- */
+
+/* Place of the k-th forward, and backward, among a rank's operations. */
+static int forward_at(const struct order *o, int rank, int k)
+{
+    int warm = order_warmup(o, rank);
+    return k < warm || o->ep_overlap ? k : 2 * k - warm;
+}
+
+static int backward_at(const struct order *o, int rank, int k)
+{
+    int warm = order_warmup(o, rank), all = o->n_mb * o->vpp;
+    if (o->ep_overlap)
+        return warm + k;
+    return k < all - warm ? warm + 2 * k + 1 : all + k;
+}
+
+/* The operation behind which the input of a micro-batch may begin to come in:
+ * the one before its forward, but the first rank posts the receive when the
+ * last rank has just sent (schedules.py, recv_tensor_from_previous_stage). */
+static int arrives_at(const struct order *o, int rank, int chunk, int mb)
+{
+    int k = order_forward_index(o, chunk, mb) - 1;
+    if (rank == 0 && chunk == 0)
+        k++;
+    else if (rank == 0)
+        k = order_forward_index(o, chunk - 1, mb) + o->pp - 1;
+    return k < 0 ? 0 : forward_at(o, rank, k);
+}
+
+/* The operation behind which its gradient has certainly left: the send is
+ * waited for after the next backward at the latest. */
+static int leaves_at(const struct order *o, int rank, int chunk, int mb)
+{
+    int k = order_backward_index(o, chunk, mb), last = o->n_mb * o->vpp - 1;
+    bool sends = rank > 0 || chunk > 0;
+    return backward_at(o, rank, sends && k < last ? k + 1 : k);
+}
+
+int memory_train_slots(const struct order *o, int rank, int chunk)
+{
+    int first = 0, most = 0;
+    if (o->vpp == 1)
+        return order_max_in_flight(o, rank);
+    // micro-batches of a chunk leave in the order in which they came
+    for (int mb = 0; mb < o->n_mb; mb++) {
+        int arrives = arrives_at(o, rank, chunk, mb);
+        while (first < mb && leaves_at(o, rank, chunk, first) < arrives)
+            first++;
+        most = mb - first + 1 > most ? mb - first + 1 : most;
+    }
+    return most;
+}
+
 /* ---- stages ---- */
 
 /* What of the model is here, as stage.c's place_units() finds it. */
@@ -132,13 +186,12 @@ static struct here train_find(const struct model *m, const struct layout *l,
     return h;
 }
 
-/* Several uses of the token table share one; a final norm goes with the last
- * decoder layer. Kinds that are not here are not built: their sizes may not be
- * known. */
+/* All but the token table, which add_tables() adds; a final norm goes with the
+ * last decoder layer. Kinds that are not here are not built: their sizes may
+ * not be known. */
 static int64_t stage_weights(const struct model *m, const struct here *h)
 {
-    int64_t table = token_table(m), n = h->n_tables ? table : 0;
-    int64_t output = m->tied ? 0 : table;
+    int64_t output = m->tied ? 0 : token_table(m), n = 0;
     int64_t final_norm = unit_weights(m, KIND_L) - output;
     int n_dense = 0;
     for (int i = 0; i < h->n.n_layers; i++)
@@ -153,20 +206,55 @@ static int64_t stage_weights(const struct model *m, const struct here *h)
 }
 
 static int64_t stage_slot(const struct sizes *z, const struct here *h,
-                          int64_t head)
+                          int64_t head, bool keeps_gradients)
 {
     const struct model *m = z->m;
     int64_t TC = z->T * z->C, ahead = 1 + m->n_mtp;
     int64_t n = train_tensor(m->batch.micro_batch * (z->S + ahead)) + head;
     if (!h->starts_behind)
-        n += (h->n.n_layers + 1) * train_tensor(TC);
+        n += (h->n.n_layers + 1 + keeps_gradients) * train_tensor(TC);
     for (int i = 0; i < h->n.n_layers; i++)
         n += layer_acts(z, is_moe(m, h->first + i));
     if (h->ends_layers)
         n += train_tensor(z->T);
     if (h->ends_behind)
-        n += train_tensor(h->n_out * TC);
+        n += (1 + keeps_gradients) * train_tensor(h->n_out * TC);
     return n + h->n.n_mtp * mtp_acts(z, is_moe(m, m->n_layers - 1));
+}
+
+/* What does not depend on the stage, and with one stage a rank the place for
+ * gradients; interleaved they are in the slots (harness/train/stage.c). */
+static int64_t scratch(const struct sizes *z, const struct here *only)
+{
+    int64_t TC = z->T * z->C;
+    int64_t n =
+        layer_work(z) + train_tensor(z->T) + train_tensor(MESSAGE_CHUNK);
+    return only ? n + train_tensor(TC) + train_tensor(only->n_out * TC) : n;
+}
+
+/* Adds one stage with `n_slots`, all but its copy of the embedding. */
+static void add_stage(const struct sizes *z, const struct here *h, int n_slots,
+                      bool keeps_gradients, struct memory_train *t)
+{
+    const struct model *m = z->m;
+    int64_t TC = z->T * z->C, head = 0;
+    if (h->n.n_loss)
+        head = train_tensor((1 + m->n_mtp) * z->T * m->padded_vocab);
+    t->weights += stage_weights(m, h);
+    t->head += n_slots * head;
+    t->slot += n_slots * stage_slot(z, h, head, keeps_gradients);
+    if (h->n.n_mtp)
+        t->work += 2 * train_tensor(TC) + train_tensor(2 * TC);
+}
+
+/* `n_tables` uses of the embedding share a copy, with a gradient each. */
+static void add_tables(const struct model *m, int n_tables,
+                       struct memory_train *t)
+{
+    int64_t table = token_table(m);
+    t->weights += n_tables ? table : 0;
+    t->grads = t->weights + (n_tables > 1 ? n_tables - 1 : 0) * table;
+    t->adam = 2 * train_tensor(t->weights / VALUE);
 }
 
 void memory_train_stage(const struct model *m, const struct layout *l,
@@ -174,17 +262,25 @@ void memory_train_stage(const struct model *m, const struct layout *l,
 {
     struct sizes z = sizes_of(m);
     struct here h = train_find(m, l, stage);
-    int64_t TC = z.T * z.C;
-    struct memory_train t = {.weights = stage_weights(m, &h)};
-    int further = h.n_tables > 1 ? h.n_tables - 1 : 0;
-    t.grads = t.weights + further * token_table(m);
-    t.adam = 2 * train_tensor(t.weights / VALUE);
-    if (h.n.n_loss)
-        t.head = train_tensor((1 + m->n_mtp) * z.T * m->padded_vocab);
-    t.slot = stage_slot(&z, &h, t.head);
-    t.work = layer_work(&z) + train_tensor(TC) + train_tensor(h.n_out * TC) +
-             train_tensor(z.T) + train_tensor(MESSAGE_CHUNK);
-    if (h.n.n_mtp)
-        t.work += 2 * train_tensor(TC) + train_tensor(2 * TC);
+    struct memory_train t = {.work = scratch(&z, l->vpp == 1 ? &h : NULL)};
+    add_stage(&z, &h, 1, l->vpp > 1, &t);
+    add_tables(m, h.n_tables, &t);
+    *out = t;
+}
+
+void memory_train_rank(const struct model *m, const struct layout *l,
+                       const struct order *o, int rank,
+                       struct memory_train *out)
+{
+    struct sizes z = sizes_of(m);
+    struct here h = train_find(m, l, rank);
+    struct memory_train t = {.work = scratch(&z, l->vpp == 1 ? &h : NULL)};
+    int n_tables = 0;
+    for (int v = 0; v < l->vpp; v++) {
+        h = train_find(m, l, v * l->pp + rank);
+        add_stage(&z, &h, memory_train_slots(o, rank, v), l->vpp > 1, &t);
+        n_tables += h.n_tables;
+    }
+    add_tables(m, n_tables, &t);
     *out = t;
 }

@@ -63,14 +63,16 @@ struct model {
     int64_t q_lora, kv_lora; // latent widths; q_lora 0: queries not compressed
     int64_t qk_dim, qk_rope_dim, v_dim; // of a head
     bool qk_norm_full;                  // one norm over all heads, as in OLMoE
-    bool sinks;            // a learned softmax offset for each query head
-    bool shared_gate;      // a gate of h parameters on the shared expert
-    int64_t latent;        // width that routed experts work on, 0: hidden
-    bool expert_bias;      // router's correction bias, a buffer in Megatron
-    bool count_bias;       // count that buffer as parameters
-    bool mtp_repeated;     // one MTP layer, used n_mtp times
-    bool overlap_moe_comm; // --overlap-moe-expert-parallel-comm
-    int64_t window;        // tokens a windowed layer attends to, 0: all
+    bool sinks;             // a learned softmax offset for each query head
+    bool shared_gate;       // a gate of h parameters on the shared expert
+    int64_t latent;         // width that routed experts work on, 0: hidden
+    bool expert_bias;       // router's correction bias, a buffer in Megatron
+    bool count_bias;        // count that buffer as parameters
+    bool mtp_repeated;      // one MTP layer, used n_mtp times
+    bool overlap_moe_comm;  // --overlap-moe-expert-parallel-comm
+    bool no_overlap_p2p;    // --no-overlap-p2p-communication
+    bool overlap_p2p_flush; // --overlap-p2p-communication-warmup-flush
+    int64_t window;         // tokens a windowed layer attends to, 0: all
     const uint8_t *layer_window; // n_layers flags: 1 when the layer attends to
                                  // the window only; NULL without a window
     int64_t optimizer_instances; // of the distributed optimiser, 0 as 1

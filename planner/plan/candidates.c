@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES_FIRST = 256 }; // room at first; it doubles
+enum {
+    CANDIDATES_FIRST = 256, // room at first; it doubles
+    CANDIDATES_BLOCK = 256  // predicted together: as many as an engine takes
+};
 
 static enum err candidates_no_memory(struct err_msg *msg)
 {
@@ -35,21 +38,6 @@ bool candidates_fits(const struct candidates *c, const struct layout *l)
 }
 
 /* ---- the list ---- */
-
-static double candidates_unevenness(const struct plan_context *ctx,
-                                    const struct layout *l)
-{
-    double sum = 0;
-    for (int r = 0; r < l->pp; r++) {
-        double rank = 0;
-        for (int s = r; s < l->n_stages; s += l->pp) {
-            struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-            rank += t.fwd_s + t.bwd_s;
-        }
-        sum += rank * rank;
-    }
-    return sum;
-}
 
 static size_t candidates_text_bytes(const struct layout *l)
 {
@@ -86,22 +74,79 @@ static bool candidates_grow(struct candidates *c)
     return true;
 }
 
-enum err candidates_add(struct candidates *c, const struct layout *l,
+enum err candidates_put(struct candidates *c, const struct layout *l,
                         struct err_msg *msg)
 {
     if (!candidates_grow(c))
         return candidates_no_memory(msg);
-    struct candidate *out = &c->all[c->n];
-    out->text = candidates_pack(c->arena, l);
-    if (!out->text)
+    char *text = candidates_pack(c->arena, l);
+    if (!text)
         return candidates_no_memory(msg);
-    out->unevenness = candidates_unevenness(c->ctx, l);
-    out->near_bottleneck = plan_near_bottleneck(c->ctx, l);
-    enum err e = plan_engine_step(c->engine, l, &out->step_s);
+    c->all[c->n++] = (struct candidate){.text = text};
+    return ERR_OK;
+}
+
+/* Texts of the i-th to a layout; `units` is its room. */
+static struct layout candidates_unpack(const struct candidates *c, size_t i,
+                                       const char **units)
+{
+    const struct schedule *s = c->ctx->schedule;
+    const char *text = c->all[i].text;
+    const int n = s->pp * s->vpp;
+    for (int k = 0; k < n; k++) {
+        units[k] = text;
+        text += strlen(text) + 1;
+    }
+    return (struct layout){
+        .pp = s->pp, .vpp = s->vpp, .n_stages = n, .units = units};
+}
+
+/* Predicts `n` from the i-th on, with this room. */
+static enum err candidates_block(struct candidates *c, size_t i, int n,
+                                 const char **units, struct err_msg *msg)
+{
+    const int n_stages = c->ctx->schedule->pp * c->ctx->schedule->vpp;
+    struct layout layouts[CANDIDATES_BLOCK] = {{0}};
+    struct plan_step steps[CANDIDATES_BLOCK];
+    for (int k = 0; k < n; k++)
+        layouts[k] = candidates_unpack(c, i + (size_t)k, units + k * n_stages);
+    enum err e = plan_engine_steps(c->engine, layouts, n, steps);
     if (e != ERR_OK)
         return err_set(msg, e, "search: %s", plan_engine_error(c->engine));
-    c->n++;
+    for (int k = 0; k < n; k++) {
+        struct candidate *out = &c->all[i + (size_t)k];
+        out->step_s = steps[k].step_s;
+        out->near_bottleneck = steps[k].near_bottleneck;
+        out->unevenness = steps[k].unevenness;
+    }
     return ERR_OK;
+}
+
+enum err candidates_predict(struct candidates *c, struct err_msg *msg)
+{
+    const struct schedule *s = c->ctx->schedule;
+    const size_t n_stages = (size_t)s->pp * (size_t)s->vpp;
+    const size_t left = c->n - c->n_predicted;
+    const size_t block = left < CANDIDATES_BLOCK ? left : CANDIDATES_BLOCK;
+    const char **units = arena_alloc(c->arena, block * n_stages, sizeof *units);
+    if (!units)
+        return candidates_no_memory(msg);
+    enum err e = ERR_OK;
+    while (c->n_predicted < c->n && e == ERR_OK) {
+        const size_t more = c->n - c->n_predicted;
+        const size_t n = more < block ? more : block;
+        e = candidates_block(c, c->n_predicted, (int)n, units, msg);
+        if (e == ERR_OK)
+            c->n_predicted += n;
+    }
+    return e;
+}
+
+enum err candidates_add(struct candidates *c, const struct layout *l,
+                        struct err_msg *msg)
+{
+    enum err e = candidates_put(c, l, msg);
+    return e == ERR_OK ? candidates_predict(c, msg) : e;
 }
 
 bool candidates_has(const struct candidates *c, const struct layout *l)
@@ -123,16 +168,11 @@ enum err candidates_layout(const struct candidates *c, size_t i,
                            struct layout *out)
 {
     const struct schedule *s = c->ctx->schedule;
-    struct layout l = {.pp = s->pp, .vpp = s->vpp, .n_stages = s->pp * s->vpp};
-    const char *text = c->all[i].text;
-    l.units = arena_alloc(c->arena, (size_t)l.n_stages, sizeof *l.units);
-    if (!l.units)
+    const char **units =
+        arena_alloc(c->arena, (size_t)s->pp * (size_t)s->vpp, sizeof *units);
+    if (!units)
         return ERR_NOMEM;
-    for (int k = 0; k < l.n_stages; k++) {
-        l.units[k] = text;
-        text += strlen(text) + 1;
-    }
-    *out = l;
+    *out = candidates_unpack(c, i, units);
     return ERR_OK;
 }
 

@@ -28,6 +28,7 @@ struct candidates {
     struct memory_terms memory;
     struct candidate *all;
     size_t n, cap;
+    size_t n_predicted; // of the first of them
 };
 
 /* An empty list for the layouts of one context, which must live as long.
@@ -38,6 +39,11 @@ enum err candidates_init(struct arena *a, const struct plan_context *ctx,
 /* Does every rank of the layout fit into the context's memory limit, margin
  * kept? True where there is no limit. */
 bool candidates_fits(const struct candidates *c, const struct layout *l);
+
+/* Adds a copy of the layout, to be predicted with others that were put in. */
+enum err candidates_put(struct candidates *c, const struct layout *l,
+                        struct err_msg *msg);
+enum err candidates_predict(struct candidates *c, struct err_msg *msg);
 
 /* Adds a copy of the layout with its predicted step. */
 enum err candidates_add(struct candidates *c, const struct layout *l,

@@ -1,3 +1,9 @@
+/*
+ * How it works: samples pass in blocks, one for each of the simulator's lanes.
+ * A block's random factors are made once and laid over the mean times of every
+ * layout in turn: layouts are compared under the same luck, and logarithms and
+ * exponentials do not grow with their number.
+ */
 #include "jitter.h"
 
 #include "base/random.h"
@@ -23,117 +29,234 @@ static void normal_pair(uint64_t key, double *x, double *y)
 
 /* ---- expected steps ---- */
 
-struct sampler {
-    const struct plan_context *ctx;
-    struct plan_engine *engine;
-    double *mean_fwd_s, *mean_bwd_s; // [stage]
-    double *fwd_s, *bwd_s;           // [stage * n_mb + mb]
+/* Samples that are simulated side by side, one for each of the simulator's
+ * lanes; beyond so many operations their memory counts for more. */
+enum { JITTER_LANES = 16, JITTER_MANY_OPS = 1 << 18 };
+
+/* A layout whose steps are sampled. */
+struct jitter_case {
+    const struct layout *layout;
+    double *fwd_s, *bwd_s; // [stage], means
     double steps[JITTER_SAMPLES];
 };
 
-static enum err jitter_sample(struct sampler *s, const struct layout *l,
-                              int index)
+/* The samples at hand, the same ones for every layout. */
+struct sampler {
+    const struct plan_context *ctx;
+    struct plan_engine *engine;
+    size_t n_ops;                    // stages * micro-batches
+    int lanes;                       // samples at once
+    double *fwd_factor, *bwd_factor; // [lane * n_ops + stage * n_mb + mb]
+    double *fwd_s, *bwd_s;           // the same of one layout
+    struct jitter_case *cases;
+    int n_cases;
+};
+
+/* Factors of samples `first` and on. */
+static void jitter_factors(struct sampler *s, int first)
 {
-    const int n_mb = s->ctx->n_mb;
+    const size_t n_mb = (size_t)s->ctx->n_mb;
     const double cv = s->ctx->cost->jitter_cv;
     const double sigma = sqrt(log1p(cv * cv)), mu = -sigma * sigma / 2;
-    for (int stage = 0; stage < l->n_stages; stage++) {
-        const double fwd = s->mean_fwd_s[stage], bwd = s->mean_bwd_s[stage];
+    for (int lane = 0; lane < s->lanes; lane++) {
+        const uint64_t sample = (uint64_t)(first + lane);
+        for (size_t i = 0; i < s->n_ops; i++) {
+            const uint64_t key = random_mix(JITTER_SEED + sample) ^
+                                 ((uint64_t)(i / n_mb) << 32 | i % n_mb);
+            const size_t at = (size_t)lane * s->n_ops + i;
+            double x, y;
+            normal_pair(key, &x, &y);
+            s->fwd_factor[at] = exp(mu + sigma * x);
+            s->bwd_factor[at] = exp(mu + sigma * y);
+        }
+    }
+}
+
+void jitter_draw(const struct jitter_times *mean,
+                 const struct plan_context *ctx, int index, double *fwd_s,
+                 double *bwd_s)
+{
+    const int n_mb = ctx->n_mb;
+    const double cv = ctx->cost->jitter_cv;
+    const double sigma = sqrt(log1p(cv * cv)), mu = -sigma * sigma / 2;
+    for (int stage = 0; stage < mean->layout->n_stages; stage++) {
+        const double fwd = mean->fwd_s[stage], bwd = mean->bwd_s[stage];
         for (int mb = 0; mb < n_mb; mb++) {
             uint64_t key = random_mix(JITTER_SEED + (uint64_t)index) ^
                            ((uint64_t)stage << 32 | (uint64_t)mb);
             double x, y;
             normal_pair(key, &x, &y);
-            s->fwd_s[stage * n_mb + mb] = fwd * exp(mu + sigma * x);
-            s->bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
+            fwd_s[stage * n_mb + mb] = fwd * exp(mu + sigma * x);
+            bwd_s[stage * n_mb + mb] = bwd * exp(mu + sigma * y);
         }
     }
-    const struct plan_ops ops = {l, s->fwd_s, s->bwd_s};
-    return plan_engine_replay(s->engine, &ops, &s->steps[index]);
 }
 
-static struct jitter_step jitter_summarise(struct sampler *s)
+/* Operation times of a stage: its mean, factor by factor. */
+static void jitter_scale(double mean_s, const double *factor, int n,
+                         double *out)
 {
-    struct stats_mean m = stats_mean(s->steps, JITTER_SAMPLES);
-    struct stats_interval middle = stats_middle(s->steps, JITTER_SAMPLES);
+    for (int mb = 0; mb < n; mb++)
+        out[mb] = mean_s * factor[mb];
+}
+
+/* Steps of samples `first` and on of one layout. */
+static enum err jitter_steps(struct sampler *s, struct jitter_case *c,
+                             int first)
+{
+    const int n_mb = s->ctx->n_mb;
+    struct plan_ops ops[JITTER_LANES];
+    for (int lane = 0; lane < s->lanes; lane++) {
+        size_t at = (size_t)lane * s->n_ops;
+        ops[lane] = (struct plan_ops){c->layout, s->fwd_s + at, s->bwd_s + at};
+        for (int k = 0; k < c->layout->n_stages; k++, at += (size_t)n_mb) {
+            jitter_scale(c->fwd_s[k], s->fwd_factor + at, n_mb, s->fwd_s + at);
+            jitter_scale(c->bwd_s[k], s->bwd_factor + at, n_mb, s->bwd_s + at);
+        }
+    }
+    return plan_engine_replays(s->engine, ops, s->lanes, &c->steps[first]);
+}
+
+/* Without jitter every sample is the same. */
+static struct jitter_step jitter_summarise(const struct sampler *s,
+                                           struct jitter_case *c)
+{
+    const double one = c->steps[0];
+    if (s->ctx->cost->jitter_cv <= 0)
+        return (struct jitter_step){one, one, one, 0};
+    struct stats_mean m = stats_mean(c->steps, JITTER_SAMPLES);
+    struct stats_interval middle = stats_middle(c->steps, JITTER_SAMPLES);
     return (struct jitter_step){
         .mean_s = m.mean, .lo_s = middle.lo, .hi_s = middle.hi, .se_s = m.se};
 }
 
+/* Memory of `n` cases, which are the caller's to fill. */
 static struct sampler *sampler_new(struct arena *a,
-                                   const struct plan_context *ctx, int n_stages)
+                                   const struct plan_context *ctx, int n)
 {
-    size_t n = (size_t)n_stages * (size_t)ctx->n_mb, p = (size_t)n_stages;
+    const size_t p = (size_t)ctx->schedule->pp * (size_t)ctx->schedule->vpp;
     struct sampler *s = arena_alloc(a, 1, sizeof *s);
-    double *room = arena_alloc(a, n + p, 2 * sizeof *room);
-    if (!s || !room)
+    if (!s)
         return NULL;
     s->ctx = ctx;
     s->engine = plan_engine_new(a, ctx);
-    s->fwd_s = room;
-    s->bwd_s = room + n;
-    s->mean_fwd_s = room + 2 * n;
-    s->mean_bwd_s = room + 2 * n + p;
-    return s->engine ? s : NULL;
+    s->n_ops = p * (size_t)ctx->n_mb;
+    s->lanes = s->n_ops > JITTER_MANY_OPS ? 1 : JITTER_LANES;
+    s->n_cases = n;
+    const size_t all = (size_t)s->lanes * s->n_ops;
+    double *ops = arena_alloc(a, all, 4 * sizeof *ops);
+    double *means = arena_alloc(a, (size_t)n * p, 2 * sizeof *means);
+    s->cases = arena_alloc(a, (size_t)n, sizeof *s->cases);
+    if (!s->engine || !ops || !means || !s->cases)
+        return NULL;
+    s->fwd_factor = ops;
+    s->bwd_factor = ops + all;
+    s->fwd_s = ops + 2 * all;
+    s->bwd_s = ops + 3 * all;
+    for (int i = 0; i < n; i++) {
+        s->cases[i].fwd_s = means + 2 * (size_t)i * p;
+        s->cases[i].bwd_s = s->cases[i].fwd_s + p;
+    }
+    return s;
 }
 
-static enum err jitter_do_expect(struct sampler *s, const struct layout *l,
-                                 struct jitter_step *out, struct err_msg *msg)
+static enum err sampler_run(struct sampler *s, struct err_msg *msg)
 {
-    // without jitter every sample is the same
     const int n = s->ctx->cost->jitter_cv > 0 ? JITTER_SAMPLES : 1;
-    enum err e = ERR_OK;
-    for (int i = 0; i < n && e == ERR_OK; i++)
-        e = jitter_sample(s, l, i);
-    if (e != ERR_OK)
-        return err_set(msg, e, "jitter: the layout cannot be simulated");
-    const double one = s->steps[0];
-    *out = n > 1 ? jitter_summarise(s) : (struct jitter_step){one, one, one, 0};
+    for (int first = 0; first < n; first += s->lanes) {
+        jitter_factors(s, first);
+        for (int i = 0; i < s->n_cases; i++)
+            if (jitter_steps(s, &s->cases[i], first) != ERR_OK)
+                return err_set(msg, ERR_MODEL,
+                               "jitter: the layout cannot be simulated");
+    }
     return ERR_OK;
 }
 
-/* Of the costs' times; without jitter that is the plain step, which does not
- * look at single operations. */
-static enum err jitter_of_costs(struct sampler *s, const struct layout *l,
-                                struct jitter_step *out, struct err_msg *msg)
+/* Single operations are combined as wholes, without the parts before and after
+ * their layers that a step of stages' times has (sim.h): what that makes of
+ * steady operations is taken off. */
+static enum err jitter_restore_parts(struct sampler *s,
+                                     const struct jitter_case *c,
+                                     struct jitter_step *out,
+                                     struct err_msg *msg)
 {
-    const struct plan_context *ctx = s->ctx;
-    double one = 0;
-    if (ctx->cost->jitter_cv <= 0) {
-        if (plan_engine_step(s->engine, l, &one) != ERR_OK)
-            return err_set(msg, ERR_MODEL,
-                           "jitter: the layout cannot be simulated");
-        *out = (struct jitter_step){one, one, one, 0};
+    const int n_mb = s->ctx->n_mb;
+    const struct plan_ops ops = {c->layout, s->fwd_s, s->bwd_s};
+    double whole = 0, parts = 0;
+    if (!s->ctx->schedule->order.ep_overlap)
         return ERR_OK;
+    for (int i = 0; i < c->layout->n_stages * n_mb; i++) {
+        s->fwd_s[i] = c->fwd_s[i / n_mb];
+        s->bwd_s[i] = c->bwd_s[i / n_mb];
     }
+    if (plan_engine_replay(s->engine, &ops, &whole) != ERR_OK ||
+        plan_engine_step(s->engine, c->layout, &parts) != ERR_OK)
+        return err_set(msg, ERR_MODEL,
+                       "jitter: the layout cannot be simulated");
+    out->mean_s += parts - whole;
+    out->lo_s += parts - whole;
+    out->hi_s += parts - whole;
+    return ERR_OK;
+}
+
+/* A layout with the costs' times. */
+static void jitter_case_of(const struct plan_context *ctx,
+                           const struct layout *l, struct jitter_case *out)
+{
+    out->layout = l;
     for (int stage = 0; stage < l->n_stages; stage++) {
         struct cost_times t = cost_stage(ctx->cost, ctx->model, l, stage);
-        s->mean_fwd_s[stage] = t.fwd_s;
-        s->mean_bwd_s[stage] = t.bwd_s;
+        out->fwd_s[stage] = t.fwd_s;
+        out->bwd_s[stage] = t.bwd_s;
     }
-    return jitter_do_expect(s, l, out, msg);
+}
+
+/* Without jitter the plain step, which does not look at single operations. */
+static enum err jitter_plain(struct sampler *s, struct jitter_step *out,
+                             struct err_msg *msg)
+{
+    double one = 0;
+    if (plan_engine_step(s->engine, s->cases[0].layout, &one) != ERR_OK)
+        return err_set(msg, ERR_MODEL,
+                       "jitter: the layout cannot be simulated");
+    *out = (struct jitter_step){one, one, one, 0};
+    return ERR_OK;
 }
 
 enum err jitter_expect(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct jitter_step *out,
                        struct err_msg *msg)
 {
-    struct sampler *s = sampler_new(a, ctx, l->n_stages);
-    return s ? jitter_of_costs(s, l, out, msg)
-             : err_set(msg, ERR_NOMEM, "jitter: out of memory");
+    struct sampler *s = sampler_new(a, ctx, 1);
+    if (!s)
+        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
+    jitter_case_of(ctx, l, &s->cases[0]);
+    if (ctx->cost->jitter_cv <= 0)
+        return jitter_plain(s, out, msg);
+    enum err e = sampler_run(s, msg);
+    if (e != ERR_OK)
+        return e;
+    *out = jitter_summarise(s, &s->cases[0]);
+    return jitter_restore_parts(s, &s->cases[0], out, msg);
 }
 
 enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
                              const struct jitter_times *times,
                              struct jitter_step *out, struct err_msg *msg)
 {
-    struct sampler *s = sampler_new(a, ctx, times->layout->n_stages);
+    struct sampler *s = sampler_new(a, ctx, 1);
     if (!s)
         return err_set(msg, ERR_NOMEM, "jitter: out of memory");
-    size_t bytes = (size_t)times->layout->n_stages * sizeof *s->mean_fwd_s;
-    memcpy(s->mean_fwd_s, times->fwd_s, bytes);
-    memcpy(s->mean_bwd_s, times->bwd_s, bytes);
-    return jitter_do_expect(s, times->layout, out, msg);
+    struct jitter_case *c = &s->cases[0];
+    const size_t n = (size_t)times->layout->n_stages;
+    c->layout = times->layout;
+    memcpy(c->fwd_s, times->fwd_s, n * sizeof *c->fwd_s);
+    memcpy(c->bwd_s, times->bwd_s, n * sizeof *c->bwd_s);
+    enum err e = sampler_run(s, msg);
+    if (e == ERR_OK)
+        *out = jitter_summarise(s, c);
+    return e;
 }
 
 /* ---- the top list ---- */
@@ -152,23 +275,36 @@ static int jitter_by_bottleneck(const void *x, const void *y)
     return by_expected(x, y);
 }
 
+/* Without jitter a step is what the mean times give. */
+static void jitter_fill_none(struct plan *plans, int n)
+{
+    for (int i = 0; i < n; i++) {
+        plans[i].exp_step_s = plans[i].pred_step_s;
+        plans[i].exp_lo_s = plans[i].exp_hi_s = plans[i].pred_step_s;
+    }
+}
+
 enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
                      struct plan *plans, int n, struct err_msg *msg)
 {
-    struct sampler *sampler =
-        n > 0 ? sampler_new(a, ctx, plans[0].parsed.n_stages) : NULL;
-    if (n > 0 && !sampler)
-        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
-    for (int i = 0; i < n; i++) {
-        struct jitter_step s;
-        enum err e = jitter_of_costs(sampler, &plans[i].parsed, &s, msg);
-        if (e != ERR_OK)
-            return e;
-        plans[i].exp_step_s = s.mean_s;
-        plans[i].exp_lo_s = s.lo_s;
-        plans[i].exp_hi_s = s.hi_s;
+    if (n == 0 || ctx->cost->jitter_cv <= 0) {
+        jitter_fill_none(plans, n);
+        return ERR_OK;
     }
-    return ERR_OK;
+    struct sampler *s = sampler_new(a, ctx, n);
+    if (!s)
+        return err_set(msg, ERR_NOMEM, "jitter: out of memory");
+    for (int i = 0; i < n; i++)
+        jitter_case_of(ctx, &plans[i].parsed, &s->cases[i]);
+    enum err e = sampler_run(s, msg);
+    for (int i = 0; i < n && e == ERR_OK; i++) {
+        struct jitter_step step = jitter_summarise(s, &s->cases[i]);
+        e = jitter_restore_parts(s, &s->cases[i], &step, msg);
+        plans[i].exp_step_s = step.mean_s;
+        plans[i].exp_lo_s = step.lo_s;
+        plans[i].exp_hi_s = step.hi_s;
+    }
+    return e;
 }
 
 enum err jitter_rerank(struct arena *a, const struct plan_context *ctx,

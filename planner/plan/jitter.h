@@ -43,6 +43,13 @@ enum err jitter_expect_times(struct arena *a, const struct plan_context *ctx,
                              const struct jitter_times *times,
                              struct jitter_step *out, struct err_msg *msg);
 
+/* Times of single operations of sample `index` under the costs' jitter_cv,
+ * fwd_s and bwd_s [stage * n_mb + mb]: the numbers that the expectations above
+ * are made of. */
+void jitter_draw(const struct jitter_times *mean,
+                 const struct plan_context *ctx, int index, double *fwd_s,
+                 double *bwd_s);
+
 /* Fills the expected step of each plan. */
 enum err jitter_fill(struct arena *a, const struct plan_context *ctx,
                      struct plan *plans, int n, struct err_msg *msg);

@@ -15,12 +15,26 @@
 static const double NEAR = 0.98; // within 2% of the slowest stage
 enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 
+/* Times of a layout that is being simulated, one among others. */
+struct plan_lane {
+    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
+    struct overlap_times *overlap; // with EP overlap, else NULL
+};
+
+/* Layouts that are simulated together: enough to fill the simulator's lanes
+ * after it has sorted them by kind and by the period of their rounds. */
+enum { PLAN_LANES = 256 };
+
 struct plan_engine {
+    struct arena *arena;
     struct plan_context ctx;
     struct sim_engine *sim;
-    struct overlap_times *overlap; // with EP overlap, else NULL
-    double *fwd_s, *bwd_s, *x_s;   // [n_stages]
-    struct err_msg msg;            // of the last step that failed
+    struct plan_lane *lanes; // [PLAN_LANES], of which n_lanes have memory
+    int n_lanes;
+    struct sim_input *inputs; // [PLAN_LANES], as steps_s
+    double *steps_s;
+    bool *between;      // [pp]: to the next rank is to another node
+    struct err_msg msg; // of the last step that failed
 };
 
 /* Only Megatron's memory can be unpredictable: moe-train's own is counted by
@@ -38,6 +52,14 @@ enum err plan_context_check(const struct plan_context *ctx,
                    where, why);
 }
 
+void plan_context_costs(struct plan_context *ctx, const struct cost *cost)
+{
+    const struct cost_ep_save *s = &cost->ep_save;
+    ctx->cost = cost;
+    ctx->save = (struct overlap_save){s->both_s, s->forward_s, s->backward_s};
+    ctx->save_se_s = s->se_s;
+}
+
 const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
 {
     struct core_refusal why;
@@ -46,44 +68,82 @@ const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
     return why.plain;
 }
 
-struct plan_engine *plan_engine_new(struct arena *a,
-                                    const struct plan_context *ctx)
+/* Memory of the first n lanes. */
+static bool plan_lanes(struct plan_engine *e, int n)
 {
-    const struct schedule *s = ctx->schedule;
-    const size_t n = (size_t)s->pp * (size_t)s->vpp;
+    const struct schedule *s = e->ctx.schedule;
+    const size_t n_stages = (size_t)s->pp * (size_t)s->vpp;
+    for (; e->n_lanes < n; e->n_lanes++) {
+        struct plan_lane *lane = &e->lanes[e->n_lanes];
+        double *times = arena_alloc(e->arena, 3 * n_stages, sizeof *times);
+        if (!times)
+            return false;
+        lane->fwd_s = times;
+        lane->bwd_s = times + n_stages;
+        lane->x_s = times + 2 * n_stages;
+        if (!s->order.ep_overlap)
+            continue;
+        lane->overlap = overlap_times_new(e->arena, s, e->ctx.model);
+        if (!lane->overlap)
+            return false;
+    }
+    return true;
+}
+
+/* An engine whose graphs are those of `sim`, of the context's schedule. */
+static struct plan_engine *plan_engine_with(struct arena *a,
+                                            const struct plan_context *ctx,
+                                            struct sim_engine *sim)
+{
+    const int pp = ctx->schedule->pp;
     struct plan_engine *e = arena_alloc(a, 1, sizeof *e);
     if (!e)
         return NULL;
+    e->arena = a;
     e->ctx = *ctx;
-    e->sim = sim_engine_new(a, ctx->schedule);
-    e->fwd_s = arena_alloc(a, n, sizeof *e->fwd_s);
-    e->bwd_s = arena_alloc(a, n, sizeof *e->bwd_s);
-    e->x_s = arena_alloc(a, n, sizeof *e->x_s);
-    bool ok = e->sim && e->fwd_s && e->bwd_s && e->x_s;
-    if (s->order.ep_overlap) {
-        e->overlap = overlap_times_new(a, s, ctx->model);
-        ok = ok && e->overlap;
-    }
-    return ok ? e : NULL;
+    e->sim = sim;
+    e->lanes = arena_alloc(a, PLAN_LANES, sizeof *e->lanes);
+    e->inputs = arena_alloc(a, PLAN_LANES, sizeof *e->inputs);
+    e->steps_s = arena_alloc(a, PLAN_LANES, sizeof *e->steps_s);
+    e->between = arena_alloc(a, (size_t)pp, sizeof *e->between);
+    if (!sim || !e->lanes || !e->inputs || !e->steps_s || !e->between)
+        return NULL;
+    for (int r = 0; r < pp; r++)
+        e->between[r] =
+            transfer_between_nodes(&ctx->model->par, pp, ctx->gpus_per_node, r);
+    return plan_lanes(e, 1) ? e : NULL;
+}
+
+struct plan_engine *plan_engine_new(struct arena *a,
+                                    const struct plan_context *ctx)
+{
+    return plan_engine_with(a, ctx, sim_engine_new(a, ctx->schedule));
 }
 
 /* Transfers of a layout. With standalone MTP the whole pipeline exchanges
- * shapes, and from the MTP stage on a message carries 1+K hidden states. */
-static void set_transfers(const struct plan_context *ctx,
-                          const struct layout *l, double *x_s,
-                          struct sim_input *in)
+ * shapes, and from the MTP stage on a message carries 1+K hidden states. The
+ * simulator knows one time of a shape: that of the slowest boundary. */
+static void set_transfers(const struct plan_engine *e, const struct layout *l,
+                          double *x_s, struct sim_input *in)
 {
+    const struct plan_context *ctx = &e->ctx;
     const bool standalone = layout_mtp_standalone(l);
     const int mtp = layout_mtp_stage(l);
     const int value_bytes = ctx->cost->rules.value_bytes;
+    in->shape_x_s = 0;
     for (int s = 0; s < l->n_stages; s++) {
+        const bool between = e->between[s % l->pp];
         int n_states = standalone && s >= mtp ? 1 + ctx->model->n_mtp : 1;
-        x_s[s] = cost_transfer_s(
-            ctx->cost, transfer_bytes(ctx->model, value_bytes, n_states));
+        double bytes = transfer_bytes(ctx->model, value_bytes, n_states);
+        x_s[s] = cost_transfer_s(ctx->cost, bytes, between);
+        in->shape_x_s =
+            fmax(in->shape_x_s,
+                 s + 1 < l->n_stages
+                     ? cost_transfer_s(ctx->cost, SHAPE_BYTES, between)
+                     : 0);
     }
     in->x_s = x_s;
     in->shape_exchange = standalone;
-    in->shape_x_s = cost_transfer_s(ctx->cost, SHAPE_BYTES);
     in->sync_s = ctx->cost->exchange_sync_s;
 }
 
@@ -93,10 +153,10 @@ static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
+    if (ctx->cost->overhead_s_per_byte <= 0)
+        return ctx->cost->overhead_s;
     for (int r = 0; r < l->pp; r++) {
-        int64_t n = 0;
-        for (int s = r; s < l->n_stages; s += l->pp)
-            n += memory_stage_params(ctx->model, l, s);
+        int64_t n = memory_rank_params(ctx->model, l, r);
         most = n > most ? n : most;
     }
     return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
@@ -104,36 +164,84 @@ static double plan_overhead(const struct plan_context *ctx,
                                        ctx->cost->rules.param_bytes;
 }
 
-static struct sim_input input_of(struct plan_engine *e, const struct layout *l)
+static struct sim_input input_of(const struct plan_engine *e,
+                                 const struct plan_lane *lane,
+                                 const struct layout *l)
 {
     struct sim_input in = {.schedule = e->ctx.schedule,
-                           .fwd_s = e->fwd_s,
-                           .bwd_s = e->bwd_s,
+                           .fwd_s = lane->fwd_s,
+                           .bwd_s = lane->bwd_s,
                            .mode = e->ctx.mode};
     for (int s = 0; s < l->n_stages; s++) {
         struct cost_times t = cost_stage(e->ctx.cost, e->ctx.model, l, s);
-        e->fwd_s[s] = t.fwd_s;
-        e->bwd_s[s] = t.bwd_s;
+        lane->fwd_s[s] = t.fwd_s;
+        lane->bwd_s[s] = t.bwd_s;
     }
-    set_transfers(&e->ctx, l, e->x_s, &in);
+    set_transfers(e, l, lane->x_s, &in);
     const struct overlap_layout of = {.cost = e->ctx.cost,
                                       .model = e->ctx.model,
                                       .layout = l,
-                                      .fwd_s = e->fwd_s,
-                                      .bwd_s = e->bwd_s,
+                                      .fwd_s = lane->fwd_s,
+                                      .bwd_s = lane->bwd_s,
                                       .save = e->ctx.save};
-    if (e->overlap)
-        in.combined = overlap_times_set(e->overlap, &of);
+    if (lane->overlap)
+        in.combined = overlap_times_set(lane->overlap, &of);
     return in;
+}
+
+/* A rank's work of a micro-batch, all its chunks. */
+static double plan_rank_work(const struct plan_lane *lane,
+                             const struct layout *l, int rank)
+{
+    double sum = 0;
+    for (int s = rank; s < l->n_stages; s += l->pp)
+        sum += lane->fwd_s[s] + lane->bwd_s[s];
+    return sum;
+}
+
+static struct plan_step plan_step_of(const struct plan_engine *e,
+                                     const struct plan_lane *lane,
+                                     const struct layout *l, double pipeline_s)
+{
+    struct plan_step step = {.step_s = pipeline_s + plan_overhead(&e->ctx, l)};
+    double most = 0;
+    for (int r = 0; r < l->pp; r++) {
+        const double work = plan_rank_work(lane, l, r);
+        most = fmax(most, work);
+        step.unevenness += work * work;
+    }
+    for (int r = 0; r < l->pp; r++)
+        step.near_bottleneck += plan_rank_work(lane, l, r) >= NEAR * most;
+    return step;
+}
+
+enum err plan_engine_steps(struct plan_engine *e, const struct layout *layouts,
+                           int n, struct plan_step *out)
+{
+    for (int done = 0, some; done < n; done += some) {
+        const struct layout *l = layouts + done;
+        some = n - done < PLAN_LANES ? n - done : PLAN_LANES;
+        if (!plan_lanes(e, some))
+            return err_set(&e->msg, ERR_NOMEM, "out of memory");
+        for (int i = 0; i < some; i++)
+            e->inputs[i] = input_of(e, &e->lanes[i], &l[i]);
+        enum err err =
+            sim_engine_steps(e->sim, e->inputs, some, e->steps_s, &e->msg);
+        if (err != ERR_OK)
+            return err;
+        for (int i = 0; i < some; i++)
+            out[done + i] = plan_step_of(e, &e->lanes[i], &l[i], e->steps_s[i]);
+    }
+    return ERR_OK;
 }
 
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s)
 {
-    struct sim_input in = input_of(e, l);
-    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
+    struct plan_step step;
+    enum err err = plan_engine_steps(e, l, 1, &step);
     if (err == ERR_OK)
-        *step_s += plan_overhead(&e->ctx, l);
+        *step_s = step.step_s;
     return err;
 }
 
@@ -142,45 +250,103 @@ const char *plan_engine_error(const struct plan_engine *e)
     return e->msg.text;
 }
 
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s)
+{
+    for (int done = 0, some; done < n; done += some) {
+        const struct plan_ops *o = ops + done;
+        some = n - done < PLAN_LANES ? n - done : PLAN_LANES;
+        if (!plan_lanes(e, some))
+            return err_set(&e->msg, ERR_NOMEM, "out of memory");
+        for (int i = 0; i < some; i++) {
+            e->inputs[i] = input_of(e, &e->lanes[i], o[i].layout);
+            e->inputs[i].op_fwd_s = o[i].fwd_s;
+            e->inputs[i].op_bwd_s = o[i].bwd_s;
+        }
+        enum err err =
+            sim_engine_steps(e->sim, e->inputs, some, steps_s + done, &e->msg);
+        if (err != ERR_OK)
+            return err;
+        for (int i = 0; i < some; i++)
+            steps_s[done + i] += plan_overhead(&e->ctx, o[i].layout);
+    }
+    return ERR_OK;
+}
+
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s)
 {
-    struct sim_input in = input_of(e, ops->layout);
-    in.op_fwd_s = ops->fwd_s;
-    in.op_bwd_s = ops->bwd_s;
-    enum err err = sim_engine_step(e->sim, &in, step_s, &e->msg);
+    return plan_engine_replays(e, ops, 1, step_s);
+}
+
+/* What moves when one number of the costs is off by its standard error. */
+struct moved {
+    const struct plan_engine *with_graphs;
+    const struct layout *layout;
+    struct plan_context ctx;
+    struct cost cost; // ctx.cost points here
+    double step_s;    // nothing moved
+    double variance;  // of the step, summed up
+};
+
+/* Adds the effect of what was moved in m->ctx and m->cost. */
+static enum err add_effect(struct moved *m, struct plan_engine *e)
+{
+    double t = 0;
+    enum err err = plan_engine_step(e, m->layout, &t);
     if (err == ERR_OK)
-        *step_s += plan_overhead(&e->ctx, ops->layout);
+        m->variance += (t - m->step_s) * (t - m->step_s);
     return err;
 }
 
+/* The three savings were fitted as one number, so they move together. */
+static enum err add_save_effect(struct moved *m)
+{
+    struct overlap_save *s = &m->ctx.save;
+    if (!m->ctx.schedule->order.ep_overlap || s->both_s <= 0 ||
+        m->ctx.save_se_s <= 0)
+        return ERR_OK;
+    const double by = 1 + m->ctx.save_se_s / s->both_s;
+    *s = (struct overlap_save){by * s->both_s, by * s->forward_s,
+                               by * s->backward_s};
+    struct plan_engine *e =
+        plan_engine_with(m->with_graphs->arena, &m->ctx, m->with_graphs->sim);
+    return e ? add_effect(m, e) : ERR_NOMEM;
+}
+
 /* Square of the standard error of the step time. */
-static enum err step_variance(struct arena *a, const struct plan_context *ctx,
+static enum err step_variance(const struct plan_engine *with_graphs,
                               const struct layout *l, double step_s,
                               double *variance)
 {
-    struct cost moved = *ctx->cost;
-    struct plan_context with = *ctx;
-    with.cost = &moved;
-    struct plan_engine *e = plan_engine_new(a, &with);
+    const struct plan_context *ctx = &with_graphs->ctx;
+    const double noise = ctx->cost->step_noise_rel * step_s;
+    struct moved m = {.with_graphs = with_graphs,
+                      .layout = l,
+                      .ctx = *ctx,
+                      .cost = *ctx->cost,
+                      .step_s = step_s,
+                      .variance = noise * noise};
+    m.ctx.cost = &m.cost;
+    struct plan_engine *e =
+        plan_engine_with(with_graphs->arena, &m.ctx, with_graphs->sim);
     if (!e)
         return ERR_NOMEM;
-    double noise = ctx->cost->step_noise_rel * step_s;
-    *variance = noise * noise;
     for (int k = 0; k < 2 * N_KINDS; k++) {
         const struct unit_cost *from = &ctx->cost->unit[k / 2];
-        struct unit_cost *to = &moved.unit[k / 2];
-        double se = k % 2 ? from->bwd_se : from->fwd_se, t = 0;
+        struct unit_cost *to = &m.cost.unit[k / 2];
+        double se = k % 2 ? from->bwd_se : from->fwd_se;
         if (se <= 0)
             continue;
         *(k % 2 ? &to->bwd_s : &to->fwd_s) += se;
-        enum err err = plan_engine_step(e, l, &t);
+        enum err err = add_effect(&m, e);
         if (err != ERR_OK)
             return err;
-        *variance += (t - step_s) * (t - step_s);
         *to = *from;
     }
-    return ERR_OK;
+    enum err err = add_save_effect(&m);
+    *variance = m.variance;
+    return err;
 }
 
 static enum err check_joint(const struct plan_context *ctx,
@@ -232,29 +398,6 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
     return ERR_OK;
 }
 
-/* A rank's work of a micro-batch, all its chunks. */
-static double plan_rank_work(const struct plan_context *ctx,
-                             const struct layout *l, int rank)
-{
-    double sum = 0;
-    for (int s = rank; s < l->n_stages; s += l->pp) {
-        struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
-        sum += t.fwd_s + t.bwd_s;
-    }
-    return sum;
-}
-
-int plan_near_bottleneck(const struct plan_context *ctx, const struct layout *l)
-{
-    double most = 0;
-    for (int r = 0; r < l->pp; r++)
-        most = fmax(most, plan_rank_work(ctx, l, r));
-    int n = 0;
-    for (int r = 0; r < l->pp; r++)
-        n += plan_rank_work(ctx, l, r) >= NEAR * most;
-    return n;
-}
-
 /* The layout's own strings, since the caller's may change. */
 static enum err copy_layout(struct arena *a, const struct layout *l,
                             struct layout *out, struct err_msg *msg)
@@ -269,9 +412,8 @@ static enum err copy_layout(struct arena *a, const struct layout *l,
     return out->units ? ERR_OK : err_set(msg, ERR_NOMEM, "plan: out of memory");
 }
 
-enum err plan_predict(struct arena *a, const struct plan_context *ctx,
-                      const struct layout *l, struct plan *out,
-                      struct err_msg *msg)
+enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
+                             struct plan *out, struct err_msg *msg)
 {
     struct plan p = {.exp_step_s = (double)NAN,
                      .exp_lo_s = (double)NAN,
@@ -279,28 +421,38 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                      .speedup_vs_default = (double)NAN,
                      .speedup_vs_count_based = (double)NAN,
                      .standalone_mtp = layout_mtp_standalone(l)};
-    enum err err = check_joint(ctx, l, msg);
+    struct plan_step step;
+    double variance = 0;
+    enum err err = check_joint(&e->ctx, l, msg);
     if (err == ERR_OK)
-        err = copy_layout(a, l, &p.parsed, msg);
+        err = copy_layout(e->arena, l, &p.parsed, msg);
     if (err != ERR_OK)
         return err;
-    struct plan_engine *e = plan_engine_new(a, ctx);
-    p.layout = layout_string(a, l);
-    if (!e || !p.layout)
+    p.layout = layout_string(e->arena, l);
+    if (!p.layout)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    double variance = 0;
-    err = plan_engine_step(e, l, &p.pred_step_s);
+    err = plan_engine_steps(e, l, 1, &step);
     if (err == ERR_OK)
-        err = step_variance(a, ctx, l, p.pred_step_s, &variance);
+        err = step_variance(e, l, step.step_s, &variance);
     if (err != ERR_OK)
         return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
-    p.pred_lo_s = p.pred_step_s - 1.96 * sqrt(variance);
-    p.pred_hi_s = p.pred_step_s + 1.96 * sqrt(variance);
-    p.near_bottleneck = plan_near_bottleneck(ctx, l);
-    err = fill_stages(a, ctx, &p.parsed, &p, msg);
+    p.pred_step_s = step.step_s;
+    p.pred_lo_s = step.step_s - 1.96 * sqrt(variance);
+    p.pred_hi_s = step.step_s + 1.96 * sqrt(variance);
+    p.near_bottleneck = step.near_bottleneck;
+    err = fill_stages(e->arena, &e->ctx, &p.parsed, &p, msg);
     if (err == ERR_OK)
         *out = p;
     return err;
+}
+
+enum err plan_predict(struct arena *a, const struct plan_context *ctx,
+                      const struct layout *l, struct plan *out,
+                      struct err_msg *msg)
+{
+    struct plan_engine *e = plan_engine_new(a, ctx);
+    return e ? plan_engine_predict(e, l, out, msg)
+             : err_set(msg, ERR_NOMEM, "plan: out of memory");
 }
 
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
@@ -313,7 +465,7 @@ enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    struct sim_input in = input_of(e, l);
+    struct sim_input in = input_of(e, &e->lanes[0], l);
     in.want_events = true;
     return sim_run(a, &in, out, msg);
 }
@@ -327,6 +479,19 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     enum err err = plan_engine_replay(e, ops, step_s);
     return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
+}
+
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg)
+{
+    struct plan_engine *e = plan_engine_new(a, ctx);
+    if (!e)
+        return err_set(msg, ERR_NOMEM, "plan: out of memory");
+    struct sim_input in = input_of(e, &e->lanes[0], ops->layout);
+    in.op_fwd_s = ops->fwd_s;
+    in.op_bwd_s = ops->bwd_s;
+    return sim_run(a, &in, out, msg);
 }
 
 /* ---- JSON ---- */

@@ -55,7 +55,13 @@ struct plan_context {
     const struct core_version *core; // what must take the layouts; NULL: any
     const struct schedule *schedule; // for the model's pp and vpp, and n_mb
     struct overlap_save save;        // of pairs of layers, with EP overlap
+    double save_se_s;                // standard error of save.both_s
+    int gpus_per_node;               // 0: all ranks are on one node
 };
+
+/* Puts costs into a context with what they say of EP overlap's savings: 0
+ * where they do not know them. */
+void plan_context_costs(struct plan_context *ctx, const struct cost *cost);
 
 /* A memory limit needs a prediction of memory: ERR_MODEL where hbm_bytes is
  * above 0 and the model's memory under a trainer's rules is not predicted.
@@ -79,11 +85,6 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
 int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
                        int rank);
 
-/* Ranks whose work a micro-batch, forward plus backward of all their chunks,
- * is within 2% of the slowest rank's. */
-int plan_near_bottleneck(const struct plan_context *ctx,
-                         const struct layout *l);
-
 /* The pipeline's makespan (without the overhead) with its timeline. */
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct sim_result *out,
@@ -101,17 +102,45 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg);
 
-/* A reusable predictor: step times of many layouts without allocation. */
+/* The pipeline's makespan, without the overhead, of the same. */
+enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
+                           const struct plan_ops *ops, struct sim_result *out,
+                           struct err_msg *msg);
+
+/* A reusable predictor: step times of many layouts. Owned by the arena, which
+ * it takes memory from while it meets kinds of layouts that are new to it. */
 struct plan_engine;
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx);
+
+/* plan_predict() with a context's engine, which has compiled its schedule
+ * already when it predicted others. */
+enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
+                             struct plan *out, struct err_msg *msg);
 enum err plan_engine_step(struct plan_engine *e, const struct layout *l,
                           double *step_s);
+
+/* What layouts are ranked by. Work of a rank: forward plus backward of all its
+ * chunks for one micro-batch. */
+struct plan_step {
+    double step_s;
+    int near_bottleneck; // ranks whose work is within 2% of the slowest one's
+    double unevenness;   // sum of the squared works of the ranks
+};
+
+/* The same of many layouts, simulated side by side: several times faster than
+ * one by one, the more so the more there are. */
+enum err plan_engine_steps(struct plan_engine *e, const struct layout *layouts,
+                           int n, struct plan_step *out);
 
 /* Why the engine's last step failed. */
 const char *plan_engine_error(const struct plan_engine *e);
 enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
                             double *step_s);
+
+/* The same of several, side by side. */
+enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
+                             int n, double *steps_s);
 
 cJSON *plan_to_json(const struct plan *p);
 

@@ -52,7 +52,7 @@ static enum err search_collect(void *data, const struct layout *l)
         c->n_dropped++;
         return ERR_OK;
     }
-    return candidates_add(&c->list, l, c->msg);
+    return candidates_put(&c->list, l, c->msg);
 }
 
 static bool search_is_small(const struct layout_space *space)
@@ -99,6 +99,8 @@ static enum err search_enumerate(const struct layout_space *space,
         layout_space_each(c->list.arena, space, search_collect, c, msg);
     if (e == ERR_OK)
         e = search_check_any(space, c, msg);
+    if (e == ERR_OK)
+        e = candidates_predict(&c->list, msg);
     if (e != ERR_OK)
         return e;
     snprintf(r->searched, sizeof r->searched, "%lld",
@@ -210,9 +212,11 @@ static void set_speedups(const struct search_result *r, struct plan *p)
     }
 }
 
-static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
+static enum err add_baselines(const struct candidates *c,
                               struct search_result *r, struct err_msg *msg)
 {
+    struct arena *a = c->arena;
+    const struct plan_context *ctx = c->ctx;
     static const struct {
         const char *name;
         enum err (*make)(struct arena *, const struct model *, int,
@@ -232,7 +236,7 @@ static enum err add_baselines(struct arena *a, const struct plan_context *ctx,
         if (e == ERR_OK && rules[i].needs_layout && plan_refusal(ctx, &l))
             e = ERR_MODEL;
         if (e == ERR_OK)
-            e = plan_predict(a, ctx, &l, &plans[r->n_baselines], msg);
+            e = plan_engine_predict(c->engine, &l, &plans[r->n_baselines], msg);
         if (e == ERR_OK)
             r->baseline_names[r->n_baselines++] = rules[i].name;
         else if (e != ERR_MODEL)
@@ -257,7 +261,7 @@ static enum err keep_top(const struct candidates *c, int top,
         struct layout l;
         enum err e = candidates_layout(c, i, &l);
         if (e == ERR_OK)
-            e = plan_predict(a, ctx, &l, &plans[i], msg);
+            e = plan_engine_predict(c->engine, &l, &plans[i], msg);
         if (e != ERR_OK)
             return e;
     }
@@ -289,7 +293,7 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         e = search_is_small(&space) ? search_enumerate(&space, &c, &r, msg)
                                     : search_prove(&space, opt, &c, &r, msg);
     if (e == ERR_OK)
-        e = add_baselines(a, ctx, &r, msg);
+        e = add_baselines(&c.list, &r, msg);
     if (e == ERR_OK)
         e = keep_top(&c.list, opt->top, &r, msg);
     if (e == ERR_OK)

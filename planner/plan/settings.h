@@ -1,7 +1,8 @@
 /*
  * settings: what a plan depends on that neither the model nor a flag says: the
  * version of Megatron core that has to take the layouts, the GPU whose
- * libraries take memory, how transfers are made, and the memory to keep free.
+ * libraries take memory, how transfers are made, which of them leave a node,
+ * and the memory to keep free.
  * Options of moe-layout and keys of a manifest (megatron/overrides.h) are read
  * here, so that check, plan, fit, memory and the harness mean the same.
  */
@@ -20,19 +21,23 @@ struct plan_settings {
     bool mode_given;
     enum p2p_mode mode;   // where it was given
     double memory_margin; // of predicted peaks, relative
+    int gpus_per_node;    // 0: all ranks are on one node
 };
 
 /* Defaults where nothing was given: core 0.16, h100, the transfers that
- * Megatron makes, MEMORY_MARGIN. ERR_PARSE or ERR_RANGE names the option, what
- * was found and what is wanted. */
+ * Megatron makes, one node, MEMORY_MARGIN. ERR_PARSE or ERR_RANGE names the
+ * option, what was found and what is wanted. */
 enum err plan_settings_read(const struct overrides *o,
                             struct plan_settings *out, struct err_msg *msg);
 
-/* Transfers with `vpp` chunks a rank: as given, else as Megatron makes them. */
-enum p2p_mode plan_settings_mode(const struct plan_settings *s, int vpp);
+/* Transfers of a model with its chunks a rank: as given, else what its flags
+ * say (no overlap; overlap of warm-up and flush, too), else as Megatron makes
+ * them. */
+enum p2p_mode plan_settings_mode(const struct plan_settings *s,
+                                 const struct model *m);
 
-/* Puts them into a context of `vpp` chunks a rank. */
-void plan_settings_apply(const struct plan_settings *s, int vpp,
+/* Puts them into a context for this model. */
+void plan_settings_apply(const struct plan_settings *s, const struct model *m,
                          struct plan_context *ctx);
 
 #endif

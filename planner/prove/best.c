@@ -1,3 +1,7 @@
+/*
+ * A sorted array: lists are short (1 to a few hundred), and most offers fail
+ * the first comparison.
+ */
 #include "best.h"
 
 #include <string.h>
@@ -46,6 +50,7 @@ static size_t best_bytes(const struct best *b)
     return sizeof(int) * (size_t)(b->sp->n_stages + 1);
 }
 
+/* Local search and the proof meet the same layouts again and again. */
 static bool best_holds(const struct best *b, const int *pos, int64_t step_ns)
 {
     for (int i = 0; i < b->n; i++)
@@ -83,6 +88,8 @@ bool best_offer(struct best *b, const int *pos, int64_t step_ns)
     return true;
 }
 
+/* A list that is not full takes anything. A tie with the last place could only
+ * change which of equals is listed, so it is not searched for. */
 int64_t best_limit(const struct best *b)
 {
     return b->n < b->top ? b->slowest_ns : b->step_ns[b->n - 1] - 1;

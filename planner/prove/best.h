@@ -1,5 +1,9 @@
 /*
  * best: the K fastest layouts seen so far, each once.
+ *
+ * In: layouts as positions of the space's graph with their step times in ns.
+ * Out: the list, fastest first, and what a layout must still reach. Sized for
+ * K up to PROVE_MAX_TOP.
  */
 #ifndef PROVE_BEST_H
 #define PROVE_BEST_H

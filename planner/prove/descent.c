@@ -1,3 +1,11 @@
+/*
+ * How it works. A start is the path of the graph nearest to wished positions of
+ * the cuts (even chunks; chunks that shrink towards the ends; a run of larger
+ * chunks; noise). From there every shift of a run of cuts by one position is
+ * tried, which moves one unit from a chunk to any other, a batch at a time; the
+ * best of the first batch that holds a better layout is the next place to
+ * stand. It ends where a whole sweep finds nothing.
+ */
 #include "descent.h"
 
 #include <math.h>
@@ -22,6 +30,7 @@ struct descent {
 
 /* ---- one layout ---- */
 
+/* Bytes above the limit, over all ranks. */
 static int64_t descent_excess(const struct descent *d, const int *pos)
 {
     const struct space *sp = d->p->sp;
@@ -45,6 +54,7 @@ static bool descent_fits(const struct descent *d, const int *pos)
     return m->fits(m->data, cuts);
 }
 
+/* What does not fit first has to fit, at whatever time. */
 static bool descent_better(int64_t excess, int64_t step, int64_t than_excess,
                            int64_t than_step)
 {
@@ -80,6 +90,7 @@ static bool descent_flush(struct descent *d)
     return best >= 0;
 }
 
+/* Only the chunks from the one before the run to its last have changed. */
 static bool descent_in_space(const struct descent *d, const int *pos, int first,
                              int last)
 {

@@ -1,3 +1,7 @@
+/*
+ * One block of words holds arcs, nodes and load bounds, so that a copy is one
+ * memcpy; masks of more than 64 positions take several words.
+ */
 #include "live.h"
 
 #include <string.h>
@@ -24,7 +28,7 @@ bool live_new(struct arena *a, const struct space *sp, struct live *out)
     return true;
 }
 
-static void set_bit(uint64_t *mask, int at)
+static void live_set(uint64_t *mask, int at)
 {
     mask[at / LIVE_WORD] |= (uint64_t)1 << (at % LIVE_WORD);
 }
@@ -36,10 +40,10 @@ bool live_fill(struct live *l, const struct space *sp)
         for (int from = sp->lo[s]; from <= sp->hi[s]; from++)
             for (int to = from; to < l->n_pos; to++)
                 if (space_allows(sp, s, from, to)) {
-                    set_bit(live_arc(l, s, from), to);
-                    set_bit(live_node(l, s), from);
+                    live_set(live_arc(l, s, from), to);
+                    live_set(live_node(l, s), from);
                 }
-    set_bit(live_node(l, l->n_stages), l->n_pos - 1);
+    live_set(live_node(l, l->n_stages), l->n_pos - 1);
     for (int r = 0; r < sp->pp; r++)
         live_load(l, r)[1] =
             sp->sum[SPACE_FWD][l->n_pos - 1] + sp->sum[SPACE_BWD][l->n_pos - 1];
@@ -78,6 +82,8 @@ static void live_reach_stage(struct live *l, int stage)
         next[w] &= reached[w];
 }
 
+/* Forwards drops what cannot be reached, backwards what leads nowhere; with
+ * both done once each arc lies on a path. */
 bool live_clean(struct live *l)
 {
     for (int s = 0; s < l->n_stages; s++)

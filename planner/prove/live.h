@@ -4,7 +4,9 @@
  * For every stage and every position that it may begin at, a bit mask of the
  * positions where it may end. After live_clean() every arc that is left lies on
  * a path from the first to the last node, so an empty graph means that no
- * layout is left. Copied at every probe and branch: 4 to 30 KB.
+ * layout is left. Copied at every probe and branch: 4 to 30 KB. Besides arcs it
+ * holds what is proved of the ranks' loads; those are not checked against the
+ * arcs here.
  */
 #ifndef PROVE_LIVE_H
 #define PROVE_LIVE_H
@@ -63,6 +65,7 @@ static inline int64_t *live_load(const struct live *l, int rank)
 /* Number of arcs. */
 int live_arcs(const struct live *l);
 
+/* Ends of the arcs of a node, and live positions of a stage: bit masks. */
 static inline uint64_t *live_arc(const struct live *l, int stage, int from)
 {
     return l->arc +
@@ -86,6 +89,7 @@ static inline int live_next(const uint64_t *mask, int words, int at)
     return rest ? w * LIVE_WORD + __builtin_ctzll(rest) : -1;
 }
 
+/* Whether bit `at` is set. */
 static inline bool live_has(const uint64_t *mask, int at)
 {
     return mask[at / LIVE_WORD] >> (at % LIVE_WORD) & 1;

@@ -1,3 +1,7 @@
+/*
+ * What the parts of the search share: memory, the clock, and what happens to a
+ * complete layout.
+ */
 #include "proof.h"
 
 #include <time.h>
@@ -66,6 +70,7 @@ int64_t proof_leaf(struct proof *p, const int *pos)
     const struct prove_memory *m = p->sp->problem->memory;
     int64_t step;
     lanes_eval(p->lanes, p->sp, pos, 1, &step);
+    /* the exact check is the caller's and may be slow: only where it decides */
     if (step <= best_limit(&p->best) && m && m->fits) {
         int cuts[PROVE_MAX_STAGES + 1];
         space_units(p->sp, pos, cuts);

@@ -40,8 +40,9 @@ struct proof {
     int64_t *weight, *ahead, *behind; // dynamic programme, [n_stages+1][n_pos]
     struct relax *relax;
     struct dive *dive;
-    struct live *spare; // [PROOF_DEPTH] graphs, one a level of branching
-    int n_spare;
+    /* [PROOF_DEPTH + 1] graphs: for probes, for each level of branching, and
+     * for an attempt as a whole */
+    struct live *spare;
     long n_nodes, n_leaves;
 };
 
@@ -79,12 +80,18 @@ struct proof_mix {
  * of arcs dropped, -1 when no layout is left. */
 int proof_prune(struct proof *p, struct live *l, const struct proof_mix *mix);
 
-/* Drops chunks that do not fit even with the cheapest others of their rank. */
-bool proof_prune_memory(const struct proof *p, struct live *l);
-
 /* The least value of the mix over all layouts of the graph, less `extra`. */
 int64_t proof_least(struct proof *p, const struct live *l,
                     const struct proof_mix *mix);
+
+/* ---- proof_memory.c: what cannot fit; both false when no layout is left ---- */
+
+/* Drops chunks that do not fit with the lightest others of their rank. */
+bool proof_prune_memory(const struct proof *p, struct live *l);
+
+/* That, and chunks through which no path of the graph fits in one rank, or in
+ * all ranks together: slower, for once a branch. */
+bool proof_prune_bytes(struct proof *p, struct live *l);
 
 /* ---- proof_relax.c: which mix ---- */
 
@@ -113,10 +120,8 @@ enum proof_end proof_probe(struct proof *p, struct live *l, int passes);
 /* ---- proof_loads.c: the same for what all chunks of a rank take together ----
  *
  * A relaxation may share time evenly between ranks, whole layers cannot: which
- * loads are possible is known exactly, and each end of them is probed. `child`
- * is a graph to try things on. */
-enum proof_end proof_probe_loads(struct proof *p, struct live *l,
-                                 struct live *child);
+ * loads are possible is known exactly, and each end of them is probed. */
+enum proof_end proof_probe_loads(struct proof *p, struct live *l);
 
 /* ---- proof_dive.c: depth first over all that is left ---- */
 

@@ -1,3 +1,9 @@
+/*
+ * The search as a whole: relax, probe, look at the layouts that are left, and
+ * where those are too many cut the graph in two and do the same with both. The
+ * cut is made where the relaxation is furthest from whole layers: in the load
+ * of a rank, then the size of a chunk, then a position.
+ */
 #include "proof.h"
 
 /* Nodes of the depth-first part before halving: small, as probing the halves
@@ -86,17 +92,19 @@ static bool halves_of_position(const struct live *l, struct halves *out)
     return most > 1;
 }
 
+/* Also called by what it calls: the halves of a half. */
 static bool proof_halve(struct proof *p, struct live *l, int depth);
 
 static bool proof_settle_at(struct proof *p, struct live *l, int depth)
 {
     if (proof_stop(p))
         return false;
-    if (proof_relax(p, l) == PROOF_REFUTED ||
+    if (!proof_prune_bytes(p, l) || proof_relax(p, l) == PROOF_REFUTED ||
         proof_probe(p, l, depth ? CHILD_PASSES : ROOT_PASSES) == PROOF_REFUTED)
         return !p->stopped;
     if (p->stopped)
         return false;
+    /* at the bottom of the spare graphs there is no other way than through */
     long budget = depth + 1 < PROOF_DEPTH ? BUDGET : INT64_MAX;
     return proof_dive(p, l, budget) ||
            (!p->stopped && proof_halve(p, l, depth));

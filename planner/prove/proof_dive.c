@@ -14,7 +14,6 @@
 
 enum { DIVE_PATHS = 256, DIVE_BLOCK = 32, DIVE_BLOCKS = 8 };
 
-/* A path that prunes nothing: all of its values are 0. */
 struct dive {
     int n_paths;    // in use; the rest prune nothing
     int n_loads;    // the first of them are bounds of ranks' loads
@@ -63,6 +62,8 @@ static int dive_node(const struct dive *d, int stage, int pos)
     return d->index[stage * d->live->n_pos + pos];
 }
 
+/* Only live nodes have rows in the tables: a few hundred after probing, which
+ * keeps the tables in the second cache level. */
 static bool dive_number_nodes(struct proof *p, struct dive *d)
 {
     const struct live *l = d->live;
@@ -94,13 +95,14 @@ static const int32_t *dive_count(const struct proof *p, int k)
     return p->dive->count + (size_t)(k * SPACE_N_SUMS * p->sp->n_stages);
 }
 
-/* least[pos] of the chunks from `stage` on, given the same of stage + 1 with
- * that chunk's weight added. */
-static void dive_fill_stage(struct proof *p, int k, int s, int64_t *onward)
+/* One stage of a path's table. onward[pos]: the least of the stages from here
+ * on, with the weight that the chunk before has at pos; `after` is the same of
+ * the next stage. */
+static void dive_fill_stage(struct proof *p, int k, int s, const int64_t *after,
+                            int64_t *onward)
 {
     struct dive *d = p->dive;
     const struct live *l = d->live;
-    int64_t least[PROVE_MAX_UNITS + 2];
     const int32_t *count = dive_count(p, k);
     const uint64_t *node = live_node(l, s);
     for (int i = live_first(l, s); i >= 0;
@@ -109,32 +111,28 @@ static void dive_fill_stage(struct proof *p, int k, int s, int64_t *onward)
         int64_t best = PROOF_INFINITE;
         for (int to = live_next(arc, l->words, i); to >= 0;
              to = live_next(arc, l->words, to + 1))
-            best = onward[to] < best ? onward[to] : best;
-        least[i] = best - dive_weight(p, count, s, i);
-    }
-    for (int i = live_first(l, s); s > 0 && i >= 0;
-         i = live_next(node, l->words, i + 1)) {
+            best = after[to] < best ? after[to] : best;
         size_t at = (size_t)dive_node(d, s, i) * DIVE_PATHS + (size_t)k;
-        int64_t before = dive_weight(p, count, s - 1, i);
-        d->rest[at] = onward[i] = before + least[i];
-        d->turn[at] = before - dive_weight(p, count, s, i);
+        d->turn[at] =
+            dive_weight(p, count, s - 1, i) - dive_weight(p, count, s, i);
+        d->rest[at] = onward[i] = best + d->turn[at];
     }
 }
 
+/* Nothing is asked of the first node, so stages 1.. are enough. */
 static void dive_fill(struct proof *p, int k)
 {
     struct dive *d = p->dive;
-    const struct live *l = d->live;
-    int64_t onward[PROVE_MAX_UNITS + 2];
-    int last = l->n_pos - 1, n = l->n_stages;
+    int64_t onward[2][PROVE_MAX_UNITS + 2];
+    int last = d->live->n_pos - 1, n = d->live->n_stages;
     size_t at = (size_t)dive_node(d, n, last) * DIVE_PATHS + (size_t)k;
-    onward[last] = dive_weight(p, dive_count(p, k), n - 1, last);
-    d->rest[at] = onward[last];
-    d->turn[at] = onward[last]; // after the last chunk nothing is subtracted
-    for (int s = n - 1; s >= 0; s--)
-        dive_fill_stage(p, k, s, onward);
+    int64_t end = dive_weight(p, dive_count(p, k), n - 1, last);
+    d->rest[at] = d->turn[at] = onward[n % 2][last] = end;
+    for (int s = n - 1; s >= 1; s--)
+        dive_fill_stage(p, k, s, onward[(s + 1) % 2], onward[s % 2]);
 }
 
+/* A place without a path prunes nothing. */
 static void dive_clear_path(struct dive *d, int k)
 {
     for (int i = 0; i < d->n_nodes; i++)
@@ -287,6 +285,8 @@ WIDE static void dive_step(int64_t *to, const int64_t *from,
         out[k] = from[k] + turn[k];
 }
 
+/* Which paths of the block were the ones: sampled, as asking costs as much as
+ * the pruning did. */
 static void dive_credit(struct dive *d, const int64_t *base,
                         const int64_t *rest, int block)
 {
@@ -321,6 +321,7 @@ static void dive_lower(struct proof *p)
         d->most[k] = d->limit;
 }
 
+/* A layout that no path excludes: evaluate, list it, learn what bounds it. */
 static void dive_leaf(struct proof *p)
 {
     struct dive *d = p->dive;
@@ -347,6 +348,7 @@ static void dive_leaf(struct proof *p)
     }
 }
 
+/* The prefix, this chunk, and the least that the rank's later chunks take. */
 static bool dive_fits(struct proof *p, int s, int from, int to)
 {
     struct dive *d = p->dive;

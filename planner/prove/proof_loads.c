@@ -1,3 +1,11 @@
+/*
+ * How it works. Each stage's live chunks take a few different times; the sums
+ * of one of each of a rank's stages are its possible loads. A bound on a load
+ * is a row of the relaxation like a path is, with its own right side, so a
+ * probe is: may this rank have one of the lower (upper) half of its loads? What
+ * the relaxation refutes is gone for good, and the bounds of all ranks together
+ * must still add up to all there is.
+ */
 #include "proof.h"
 
 #include <stdlib.h>
@@ -17,6 +25,7 @@ static int loads_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts, drops repetitions, returns how many are left. */
 static int loads_unique(int64_t *v, int n)
 {
     int kept = 0;
@@ -89,26 +98,26 @@ static bool loads_list(const struct proof *p, const struct live *l, int rank,
     return true;
 }
 
-static enum proof_end loads_try(struct proof *p, const struct live *l,
-                                struct live *child, int rank,
-                                const int64_t bounds[2])
+/* Whether the rank cannot have a load within these bounds. */
+static bool loads_refuted(struct proof *p, const struct live *l, int rank,
+                          const int64_t bounds[2])
 {
+    struct live *child = &p->spare[0];
     live_copy(child, l);
     memcpy(live_load(child, rank), bounds, 2 * sizeof *bounds);
-    return proof_relax(p, child);
+    return proof_relax(p, child) == PROOF_REFUTED;
 }
 
 /* Halves, quarters, ... of the listed loads from one end. */
 static enum proof_end loads_probe_listed(struct proof *p, struct live *l,
-                                         struct live *child, int rank,
-                                         struct loads *of, bool low)
+                                         int rank, struct loads *of, bool low)
 {
     int first = 0, last = of->n - 1;
     int64_t *load = live_load(l, rank);
     for (int part = of->n / 2; part >= 1 && !p->stopped;) {
         int a = low ? first : last - part + 1;
         int64_t bounds[2] = {of->value[a], of->value[a + part - 1]};
-        if (loads_try(p, l, child, rank, bounds) == PROOF_OPEN) {
+        if (!loads_refuted(p, l, rank, bounds)) {
             part /= 2;
             continue;
         }
@@ -125,7 +134,7 @@ static enum proof_end loads_probe_listed(struct proof *p, struct live *l,
 
 /* The same on a range of numbers. */
 static enum proof_end loads_probe_range(struct proof *p, struct live *l,
-                                        struct live *child, int rank, bool low)
+                                        int rank, bool low)
 {
     int64_t *load = live_load(l, rank);
     for (int share = 2; share <= NARROWEST && !p->stopped;) {
@@ -134,7 +143,7 @@ static enum proof_end loads_probe_range(struct proof *p, struct live *l,
                              low ? load[0] + part : load[1]};
         if (part == 0)
             break;
-        if (loads_try(p, l, child, rank, bounds) == PROOF_OPEN)
+        if (!loads_refuted(p, l, rank, bounds))
             share *= 2;
         else if (low)
             load[0] = bounds[1] + 1;
@@ -144,27 +153,26 @@ static enum proof_end loads_probe_range(struct proof *p, struct live *l,
     return PROOF_OPEN;
 }
 
-static enum proof_end loads_probe_end(struct proof *p, struct live *l,
-                                      struct live *child, int rank, bool low)
+static enum proof_end loads_probe_end(struct proof *p, struct live *l, int rank,
+                                      bool low)
 {
     struct loads of;
     if (!loads_list(p, l, rank, &of))
-        return loads_probe_range(p, l, child, rank, low);
+        return loads_probe_range(p, l, rank, low);
     if (of.n == 0)
         return PROOF_REFUTED;
     live_load(l, rank)[0] = of.value[0];
     live_load(l, rank)[1] = of.value[of.n - 1];
-    return loads_probe_listed(p, l, child, rank, &of, low);
+    return loads_probe_listed(p, l, rank, &of, low);
 }
 
-enum proof_end proof_probe_loads(struct proof *p, struct live *l,
-                                 struct live *child)
+enum proof_end proof_probe_loads(struct proof *p, struct live *l)
 {
     if (l->n_stages == l->pp) // a load is a chunk
         return PROOF_OPEN;
     for (int r = 0; r < l->pp && !p->stopped; r++)
         for (int low = 0; low < 2; low++)
-            if (loads_probe_end(p, l, child, r, low) == PROOF_REFUTED)
+            if (loads_probe_end(p, l, r, low) == PROOF_REFUTED)
                 return p->stopped ? PROOF_OPEN : PROOF_REFUTED;
     return PROOF_OPEN;
 }

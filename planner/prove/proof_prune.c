@@ -1,3 +1,14 @@
+/*
+ * How it works. The value of a mix of paths for a layout is a sum over its
+ * chunks, so the least over all layouts is a shortest path through the layered
+ * graph, and the least over the layouts with a given chunk is a shortest path
+ * to it, the chunk, and a shortest path from there. Where even that is beyond
+ * what a layout within the limit may have, the chunk goes. All in 64-bit
+ * integers: what goes here is proved.
+ *
+ * Reference: through-bounds as in reduced-cost fixing (Irnich, Desaulniers,
+ * Desrosiers, Hadjar 2010).
+ */
 #include "proof.h"
 #include "wide.h"
 
@@ -36,18 +47,21 @@ WIDE static void proof_reach(int64_t *restrict next, const int64_t *restrict w,
     }
 }
 
+/* Of a run of arcs: the least that is within the limit, and whether (or how
+ * many) others there are. */
 struct proof_range {
-    int64_t least, most;
+    int64_t least;
+    int dropped;
 };
 
-WIDE static struct proof_range proof_span(const int64_t *v, int n)
+WIDE static struct proof_range proof_span(const int64_t *v, int n, int64_t most)
 {
-    int64_t least = PROOF_INFINITE, most = -PROOF_INFINITE;
+    int64_t least = PROOF_INFINITE, largest = -PROOF_INFINITE;
     for (int i = 0; i < n; i++) {
         least = v[i] < least ? v[i] : least;
-        most = v[i] > most ? v[i] : most;
+        largest = v[i] > largest ? v[i] : largest;
     }
-    return (struct proof_range){least, most};
+    return (struct proof_range){least, largest > most};
 }
 
 /* Length of the run of set bits from `at` on. */
@@ -91,20 +105,20 @@ static void proof_forward(struct proof *p, const struct live *l)
     }
 }
 
-/* Drops those arcs of a run that are beyond the limit; how many. */
-static int proof_drop_run(uint64_t *arc, int from, int run, int64_t most,
-                          const int64_t *onward, int64_t *least)
+/* Drops those arcs of a run that are beyond the limit; what is left of it. */
+static struct proof_range proof_drop_run(uint64_t *arc, int from, int run,
+                                         int64_t most, const int64_t *onward)
 {
-    int dropped = 0;
+    struct proof_range left = {PROOF_INFINITE, 0};
     for (int to = from; to < from + run; to++) {
         if (onward[to] > most) {
             arc[to / LIVE_WORD] &= ~((uint64_t)1 << (to % LIVE_WORD));
-            dropped++;
-        } else if (onward[to] < *least) {
-            *least = onward[to];
+            left.dropped++;
+        } else if (onward[to] < left.least) {
+            left.least = onward[to];
         }
     }
-    return dropped;
+    return left;
 }
 
 /* The arcs of one node: drops those beyond the limit, returns how many;
@@ -113,14 +127,15 @@ static int proof_prune_node(uint64_t *arc, int words, int64_t most,
                             const int64_t *onward, int64_t *least)
 {
     int dropped = 0, run;
+    *least = PROOF_INFINITE;
     for (int to = live_next(arc, words, 0); to >= 0;
          to = live_next(arc, words, to + run)) {
         run = proof_run(arc, words, to);
-        struct proof_range r = proof_span(onward + to, run);
-        if (r.most > most)
-            dropped += proof_drop_run(arc, to, run, most, onward, least);
-        else if (r.least < *least)
-            *least = r.least;
+        struct proof_range r = proof_span(onward + to, run, most);
+        if (r.dropped)
+            r = proof_drop_run(arc, to, run, most, onward);
+        dropped += r.dropped;
+        *least = r.least < *least ? r.least : *least;
     }
     return dropped;
 }
@@ -172,63 +187,4 @@ int64_t proof_least(struct proof *p, const struct live *l,
     proof_weights(p, mix);
     proof_forward(p, l);
     return proof_cell(p, p->behind, l->n_stages)[l->n_pos - 1] - mix->extra;
-}
-
-/* ---- memory ---- */
-
-static int64_t proof_cheapest(const struct proof *p, const struct live *l,
-                              int stage)
-{
-    int64_t least = INT64_MAX;
-    const uint64_t *node = live_node(l, stage);
-    for (int i = live_next(node, l->words, 0); i >= 0;
-         i = live_next(node, l->words, i + 1)) {
-        const uint64_t *arc = live_arc(l, stage, i);
-        for (int to = live_next(arc, l->words, i); to >= 0;
-             to = live_next(arc, l->words, to + 1)) {
-            int64_t b = space_bytes(p->sp, stage, i, to);
-            least = b < least ? b : least;
-        }
-    }
-    return least;
-}
-
-static bool proof_drop_heavy(const struct proof *p, struct live *l, int stage,
-                             int64_t room)
-{
-    bool any = false;
-    const uint64_t *node = live_node(l, stage);
-    for (int i = live_next(node, l->words, 0); i >= 0;
-         i = live_next(node, l->words, i + 1)) {
-        uint64_t *arc = live_arc(l, stage, i);
-        for (int to = live_next(arc, l->words, i); to >= 0;
-             to = live_next(arc, l->words, to + 1))
-            if (space_bytes(p->sp, stage, i, to) > room) {
-                arc[to / LIVE_WORD] &= ~((uint64_t)1 << (to % LIVE_WORD));
-                any = true;
-            }
-    }
-    return any;
-}
-
-bool proof_prune_memory(const struct proof *p, struct live *l)
-{
-    if (!p->sp->bytes)
-        return true;
-    bool again = true;
-    while (again) {
-        int64_t cheapest[PROVE_MAX_STAGES], used[PROVE_MAX_STAGES] = {0};
-        again = false;
-        for (int s = 0; s < l->n_stages; s++) {
-            cheapest[s] = proof_cheapest(p, l, s);
-            used[s % p->sp->pp] += cheapest[s];
-        }
-        for (int s = 0; s < l->n_stages; s++) {
-            int64_t others = used[s % p->sp->pp] - cheapest[s];
-            again |= proof_drop_heavy(p, l, s, p->sp->limit_bytes - others);
-        }
-        if (again && !live_clean(l))
-            return false;
-    }
-    return true;
 }

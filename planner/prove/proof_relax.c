@@ -19,11 +19,9 @@ static const double CLOSE = 1e-7; // of theta: the solution is simulated exactly
 enum { POINTS = 400, PRUNE_EVERY = 3, KEEP_ROWS = 200 };
 
 struct relax {
-    int64_t *value;           // [SPACE_N_SUMS][n_stages]
-    int32_t *count;           // [SPACE_N_SUMS * n_stages]
-    double *g, c, *weights;   // the last row, as the programme has it
-    double *center, *between; // [n_stages] the shortest point so far
-    double center_length;     // infinite: none yet
+    int64_t *value; // [SPACE_N_SUMS][n_stages]
+    int32_t *count; // [SPACE_N_SUMS * n_stages]
+    double *g, *weights;
     int *kept;
     double *lo, *hi, *least, *most;
     double *group_least, *group_most;
@@ -64,8 +62,6 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     r->count = arena_alloc(a, SPACE_N_SUMS * stages, sizeof *r->count);
     r->mix.count = arena_alloc(a, SPACE_N_SUMS * stages, sizeof(int64_t));
     r->g = arena_alloc(a, n, sizeof(double));
-    r->center = arena_alloc(a, n, sizeof(double));
-    r->between = arena_alloc(a, n, sizeof(double));
     r->lo = arena_alloc(a, n, sizeof(double));
     r->hi = arena_alloc(a, n, sizeof(double));
     r->least = arena_alloc(a, n, sizeof(double));
@@ -78,10 +74,9 @@ enum err proof_relax_init(struct proof *p, struct err_msg *msg)
     p->at = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->slope = arena_alloc(a, SPACE_N_SUMS * n, sizeof(double));
     p->lp = simplex_new(a, (int)stages - 1, p->sp->pp, PROOF_ROWS);
-    if (!r->value || !r->count || !r->mix.count || !r->g || !r->center ||
-        !r->between || !r->lo || !r->hi || !r->least || !r->most ||
-        !r->group_least || !r->group_most || !r->weights || !r->kept ||
-        !p->row || !p->at || !p->slope || !p->lp)
+    if (!r->value || !r->count || !r->mix.count || !r->g || !r->lo || !r->hi ||
+        !r->least || !r->most || !r->group_least || !r->group_most ||
+        !r->weights || !r->kept || !p->row || !p->at || !p->slope || !p->lp)
         return err_set(msg, ERR_NOMEM, "relaxation: out of memory");
     return ERR_OK;
 }
@@ -105,6 +100,7 @@ static size_t relax_row_size(const struct proof *p)
     return (size_t)(SPACE_N_SUMS * p->sp->n_stages);
 }
 
+/* The rows that were basic lately stay, with their counts. */
 static void relax_make_room(struct proof *p)
 {
     struct relax *r = p->relax;
@@ -135,8 +131,7 @@ void proof_relax_add(struct proof *p, const int32_t *count)
                 c += times * p->slope[j * (n + 1) + cut] *
                      relax_x(p, cut ? p->sp->n_pos - 1 : 0);
         }
-    r->c = c / p->step_unit;
-    int k = simplex_add(p->lp, r->g, r->c);
+    int k = simplex_add(p->lp, r->g, c / p->step_unit);
     if (k >= 0)
         memcpy(p->row + (size_t)k * relax_row_size(p), count,
                relax_row_size(p) * sizeof *count);
@@ -177,6 +172,8 @@ static int relax_last_bit(const uint64_t *mask, int words)
     return w * LIVE_WORD + 63 - __builtin_clzll(mask[w]);
 }
 
+/* Shortest and longest live chunk of the stage, in x: times grow with
+ * positions, so the ends of each node's arcs decide. */
 static void relax_widths(struct proof *p, const struct live *l, int s)
 {
     struct relax *r = p->relax;
@@ -279,50 +276,16 @@ enum relax_end {
     RELAX_EMPTY    // no layout is left
 };
 
-/* Simulates x, adds its path as a row, keeps x if it is the shortest. */
-static double relax_visit(struct proof *p, const double *x)
-{
-    struct relax *r = p->relax;
-    double length = relax_simulate(p, x);
-    proof_relax_add(p, r->count);
-    if (length < r->center_length) {
-        r->center_length = length;
-        memcpy(r->center, x, sizeof *x * (size_t)(p->sp->n_stages - 1));
-    }
-    return length;
-}
-
-/* The last row's value at x. */
-static double relax_row_at(const struct relax *r, const double *x, int n)
-{
-    double value = r->c;
-    for (int i = 0; i < n; i++)
-        value += r->g[i] * x[i];
-    return value;
-}
-
-/* Adds a row that the programme's solution violates; its length there or at a
- * better point, theta when there is none. Solutions jump from corner to corner,
- * so first a point half way to the shortest one so far is tried: that settles
- * in far fewer rows (in-out separation, Ben-Ameur and Neto 2007). */
+/* Simulates the programme's solution and adds its path as a row; its length,
+ * or theta itself when the programme knows that path. */
 static double relax_separate(struct proof *p)
 {
-    struct relax *r = p->relax;
-    const double *x = simplex_x(p->lp);
     double theta = simplex_theta(p->lp);
-    double enough = theta * (1 + CLOSE);
-    int n = p->sp->n_stages - 1;
-    if (r->center_length < (double)INFINITY) {
-        for (int i = 0; i < n; i++)
-            r->between[i] = (x[i] + r->center[i]) / 2;
-        double length = relax_visit(p, r->between);
-        if (relax_row_at(r, x, n) > enough)
-            return length;
-    }
-    double length = relax_simulate(p, x);
-    if (length <= enough)
+    double length = relax_simulate(p, simplex_x(p->lp));
+    if (length <= theta * (1 + CLOSE))
         return theta;
-    return relax_visit(p, x);
+    proof_relax_add(p, p->relax->count);
+    return length;
 }
 
 /* Drops chunks by the dual mix; the number, -1 when no layout is left. */
@@ -360,7 +323,6 @@ enum proof_end proof_relax(struct proof *p, struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    p->relax->center_length = INFINITY;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
         enum relax_end end = relax_step(p, l, n);
         if (end == RELAX_EMPTY)
@@ -375,7 +337,6 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    p->relax->center_length = INFINITY;
     for (int n = 0; n < POINTS && !proof_stop(p); n++) {
         if (simplex_solve(p->lp, INFINITY) != SIMPLEX_OPTIMAL ||
             relax_separate(p) <= simplex_theta(p->lp))

@@ -1,3 +1,10 @@
+/*
+ * How it works. Small spaces are enumerated in batches. Others: local search
+ * gives a limit, and proof_settle() shows that nothing within the limit is left
+ * (or finds it, which lowers the limit). What is wanted may be a gap only: then
+ * the limit is lower from the start, by that share. A search that does not end
+ * soon first settles large gaps, then smaller ones.
+ */
 #include "prove.h"
 
 #include "descent.h"
@@ -66,6 +73,7 @@ static enum err prove_check(const struct prove_problem *p, struct err_msg *msg)
 
 /* ---- enumeration ---- */
 
+/* Complete layouts on their way to be evaluated side by side. */
 struct batch {
     struct proof *p;
     const struct live *l;
@@ -74,7 +82,7 @@ struct batch {
     int *prefix; // [n_stages + 1]
 };
 
-static void batch_flush(struct batch *b)
+static void prove_batch_flush(struct batch *b)
 {
     int64_t step[LANES_WIDE];
     const struct prove_memory *m = b->p->sp->problem->memory;
@@ -91,7 +99,7 @@ static void batch_flush(struct batch *b)
     b->n = 0;
 }
 
-static bool batch_within_memory(const struct batch *b)
+static bool prove_batch_fits(const struct batch *b)
 {
     const struct space *sp = b->p->sp;
     int64_t used[PROVE_MAX_STAGES] = {0};
@@ -105,24 +113,24 @@ static bool batch_within_memory(const struct batch *b)
 }
 
 /* False when time ran out. */
-static bool batch_visit(struct batch *b, int s)
+static bool prove_batch_visit(struct batch *b, int s)
 {
     const struct live *l = b->l;
     if (s == l->n_stages) {
-        if (!batch_within_memory(b))
+        if (!prove_batch_fits(b))
             return true;
         memcpy(b->pos + b->n * (s + 1), b->prefix,
                sizeof *b->pos * (size_t)(s + 1));
         if (++b->n < LANES_WIDE)
             return true;
-        batch_flush(b);
+        prove_batch_flush(b);
         return !proof_stop(b->p);
     }
     const uint64_t *arc = live_arc(l, s, b->prefix[s]);
     for (int to = live_next(arc, l->words, 0); to >= 0;
          to = live_next(arc, l->words, to + 1)) {
         b->prefix[s + 1] = to;
-        if (!batch_visit(b, s + 1))
+        if (!prove_batch_visit(b, s + 1))
             return false;
     }
     return true;
@@ -137,8 +145,8 @@ static enum err prove_enumerate(struct proof *p, const struct live *l,
     b.prefix = arena_alloc(p->arena, size, sizeof *b.prefix);
     if (!b.pos || !b.prefix)
         return err_set(msg, ERR_NOMEM, "layout search: out of memory");
-    *done = batch_visit(&b, 0);
-    batch_flush(&b);
+    *done = prove_batch_visit(&b, 0);
+    prove_batch_flush(&b);
     return ERR_OK;
 }
 
@@ -170,17 +178,35 @@ static bool prove_attempt(struct proof *p, const struct live *root, double gap,
     return settled;
 }
 
+/* The mean time that a rank works. A combined operation cannot save more than
+ * its forward chunk could, nor more than its backward chunk. */
+static int64_t prove_mean_load(const struct space *sp)
+{
+    int last = sp->n_pos - 1;
+    int64_t fwd = sp->sum[SPACE_SAVE_FWD][last];
+    int64_t bwd = sp->sum[SPACE_SAVE_BWD][last];
+    int64_t work = sp->sum[SPACE_FWD][last] + sp->sum[SPACE_BWD][last] +
+                   (fwd > bwd ? fwd : bwd); // savings are negative
+    return work * sp->problem->order.n_mb / sp->pp;
+}
+
 /* The whole answer first; what does not end soon goes by smaller and smaller
  * gaps, so that an early end leaves the last of them. True when the wanted gap
  * was settled. */
 static bool prove_search(struct proof *p, const struct live *root)
 {
     static const double STEPS[] = {0.04, 0.02, 0.01, 0.005, 0.0025};
-    const long at_once = 600000; // work: some seconds
-    double goal = p->sp->problem->gap;
-    p->proved_ns = proof_relax_bound(p, root);
+    const double share = 0.5;     // of a time limit, for the first attempt
+    const long at_once = 1500000; // work, as long: about ten seconds
+    double goal = p->sp->problem->gap, deadline = p->deadline;
+    int64_t relaxed = proof_relax_bound(p, root);
+    p->proved_ns = prove_mean_load(p->sp);
+    p->proved_ns = relaxed > p->proved_ns ? relaxed : p->proved_ns;
+    if (deadline > 0)
+        p->deadline = p->began + share * p->sp->problem->time_limit_s;
     if (prove_attempt(p, root, goal, at_once))
         return true;
+    p->deadline = deadline;
     for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
         if (STEPS[i] <= goal || prove_target(p, STEPS[i]) < p->proved_ns)
             continue;
@@ -192,6 +218,8 @@ static bool prove_search(struct proof *p, const struct live *root)
 
 /* ---- the answer ---- */
 
+/* Copies the list to the caller's arena. Once settled, the bound is the worst
+ * listed step itself: nothing outside the list is faster. */
 static enum err prove_fill(struct arena *a, const struct proof *p,
                            struct prove_result *out, struct err_msg *msg)
 {
@@ -231,7 +259,7 @@ static enum err prove_run(struct arena *scratch, struct proof *p,
                        "on %d stages",
                        p->sp->problem->n_units, p->sp->n_stages);
     out->state = PROVE_ENUMERATED;
-    if (!live_fill(&root, p->sp) || !proof_prune_memory(p, &root))
+    if (!live_fill(&root, p->sp) || !proof_prune_bytes(p, &root))
         return ERR_OK;
     if (n <= (up_to ? (double)up_to : ENUMERATE) || p->sp->n_stages == 1) {
         bool done = false;

@@ -59,21 +59,33 @@ struct prove_hooks {
 
 struct prove_problem {
     struct order order;
-    int n_units; // the first is the embedding, the last the loss head
-    const int64_t *fwd_ns, *bwd_ns; // [n_units]
-    int n_mtp;         // MTP units, just before the loss head; all in one chunk
-    bool empty_stages; // a chunk may hold nothing
-    bool standalone_mtp; // MTP in any rank's last chunk, else with the loss
-    const struct prove_saving *saving; // NULL: nothing; EP overlap only
-    const struct prove_memory *memory; // NULL: no limit
-    /* one more rule for a chunk, NULL: none */
+    /* the first unit is the embedding, the last the loss head; each [n_units]
+     */
+    int n_units;
+    const int64_t *fwd_ns, *bwd_ns;
+    /* MTP units, just before the loss head: all of them in one chunk, in any
+     * rank's last chunk if `standalone_mtp`, else with the loss */
+    int n_mtp;
+    bool standalone_mtp;
+    /* a chunk may hold nothing */
+    bool empty_stages;
+    /* NULL: combined operations save nothing; without EP overlap not looked
+     * at */
+    const struct prove_saving *saving;
+    /* NULL: no limit */
+    const struct prove_memory *memory;
+    /* one more rule for the chunk [from, to) of a stage; NULL: none */
     bool (*allowed)(void *data, int stage, int from, int to);
     void *allowed_data;
-    int top;                 // layouts wanted, 1 to PROVE_MAX_TOP
-    double gap;              // good enough: bound within this share; 0: optimal
-    double time_limit_s;     // 0: none
-    int64_t enumerate_up_to; // spaces of so many layouts are enumerated;
-                             // 0: the default, negative: never
+    /* layouts wanted, 1 to PROVE_MAX_TOP */
+    int top;
+    /* good enough: all listed within this share of the bound; 0: optimal */
+    double gap;
+    /* 0: none */
+    double time_limit_s;
+    /* spaces of at most so many layouts are enumerated; 0: the default,
+     * negative: never */
+    int64_t enumerate_up_to;
     struct prove_hooks hooks;
 };
 
@@ -83,20 +95,27 @@ enum prove_state {
     PROVE_GAP         // ended by time, interrupt or `gap` before that
 };
 
+/* One layout: stage s holds the units [cuts[s], cuts[s + 1]). `near` counts the
+ * chunks whose time, forward and backward, is within 2% of the slowest's. */
 struct prove_layout {
-    const int *cuts; // [n_stages + 1] unit indices
+    const int *cuts; // [n_stages + 1]
     int64_t step_ns;
-    int near; // chunks whose time is within 2% of the slowest chunk's
+    int near;
 };
 
+/* The answer. Every layout of the space that is not listed takes at least
+ * `bound_ns`; `gap` is the worst listed step over that bound, minus one. A list
+ * of fewer than `top` layouts has all there are, unless the state is
+ * PROVE_GAP. */
 struct prove_result {
     enum prove_state state;
     struct prove_layout *layouts; // fastest first, ties by fewest `near`
     int n_layouts;                // 0: none fits in memory
-    int64_t bound_ns;         // no layout outside the list is faster than this
-    double gap;               // worst listed step over the bound, minus one
-    char space[PROVE_DIGITS]; // layouts by the rules, memory aside; decimal
-    int64_t n_evaluated;      // layouts whose step time was computed
+    int64_t bound_ns;
+    double gap;
+    /* layouts by the rules, before `allowed` and memory, in decimal */
+    char space[PROVE_DIGITS];
+    int64_t n_evaluated; // complete layouts that were offered to the list
     double seconds;
 };
 

@@ -91,7 +91,7 @@ int simplex_rows(const struct simplex *s)
 
 /* ---- columns ---- */
 
-static int bound_id(const struct simplex *s, enum family f, int i)
+static int simplex_bound_id(const struct simplex *s, enum family f, int i)
 {
     return s->max_rows + (int)f * s->m + i;
 }
@@ -144,16 +144,17 @@ static double simplex_column(struct simplex *s, int id)
 
 /* ---- kernels: nearly all the time goes here; n is a multiple of LANES ---- */
 
-WIDE static void add_times(double *restrict to, const double *restrict from,
-                           double times, int n)
+WIDE static void simplex_add_times(double *restrict to,
+                                   const double *restrict from, double times,
+                                   int n)
 {
     for (int i = 0; i < n; i++)
         to[i] += times * from[i];
 }
 
 /* column[j] -= part[j] * dir for all m columns. */
-WIDE static void subtract_outer(double *columns, const double *dir,
-                                const double *part, int m, int stride)
+WIDE static void simplex_subtract_outer(double *columns, const double *dir,
+                                        const double *part, int m, int stride)
 {
     for (int j = 0; j < m; j++) {
         double *restrict column = columns + j * stride;
@@ -164,7 +165,7 @@ WIDE static void subtract_outer(double *columns, const double *dir,
 }
 
 /* value = c + g x, ROW_BLOCK rows at a time. */
-WIDE static void price_rows(const struct simplex *s, double *value)
+WIDE static void simplex_price_rows(const struct simplex *s, double *value)
 {
     for (int k = 0; k < s->n_rows; k += ROW_BLOCK) {
         double sum[ROW_BLOCK];
@@ -196,7 +197,7 @@ static void simplex_values(struct simplex *s)
     for (int j = 0; j < m; j++) {
         const double *column = simplex_inverse(s, j);
         double price = 0;
-        add_times(s->level, column, s->rhs[j], s->stride);
+        simplex_add_times(s->level, column, s->rhs[j], s->stride);
         for (int i = 0; i < m; i++)
             price += s->dir[i] * column[i];
         s->y[j] = price;
@@ -227,8 +228,9 @@ static bool simplex_invert(struct simplex *s)
             double times = s->work[i * n + k];
             if (i == k || times == 0)
                 continue;
-            add_times(s->work + i * n, s->work + k * n, -times, n);
-            add_times(s->inverse + i * n, s->inverse + k * n, -times, n);
+            simplex_add_times(s->work + i * n, s->work + k * n, -times, n);
+            simplex_add_times(s->inverse + i * n, s->inverse + k * n, -times,
+                              n);
         }
     }
     return true;
@@ -243,7 +245,7 @@ static void simplex_start(struct simplex *s)
     s->basic_row[0] = true;
     for (int i = 0; i < s->n; i++) {
         bool up = s->g[i * s->max_rows] >= 0;
-        s->basis[i + 1] = bound_id(s, up ? FAMILY_LO : FAMILY_HI, i);
+        s->basis[i + 1] = simplex_bound_id(s, up ? FAMILY_LO : FAMILY_HI, i);
         /* uneven shifts, so that ties are broken */
         double shift = SHIFT * (1 + (double)(i * 7919 % 101) / 101);
         s->rhs[i + 1] = up ? shift : -shift;
@@ -251,6 +253,8 @@ static void simplex_start(struct simplex *s)
     s->rhs[0] = 1;
 }
 
+/* The inverse from scratch: updates drift. A basis that has become singular or
+ * infeasible by rounding is given up for the first one. */
 static void simplex_refactor(struct simplex *s)
 {
     int m = s->m;
@@ -294,6 +298,7 @@ static bool simplex_keeps(const struct simplex *s, int k, int since)
     return s->basic_row[k] || s->used[k] >= since;
 }
 
+/* Looks back over 1, 2, 4, ... solves, as far as `keep` rows allow. */
 int simplex_purge(struct simplex *s, int keep, int *kept)
 {
     int since = s->n_solves + 1, n = 0;
@@ -337,7 +342,8 @@ void simplex_bound(struct simplex *s, const struct simplex_bounds *b)
 
 /* ---- pivots ---- */
 
-static void offer(double violation, int id, double *worst, int *best)
+/* Keeps the worst violation so far. */
+static void simplex_offer(double violation, int id, double *worst, int *best)
 {
     if (violation > *worst) {
         *worst = violation;
@@ -345,22 +351,28 @@ static void offer(double violation, int id, double *worst, int *best)
     }
 }
 
+/* Bounds of x and of its differences. */
 static int simplex_price_bounds(const struct simplex *s, double *worst)
 {
     const double *x = s->y + 1;
     int best = -1;
     for (int i = 0; i < s->n; i++) {
-        offer(s->lo[i] - x[i], bound_id(s, FAMILY_LO, i), worst, &best);
-        offer(x[i] - s->hi[i], bound_id(s, FAMILY_HI, i), worst, &best);
+        simplex_offer(s->lo[i] - x[i], simplex_bound_id(s, FAMILY_LO, i), worst,
+                      &best);
+        simplex_offer(x[i] - s->hi[i], simplex_bound_id(s, FAMILY_HI, i), worst,
+                      &best);
     }
     for (int i = 0; i <= s->n; i++) {
         double width = (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
-        offer(s->least[i] - width, bound_id(s, FAMILY_LEAST, i), worst, &best);
-        offer(width - s->most[i], bound_id(s, FAMILY_MOST, i), worst, &best);
+        simplex_offer(s->least[i] - width, simplex_bound_id(s, FAMILY_LEAST, i),
+                      worst, &best);
+        simplex_offer(width - s->most[i], simplex_bound_id(s, FAMILY_MOST, i),
+                      worst, &best);
     }
     return best;
 }
 
+/* Bounds of the groups' sums. */
 static void simplex_price_groups(const struct simplex *s, double *worst,
                                  int *best)
 {
@@ -369,10 +381,10 @@ static void simplex_price_groups(const struct simplex *s, double *worst,
         double sum = 0;
         for (int i = g; i <= s->n; i += s->groups)
             sum += (i < s->n ? x[i] : s->total) - (i > 0 ? x[i - 1] : 0);
-        offer(s->group_least[g] - sum, bound_id(s, FAMILY_GROUP_LEAST, g),
-              worst, best);
-        offer(sum - s->group_most[g], bound_id(s, FAMILY_GROUP_MOST, g), worst,
-              best);
+        simplex_offer(s->group_least[g] - sum,
+                      simplex_bound_id(s, FAMILY_GROUP_LEAST, g), worst, best);
+        simplex_offer(sum - s->group_most[g],
+                      simplex_bound_id(s, FAMILY_GROUP_MOST, g), worst, best);
     }
 }
 
@@ -382,10 +394,10 @@ static int simplex_price(struct simplex *s)
     double worst = TOLERANCE;
     int best = simplex_price_bounds(s, &worst);
     simplex_price_groups(s, &worst, &best);
-    price_rows(s, s->value);
+    simplex_price_rows(s, s->value);
     for (int k = 0; k < s->n_rows; k++)
         if (!s->basic_row[k])
-            offer(s->value[k] - s->y[0], k, &worst, &best);
+            simplex_offer(s->value[k] - s->y[0], k, &worst, &best);
     return best;
 }
 
@@ -406,12 +418,14 @@ static int simplex_ratio(const struct simplex *s)
     return best;
 }
 
+/* What the basic columns lose when the column enters. */
 static void simplex_direction(struct simplex *s)
 {
     memset(s->dir, 0, sizeof *s->dir * (size_t)s->stride);
     for (int j = 0; j < s->m; j++)
         if (s->column[j] != 0)
-            add_times(s->dir, simplex_inverse(s, j), s->column[j], s->stride);
+            simplex_add_times(s->dir, simplex_inverse(s, j), s->column[j],
+                              s->stride);
 }
 
 static void simplex_enter(struct simplex *s, int at, int id)
@@ -427,6 +441,7 @@ static void simplex_enter(struct simplex *s, int at, int id)
     s->n_pivots++;
 }
 
+/* Column `id` takes the place of basic column `at`. */
 static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
 {
     int m = s->m;
@@ -435,12 +450,12 @@ static void simplex_pivot(struct simplex *s, int at, int id, double reduced)
     s->dir[at] = 0;
     for (int j = 0; j < m; j++)
         s->part[j] = simplex_inverse(s, j)[at] / pivot;
-    subtract_outer(s->inverse, s->dir, s->part, m, s->stride);
+    simplex_subtract_outer(s->inverse, s->dir, s->part, m, s->stride);
     for (int j = 0; j < m; j++) {
         simplex_inverse(s, j)[at] = s->part[j];
         s->y[j] += reduced * s->part[j];
     }
-    add_times(s->level, s->dir, -level, s->stride);
+    simplex_add_times(s->level, s->dir, -level, s->stride);
     s->level[at] = level;
     simplex_enter(s, at, id);
 }
@@ -515,7 +530,7 @@ long simplex_pivots(const struct simplex *s)
 static void simplex_add_group(const struct simplex *s, int id, double level,
                               double *weight)
 {
-    int at = id - bound_id(s, FAMILY_GROUP_LEAST, 0);
+    int at = id - simplex_bound_id(s, FAMILY_GROUP_LEAST, 0);
     if (at >= 0)
         weight[at % s->m] += (at >= s->m ? 1 : -1) * fmax(level, 0);
 }

@@ -1,3 +1,9 @@
+/*
+ * How it works. The rules are turned into ranges of each cut once: E in stage
+ * 0, L in the last stage, MTP in one of the last chunks, a least number of
+ * units; units that may not be parted become one step. Whatever is left to
+ * check of a single chunk is its memory and the caller's own rule.
+ */
 #include "space.h"
 
 #include <string.h>
@@ -107,6 +113,7 @@ static bool space_mixed(const struct prove_problem *p)
 
 /* ---- memory ---- */
 
+/* Asked once for each chunk: callers may take their time. */
 static enum err space_memory(struct arena *a, struct space *sp,
                              struct err_msg *msg)
 {
@@ -183,7 +190,7 @@ struct count {
     int64_t limb[COUNT_LIMBS];
 };
 
-static void count_add(struct count *to, const struct count *more)
+static void space_count_add(struct count *to, const struct count *more)
 {
     int64_t carry = 0;
     for (int i = 0; i < COUNT_LIMBS; i++) {
@@ -193,7 +200,8 @@ static void count_add(struct count *to, const struct count *more)
     }
 }
 
-static double count_print(const struct count *c, char digits[PROVE_DIGITS])
+static double space_count_print(const struct count *c,
+                                char digits[PROVE_DIGITS])
 {
     char text[COUNT_LIMBS * 20];
     int used = 0;
@@ -212,6 +220,7 @@ static double count_print(const struct count *c, char digits[PROVE_DIGITS])
            (double)c->limb[0];
 }
 
+/* One stage after the other: number of ways to each position. */
 double space_count(const struct space *sp, char digits[PROVE_DIGITS])
 {
     struct count now[PROVE_MAX_UNITS + 2] = {{{0}}};
@@ -221,10 +230,10 @@ double space_count(const struct space *sp, char digits[PROVE_DIGITS])
         for (int from = sp->lo[s]; from <= sp->hi[s]; from++)
             for (int to = from; to < sp->n_pos; to++)
                 if (space_regular(sp, s, from, to))
-                    count_add(&next[to], &now[from]);
+                    space_count_add(&next[to], &now[from]);
         memcpy(now, next, sizeof now);
     }
-    return count_print(&now[sp->n_pos - 1], digits);
+    return space_count_print(&now[sp->n_pos - 1], digits);
 }
 
 void space_units(const struct space *sp, const int *pos, int *cuts)

@@ -221,3 +221,53 @@ double order_peak(const struct order *o, int rank, const double *weight)
     }
     return most;
 }
+
+void order_max_in_flight_chunks(const struct order *o, int rank, int *most)
+{
+    const int n = order_walk_size(o, rank);
+    for (int v = 0; v < o->vpp; v++) {
+        int now = 0;
+        most[v] = 0;
+        for (int i = 0; i < n; i++) {
+            struct order_op op = order_at(o, rank, i);
+            now += op.fwd_chunk == v;
+            most[v] = now > most[v] ? now : most[v];
+            now -= op.bwd_chunk == v;
+        }
+    }
+}
+
+/* Peak within a combined operation that begins with `now`: when the forward's
+ * layer k joins, as many layers of the backward have left. */
+static double peak_of_pairs(double now, const struct order_op *op,
+                            const double *weight, const int *n_layers)
+{
+    const int n_fwd = n_layers[op->fwd_chunk], n_bwd = n_layers[op->bwd_chunk];
+    const double fwd = weight[op->fwd_chunk], bwd = weight[op->bwd_chunk];
+    double most = n_fwd ? now : now + fwd;
+    for (int k = 0; k < n_fwd; k++) {
+        double then = now + fwd * (k + 1) / n_fwd;
+        if (n_bwd)
+            then -= bwd * least(k, n_bwd) / n_bwd;
+        most = then > most ? then : most;
+    }
+    return most;
+}
+
+double order_peak_layers(const struct order *o, int rank, const double *weight,
+                         const int *n_layers)
+{
+    double now = 0, most = 0;
+    const int n = order_walk_size(o, rank);
+    for (int i = 0; i < n; i++) {
+        struct order_op op = order_at(o, rank, i);
+        const double inside = op.kind == ORDER_COMBINED
+                                  ? peak_of_pairs(now, &op, weight, n_layers)
+                                  : now;
+        most = inside > most ? inside : most;
+        now += op.fwd_chunk >= 0 ? weight[op.fwd_chunk] : 0;
+        now -= op.bwd_chunk >= 0 ? weight[op.bwd_chunk] : 0;
+        most = now > most ? now : most;
+    }
+    return most;
+}

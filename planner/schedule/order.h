@@ -79,4 +79,16 @@ int order_walk_size(const struct order *o, int rank);
  * In a combined operation both its chunks are in flight. */
 double order_peak(const struct order *o, int rank, const double *weight);
 
+/* Most in flight of each chunk by itself, into most[vpp]. */
+void order_max_in_flight_chunks(const struct order *o, int rank, int *most);
+
+/* The same peak where activations come and go by layers: the chunk's
+ * `weight[chunk]` is that of `n_layers[chunk]` equal layers, and in a combined
+ * operation the forward's layer k joins before the backward's layer L-1-k
+ * leaves; what is left over of the backward leaves before the rest of the
+ * forward joins (Megatron's model_chunk_schedule_plan.py). A chunk without
+ * layers comes at the beginning and leaves at the end. */
+double order_peak_layers(const struct order *o, int rank, const double *weight,
+                         const int *n_layers);
+
 #endif

@@ -302,16 +302,15 @@ static int jobs_gather(struct jobs *jobs, int more)
     return n;
 }
 
-/* Runs the jobs that need a short step of n_mb + j, and adds what is beyond.
- */
+/* Runs jobs that need a short step of `n_mb`, and adds what is beyond. */
 static enum err jobs_rest(struct sim_engine *e, struct graph_options options,
-                          int n_mb, int j, struct jobs *jobs,
+                          int n_mb, const struct jobs *jobs,
                           struct err_msg *msg)
 {
     struct sim_graph *g = NULL;
-    const int n = jobs_gather(jobs, j);
+    const int n = jobs->n;
     options.n_rounds = 0;
-    enum err err = n ? graph_for(e, &options, n_mb + j, &g, msg) : ERR_OK;
+    enum err err = n ? graph_for(e, &options, n_mb, &g, msg) : ERR_OK;
     for (int i = 0; i < n && err == ERR_OK; i += GRAPH_LANES) {
         const struct jobs some = jobs_from(jobs, n, i);
         err = jobs_eval(e, g, &some, msg);
@@ -337,8 +336,10 @@ static enum err jobs_short(struct sim_engine *e, struct graph_options options,
         for (int l = 0; l < some.n && err == ERR_OK; l++)
             look_beyond(e, g, l, &some.job[l]);
     }
-    for (int j = 1; j < options.n_rounds && err == ERR_OK; j++)
-        err = jobs_rest(e, options, n_mb, j, jobs, msg);
+    for (int j = 1; j < options.n_rounds && err == ERR_OK; j++) {
+        const struct jobs with_j = {jobs->job, jobs_gather(jobs, j)};
+        err = jobs_rest(e, options, n_mb + j, &with_j, msg);
+    }
     jobs->n = jobs_gather(jobs, -1);
     return err;
 }

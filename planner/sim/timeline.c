@@ -6,6 +6,8 @@
  */
 #include "timeline.h"
 
+#include "base/writer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ static const char *part_of(enum op_kind kind)
                                       : "";
 }
 
-enum { PROCESS_RANKS, PROCESS_MESSAGES };
+enum { PROCESS_RANKS, PROCESS_MESSAGES, N_PROCESSES };
 
 /* A chunk as letters: A to Z, then AA and on. */
 static const char *chunk_name(int chunk, char out[4])
@@ -67,120 +69,180 @@ static void event_name(const struct sim_event *e, int vpp, char *out,
 
 /* ---- trace ---- */
 
+/* Colours of chrome://tracing's fixed list (Catapult's color_scheme.html), by
+ * chunk; waiting is grey. Perfetto colours by name instead, letters only. */
+static const char *trace_colour(const struct sim_event *e)
+{
+    static const char *const list[] = {"thread_state_running",
+                                       "thread_state_iowait",
+                                       "rail_response",
+                                       "rail_animation",
+                                       "rail_load",
+                                       "thread_state_runnable",
+                                       "thread_state_uninterruptible",
+                                       "rail_idle"};
+    enum { N_LIST = sizeof list / sizeof list[0] };
+    if (e->mb == NO_MB && e->bwd_mb == NO_MB)
+        return "grey";
+    return list[(has_backward_only(e) ? e->bwd_chunk : e->chunk) % N_LIST];
+}
+
 /* An object with the fields that every trace event has. */
-static cJSON *trace_item(cJSON *events, const char *name, const char *phase,
-                         int process, int track)
+static struct writer trace_item(struct writer events, const char *name,
+                                const char *phase, int process, int track)
 {
-    cJSON *item = cJSON_CreateObject();
-    bool ok = item && cJSON_AddStringToObject(item, "name", name) &&
-              cJSON_AddStringToObject(item, "ph", phase) &&
-              cJSON_AddNumberToObject(item, "pid", process) &&
-              cJSON_AddNumberToObject(item, "tid", track) &&
-              cJSON_AddItemToArray(events, item);
-    if (ok)
-        return item;
-    cJSON_Delete(item);
-    return NULL;
+    struct writer item = writer_object(events, NULL);
+    writer_text(item, "name", name);
+    writer_text(item, "ph", phase);
+    writer_number(item, "pid", process);
+    writer_number(item, "tid", track);
+    return item;
 }
 
-/* Names a track or a process; `kind` is the trace format's. */
-static bool trace_name(cJSON *events, const char *kind, int process, int track,
-                       const char *name)
+/* Names a process or a track; `kind` is the trace format's. */
+static void trace_name(struct writer events, const char *kind, int process,
+                       int track, const char *name)
 {
-    cJSON *item = trace_item(events, kind, "M", process, track);
-    cJSON *args = item ? cJSON_AddObjectToObject(item, "args") : NULL;
-    return args && cJSON_AddStringToObject(args, "name", name);
+    struct writer item = trace_item(events, kind, "M", process, track);
+    writer_text(writer_object(item, "args"), "name", name);
 }
 
-/* Tracks in the order of ranks, under two processes. */
-static bool trace_tracks(cJSON *events, int n_ranks)
+/* Its place among the others. */
+static void trace_place(struct writer events, const char *kind, int process,
+                        int track, int place)
 {
-    bool ok =
-        trace_name(events, "process_name", PROCESS_RANKS, 0, "ranks") &&
-        trace_name(events, "process_name", PROCESS_MESSAGES, 0, "messages");
-    for (int rank = 0; rank < n_ranks && ok; rank++) {
+    struct writer item = trace_item(events, kind, "M", process, track);
+    writer_number(writer_object(item, "args"), "sort_index", place);
+}
+
+/* Two processes, and in the first a track a rank in the order of ranks. */
+static void trace_tracks(struct writer events, int n_ranks)
+{
+    static const char *const processes[N_PROCESSES] = {
+        [PROCESS_RANKS] = "ranks", [PROCESS_MESSAGES] = "messages"};
+    for (int p = 0; p < N_PROCESSES; p++) {
+        trace_name(events, "process_name", p, 0, processes[p]);
+        trace_place(events, "process_sort_index", p, 0, p);
+    }
+    for (int rank = 0; rank < n_ranks; rank++) {
         char label[32];
         snprintf(label, sizeof label, "rank %d", rank);
-        ok = trace_name(events, "thread_name", PROCESS_RANKS, rank, label);
-        cJSON *item = ok ? trace_item(events, "thread_sort_index", "M",
-                                      PROCESS_RANKS, rank)
-                         : NULL;
-        cJSON *args = item ? cJSON_AddObjectToObject(item, "args") : NULL;
-        ok = args && cJSON_AddNumberToObject(args, "sort_index", rank);
+        trace_name(events, "thread_name", PROCESS_RANKS, rank, label);
+        trace_place(events, "thread_sort_index", PROCESS_RANKS, rank, rank);
     }
-    return ok;
 }
 
 /* A piece of work or a wait, on its rank's track. */
-static bool trace_work(cJSON *events, const struct sim_event *e, int vpp)
+static void trace_work(struct writer events, const struct sim_event *e, int vpp)
 {
     char name[64];
     event_name(e, vpp, name, sizeof name);
-    cJSON *item = trace_item(events, name, "X", PROCESS_RANKS, e->rank);
-    bool ok =
-        item && cJSON_AddStringToObject(item, "cat", names[e->kind]) &&
-        cJSON_AddNumberToObject(item, "ts", e->start_s * 1e6) &&
-        cJSON_AddNumberToObject(item, "dur", (e->end_s - e->start_s) * 1e6);
-    if (!ok || e->mb == NO_MB)
-        return ok;
-    cJSON *args = cJSON_AddObjectToObject(item, "args");
-    return args && cJSON_AddNumberToObject(args, "chunk", e->chunk) &&
-           cJSON_AddNumberToObject(args, "micro_batch", e->mb);
+    struct writer item = trace_item(events, name, "X", PROCESS_RANKS, e->rank);
+    writer_text(item, "cat", names[e->kind]);
+    writer_number(item, "ts", e->start_s * 1e6);
+    writer_number(item, "dur", (e->end_s - e->start_s) * 1e6);
+    writer_text(item, "cname", trace_colour(e));
+    const bool back = has_backward_only(e);
+    if ((back ? e->bwd_mb : e->mb) == NO_MB)
+        return; // a wait
+    struct writer args = writer_object(item, "args");
+    writer_number(args, "chunk", back ? e->bwd_chunk : e->chunk);
+    writer_number(args, "micro_batch", back ? e->bwd_mb : e->mb);
+    if (e->kind == OP_COMBINED || e->kind == OP_TAILS) {
+        writer_number(args, "backward_chunk", e->bwd_chunk);
+        writer_number(args, "backward_micro_batch", e->bwd_mb);
+    }
 }
 
-/* A message begins and ends, told from others by its number. */
-static bool trace_message(cJSON *events, const struct sim_event *e, int vpp,
+/* A message begins and ends, told from others by its number. All messages of
+ * a rank have one name, since Perfetto makes a track of each name. */
+static void trace_message(struct writer events, const struct sim_event *e,
                           int number)
 {
-    static const char *const ways[N_MESSAGES] = {
-        [SEND_FORWARD] = "output of forward",
-        [RECV_FORWARD] = "output of forward",
-        [SEND_BACKWARD] = "gradient of backward",
-        [RECV_BACKWARD] = "gradient of backward"};
-    char name[64], chunk[4];
-    snprintf(name, sizeof name, "%s%s%s %d", ways[e->message],
-             vpp > 1 ? " " : "", vpp > 1 ? chunk_name(e->chunk, chunk) : "",
-             e->mb);
+    const bool forward =
+        e->message == SEND_FORWARD || e->message == RECV_FORWARD;
+    char name[64];
+    snprintf(name, sizeof name, "rank %02d sends", e->rank);
     const double at[2] = {e->start_s, e->end_s};
-    bool ok = true;
-    for (int i = 0; i < 2 && ok; i++) {
-        cJSON *item = trace_item(events, name, i == 0 ? "b" : "e",
-                                 PROCESS_MESSAGES, e->rank);
-        ok = item && cJSON_AddStringToObject(item, "cat", names[OP_POST]) &&
-             cJSON_AddNumberToObject(item, "id", number) &&
-             cJSON_AddNumberToObject(item, "ts", at[i] * 1e6);
+    for (int i = 0; i < 2; i++) {
+        struct writer item = trace_item(events, name, i == 0 ? "b" : "e",
+                                        PROCESS_MESSAGES, e->rank);
+        writer_text(item, "cat", names[OP_POST]);
+        writer_number(item, "id", number);
+        writer_number(item, "ts", at[i] * 1e6);
+        if (i > 0)
+            continue;
+        struct writer args = writer_object(item, "args");
+        writer_text(args, "what", forward ? "output" : "gradient");
+        writer_number(args, "chunk", e->chunk);
+        writer_number(args, "micro_batch", e->mb);
     }
-    return ok;
+}
+
+/* ---- order ---- */
+
+/* By rank, then by start: viewers nest what begins earlier around what begins
+ * later, and read a track faster in order. */
+static int by_start(const void *x, const void *y)
+{
+    const struct sim_event *a = *(const struct sim_event *const *)x;
+    const struct sim_event *b = *(const struct sim_event *const *)y;
+    if (a->rank != b->rank)
+        return a->rank - b->rank;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+/* Caller frees; NULL when out of memory. */
+static const struct sim_event **events_in_order(const struct sim_result *r)
+{
+    const size_t n = (size_t)r->n_events;
+    const struct sim_event **out = calloc(n + 1, sizeof *out);
+    for (size_t i = 0; i < n && out; i++)
+        out[i] = &r->events[i];
+    if (out)
+        qsort(out, n, sizeof *out, by_start);
+    return out;
 }
 
 cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s)
 {
-    cJSON *tree = cJSON_CreateObject();
-    cJSON *events = cJSON_AddArrayToObject(tree, "traceEvents");
-    bool ok = events && trace_tracks(events, s->pp);
-    for (int i = 0; i < r->n_events && ok; i++)
-        ok = r->events[i].kind == OP_POST
-                 ? trace_message(events, &r->events[i], s->vpp, i)
-                 : trace_work(events, &r->events[i], s->vpp);
-    if (ok)
-        return tree;
-    cJSON_Delete(tree);
-    return NULL;
+    const struct sim_event **order = events_in_order(r);
+    if (!order)
+        return NULL;
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "displayTimeUnit", "ms");
+    struct writer events = writer_list(top, "traceEvents");
+    trace_tracks(events, s->pp);
+    for (int i = 0; i < r->n_events; i++) {
+        if (order[i]->kind == OP_POST)
+            trace_message(events, order[i], i);
+        else
+            trace_work(events, order[i], s->vpp);
+    }
+    free(order);
+    return writer_close(&doc);
 }
 
 /* ---- drawing ---- */
 
 enum {
     LEFT = 70,
+    RIGHT = 70, // the ranks' names again: a drawing is wider than a screen
     TOP = 50,
     ROW = 34,
     BAR = 24,
     MESSAGE = 3, // height of a message's bar
-    LABEL = 12,  // narrower events have no number
+    FONT = 10,
+    DIGIT = 6,  // width of one
+    MARGIN = 3, // beside the digits of a number
     WIDTH_LEAST = 1100,
     WIDTH_MOST = 30000, // viewers still open it
-    PER_EVENT = 10      // so that a row's events stay apart
+    PER_EVENT = 24      // so that most work has room for two digits
 };
+
+/* The shortest message that is still seen. */
+static const double LEAST_MESSAGE = 1.5;
 
 /* Light and dark of a chunk: grey first, for one chunk a rank, then hues that
  * differ in lightness too. */
@@ -205,26 +267,35 @@ struct drawing {
     int vpp, width;
 };
 
+static double width_of_event(const struct drawing *d, const struct sim_event *e)
+{
+    return (e->end_s - e->start_s) / d->step_s * d->width;
+}
+
 static void draw_box(const struct drawing *d, const struct sim_event *e, int y,
                      int height, const char *style)
 {
     double x = LEFT + e->start_s / d->step_s * d->width;
-    double w = (e->end_s - e->start_s) / d->step_s * d->width;
+    double w = width_of_event(d, e);
+    if (e->kind == OP_POST && w < LEAST_MESSAGE)
+        w = LEAST_MESSAGE;
     fprintf(d->out,
             "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" "
             "stroke-width=\"0.6\" %s/>\n",
             x, y, w, height, style);
 }
 
+/* A micro-batch's number, where there is room for all of its digits. */
 static void draw_number(const struct drawing *d, const struct sim_event *e,
                         int y, int mb, const char *colour)
 {
     double x = LEFT + (e->start_s + e->end_s) / 2 / d->step_s * d->width;
-    if ((e->end_s - e->start_s) / d->step_s * d->width > LABEL)
+    const int digits = snprintf(NULL, 0, "%d", mb);
+    if (width_of_event(d, e) >= digits * DIGIT + MARGIN)
         fprintf(d->out,
                 "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" "
-                "font-size=\"11\" fill=\"%s\">%d</text>\n",
-                x, y, colour, mb);
+                "font-size=\"%d\" fill=\"%s\">%d</text>\n",
+                x, y, FONT, colour, mb);
 }
 
 static void draw_work(const struct drawing *d, const struct sim_event *e,
@@ -324,22 +395,31 @@ static void draw_legend(const struct drawing *d, int y)
     }
 }
 
+/* At both ends. */
+static void draw_rank_name(const struct drawing *d, int rank)
+{
+    const int places[] = {10, LEFT + d->width + 10};
+    for (int i = 0; i < 2; i++)
+        fprintf(d->out,
+                "<text x=\"%d\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
+                places[i], TOP + rank * ROW + 17, rank);
+}
+
 static void draw(const struct drawing *d, const struct sim_result *r,
                  int n_ranks, const char *title)
 {
     const int height = TOP + n_ranks * ROW + (d->vpp > 1 ? 50 : 30);
+    const int width = LEFT + d->width + RIGHT;
     fprintf(d->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-            "height=\"%d\" font-family=\"sans-serif\">\n<rect width=\"100%%\" "
-            "height=\"100%%\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"24\" "
-            "font-size=\"15\">",
-            LEFT + d->width + 20, height, LEFT);
+            "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+            "<text x=\"%d\" y=\"24\" font-size=\"15\">",
+            width, height, width, height, LEFT);
     put_text(d->out, title);
     fputs("</text>\n", d->out);
     for (int rank = 0; rank < n_ranks; rank++)
-        fprintf(d->out,
-                "<text x=\"10\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
-                TOP + rank * ROW + 17, rank);
+        draw_rank_name(d, rank);
     for (int i = 0; i < r->n_events; i++)
         draw_event(d, &r->events[i]);
     draw_legend(d, height - 28);

@@ -13,10 +13,11 @@
 
 /* Trace-event document of a simulation with events (the format of
  * chrome://tracing, which Perfetto opens): process 0 has a track a rank with
- * an event for every forward, backward, combined operation and wait, whose
- * name says chunk (A, B, ...) and micro-batch; process 1 has the messages
- * while they are on their way, by sending rank. Times in microseconds. Caller
- * deletes the tree; NULL when out of memory. */
+ * an event for every forward, backward, combined operation and wait, in the
+ * order of their starts, whose name says chunk (A, B, ...) and micro-batch and
+ * whose colour is the chunk's; process 1 has the messages while they are on
+ * their way, by sending rank. Times in microseconds. Caller deletes the tree;
+ * NULL when out of memory. */
 cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s);
 
 /* An SVG drawing, one row a rank: a colour a chunk (grey for one chunk a

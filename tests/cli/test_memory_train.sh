@@ -10,7 +10,7 @@ measured() { # LOG: "rank bytes" of the last memory line of each rank
     sed -n 's/^\[Rank \([0-9]*\)\].*max allocated: \([0-9.]*\).*/\1 \2/p' "$1"
 }
 
-agrees() { # CLAIM STAGES LAYOUT FLAGS...
+agrees() { # CLAIM RANKS LAYOUT FLAGS...
     text=$1 stages=$2 layout=$3
     shift 3
     if ! run_mpi "$stages" $small "$@" --train-iters 1 \
@@ -53,3 +53,11 @@ agrees "dense first layers and a shared expert" 2 'Et*2|t*2mL' \
     --moe-layer-freq '[0,1,1,1]' --moe-shared-expert-intermediate-size 96
 agrees "two MTP layers, micro-batches of two" 2 'Et*2|t*2mmL' \
     --mtp-num-layers 2 --micro-batch-size 2
+agrees "PP 4 VPP 2" 4 'Et|t|t||t|||mL'
+agrees "PP 4 VPP 2, standalone MTP" 4 'Et|t|||tt||m|L'
+agrees "PP 2 VPP 4, groups of three, untied" 2 'Et|t||t|t|||mL' \
+    --microbatch-group-size-per-virtual-pipeline-stage 3 \
+    --untie-embeddings-and-output-weights
+agrees "EP overlap, PP 4 VPP 2" 4 'Et|t|t||t|||mL' \
+    --overlap-moe-expert-parallel-comm
+agrees "EP overlap on one rank" 1 'Et*4mL' --overlap-moe-expert-parallel-comm

@@ -28,7 +28,29 @@ bad "expert-model-parallel-size" 1 --expert-model-parallel-size 2
 bad "context-parallel-size" 2 --context-parallel-size 2
 bad "ranks: got 2, want a multiple" 2 --pipeline-model-parallel-size 3
 bad "num_layers 5 is not divisible" 2 --num-layers 5 --pipeline-model-parallel-size 2
-bad "wants one a rank" 1 --pipeline-model-parallel-layout 'Et*3|tmL'
+bad "interleaving needs P>1" 1 --pipeline-model-parallel-layout 'Et*3|tmL'
+bad "both this and --pipeline-model-parallel-layout" 2 \
+    --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \
+    'Et|t|t|tmL' --num-virtual-stages-per-pipeline-rank 2
+bad "not divisible by --num-layers-per-virtual-pipeline-stage 3" 2 \
+    --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3
+bad "virtual-stages-per-pipeline-rank: got 0" 2 \
+    --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 0
+bad "group size must be in \[P, M\] = \[2, 8\]: got 1" 2 \
+    --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 \
+    --microbatch-group-size-per-virtual-pipeline-stage 1
+bad "last group smaller than P" 2 --pipeline-model-parallel-size 2 \
+    --num-virtual-stages-per-pipeline-rank 2 \
+    --microbatch-group-size-per-virtual-pipeline-stage 7
+bad "need more than 2 ranks" 2 --pipeline-model-parallel-size 2 \
+    --num-virtual-stages-per-pipeline-rank 2 --no-overlap-p2p-communication
+bad "EP overlap with P>1 needs interleaving" 2 \
+    --pipeline-model-parallel-size 2 --overlap-moe-expert-parallel-comm
+bad "overlap-moe-expert-parallel-comm: want at most one MTP layer" 1 \
+    --overlap-moe-expert-parallel-comm --mtp-num-layers 2
+bad "wait for each other for ever" 4 --pipeline-model-parallel-size 4 \
+    --pipeline-model-parallel-layout 'Et|t|t|t|||m|L' --global-batch-size 4 \
+    --no-overlap-p2p-communication
 bad "one t for each decoder layer" 2 --pipeline-model-parallel-size 2 \
     --pipeline-model-parallel-layout 'Et*2|tmL'
 bad "L is not on the last stage" 2 --pipeline-model-parallel-size 2 \

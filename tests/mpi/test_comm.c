@@ -26,7 +26,7 @@ static real part(int rank, int64_t i)
 static void test_groups(struct comm *c)
 {
     comm_split(c, 2);
-    expect(c, c->dp == 2 && c->stage == c->rank / 2, "stages are outermost");
+    expect(c, c->dp == 2 && c->pp_rank == c->rank / 2, "stages are outermost");
     expect(c, c->dp_rank == c->rank % 2, "replicas are innermost");
 }
 
@@ -40,7 +40,7 @@ static void test_sum_replicas(const struct comm *c)
         x[i] = part(c->rank, i);
     comm_sum_replicas(c, &o, x, n);
     for (int64_t i = 0; x && i < n; i++)
-        wrong += x[i] != part(2 * c->stage, i) + part(2 * c->stage + 1, i);
+        wrong += x[i] != part(2 * c->pp_rank, i) + part(2 * c->pp_rank + 1, i);
     expect(c, x && wrong == 0, "replicas are summed in rank order");
     free(x);
 }
@@ -50,7 +50,7 @@ static void test_sum_doubles(const struct comm *c)
     double x[2] = {c->dp_rank ? 1.0 : 1e16, c->rank};
     comm_sum_doubles(c, x, 2);
     expect(c, x[0] == 1e16 + 1.0, "doubles are summed in rank order");
-    expect(c, x[1] == 4 * c->stage + 1, "sums stay within a stage");
+    expect(c, x[1] == 4 * c->pp_rank + 1, "sums stay within a stage");
 }
 
 /* Stages 1, 2, 3 add to stage 0 in this order, more than one chunk each. */
@@ -62,21 +62,21 @@ static void test_add_from(const struct comm *c)
     int wrong = 0;
     for (int64_t i = 0; x && i < n; i++)
         x[i] = part(c->rank, i);
-    for (int s = 1; c->stage == 0 && s < 4; s++)
+    for (int s = 1; c->pp_rank == 0 && s < 4; s++)
         comm_add_from(c, &o, x, n, s);
-    if (c->stage > 0)
+    if (c->pp_rank > 0)
         comm_send(c, x, n, 0);
-    for (int64_t i = 0; x && c->stage == 0 && i < n; i++) {
+    for (int64_t i = 0; x && c->pp_rank == 0 && i < n; i++) {
         real want = part(0, i) + part(1, i);
         want += part(2, i);
         want += part(3, i);
         wrong += x[i] != want;
     }
-    if (c->stage == 0)
+    if (c->pp_rank == 0)
         comm_send(c, x, n, 3);
-    else if (c->stage == 3)
+    else if (c->pp_rank == 3)
         comm_recv(c, x, n, 0);
-    if (c->stage == 3)
+    if (c->pp_rank == 3)
         expect(c,
                x && x[n - 1] ==
                         ((part(0, n - 1) + part(1, n - 1)) + part(2, n - 1)) +
@@ -92,24 +92,24 @@ static void test_exchange(const struct comm *c)
     int64_t out[2] = {c->rank, 100 + c->rank}, in[2] = {-1, -1};
     struct comm_message m[4];
     int n = 0;
-    if (c->stage < c->pp - 1) {
-        m[n++] = (struct comm_message){&out[0], 8, c->stage + 1, 1, true};
-        m[n++] = (struct comm_message){&in[1], 8, c->stage + 1, 2, false};
+    if (c->pp_rank < c->pp - 1) {
+        m[n++] = (struct comm_message){&out[0], 8, c->pp_rank + 1, 1, true};
+        m[n++] = (struct comm_message){&in[1], 8, c->pp_rank + 1, 2, false};
     }
-    if (c->stage > 0) {
-        m[n++] = (struct comm_message){&in[0], 8, c->stage - 1, 1, false};
-        m[n++] = (struct comm_message){&out[1], 8, c->stage - 1, 2, true};
+    if (c->pp_rank > 0) {
+        m[n++] = (struct comm_message){&in[0], 8, c->pp_rank - 1, 1, false};
+        m[n++] = (struct comm_message){&out[1], 8, c->pp_rank - 1, 2, true};
     }
     comm_exchange(c, m, n);
-    expect(c, in[0] == (c->stage > 0 ? c->rank - 1 : -1), "forward arrives");
-    expect(c, in[1] == (c->stage < c->pp - 1 ? 101 + c->rank : -1),
+    expect(c, in[0] == (c->pp_rank > 0 ? c->rank - 1 : -1), "forward arrives");
+    expect(c, in[1] == (c->pp_rank < c->pp - 1 ? 101 + c->rank : -1),
            "backward arrives");
 }
 
 static void test_merge_and_gather(const struct comm *c)
 {
     double x[4] = {0}, all[8] = {0}, mine[2] = {c->rank, 10.0 * c->rank};
-    x[c->stage] = 0.1 * (c->stage + 1);
+    x[c->pp_rank] = 0.1 * (c->pp_rank + 1);
     comm_merge(c, x, 4);
     for (int i = 0; i < 4; i++)
         expect(c, x[i] == 0.1 * (i + 1), "merged values are exact");

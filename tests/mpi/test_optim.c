@@ -3,7 +3,7 @@
  * the weights everywhere. Ends with status 1 where a claim fails. */
 #include "train/comm.h"
 #include "train/optim.h"
-#include "train/stage.h"
+#include "train/shard.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void expect(const struct comm *c, int holds, const char *claim)
 {
     if (holds)
         return;
-    fprintf(stderr, "stage %d: %s: does not hold\n", c->stage, claim);
+    fprintf(stderr, "stage %d: %s: does not hold\n", c->pp_rank, claim);
     n_failed++;
 }
 
@@ -48,19 +48,19 @@ static uint64_t use_key(int use)
 }
 
 /* Gradients that depend on the tensor's id, and on the use for a table. */
-static void fill_grads(struct stage *s)
+static void fill_grads(struct shard *s)
 {
     for (int i = 0; i < s->n_weights; i++)
         tensors_normal(tensors_at(&s->grads, i), s->grads.item[i].count, 1,
                        (uint64_t)s->grads.item[i].id + 5);
     for (int u = 0; u < N_USES; u++)
-        if (s->dembedding[u])
-            tensors_normal(s->dembedding[u], TABLE, 1, use_key(u));
+        if (s->shared.dembedding[u])
+            tensors_normal(s->shared.dembedding[u], TABLE, 1, use_key(u));
 }
 
 /* Squares of this stage's tensors, of the embedding those of the sum of all
  * uses, on the first stage only. */
-static double own_squares(const struct stage *s)
+static double own_squares(const struct shard *s)
 {
     real part[TABLE], total[TABLE] = {0};
     double sum = 0;
@@ -69,7 +69,7 @@ static double own_squares(const struct stage *s)
         for (int i = 0; i < TABLE; i++)
             total[i] += part[i];
     }
-    for (int i = 0; s->index == 0 && i < TABLE; i++)
+    for (int i = 0; s->rank == 0 && i < TABLE; i++)
         sum += (double)total[i] * (double)total[i];
     for (int i = 0; i < s->n_weights; i++) {
         const struct tensor *t = &s->grads.item[i];
@@ -80,12 +80,12 @@ static double own_squares(const struct stage *s)
     return sum;
 }
 
-static void test_norm(struct optim *o, const struct comm *c, struct stage *s)
+static void test_norm(struct optim *o, const struct comm *c, struct shard *s)
 {
     struct optim_result r;
     double squares[4] = {0}, kept = (double)tensors_at(&s->weights, 0)[3];
     fill_grads(s);
-    squares[c->stage] = own_squares(s);
+    squares[c->pp_rank] = own_squares(s);
     comm_merge(c, squares, 4);
     double want = sqrt(squares[0] + squares[1] + squares[2] + squares[3]);
     optim_step(o, c, s, &r);
@@ -96,23 +96,23 @@ static void test_norm(struct optim *o, const struct comm *c, struct stage *s)
         expect(c, tensors_at(&s->grads, i)[0] == 0, "gradients are zeroed");
 }
 
-static void test_copies(const struct comm *c, struct stage *s)
+static void test_copies(const struct comm *c, struct shard *s)
 {
     static real other[TABLE];
     const int holders[] = {2, 3};
     for (int i = 0; i < 2; i++) {
-        if (c->stage == holders[i])
-            comm_send(c, s->embedding, TABLE, 0);
-        if (c->stage != 0)
+        if (c->pp_rank == holders[i])
+            comm_send(c, s->shared.embedding, TABLE, 0);
+        if (c->pp_rank != 0)
             continue;
         comm_recv(c, other, TABLE, holders[i]);
-        expect(c, memcmp(other, s->embedding, sizeof other) == 0,
+        expect(c, memcmp(other, s->shared.embedding, sizeof other) == 0,
                "copies of the embedding are alike in every bit");
     }
 }
 
 static void test_not_finite(struct optim *o, const struct comm *c,
-                            struct stage *s)
+                            struct shard *s)
 {
     struct optim_result r;
     size_t bytes = (size_t)s->weights.bytes;
@@ -122,7 +122,7 @@ static void test_not_finite(struct optim *o, const struct comm *c,
         comm_fail(c, ERR_NOMEM, "no memory");
     memcpy(kept, s->weights.base, bytes);
     fill_grads(s);
-    if (c->stage == 1)
+    if (c->pp_rank == 1)
         tensors_at(&s->grads, 2)[0] = (real)NAN;
     optim_step(o, c, s, &r);
     expect(c, r.skipped && o->adamw.step == step, "the step is skipped");
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
     struct comm c;
     struct arena a;
     struct layout l;
-    struct stage *s = NULL;
+    struct shard *s = NULL;
     struct optim o;
     struct err_msg msg = {""};
     const struct adamw adamw = {
@@ -147,21 +147,22 @@ int main(int argc, char **argv)
         &a,
         &(struct layout_question){"Ett|tt|m|L", 4, model.n_layers, model.n_mtp},
         &l, &msg);
-    struct stage_options opt = {&model, &l, c.stage, 1, 0.1, 1};
+    const struct order order = {.pp = 4, .vpp = 1, .n_mb = 4};
+    struct shard_options opt = {&model, &l, &order, c.pp_rank, 0.1, 1};
     if (e == ERR_OK)
-        e = stage_new(&a, &opt, &s, &msg);
+        e = shard_new(&a, &opt, &s, &msg);
     if (e == ERR_OK)
         e = optim_new(&a, s, &adamw, 1, &o);
     if (e != ERR_OK)
         comm_fail(&c, e, msg.text);
-    c.scratch = s->chunk;
+    c.scratch = s->scratch;
     for (int i = 0; i < 3; i++) {
         test_norm(&o, &c, s);
         test_copies(&c, s);
     }
     test_not_finite(&o, &c, s);
     int failed = (int)comm_max(&c, n_failed);
-    stage_free(s);
+    shard_free(s);
     arena_clear(&a);
     comm_end(&c);
     return failed ? 1 : 0;
