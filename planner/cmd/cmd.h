@@ -24,9 +24,11 @@
  * for all commands, so that an option means the same everywhere; those that
  * stand for a flag or a setting are named in megatron/overrides.h, too. */
 #define CMD_OPTION_TABLE(X)                                                    \
+    /* what is printed, and cases from a file */                               \
     X(OPT_JSON, "--json", "", "print one JSON document")                       \
     X(OPT_BATCH, "--batch", "FILE",                                            \
       "one JSON object a line; /dev/stdin works")                              \
+    /* sizes that win over the flags of the model */                           \
     X(OPT_TP, "--tp", "N", "tensor-parallel size (1)")                         \
     X(OPT_PP, "--pp", "N", "pipeline size (the model's, or 1)")                \
     X(OPT_VPP, "--vpp", "N", "virtual stages a rank (1)")                      \
@@ -38,16 +40,19 @@
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
     X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    /* spaces of layouts, which need no model */                               \
     X(OPT_LAYERS, "--layers", "N", "decoder layers")                           \
     X(OPT_MTP, "--mtp", "K", "MTP layers (0)")                                 \
     X(OPT_EMPTY, "--empty-stages", "", "stages between the ends may be empty") \
     X(OPT_ANY, "--any", "", "all that Megatron's validator accepts")           \
+    /* profile runs and the costs that are fitted to them */                   \
     X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
     X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
     X(OPT_OUT, "-o", "FILE", "write the file there")                           \
     X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
     X(OPT_TFLOPS, "--tflops", "X", "assumed TFLOP/s of analytic costs (100)")  \
     X(OPT_COSTS, "--costs", "FILE", "costs file from fit or costs")            \
+    /* memory: the limit, and what decides the prediction */                   \
     X(OPT_HBM, "--hbm-gb", "G", "memory of a rank, GiB (no limit)")            \
     X(OPT_PLATFORM, "--platform", "NAME",                                      \
       "GPU whose library workspaces count: h100, gb200 or a100 (h100)")        \
@@ -56,6 +61,7 @@
       "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
       "kept free above predicted peaks (5, of measured under-estimates)")      \
+    /* the search: what it looks at and when it ends */                        \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "",                                                \
       "search until it is proved, however long (60 s at most)")                \
@@ -68,6 +74,7 @@
       "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
+    /* order of work and transfers */                                          \
     X(OPT_P2P, "--p2p", "MODE",                                                \
       "ideal, async, blocking, overlap or overlap-flush (overlap with "        \
       "virtual stages, else blocking)")                                        \
@@ -90,6 +97,7 @@
       "of a transfer between nodes (as inside)")                               \
     X(OPT_BETWEEN_BANDWIDTH, "--between-gbps", "Y",                            \
       "Gbit/s of a transfer between nodes (as inside)")                        \
+    /* pictures of one step */                                                 \
     X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
     X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
