@@ -1,3 +1,8 @@
+/*
+ * moe-bench publish: finished results become a dataset. The experiment is
+ * opened as 'run' does, so that the same command line names the same results,
+ * and its runs are only read.
+ */
 #include "cmd.h"
 #include "experiment/experiment.h"
 #include "report/reference.h"
@@ -20,6 +25,8 @@ static enum err bench_publish_open_planned(struct arena *a,
                : err_set(msg, ERR_NOMEM, "publish: out of memory");
 }
 
+/* Costs and roles are made again from the runs: what is published is what a
+ * reader of the dataset can make, too. */
 static enum err bench_publish_publish(struct arena *a,
                                       const struct experiment_options *opt,
                                       const char *to, struct err_msg *msg)

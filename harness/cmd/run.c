@@ -11,8 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+// above what speed correction leaves on a shared machine; below it intervals
+// say enough
 #define ROUNDS_DISAGREE_PCT 10.0
 
+/* What a manifest can ask for, behind the options: the words are data of other
+ * rooms. */
 static void print_roles(FILE *out)
 {
     fputs("\nroles:\n", out);
@@ -25,6 +29,7 @@ static void print_roles(FILE *out)
 
 /* ---- dry run ---- */
 
+/* A script that is an argument (hf) is printed once. */
 static void print_submission(const char *script, const struct words *submit)
 {
     fputs(script, stdout);
@@ -82,6 +87,7 @@ static enum err print_campaign(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* As a line that can be pasted into a shell: environment, then words. */
 static enum err print_command(struct experiment *e,
                               const struct planned_run *which, const char *note,
                               struct err_msg *msg)
@@ -108,6 +114,7 @@ static enum err print_command(struct experiment *e,
     return ERR_OK;
 }
 
+/* What the comment above a printed command says. */
 static const char *run_note(struct experiment *e,
                             const struct planned_run *which)
 {
@@ -124,6 +131,8 @@ static const char *run_note(struct experiment *e,
                         rounds > 1 ? "s" : "");
 }
 
+/* An upper bound of time and money before anything is started: every run may
+ * take its whole limit. */
 static void print_bound(const struct experiment *e)
 {
     const struct planned plan = experiment_planned(e);
@@ -142,6 +151,7 @@ static void print_bound(const struct experiment *e)
            e->launch.clock, e->dir);
 }
 
+/* Nothing is written, and layouts that need costs are shown as to come. */
 static enum err dry_run(struct experiment *e, enum role only,
                         struct err_msg *msg)
 {
@@ -164,6 +174,8 @@ static enum err dry_run(struct experiment *e, enum role only,
 
 /* ---- closing table ---- */
 
+/* "-" where nothing is known: a role that was not measured, a launcher without
+ * recorded operations. */
 static void bench_run_print_row(const struct layout_row *r)
 {
     const struct layout_figures *f = &r->figures;
@@ -186,6 +198,7 @@ static void bench_run_print_row(const struct layout_row *r)
            r->target->layout, pred, meas, error, replay, speedup);
 }
 
+/* How the numbers came about stands below them, wherever they are copied to. */
 static void print_method(const struct experiment *e)
 {
     printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
@@ -240,7 +253,8 @@ static enum err bench_run_conclude(const struct experiment *e, enum role only,
     return ERR_OK;
 }
 
-/* *ok is false when a bound of `accept` is missed. */
+/* The table, its method and what is wrong with it; *ok is false when a bound of
+ * `accept` is missed. */
 static enum err close_experiment(const struct experiment *e, enum role only,
                                  int n_bad, bool *ok, struct err_msg *msg)
 {
@@ -275,6 +289,8 @@ static enum err bench_run_read_limits(struct experiment_options *opt,
     return only ? role_from_name("--only", only, &opt->only, msg) : ERR_OK;
 }
 
+/* Exit 1 for an answer that is no or incomplete: a script must not go on as if
+ * the pick were measured. */
 static enum err bench_run_run(struct arena *a,
                               const struct experiment_options *opt, bool dry,
                               int *status, struct err_msg *msg)

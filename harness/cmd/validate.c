@@ -1,3 +1,8 @@
+/*
+ * moe-bench validate: are predictions worse than they were? Each dataset is
+ * judged by itself against its rows of the baseline; then the baseline as a
+ * whole: an experiment that vanished from the datasets would never get worse.
+ */
 #include "report/validate.h"
 #include "cmd.h"
 #include "report/reference.h"
@@ -9,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+// where publish puts datasets
 #define ROOT "results/reference"
 
 struct request {
@@ -43,6 +49,7 @@ static enum err find_datasets(struct arena *a, struct request *r,
                    ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
 }
 
+/* "-" for what older datasets do not have. */
 static void bench_validate_print_cell(int width, int digits, double x)
 {
     if (isfinite(x))
@@ -66,6 +73,7 @@ static void bench_validate_print_rows(const struct validate_rows *v)
     }
 }
 
+/* Numbers before the word: a reader sees how near it was. */
 static void bench_validate_print_verdict(const char *experiment, int n,
                                          const struct validate_verdict *v)
 {
@@ -81,6 +89,8 @@ static void bench_validate_print_verdict(const char *experiment, int n,
            v->worse ? "worse:" : "not worse", v->why);
 }
 
+/* Copied: rows of one dataset live in its own array, the baseline is written
+ * from all. */
 static enum err bench_validate_append(struct arena *a, struct validate_rows *to,
                                       const struct validate_rows *more,
                                       struct err_msg *msg)
@@ -155,6 +165,7 @@ static enum err check_measured(struct arena *a, const char *dir,
     return ERR_OK;
 }
 
+/* All datasets are looked at, also after one that is worse. */
 static enum err check_all(struct arena *a, const struct request *r,
                           struct outcome *o, struct err_msg *msg)
 {
@@ -173,6 +184,7 @@ static enum err check_all(struct arena *a, const struct request *r,
     return ERR_OK;
 }
 
+/* An update is not judged: it was asked for because errors changed. */
 static enum err bench_validate_validate(struct arena *a, struct request *r,
                                         bool *worse, struct err_msg *msg)
 {
@@ -194,6 +206,7 @@ static enum err bench_validate_validate(struct arena *a, struct request *r,
     return e;
 }
 
+/* Exit 1 when worse, as CI asks it. */
 static enum err bench_validate_run(struct cmd *c)
 {
     struct request r = {.dirs = c->line.operands,

@@ -112,8 +112,7 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
             e->a, m, &(struct profile_wish){m->par.pp, n, wants_standalone(mf)},
             l, msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
-        err = layout_read(e->a, mf->profile_layouts.word[i], m, m->par.pp,
-                          &l[i], msg);
+        err = layout_read(e->a, mf->profile_layouts.word[i], m, &l[i], msg);
     for (int i = 0; i < n && err == ERR_OK; i++)
         if (l[i].vpp != 1)
             err = err_set(msg, ERR_RANGE,

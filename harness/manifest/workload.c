@@ -1,3 +1,8 @@
+/*
+ * How it works: the model's file and the manifest's sizes fill one set of
+ * flags, from which both the model for the planner and the trainer's words are
+ * made: so they cannot differ.
+ */
 #include "workload.h"
 
 #include "base/json.h"
@@ -17,6 +22,7 @@ static enum err make_flags(struct arena *a, const struct manifest *mf,
                            const struct megatron_flags *f, struct words *out,
                            struct err_msg *msg)
 {
+    // ends with FLAG_NONE
     const enum flag_id ours[] = {FLAG_WORLD_SIZE,
                                  FLAG_VPP,
                                  FLAG_LAYOUT,
@@ -48,6 +54,8 @@ static enum err add_flags(struct arena *a, struct megatron_args *args,
     return e == ERR_OK ? e : err_prefix(msg, e, "%s: plan: flags", mf->path);
 }
 
+/* Overrides last: a manifest's parallel sizes win over those of the model's
+ * file. */
 static enum err make_model(struct arena *a, const cJSON *object,
                            const struct manifest *mf, struct workload *out,
                            struct err_msg *msg)
@@ -81,6 +89,7 @@ static const char *model_file(struct arena *a, const struct manifest *mf)
     return mf->model_path;
 }
 
+/* The hash is of the model's own text, wherever its file lies. */
 static enum err open_model(struct arena *a, const struct manifest *mf,
                            struct workload *w, cJSON **object,
                            struct err_msg *msg)

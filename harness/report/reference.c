@@ -66,6 +66,7 @@ static bool first_missing(const struct experiment *e, struct planned_run *which)
     return false;
 }
 
+/* Figures of an experiment with runs missing would be published as if whole. */
 static enum err check_finished(const struct experiment *e, struct err_msg *msg)
 {
     struct planned_run which;
@@ -101,6 +102,7 @@ static enum err copy_if_there(const char *from, const char *to,
                                            : reference_copy(from, to, msg);
 }
 
+/* Logs are packed: they are nine tenths of a dataset, and text. */
 static enum err put_run(const struct publishing *p, const struct run_record *r,
                         struct err_msg *msg)
 {
@@ -126,6 +128,8 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
     return e;
 }
 
+/* CSV files hold the figures of all runs; raw logs are what the predictions are
+ * made from again, and one measured run a layout to look at. */
 static enum err put_runs(const struct publishing *p, struct err_msg *msg)
 {
     const struct run_list *runs = &p->e->runs;
@@ -145,6 +149,7 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     const char *path = p->e->manifest.model_path;
     if (!path)
         return ERR_OK;
+    // a dataset is a folder by itself: nothing outside may be needed
     if (path[0] == '/' || strstr(path, ".."))
         return err_set(msg, ERR_RANGE,
                        "%s: model: got '%s', want a path below the manifest's "
@@ -156,6 +161,7 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     return e == ERR_OK ? reference_copy(p->e->workload.model_path, to, msg) : e;
 }
 
+/* Files that older results do not have are left out. */
 static enum err put_files(const struct publishing *p, struct err_msg *msg)
 {
     static const char *const names[] = {
@@ -188,6 +194,7 @@ static void reference_now(char now[UTC_BYTES])
     strftime(now, UTC_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+/* Dates are those of the runs: when it was published says nothing of them. */
 static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
 {
     char now[UTC_BYTES];
@@ -226,7 +233,8 @@ static enum err put_all(const struct publishing *p, struct err_msg *msg)
     return e == ERR_OK ? put_dataset(p, msg) : e;
 }
 
-/* Makes a dataset beside its place, then takes the place. */
+/* Made beside its place and renamed: a reader sees the old one or the new one,
+ * and a failure leaves the old. */
 static enum err reference_place(const struct publishing *p, const char *dir,
                                 enum err (*put)(const struct publishing *p,
                                                 struct err_msg *msg),
@@ -313,6 +321,7 @@ bool reference_is(struct arena *a, const char *dir)
     return path && access(path, R_OK) == 0;
 }
 
+/* What validate needs: provenance stays packed away. */
 static enum err unpack_run(struct arena *a, const char *from, const char *to,
                            struct err_msg *msg)
 {
@@ -355,6 +364,7 @@ static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
     return e;
 }
 
+/* Below TMPDIR, so that a dataset is never written to. */
 enum err reference_unpack(struct arena *a, const char *dir, const char **out,
                           struct err_msg *msg)
 {

@@ -16,12 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+// comments of Markdown: a page shows only what stands between them
 #define BEGIN "<!-- begin:"
 #define END "<!-- end:"
 #define CLOSE " -->"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { NAME_BYTES = 128 }; // of a marker: an experiment's name has 64 at most
+enum {
+    REPORT_NAME_BYTES = 128
+}; // of a marker: an experiment's name has 64 at most
 
 static enum err report_no_memory(const char *where, struct err_msg *msg)
 {
@@ -75,7 +78,8 @@ enum err report_find_sources(struct arena *a, const struct report_find *f,
 
 /* ---- tables ---- */
 
-/* A number of a field and what follows it, or "-". */
+/* A number of a field, or "-" where there is none: an absent figure is not 0.
+ */
 static void report_print_number(FILE *out, const struct csv *t, size_t row,
                                 const char *column, int digits)
 {
@@ -86,7 +90,8 @@ static void report_print_number(FILE *out, const struct csv *t, size_t row,
         putc('-', out);
 }
 
-/* Text in a cell: a layout's bars would end the cell. */
+/* Text in a cell: a layout's bars would end the cell, its stars and underscores
+ * begin emphasis. */
 static void report_print_cell(FILE *out, const char *text)
 {
     for (; text && *text; text++) {
@@ -201,6 +206,7 @@ static size_t count_status(const struct csv *t, const char *status)
 /* How many runs count, and where they were made. */
 static void runs_table(FILE *out, const struct csv *t)
 {
+    // each with its number: what was left out belongs to a result
     static const char *const bad[] = {"invalid", "failed", "oom", "nan",
                                       "timeout"};
     fprintf(out, "%zu runs, %zu valid", t->n_rows, count_status(t, "valid"));
@@ -272,6 +278,7 @@ static enum err find_table(const char *name, const struct table **out,
                    near ? "'?" : "");
 }
 
+/* An empty file has no columns to be asked for, and prints an empty table. */
 static enum err report_print_table(struct arena *a, const struct table *t,
                                    const struct report_source *source,
                                    FILE *out, struct err_msg *msg)
@@ -289,6 +296,8 @@ static enum err report_print_table(struct arena *a, const struct table *t,
     return e;
 }
 
+/* To memory first: half a table must not reach a file when its data is damaged.
+ */
 enum err report_table(struct arena *a, const char *table,
                       const struct report_source *source, const char **out,
                       struct err_msg *msg)
@@ -317,6 +326,7 @@ static bool is_missing(struct arena *a, const struct table *t,
     return path && access(path, F_OK) != 0;
 }
 
+/* One experiment by itself, for the folder of its results. */
 enum err report_page(struct arena *a, const struct report_source *source,
                      const char **out, struct err_msg *msg)
 {
@@ -342,16 +352,17 @@ enum err report_page(struct arena *a, const struct report_source *source,
 
 /* The next pair of markers at or behind `from`. */
 struct marked {
-    char name[NAME_BYTES];
+    char name[REPORT_NAME_BYTES];
     const char *body, *end; // text between the markers' lines
 };
 
+/* A begin without its end is an error: all behind it would be replaced. */
 static enum err next_marked(const char *from, struct marked *out, bool *found,
                             struct err_msg *msg)
 {
     const char *begin = strstr(from, BEGIN);
     const char *close = begin ? strstr(begin, CLOSE) : NULL;
-    char end[NAME_BYTES + 16];
+    char end[REPORT_NAME_BYTES + 16];
     *found = close != NULL;
     if (!close)
         return ERR_OK;
@@ -367,6 +378,7 @@ static enum err next_marked(const char *from, struct marked *out, bool *found,
     return ERR_OK;
 }
 
+/* NULL: the text of an experiment that is not here stays as it is. */
 static const struct report_source *
 report_source_of(const struct report_sources *from, const char *experiment)
 {
@@ -381,7 +393,7 @@ static enum err new_body(struct arena *a, const char *name,
                          const struct report_sources *from, const char **out,
                          struct err_msg *msg)
 {
-    char table[NAME_BYTES];
+    char table[REPORT_NAME_BYTES];
     const char *colon = strchr(name, ':');
     *out = NULL;
     if (!colon)
@@ -420,6 +432,7 @@ static enum err report_do_fill(struct arena *a, const char *text,
             fputs(at, out);
             return ERR_OK;
         }
+        // without a new body the old one is copied, too
         fwrite(at, 1, (size_t)((body ? m.body : m.end) - at), out);
         if (body)
             fputs(body, out);

@@ -10,6 +10,7 @@
 #include "exact.h"
 
 #include "layout/layout.h"
+#include "memory/static.h"
 
 #include <math.h>
 #include <string.h>
