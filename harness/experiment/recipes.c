@@ -267,8 +267,7 @@ static enum err recipes_add_published(struct arena *a,
         struct plan p;
         if (r->pp != like.pp || r->vpp != like.vpp)
             continue;
-        e = layout_read(&scratch, r->layout, &b->workload.model, r->pp, &l,
-                        &msg);
+        e = layout_read(&scratch, r->layout, &b->workload.model, &l, &msg);
         if (e == ERR_OK)
             e = plan_predict(&scratch, &b->ctx, &l, &p, &msg);
         like.source = r->source;
@@ -310,7 +309,7 @@ static enum err recipes_check(struct arena *a, const struct manifest *mf,
         struct layout l;
         if (r->pp != m->par.pp || r->vpp != b->schedule.vpp)
             continue;
-        enum err e = layout_read(a, r->layout, m, r->pp, &l, msg);
+        enum err e = layout_read(a, r->layout, m, &l, msg);
         if (e == ERR_OK && l.vpp != r->vpp)
             e = err_set(msg, ERR_RANGE,
                         "layout '%s' has %d stages a rank, want %d", r->layout,
@@ -397,7 +396,7 @@ enum err recipes_predict(struct arena *a, const struct manifest *mf,
     enum err e =
         b ? recipes_open(a, mf, &c, b, msg) : recipes_no_memory(mf, msg);
     if (e == ERR_OK)
-        e = layout_read(a, row->layout, &b->workload.model, row->pp, &l, msg);
+        e = layout_read(a, row->layout, &b->workload.model, &l, msg);
     if (e == ERR_OK)
         e = plan_predict(a, &b->ctx, &l, &p, msg);
     if (e == ERR_OK)
