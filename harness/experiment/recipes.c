@@ -34,6 +34,7 @@ static enum err recipes_no_memory(const struct manifest *mf,
 
 /* ---- cases ---- */
 
+/* Leaves out what the manifest does not ask for. */
 static void recipes_add_case(struct recipe_cases *to, const struct manifest *mf,
                              struct recipe_case c)
 {
@@ -74,6 +75,9 @@ enum err recipes_cases(struct arena *a, const struct manifest *mf,
 
 /* ---- what a case is predicted with ---- */
 
+/* A cost in MoE layers, forward and backward alike: FLOPs, too, put the
+ * backward of every unit at twice its forward. A kind that the model lacks
+ * stays away. */
 static void recipes_scale(struct cost *c, enum unit_kind kind, double ratio)
 {
     const struct unit_cost *t = &c->unit[KIND_T];
@@ -102,6 +106,8 @@ static struct overlap_save recipes_save(const struct cost *c, double share)
     return (struct overlap_save){both_s, both_s / 2, both_s / 2};
 }
 
+/* Transfers are ideal whatever the trainer would do: only then is a bound a
+ * proof. No memory limit: what a layout takes is shown, not judged. */
 static enum err recipes_context(struct arena *a, const struct manifest *mf,
                                 struct recipe_bench *b, struct err_msg *msg)
 {
@@ -155,6 +161,8 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
 
 /* ---- rows ---- */
 
+/* The place behind the last row, twice the room when it is full, so that all
+ * copies together are no larger than the list; NULL when out of memory. */
 static struct recipe_row *recipes_grow(struct arena *a, struct recipe_rows *to)
 {
     if (to->n == to->room) {
@@ -195,6 +203,7 @@ static struct recipe_row recipes_blank(const struct manifest *mf,
                                .reason = ""};
 }
 
+/* Stages of one rank all carry the rank's peak. */
 static int64_t recipes_fullest(const struct plan *p)
 {
     int64_t most = 0;
@@ -221,6 +230,7 @@ static enum err recipes_add(struct arena *a, struct recipe_rows *to,
     return ERR_OK;
 }
 
+/* The reason is the schedule's own message, which says what would do. */
 static enum err recipes_refused(struct arena *a, struct recipe_rows *to,
                                 const struct recipe_row *like, const char *why)
 {
@@ -320,6 +330,8 @@ static enum err recipes_check(struct arena *a, const struct manifest *mf,
     return ERR_OK;
 }
 
+/* The planner first, then what it is held against. One layout is asked for:
+ * with a list the search would have to prove all of it. */
 static enum err recipes_search(struct arena *a, struct recipe_bench *b,
                                struct recipe_row *like, struct recipe_rows *to,
                                struct err_msg *msg)
