@@ -178,7 +178,8 @@ static struct recipe_row *recipes_grow(struct arena *a, struct recipe_rows *to)
     return &to->row[to->n];
 }
 
-/* What all rows of a case say alike. */
+/* What all rows of a case say alike, as for a way that is refused: a row that
+ * has a layout sets the rest. */
 static struct recipe_row recipes_blank(const struct manifest *mf,
                                        const struct recipe_case *c)
 {

@@ -70,6 +70,8 @@ static void recipes_csv_numbers(const struct recipe_row *r,
         out[i] = csv_number(x[i], text[i]);
 }
 
+/* What is the same in all rows (experiment, model, source of the costs) stands
+ * in each of them: rows of several experiments may be put into one file. */
 static bool recipes_csv_row(FILE *out, const struct manifest *mf,
                             const struct recipe_row *r)
 {
@@ -140,6 +142,7 @@ static const char *recipes_csv_text(const struct csv *t, size_t row,
     return x ? x : "";
 }
 
+/* Texts stay those of the table, which its arena owns. */
 static struct recipe_row recipes_csv_take(const struct csv *t, size_t i)
 {
     return (struct recipe_row){
