@@ -229,7 +229,7 @@ static double exact_shifted(struct exact *x, const int *cuts, struct shift m,
         !exact_allows(x, to))
         return INFINITY;
     enum err e = plan_engine_step(x->c->engine, exact_layout(x, to), &step_s);
-    return e == ERR_OK ? step_s : INFINITY;
+    return e == ERR_OK ? step_s : (double)INFINITY;
 }
 
 /* Makes the best of all shifts of a range of cuts; true when one is faster. */
