@@ -124,7 +124,7 @@ static enum err add_step_costs(struct arena *a,
                                struct calibration *out, struct err_msg *msg)
 {
     struct cost *c = &out->cost;
-    const char *note = NULL;
+    struct transfers t = {c, NULL};
     struct plan_context ctx = *in->ctx;
     double cv = NAN;
     const struct figures_source from = {in->runs, in->ctx->model,
@@ -137,9 +137,9 @@ static enum err add_step_costs(struct arena *a,
     ctx.cost = c;
     const struct overhead_runs all = {runs->run, runs->n};
     overhead_jitter(a, &ctx, &all, c);
-    err = transfers_fit(a, &ctx, &all, c, &note, msg);
+    err = transfers_fit(a, &ctx, &all, &t, msg);
     if (err == ERR_OK)
-        err = calibrate_join_notes(a, note, &out->note, msg);
+        err = calibrate_join_notes(a, t.note, &out->note, msg);
     return err == ERR_OK ? overhead_fit(a, &ctx, &all, c, msg) : err;
 }
 

@@ -296,11 +296,11 @@ static enum err join_notes(struct cmd *c, const char **note, const char *more)
 static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
                           const struct overhead_runs *all, struct fit *out)
 {
-    const char *note = NULL;
+    struct transfers t = {&out->cost, NULL};
     enum err e = read_links(c, &out->cost);
     if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
-        e = transfers_fit(&c->arena, ctx, all, &out->cost, &note, &c->msg);
-    return e == ERR_OK ? join_notes(c, &out->note, note) : e;
+        e = transfers_fit(&c->arena, ctx, all, &t, &c->msg);
+    return e == ERR_OK ? join_notes(c, &out->note, t.note) : e;
 }
 
 /* What EP overlap saves: --ep-save wins over --overlap-run. */
