@@ -1,4 +1,5 @@
-# How far public layouts are behind the optimum of the same split, a pair of
+# How far layouts in use (public recipes, else Megatron's default split, else the
+# count-based rule) are behind the optimum of the same split, a pair of
 # bars a split: without and with EP overlap, costs by FLOPs. Where the optimum
 # is not proved a line leads from the distance to the planner's layout up to the
 # distance to the bound, between which the gap lies. From recipes.csv.
@@ -28,13 +29,14 @@ set xrange [0.4:ways + 0.6]
 set xtics () scale 0
 set bmargin 5
 set key outside top center horizontal Left reverse noenhanced samplen 1.5 width 2
+who(z) = stringcolumn("who") eq "count-based" ? "by count" : stringcolumn("who")
 name(ep) = taken(ep) && !refused(0) ? sprintf("PP%d\nVPP%d\n%s", column("pp"), \
-    column("vpp"), stringcolumn("who")) : ""
+    column("vpp"), who(0)) : ""
 array tic[ways]
 keep(ep) = (strlen(name(ep)) > 0 ? (tic[int(column("way"))] = name(ep), 1) : 0)
 stats csv using (keep(1) + keep(0)) nooutput
 do for [i = 1:ways] { set xtics add (tic[i] 1.0 * i) }
-set title ARG4 . ": public layouts behind the optimum (analytic costs)"
+set title ARG4 . ": layouts in use behind the optimum (analytic costs)"
 set ylabel "gap (%)"
 set style fill solid 1 border rgb "#000000"
 set boxwidth 0.92 * width

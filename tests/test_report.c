@@ -214,6 +214,7 @@ static const char recipes_csv[] =
     "worst_rank_mem_bytes,reason\n"
     "f,y,1,2,1,0,0,1,2,planner,0,Et*2|tL,100,100,100,optimal,0,1073741824,\n"
     "f,y,1,2,1,0,0,1,2,recipe,1,Et|ttL,110,100,100,optimal,10,2147483648,\n"
+    "f,y,1,2,1,0,0,1,2,default,0,Et|ttL,110,100,100,optimal,10,2147483648,\n"
     "f,y,1,2,1,1,0,,,planner,0,,,,,refused,,,no: virtual stages\n"
     "f,y,2,2,2,0,0,1,2,planner,0,E|t|t|tL,90,90,80,gap,12.5,1073741824,\n"
     "f,y,2,2,2,0,0,1,2,count-based,1,E|t|t|L,99,90,80,gap,23.75,,\n"
@@ -244,8 +245,9 @@ Test(report, recipes_stand_beside_the_planners_layout)
     struct err_msg msg = {""};
     const char *t = planned_table("recipes", &e, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
-    cr_expect_not_null(strstr(t, "| PP2 VPP1 | no | recipe | Et\\|ttL | 110.0 "
-                                 "| 10.00 | 2.0 |\n"),
+    cr_expect_not_null(strstr(t,
+                              "| PP2 VPP1 | no | recipe, default | Et\\|ttL | "
+                              "110.0 | 10.00 | 2.0 |\n"),
                        "%s", t);
     cr_expect_not_null(strstr(t, "| PP2 VPP1 | yes | - | refused: no: virtual "
                                  "stages | - | - | - |\n"),

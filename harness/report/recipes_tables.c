@@ -71,17 +71,45 @@ static void recipes_tables_way(FILE *out, const struct csv *t, size_t row)
 
 /* ---- by FLOPs ---- */
 
+/* True for two layouts, not the planner's, of one case that are the same. */
+static bool recipes_tables_same(const struct csv *t, size_t i, size_t j)
+{
+    static const char *const columns[] = {"way", "ep_overlap", "grid",
+                                          "layout"};
+    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
+        if (strcmp(recipes_tables_text(t, i, columns[k]),
+                   recipes_tables_text(t, j, columns[k])) != 0)
+            return false;
+    return strcmp(recipes_tables_text(t, i, "who"), "planner") != 0 &&
+           strcmp(recipes_tables_text(t, j, "who"), "planner") != 0;
+}
+
+/* Everyone whose layout this is; false where an earlier row has said so. */
+static bool recipes_tables_who(FILE *out, const struct csv *t, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (recipes_tables_same(t, i, row))
+            return false;
+    recipes_tables_way(out, t, row);
+    fputs(recipes_tables_text(t, row, "who"), out);
+    for (size_t i = row + 1; i < t->n_rows; i++)
+        if (recipes_tables_same(t, i, row))
+            fprintf(out, ", %s", recipes_tables_text(t, i, "who"));
+    fputs(" | ", out);
+    return true;
+}
+
 static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
 {
-    const char *who = recipes_tables_text(t, row, "who");
-    recipes_tables_way(out, t, row);
     if (*recipes_tables_text(t, row, "reason")) {
+        recipes_tables_way(out, t, row);
         fputs("- | refused: ", out);
         recipes_tables_cell(out, recipes_tables_text(t, row, "reason"));
         fputs(" | - | - | - |\n", out);
         return;
     }
-    fprintf(out, "%s | ", who);
+    if (!recipes_tables_who(out, t, row))
+        return;
     recipes_tables_cell(out, recipes_tables_text(t, row, "layout"));
     fprintf(out, " | %.1f | ", recipes_tables_get(t, row, "pred_step_ms"));
     recipes_tables_gap(out, t, row);
