@@ -56,7 +56,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 all: $(PROGRAMS) $(TRAINERS) ## build the programs
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 $(B)/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
 	$(Q)$(CC) $(LINK)
