@@ -45,8 +45,8 @@ static inline struct fit_run synthetic_run(struct arena *a,
     struct runlog *log = arena_alloc(a, 1, sizeof *log);
     struct err_msg msg;
     double ms[2][16];
-    cr_assert_eq(layout_read(a, text, m, m->par.pp, &run.layout, &msg), ERR_OK,
-                 "%s", msg.text);
+    cr_assert_eq(layout_read(a, text, m, &run.layout, &msg), ERR_OK, "%s",
+                 msg.text);
     memset(ms, 0, sizeof ms);
     for (int s = 0; s < run.layout.n_stages; s++) {
         double scale = (double)m->batch.n_microbatches * 1e3;

@@ -46,15 +46,12 @@ Test(json, says_where_the_text_breaks)
     cr_assert(strncmp(msg.text, "f.json:2:", 9) == 0, "%s", msg.text);
 }
 
-Test(json, keys_are_case_sensitive_and_suggested)
+Test(json, keys_are_case_sensitive)
 {
     struct err_msg msg;
     cJSON *tree = NULL;
-    static const char *const keys[] = {"layout", "role"};
     cr_assert_eq(json_parse("{\"Role\": 1}", "m.json", &tree, &msg), ERR_OK);
     cr_assert_null(json_get(tree, "role"));
-    cr_assert_eq(json_check_keys(tree, "m.json", keys, 2, &msg), ERR_PARSE);
-    cr_assert(strstr(msg.text, "did you mean 'role'"), "%s", msg.text);
     cJSON_Delete(tree);
 }
 
@@ -69,19 +66,22 @@ Test(json, typed_members_check_type_and_range)
                  ERR_OK);
     int64_t i = 1;
     double d = 1;
-    bool b = false;
-    const char *s = NULL;
     const struct json_range r = {0, 5};
-    cr_assert_eq(json_opt_int(t, "f", "i", r, &i, &msg), ERR_PARSE);
-    cr_assert_eq(json_opt_int(t, "f", "n", r, &i, &msg), ERR_RANGE);
-    cr_assert_eq(json_opt_int(t, "f", "absent", r, &i, &msg), ERR_OK);
-    cr_assert_eq(json_opt_int(t, "f", "z", r, &i, &msg), ERR_OK);
+    cr_assert_eq(json_opt_int((struct json_member){t, "f", "i"}, r, &i, &msg),
+                 ERR_PARSE);
+    cr_assert_eq(json_opt_int((struct json_member){t, "f", "n"}, r, &i, &msg),
+                 ERR_RANGE);
+    cr_assert_eq(
+        json_opt_int((struct json_member){t, "f", "absent"}, r, &i, &msg),
+        ERR_OK);
+    cr_assert_eq(json_opt_int((struct json_member){t, "f", "z"}, r, &i, &msg),
+                 ERR_OK);
     cr_assert_eq(i, 1);
-    cr_assert_eq(json_opt_double(t, "f", "s", r, &d, &msg), ERR_PARSE);
-    cr_assert_eq(json_opt_bool(t, "f", "i", &b, &msg), ERR_PARSE);
-    cr_assert_eq(json_opt_string(&a, t, "f", "s", &s, &msg), ERR_OK);
-    cr_assert_str_eq(s, "x");
-    cr_assert_eq(json_require(t, "f", "z", &msg), ERR_PARSE);
+    cr_assert_eq(
+        json_opt_double((struct json_member){t, "f", "s"}, r, &d, &msg),
+        ERR_PARSE);
+    cr_assert_eq(json_require((struct json_member){t, "f", "z"}, &msg),
+                 ERR_PARSE);
     cJSON_Delete(t);
     arena_clear(&a);
 }

@@ -40,7 +40,8 @@ static enum err read_with(const struct option_spec *s, const char *words)
     for (char *w = strtok_r(copy, " ", &save); w;
          w = strtok_r(NULL, " ", &save))
         argv[argc++] = w;
-    return options_read(&arena, s, argc, argv, &line, &msg);
+    return options_read(&arena, s, (struct option_line){argc, argv, 0}, &line,
+                        &msg);
 }
 
 static enum err read_words(const char *words)

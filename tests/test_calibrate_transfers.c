@@ -83,9 +83,10 @@ static struct cost fitted(struct fixture *f)
     got.latency_s = got.between.latency_s = 0;
     got.parted = false;
     ctx.cost = &got;
-    enum err e =
-        transfers_fit(&f->arena, &ctx, &(struct overhead_runs){f->runs, N_RUNS},
-                      &got, &f->note, &f->msg);
+    struct transfers t = {&got, NULL};
+    enum err e = transfers_fit(
+        &f->arena, &ctx, &(struct overhead_runs){f->runs, N_RUNS}, &t, &f->msg);
+    f->note = t.note;
     cr_assert_eq(e, ERR_OK, "%s", f->msg.text);
     return got;
 }

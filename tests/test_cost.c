@@ -251,7 +251,12 @@ Test(cost, a_stage_is_the_sum_of_its_units)
     for (int k = 0; k < N_KINDS; k++)
         c.unit[k] = (struct unit_cost){true, k + 1, 0, 10 * (k + 1), 0};
     arena_init(&a);
-    cr_assert_eq(layout_read(&a, "Et*2|t*3|t*3|mL", &m, 4, &l, &msg), ERR_OK);
+    cr_assert_eq(
+        layout_read_question(&a,
+                             &(struct layout_question){"Et*2|t*3|t*3|mL", 4,
+                                                       m.n_layers, m.n_mtp},
+                             &l, &msg),
+        ERR_OK);
     cr_assert_float_eq(cost_stage(&c, &m, &l, 0).fwd_s, 1 + 2 * 2, 0);
     cr_assert_float_eq(cost_stage(&c, &m, &l, 3).bwd_s,
                        10 * (KIND_M + 1 + KIND_L + 1), 0);

@@ -212,7 +212,11 @@ Test(fit, the_layout_to_add_has_as_many_chunks)
     const char *at = strstr(f.msg.text, "such as '");
     cr_assert(at && sscanf(at, "such as '%63[^']", text) == 1, "%s",
               f.msg.text);
-    cr_assert_eq(layout_read(&f.arena, text, &f.m, 2, &l, &f.msg), ERR_OK);
+    cr_assert_eq(layout_read_question(&f.arena,
+                                      &(struct layout_question){
+                                          text, 2, f.m.n_layers, f.m.n_mtp},
+                                      &l, &f.msg),
+                 ERR_OK);
     cr_expect_eq(l.vpp, 2);
     arena_clear(&f.arena);
     cr_assert_eq(fit_two(&f, "Et*2|t*2|t*2|t*2mL", text, 0), ERR_OK, "%s: %s",

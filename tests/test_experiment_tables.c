@@ -77,8 +77,10 @@ static void make_target(int i, enum role role, const char *layout)
 {
     struct err_msg msg = {""};
     target[i] = (struct target){.role = role, .layout = layout, .runs_of = i};
-    enum err e =
-        layout_read(&arena, layout, &model, 2, &target[i].parsed, &msg);
+    enum err e = layout_read_question(
+        &arena,
+        &(struct layout_question){layout, 2, model.n_layers, model.n_mtp},
+        &target[i].parsed, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     struct targets one = {&target[i], 1};
     e = roles_predict(&arena, &ctx, &one, &msg);
@@ -200,10 +202,12 @@ Test(tables, an_earlier_run_in_the_log_of_a_run_is_not_counted)
 {
     struct run_figures alone, behind;
     struct err_msg msg = {""};
-    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &alone, &msg),
+    cr_assert_eq(figures_run(&arena, &record[0],
+                             (struct figures_rule){WARMUP, 1}, &alone, &msg),
                  ERR_OK);
     record[0].log = *synthetic_restart(&arena, &record[0].log, 10);
-    cr_assert_eq(figures_run(&arena, &record[0], WARMUP, 1, &behind, &msg),
+    cr_assert_eq(figures_run(&arena, &record[0],
+                             (struct figures_rule){WARMUP, 1}, &behind, &msg),
                  ERR_OK);
     cr_expect_eq(behind.n_used, alone.n_used);
     cr_expect_eq(behind.n_warmup, alone.n_warmup);
@@ -407,7 +411,8 @@ Test(tables, equal_operations_have_no_jitter)
     write_ops();
     for (int i = 0; i < 2; i++)
         record[i].round = 0;
-    enum err e = figures_jitter(&arena, &runs, &model, WARMUP, &cv, &msg);
+    const struct figures_source from = {&runs, &model, WARMUP};
+    enum err e = figures_jitter(&arena, &from, &cv, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_float_eq(cv, 0, tolerance);
 }

@@ -198,7 +198,11 @@ Test(layout, kinds_follow_the_layer_index)
         .n_layers = 4, .n_mtp = 1, .n_experts = 2, .layer_moe = moe};
     int k[N_KINDS];
     arena_init(&a);
-    cr_assert_eq(layout_read(&a, "Et|tt|tmL", &m, 3, &l, &msg), ERR_OK);
+    cr_assert_eq(
+        layout_read_question(
+            &a, &(struct layout_question){"Et|tt|tmL", 3, m.n_layers, m.n_mtp},
+            &l, &msg),
+        ERR_OK);
     layout_stage_kinds(&l, &m, 0, k);
     cr_assert(k[KIND_E] == 1 && k[KIND_T_DENSE] == 1 && k[KIND_T] == 0);
     layout_stage_kinds(&l, &m, 1, k);
@@ -243,7 +247,8 @@ Test(layout, out_of_memory_is_no_verdict)
     none.rlim_cur = 1 << 20;
     cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
     enum layout_error parsed = layout_parse(&a, "EtL", 1, &l, &msg);
-    enum err e = layout_read(&a, "EtL", &m, 1, &l, &msg);
+    enum err e = layout_read_question(
+        &a, &(struct layout_question){"EtL", 1, m.n_layers, m.n_mtp}, &l, &msg);
     cr_assert_eq(setrlimit(RLIMIT_AS, &was), 0);
     cr_assert_eq(parsed, LAYOUT_NO_MEMORY);
     cr_assert_eq(e, ERR_NOMEM);

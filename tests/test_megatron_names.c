@@ -41,9 +41,9 @@ Test(megatron_known, neither_are_their_older_names)
 
 Test(megatron_known, names_the_nearest)
 {
-    char name[80];
-    megatron_known_nearest("lr-warmup-iter", name, sizeof name);
+    char name[NAMES_MAX_BYTES];
+    megatron_known_nearest("lr-warmup-iter", name);
     cr_assert_str_eq(name, "lr-warmup-iters");
-    megatron_known_nearest("zzzzzzzzzz", name, sizeof name);
+    megatron_known_nearest("zzzzzzzzzz", name);
     cr_assert_str_eq(name, "");
 }

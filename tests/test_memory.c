@@ -12,8 +12,7 @@ static void read(struct arena *a, const struct model *m, const char *text,
 {
     struct err_msg msg;
     arena_init(a);
-    cr_assert_eq(layout_read(a, text, m, m->par.pp, l, &msg), ERR_OK, "%s",
-                 msg.text);
+    cr_assert_eq(layout_read(a, text, m, l, &msg), ERR_OK, "%s", msg.text);
 }
 
 static struct memory_stage stage_of(const struct model *m,

@@ -78,7 +78,11 @@ Test(baseline, parameter_balanced_has_the_lightest_heaviest_stage)
         for (int y = 1; x + y <= 9; y++) {
             const char *text =
                 arena_printf(&a, "Et*%d|t*%d|t*%dmL", x, y, 9 - x - y);
-            cr_assert_eq(layout_read(&a, text, &m, 3, &other, &msg), ERR_OK);
+            cr_assert_eq(
+                layout_read_question(
+                    &a, &(struct layout_question){text, 3, m.n_layers, m.n_mtp},
+                    &other, &msg),
+                ERR_OK);
             cr_assert_leq(best, heaviest(&m, &other), "%s", text);
         }
     arena_clear(&a);

@@ -48,7 +48,10 @@ static void set_up(struct fixture *f, const struct memory_rules *truth,
         struct fit_run *run = &f->runs[i];
         *run = (struct fit_run){.layout_text = texts[i], .speed = 1};
         cr_assert_eq(
-            layout_read(&f->arena, texts[i], &f->m, 4, &run->layout, &msg),
+            layout_read_question(&f->arena,
+                                 &(struct layout_question){
+                                     texts[i], 4, f->m.n_layers, f->m.n_mtp},
+                                 &run->layout, &msg),
             ERR_OK);
         memory_terms(&f->m, truth, PLATFORM_HOPPER, &t);
         for (int s = 0; s < 4; s++) {

@@ -16,7 +16,11 @@ static struct memory_train stage(const char *text, int s)
     struct memory_train out;
     struct model m = small_model();
     arena_init(&a);
-    cr_assert_eq(layout_read(&a, text, &m, 4, &l, &msg), ERR_OK);
+    cr_assert_eq(layout_read_question(
+                     &a,
+                     &(struct layout_question){text, 4, m.n_layers, m.n_mtp},
+                     &l, &msg),
+                 ERR_OK);
     memory_train_stage(&m, &l, s, &out);
     arena_clear(&a);
     return out;
@@ -110,9 +114,18 @@ Test(memory_train, a_rank_is_the_sum_of_its_chunks_with_one_table)
     struct model m = small_model();
     const struct order o = {.pp = 2, .vpp = 2, .n_mb = 4, .group = 2};
     arena_init(&a);
-    cr_assert_eq(layout_read(&a, "Et*3|t*2|m|t*3L", &m, 2, &l, &msg), ERR_RANGE,
-                 "t after m");
-    cr_assert_eq(layout_read(&a, "Et*3|t*2|t*3m|L", &m, 2, &l, &msg), ERR_OK);
+    cr_assert_eq(
+        layout_read_question(&a,
+                             &(struct layout_question){"Et*3|t*2|m|t*3L", 2,
+                                                       m.n_layers, m.n_mtp},
+                             &l, &msg),
+        ERR_RANGE, "t after m");
+    cr_assert_eq(
+        layout_read_question(&a,
+                             &(struct layout_question){"Et*3|t*2|t*3m|L", 2,
+                                                       m.n_layers, m.n_mtp},
+                             &l, &msg),
+        ERR_OK);
     memory_train_rank(&m, &l, &o, 0, &rank);
     memory_train_stage(&m, &l, 0, &first);
     memory_train_stage(&m, &l, 2, &last);

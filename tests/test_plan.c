@@ -31,7 +31,11 @@ static struct plan predict(struct fixture *f, const char *text)
 {
     struct layout l;
     struct plan p;
-    cr_assert_eq(layout_read(&f->arena, text, &f->m, 4, &l, &f->msg), ERR_OK);
+    cr_assert_eq(layout_read_question(&f->arena,
+                                      &(struct layout_question){
+                                          text, 4, f->m.n_layers, f->m.n_mtp},
+                                      &l, &f->msg),
+                 ERR_OK);
     cr_assert_eq(plan_predict(&f->arena, &f->ctx, &l, &p, &f->msg), ERR_OK,
                  "%s", f->msg.text);
     return p;
@@ -65,8 +69,11 @@ Test(plan, many_layouts_side_by_side_are_the_same_as_one_by_one)
     f.cost.exchange_sync_s = 2e-4;
     f.cost.overhead_s = 0.25;
     for (int i = 0; i < MANY; i++)
-        cr_assert_eq(layout_read(&f.arena, texts[i % TEXTS], &f.m, 4,
-                                 &layouts[i], &f.msg),
+        cr_assert_eq(layout_read_question(
+                         &f.arena,
+                         &(struct layout_question){texts[i % TEXTS], 4,
+                                                   f.m.n_layers, f.m.n_mtp},
+                         &layouts[i], &f.msg),
                      ERR_OK, "%s", f.msg.text);
     struct plan_engine *e = plan_engine_new(&f.arena, &f.ctx);
     cr_assert_eq(plan_engine_steps(e, layouts, MANY, steps), ERR_OK);
@@ -158,7 +165,10 @@ Test(plan, joint_costs_refuse_layouts_that_part_m_and_L)
     struct plan p;
     set_up(&f);
     f.cost.joint_ml = true;
-    layout_read(&f.arena, "Et*3|t*4|tm|L", &f.m, 4, &l, &f.msg);
+    layout_read_question(
+        &f.arena,
+        &(struct layout_question){"Et*3|t*4|tm|L", 4, f.m.n_layers, f.m.n_mtp},
+        &l, &f.msg);
     cr_assert_eq(plan_predict(&f.arena, &f.ctx, &l, &p, &f.msg), ERR_MODEL);
     arena_clear(&f.arena);
 }
@@ -173,7 +183,9 @@ Test(plan, replay_of_the_costs_is_the_prediction)
     f.cost.bytes_per_s = 1e9;
     f.cost.overhead_s = 1e-3;
     const char *text = "Et*3|t*4|tm|L";
-    layout_read(&f.arena, text, &f.m, 4, &l, &f.msg);
+    layout_read_question(
+        &f.arena, &(struct layout_question){text, 4, f.m.n_layers, f.m.n_mtp},
+        &l, &f.msg);
     for (int i = 0; i < 24; i++) {
         struct cost_times t = cost_stage(&f.cost, &f.m, &l, i / 6);
         fwd[i] = t.fwd_s;

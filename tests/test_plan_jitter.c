@@ -32,7 +32,11 @@ static struct jitter_step expect(struct fixture *f, const char *text)
 {
     struct layout l;
     struct jitter_step s;
-    cr_assert_eq(layout_read(&f->arena, text, &f->m, 4, &l, &f->msg), ERR_OK);
+    cr_assert_eq(layout_read_question(&f->arena,
+                                      &(struct layout_question){
+                                          text, 4, f->m.n_layers, f->m.n_mtp},
+                                      &l, &f->msg),
+                 ERR_OK);
     cr_assert_eq(jitter_expect(&f->arena, &f->ctx, &l, &s, &f->msg), ERR_OK);
     return s;
 }
@@ -43,7 +47,10 @@ Test(jitter, none_gives_the_deterministic_step)
     struct layout l;
     struct plan p;
     set_up(&f, 0);
-    layout_read(&f.arena, "Et*2|t*2|t*2|t*2mL", &f.m, 4, &l, &f.msg);
+    layout_read_question(&f.arena,
+                         &(struct layout_question){"Et*2|t*2|t*2|t*2mL", 4,
+                                                   f.m.n_layers, f.m.n_mtp},
+                         &l, &f.msg);
     plan_predict(&f.arena, &f.ctx, &l, &p, &f.msg);
     struct jitter_step s = expect(&f, "Et*2|t*2|t*2|t*2mL");
     cr_assert_float_eq(s.mean_s, p.pred_step_s, 1e-12);
@@ -73,7 +80,10 @@ Test(jitter, has_mean_one)
     set_up(&f, 0);
     f.m.par.pp = f.m.par.world = 1;
     schedule_1f1b(&f.arena, 1, N_MB, &f.schedule, &f.msg);
-    layout_read(&f.arena, "Et*8mL", &f.m, 1, &l, &f.msg);
+    layout_read_question(
+        &f.arena,
+        &(struct layout_question){"Et*8mL", 1, f.m.n_layers, f.m.n_mtp}, &l,
+        &f.msg);
     jitter_expect(&f.arena, &f.ctx, &l, &none, &f.msg);
     f.cost.jitter_cv = 0.5;
     cr_assert_eq(jitter_expect(&f.arena, &f.ctx, &l, &much, &f.msg), ERR_OK);

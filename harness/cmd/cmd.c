@@ -14,6 +14,8 @@ static const struct option_row rows[N_OPTIONS] = {
 #undef CMD_ROW
 };
 
+/* In the order in which help is read: how to call it, what it does, the
+ * options, an example. */
 static void bench_cmd_print_help(const struct cmd *c, FILE *out)
 {
     const struct command *k = c->command;
@@ -34,6 +36,8 @@ bool cmd_given(const struct cmd *c, enum cmd_option o)
     return options_given(&c->line, (int)o);
 }
 
+/* For commands that want one operand: more are refused when the line is read.
+ */
 enum err cmd_operand(struct cmd *c, const char *what, const char **out)
 {
     if (c->line.n_operands == 0)
@@ -54,7 +58,8 @@ int cmd_main(const struct command *command, int argc, char *const *argv)
                              .takes = command->options,
                              .max_operands = command->max_operands}};
     arena_init(&c.arena);
-    enum err e = options_read(&c.arena, &c.spec, argc, argv, &c.line, &c.msg);
+    const struct option_line words = {argc, argv, 0};
+    enum err e = options_read(&c.arena, &c.spec, words, &c.line, &c.msg);
     if (e == ERR_OK && cmd_given(&c, OPT_HELP))
         bench_cmd_print_help(&c, stdout);
     else if (e == ERR_OK)

@@ -1,7 +1,11 @@
 /*
  * cmd: what the commands of moe-bench share: one table of options, and a
  * command line that was read against it. A command gives an error or a status;
- * moe_bench.c prints the one line of an error and makes the exit code of it.
+ * cmd_main() prints the one line of an error and makes the exit code of it.
+ *
+ * A command is a constant struct command in a file of its own, listed in
+ * moe_bench.c. Results go to standard output, progress and warnings to
+ * standard error.
  */
 #ifndef HARNESS_CMD_CMD_H
 #define HARNESS_CMD_CMD_H
@@ -12,7 +16,8 @@
 
 #include <stdio.h>
 
-/* identifier, name, alias, value ("" for a switch), help */
+/* identifier, name, alias, value ("" for a switch), help with the default. One
+ * table for all commands, so that an option means the same everywhere. */
 #define CMD_OPTION_TABLE(X)                                                    \
     X(OPT_DRY_RUN, "--dry-run", NULL, "",                                      \
       "print the commands, their number and the bound on time and cost; "      \
@@ -36,6 +41,7 @@
       "of the figures (with --into: plots/out)")                               \
     X(OPT_HELP, "--help", "-h", "", "this text")
 
+/* Ids by the table above; a list of them ends with N_OPTIONS. */
 enum cmd_option {
 #define CMD_ENUM(id, name, alias, value, help) id,
     CMD_OPTION_TABLE(CMD_ENUM)
@@ -47,14 +53,15 @@ struct command;
 
 /* A parsed command line. */
 struct cmd {
-    struct arena arena;
-    struct err_msg msg;
+    struct arena arena; // of everything the command makes
+    struct err_msg msg; // of the error that the command returns
     const struct command *command;
-    struct option_spec spec;
-    struct options line; // operands and options
-    int status;          // exit code where there is no error: 0, or answer no
+    struct option_spec spec; // the rows that the command takes
+    struct options line;     // operands and options
+    int status; // exit code where there is no error: 0, or answer no
 };
 
+/* A command: its row of the table of commands. */
 struct command {
     const char *name;
     enum err (*run)(struct cmd *c);
@@ -67,11 +74,14 @@ struct command {
     int max_operands;
 };
 
+/* All commands, each in its own file. */
 extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
     CMD_PUBLISH, CMD_REPORT, CMD_MACHINE;
 
-/* Value of an option, NULL when it was not given. */
+/* Value of an option, NULL when it was not given; "" of a switch. */
 const char *cmd_text(const struct cmd *c, enum cmd_option o);
+
+/* Was the option on the line? Also of a switch. */
 bool cmd_given(const struct cmd *c, enum cmd_option o);
 
 /* The first operand into *out; ERR_PARSE names `what` is missing. */

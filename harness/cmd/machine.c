@@ -1,8 +1,13 @@
+/*
+ * moe-bench machine: what is recorded of this machine. A reader can compare it
+ * with the machine.json of published runs.
+ */
 #include "manifest/machine.h"
 #include "cmd.h"
 
 #include <stdio.h>
 
+/* GiB for people; the JSON has bytes. */
 static void print_text(const struct machine *m)
 {
     printf("cpu        %s\ncores      %d\nmemory     %.1f GiB\nos         %s\n"

@@ -27,7 +27,8 @@ struct printer {
     bool failed;            // out of memory
 };
 
-/* Logs give most times with two decimals, and a large log has millions. */
+/* Logs give most times with two decimals, and a large log has millions of them.
+ * False for any other number, which printf() then prints. */
 static bool print_hundredths(double v)
 {
     if (!(v >= 0 && v < 1e9))
@@ -48,6 +49,7 @@ static bool print_hundredths(double v)
     return true;
 }
 
+/* The shortest of two forms that gives the double back; JSON has no NAN. */
 static void bench_parse_print_number(double v)
 {
     char buf[32];
@@ -75,6 +77,8 @@ static void start_item(struct printer *p)
     p->any = true;
 }
 
+/* Sections count from 0 in the order of the file: a new one is behind the last.
+ */
 static void note_section(void *data, const struct log_iteration *it)
 {
     struct printer *p = data;
@@ -95,6 +99,7 @@ static void lower_starts(struct log_list *starts)
         v[i - 1] = v[i] < v[i - 1] ? v[i] : v[i - 1];
 }
 
+/* A restart repeats iterations from its checkpoint on: the later ones count. */
 static bool is_superseded(const struct printer *p, int section,
                           int64_t iteration)
 {
@@ -173,6 +178,8 @@ static void print_failure(const struct runlog *log)
                log->failure_rank);
 }
 
+/* From the start: a document has iterations before timers, a log has them
+ * mixed. */
 static enum err scan_again(FILE *f, const char *path,
                            const struct log_sink *sink, struct err_msg *msg)
 {
@@ -218,15 +225,20 @@ done:
     return e;
 }
 
-/* ---- summary
- * ------------------------------------------------------------------ */
+/* ---- summary ---- */
 
-enum { MAX_REASONS = 8, MAX_SAMPLE = 1 << 17, MAX_COLUMNS = 8 };
+// words of the reader; 1 MB of step times, a median of which is exact enough;
+// columns of a terminal
+enum {
+    PARSE_MAX_REASONS = 8,
+    PARSE_MAX_SAMPLE = 1 << 17,
+    PARSE_MAX_COLUMNS = 8
+};
 
 /* Step times of the last section that has usable ones: every stride-th, so
  * that a long log fits. */
 struct steps {
-    double ms[MAX_SAMPLE];
+    double ms[PARSE_MAX_SAMPLE];
     size_t n, stride, seen;
     int section;
     double min_ms, max_ms;
@@ -234,22 +246,25 @@ struct steps {
     struct {
         const char *why;
         size_t n;
-    } dropped[MAX_REASONS];
+    } dropped[PARSE_MAX_REASONS];
     size_t n_reasons;
 };
 
+/* By reason; there are as many as log's reader has words for, and it has fewer
+ * than PARSE_MAX_REASONS. */
 static void count_dropped(struct steps *s, const char *why)
 {
     size_t i = 0;
     while (i < s->n_reasons && strcmp(s->dropped[i].why, why) != 0)
         i++;
-    if (i == MAX_REASONS)
+    if (i == PARSE_MAX_REASONS)
         return;
     if (i == s->n_reasons)
         s->dropped[s->n_reasons++].why = why;
     s->dropped[i].n++;
 }
 
+/* Every other one: what is left is as regular as before. */
 static void halve_sample(struct steps *s)
 {
     for (size_t i = 0; 2 * i < s->n; i++)
@@ -258,6 +273,8 @@ static void halve_sample(struct steps *s)
     s->stride *= 2;
 }
 
+/* A new section starts the sample anew: figures are of the last run that
+ * counts. */
 static void add_step(void *data, const struct log_iteration *it)
 {
     struct steps *s = data;
@@ -274,7 +291,7 @@ static void add_step(void *data, const struct log_iteration *it)
     }
     s->min_ms = fmin(s->min_ms, it->step_ms);
     s->max_ms = fmax(s->max_ms, it->step_ms);
-    if (s->n == MAX_SAMPLE)
+    if (s->n == PARSE_MAX_SAMPLE)
         halve_sample(s);
     if (s->seen++ % s->stride == 0)
         s->ms[s->n++] = it->step_ms;
@@ -316,6 +333,8 @@ static void show_rank_columns(const struct logmeans *m, int n_ranks)
     }
 }
 
+/* What bounds a step and what waits most: between them the ranks differ little.
+ */
 static void show_extremes(const struct logmeans *m)
 {
     printf("timers      mean ms of the ranks with least and most\n");
@@ -334,12 +353,13 @@ static void show_extremes(const struct logmeans *m)
     }
 }
 
+/* A column a rank on a terminal's width, else the two ranks at the ends. */
 static void show_timers(const struct logmeans *m, bool has_timers)
 {
     int n_ranks = 0;
     for (size_t i = 0; i < m->n_means; i++)
         n_ranks = m->means[i].n_ranks > n_ranks ? m->means[i].n_ranks : n_ranks;
-    if (n_ranks > MAX_COLUMNS)
+    if (n_ranks > PARSE_MAX_COLUMNS)
         show_extremes(m);
     else if (n_ranks > 0)
         show_rank_columns(m, n_ranks);
@@ -411,8 +431,7 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
     return e;
 }
 
-/* ---- command
- * -------------------------------------------------------------------- */
+/* ---- command ---- */
 
 /* A file that can be read again: a pipe is copied. */
 static FILE *bench_parse_seekable(FILE *f)

@@ -1,3 +1,8 @@
+/*
+ * moe-bench report: pages and figures from CSV files alone. Folders come from
+ * the line, or are those of the published datasets; each is drawn, then either
+ * its own page is written or all tables of one file are filled.
+ */
 #include "report/report.h"
 #include "base/text.h"
 #include "cmd.h"
@@ -5,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_REPORT_BYTES = 16 << 20 };
+// REPORT.md has some 50 KB
+enum { REPORT_MAX_BYTES = 16 << 20 };
 
 struct request {
     const char *const *dirs;
@@ -36,13 +42,15 @@ static enum err take_dirs(struct arena *a, const struct request *r,
     return ERR_OK;
 }
 
+/* A file whose tables have not changed is not written: its date stays, and a
+ * checkout clean. */
 static enum err fill_file(struct arena *a, const char *path,
                           const struct report_sources *from,
                           struct err_msg *msg)
 {
     struct text_span text;
     const char *filled = NULL;
-    enum err e = text_read_file(a, path, MAX_REPORT_BYTES, &text, msg);
+    enum err e = text_read_file(a, path, REPORT_MAX_BYTES, &text, msg);
     if (e == ERR_OK)
         e = report_fill(a, text.data, from, &filled, msg);
     if (e != ERR_OK)
@@ -69,6 +77,7 @@ static enum err draw_source(struct arena *a, const struct request *r,
                  : err_set(msg, ERR_NOMEM, "report: out of memory");
 }
 
+/* Beside the CSV files it was made from. */
 static enum err write_page(struct arena *a, const struct report_source *source,
                            struct err_msg *msg)
 {
@@ -84,6 +93,7 @@ static enum err write_page(struct arena *a, const struct report_source *source,
     return e;
 }
 
+/* Figures first: tables link to them. */
 static enum err make_report(struct arena *a, const struct request *r,
                             struct err_msg *msg)
 {
@@ -132,8 +142,9 @@ const struct command CMD_REPORT = {
         "With --into, or without DIR: fills the tables of FILE (between\n"
         "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers; TABLE "
         "is\n"
-        "summary, figures, layouts, stages, jitter or runs). Without DIR they "
-        "are\n"
+        "summary, figures, layouts, stages, jitter or runs; of an experiment "
+        "that\n"
+        "only plans recipes, ratios or figures). Without DIR they are\n"
         "those below results/reference/: that is the published report. Tables "
         "of\n"
         "experiments without a folder stay as they are.\n",

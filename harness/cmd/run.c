@@ -4,14 +4,19 @@
 #include "base/stats.h"
 #include "cmd.h"
 #include "experiment/perform.h"
+#include "recipes.h"
 #include "report/summary.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+// above what speed correction leaves on a shared machine; below it intervals
+// say enough
 #define ROUNDS_DISAGREE_PCT 10.0
 
+/* What a manifest can ask for, behind the options: the words are data of other
+ * rooms. */
 static void print_roles(FILE *out)
 {
     fputs("\nroles:\n", out);
@@ -24,6 +29,7 @@ static void print_roles(FILE *out)
 
 /* ---- dry run ---- */
 
+/* A script that is an argument (hf) is printed once. */
 static void print_submission(const char *script, const struct words *submit)
 {
     fputs(script, stdout);
@@ -81,6 +87,7 @@ static enum err print_campaign(struct experiment *e, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* As a line that can be pasted into a shell: environment, then words. */
 static enum err print_command(struct experiment *e,
                               const struct planned_run *which, const char *note,
                               struct err_msg *msg)
@@ -107,6 +114,7 @@ static enum err print_command(struct experiment *e,
     return ERR_OK;
 }
 
+/* What the comment above a printed command says. */
 static const char *run_note(struct experiment *e,
                             const struct planned_run *which)
 {
@@ -123,6 +131,8 @@ static const char *run_note(struct experiment *e,
                         rounds > 1 ? "s" : "");
 }
 
+/* An upper bound of time and money before anything is started: every run may
+ * take its whole limit. */
 static void print_bound(const struct experiment *e)
 {
     const struct planned plan = experiment_planned(e);
@@ -141,6 +151,7 @@ static void print_bound(const struct experiment *e)
            e->launch.clock, e->dir);
 }
 
+/* Nothing is written, and layouts that need costs are shown as to come. */
 static enum err dry_run(struct experiment *e, enum role only,
                         struct err_msg *msg)
 {
@@ -163,6 +174,8 @@ static enum err dry_run(struct experiment *e, enum role only,
 
 /* ---- closing table ---- */
 
+/* "-" where nothing is known: a role that was not measured, a launcher without
+ * recorded operations. */
 static void bench_run_print_row(const struct layout_row *r)
 {
     const struct layout_figures *f = &r->figures;
@@ -185,6 +198,7 @@ static void bench_run_print_row(const struct layout_row *r)
            r->target->layout, pred, meas, error, replay, speedup);
 }
 
+/* How the numbers came about stands below them, wherever they are copied to. */
 static void print_method(const struct experiment *e)
 {
     printf("\n%s: %s clock, launcher %s%s. Measured: median over %d round%s",
@@ -239,7 +253,8 @@ static enum err bench_run_conclude(const struct experiment *e, enum role only,
     return ERR_OK;
 }
 
-/* *ok is false when a bound of `accept` is missed. */
+/* The table, its method and what is wrong with it; *ok is false when a bound of
+ * `accept` is missed. */
 static enum err close_experiment(const struct experiment *e, enum role only,
                                  int n_bad, bool *ok, struct err_msg *msg)
 {
@@ -274,6 +289,8 @@ static enum err bench_run_read_limits(struct experiment_options *opt,
     return only ? role_from_name("--only", only, &opt->only, msg) : ERR_OK;
 }
 
+/* Exit 1 for an answer that is no or incomplete: a script must not go on as if
+ * the pick were measured. */
 static enum err bench_run_run(struct arena *a,
                               const struct experiment_options *opt, bool dry,
                               int *status, struct err_msg *msg)
@@ -297,6 +314,27 @@ static enum err bench_run_run(struct arena *a,
     return err;
 }
 
+/* What decides how the manifest is run; a broken one is reported here, too. */
+static enum err bench_run_any(struct cmd *c,
+                              const struct experiment_options *opt)
+{
+    struct manifest mf;
+    const bool dry = cmd_given(c, OPT_DRY_RUN);
+    enum err e = manifest_read(&c->arena, opt->manifest, &mf, &c->msg);
+    if (e != ERR_OK || !manifest_plans_only(&mf))
+        return e != ERR_OK
+                   ? e
+                   : bench_run_run(&c->arena, opt, dry, &c->status, &c->msg);
+    if (opt->only != N_ROLES || opt->max_usd > 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "%s: --only and --max-usd are for experiments that run "
+                       "something, this one only plans",
+                       opt->manifest);
+    const struct recipes_request r = {
+        .manifest = &mf, .out = opt->out, .dry = dry, .quiet = opt->quiet};
+    return recipes_command(&c->arena, &r, &c->msg);
+}
+
 static enum err bench_run(struct cmd *c)
 {
     struct experiment_options opt = {.out = cmd_text(c, OPT_OUT),
@@ -306,8 +344,7 @@ static enum err bench_run(struct cmd *c)
         e = bench_run_read_limits(&opt, cmd_text(c, OPT_ONLY),
                                   cmd_text(c, OPT_MAX_USD), &c->msg);
     if (e == ERR_OK)
-        e = bench_run_run(&c->arena, &opt, cmd_given(c, OPT_DRY_RUN),
-                          &c->status, &c->msg);
+        e = bench_run_any(c, &opt);
     return e;
 }
 
@@ -331,7 +368,10 @@ const struct command CMD_RUN = {
         "used\n"
         "again, so the same command continues after an interruption; runs "
         "that\n"
-        "failed are tried again.\n",
+        "failed are tried again.\n"
+        "A manifest with `plan` starts nothing: the planner's layouts beside "
+        "public\n"
+        "recipes, DIR/recipes.csv.\n",
     .print_more = print_roles,
     .closing =
         "Exit status: 0 all runs valid and `accept` met; 1 some run not "

@@ -1,3 +1,8 @@
+/*
+ * moe-bench status: every planned run and where it stands. Reads results and
+ * starts nothing; the plan is made as 'run' makes it, so both agree on what is
+ * missing.
+ */
 #include "cmd.h"
 #include "experiment/experiment.h"
 
@@ -7,6 +12,7 @@ struct tally {
     int n_planned, n_valid, n_missing;
 };
 
+/* With the folder of its log: the next question is why it failed. */
 static void print_run(const struct experiment *e,
                       const struct planned_run *which, struct tally *t)
 {
@@ -27,6 +33,8 @@ static void print_run(const struct experiment *e,
 static enum err print_status(struct experiment *e, struct tally *t,
                              struct err_msg *msg)
 {
+    // before the profile is done there are no costs, and picks are still to
+    // come
     if (experiment_fit(e, msg) != ERR_OK)
         e->ctx.cost = NULL;
     enum err err = experiment_resolve(e, N_ROLES, true, msg);
@@ -44,6 +52,7 @@ static enum err print_status(struct experiment *e, struct tally *t,
     return ERR_OK;
 }
 
+/* Exit 1 until all planned runs are valid, so that scripts can wait for it. */
 static enum err bench_status_run(struct cmd *c)
 {
     struct experiment_options opt = {.only = N_ROLES,

@@ -72,8 +72,8 @@ static enum err calibrate_add_run(struct arena *a,
     const struct model *m = in->ctx->model;
     struct fit_run *out = &to->run[to->n++];
     struct run_figures f;
-    enum err err =
-        figures_run(a, run, in->manifest->warmup, to->reference_ms, &f, msg);
+    const struct figures_rule rule = {in->manifest->warmup, to->reference_ms};
+    enum err err = figures_run(a, run, rule, &f, msg);
     if (err != ERR_OK)
         return err;
     double speed = mean_step_ms(&run->log) / f.corr_ms;
@@ -81,7 +81,7 @@ static enum err calibrate_add_run(struct arena *a,
                             .log = &run->log,
                             .log_sha256 = run->log_sha256,
                             .speed = isfinite(speed) ? speed : 1};
-    return layout_read(a, run->layout, m, m->par.pp, &out->layout, msg);
+    return layout_read(a, run->layout, m, &out->layout, msg);
 }
 
 static enum err add_runs(struct arena *a, const struct calibrate_input *in,
@@ -124,11 +124,12 @@ static enum err add_step_costs(struct arena *a,
                                struct calibration *out, struct err_msg *msg)
 {
     struct cost *c = &out->cost;
-    const char *note = NULL;
+    struct transfers t = {c, NULL};
     struct plan_context ctx = *in->ctx;
     double cv = NAN;
-    enum err err = figures_jitter(a, in->runs, in->ctx->model,
-                                  in->manifest->warmup, &cv, msg);
+    const struct figures_source from = {in->runs, in->ctx->model,
+                                        in->manifest->warmup};
+    enum err err = figures_jitter(a, &from, &cv, msg);
     if (err != ERR_OK)
         return err;
     if (cv > 0)
@@ -136,9 +137,9 @@ static enum err add_step_costs(struct arena *a,
     ctx.cost = c;
     const struct overhead_runs all = {runs->run, runs->n};
     overhead_jitter(a, &ctx, &all, c);
-    err = transfers_fit(a, &ctx, &all, c, &note, msg);
+    err = transfers_fit(a, &ctx, &all, &t, msg);
     if (err == ERR_OK)
-        err = calibrate_join_notes(a, note, &out->note, msg);
+        err = calibrate_join_notes(a, t.note, &out->note, msg);
     return err == ERR_OK ? overhead_fit(a, &ctx, &all, c, msg) : err;
 }
 

@@ -222,13 +222,28 @@ static cJSON *environment_json(char *const *env)
     return writer_close(&doc);
 }
 
-static enum err put_inputs(struct arena *a, const struct execute_request *req,
-                           const struct run_record *run, const struct launch *l,
-                           char *const *env, struct err_msg *msg)
+/* One attempt at a run. */
+struct attempt {
+    struct arena *a;
+    const struct execute_request *req;
+    struct progress *progress;
+    struct run_record *run;
+    struct launch launch;
+    struct job_result result;
+};
+
+/* What the run was made of, written before it starts: a run that is killed
+ * leaves its inputs. */
+static enum err put_inputs(const struct attempt *t, char *const *env,
+                           struct err_msg *msg)
 {
+    struct arena *a = t->a;
+    const struct execute_request *req = t->req;
+    const struct run_record *run = t->run;
     enum err e = results_put(a, run, "manifest.json", req->manifest->text, msg);
     if (e == ERR_OK)
-        e = results_put_json(a, run, "argv.json", words_json(&l->argv), msg);
+        e = results_put_json(a, run, "argv.json", words_json(&t->launch.argv),
+                             msg);
     if (e == ERR_OK)
         e = results_put_json(a, run, "env.json", environment_json(env), msg);
     if (e == ERR_OK)
@@ -335,16 +350,6 @@ static enum err execute_build(struct arena *a,
     run->timers = l->timers;
     return ERR_OK;
 }
-
-/* One attempt at a run. */
-struct attempt {
-    struct arena *a;
-    const struct execute_request *req;
-    struct progress *progress;
-    struct run_record *run;
-    struct launch launch;
-    struct job_result result;
-};
 
 /* A child of this process, seen through as a job is. */
 static enum err run_child(struct attempt *t, const char *log,
@@ -460,7 +465,7 @@ static enum err execute_start(struct arena *a,
     if (!env)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
     new_pace(p, req->manifest);
-    e = put_inputs(a, req, run, &t.launch, env, msg);
+    e = put_inputs(&t, env, msg);
     if (e == ERR_OK)
         e = run_it(&t, msg);
     if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)

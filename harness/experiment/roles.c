@@ -235,7 +235,7 @@ static enum err find_layout(struct finder *f, struct layout *out,
 {
     const struct model *m = f->ctx->model;
     const char *text = f->measure->layout;
-    enum err e = layout_read(f->a, text, m, m->par.pp, out, msg);
+    enum err e = layout_read(f->a, text, m, out, msg);
     if (e == ERR_OK && out->vpp != m->par.vpp)
         e = err_set(msg, ERR_RANGE,
                     "'%s' has %d chunks a rank, parallel.vpp says %d", text,
@@ -384,7 +384,7 @@ enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
         *x = unknown_target(ROLE_LAYOUT);
         enum err e = role_from_name("layouts", roles->word[i], &x->role, msg);
         if (e == ERR_OK)
-            e = layout_read(a, texts->word[i], m, m->par.pp, &x->parsed, msg);
+            e = layout_read(a, texts->word[i], m, &x->parsed, msg);
         x->layout = texts->word[i];
         if (e == ERR_OK && ctx->cost)
             e = roles_do_predict(a, ctx, x, msg);

@@ -236,8 +236,10 @@ static enum err tables_write_runs(struct arena *a,
     *ok = csv_write_row(out, runs_columns, COUNT(runs_columns));
     for (size_t i = 0; i < in->runs->n && *ok; i++) {
         struct run_figures f;
-        enum err e = figures_run(a, &in->runs->run[i], in->manifest->warmup,
-                                 in->reference_ms, &f, msg);
+        enum err e = figures_run(
+            a, &in->runs->run[i],
+            (struct figures_rule){in->manifest->warmup, in->reference_ms}, &f,
+            msg);
         if (e != ERR_OK)
             return e;
         *ok = write_run(a, in, &in->runs->run[i], &f, out);

@@ -33,6 +33,8 @@ double figures_corrected(const struct log_iteration *it, double reference_ms)
     return isfinite(f) && f > 0 ? it->step_ms * f : it->step_ms;
 }
 
+/* Over all runs together: one reference for the whole experiment, so that its
+ * runs can be compared. */
 double figures_reference(struct arena *a, const struct run_list *runs,
                          int warmup)
 {
@@ -61,10 +63,13 @@ size_t figures_corrected_steps(const struct run_record *run, int warmup,
     return k;
 }
 
-enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
-                     double reference_ms, struct run_figures *out,
+/* Raw and corrected medians side by side: how far they differ tells how
+ * unsteady the machine was. */
+enum err figures_run(struct arena *a, const struct run_record *run,
+                     struct figures_rule rule, struct run_figures *out,
                      struct err_msg *msg)
 {
+    const int warmup = rule.warmup;
     size_t n = run->log.n_iterations, n_raw = 0, n_bursts = 0;
     double *raw = arena_alloc(a, n + 1, sizeof *raw);
     double *corr = arena_alloc(a, n + 1, sizeof *corr);
@@ -82,7 +87,8 @@ enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
         if (it->reference_ms > 0)
             bursts[n_bursts++] = it->reference_ms;
     }
-    size_t n_corr = figures_corrected_steps(run, warmup, reference_ms, corr);
+    size_t n_corr =
+        figures_corrected_steps(run, warmup, rule.reference_ms, corr);
     f.n_used = (int)n_raw;
     f.step_ms = stats_median(raw, n_raw);
     f.reference_ms = stats_median(bursts, n_bursts);
@@ -143,15 +149,16 @@ static enum err add_run_spread(struct arena *a, const struct run_record *run,
 /* Median over rows of a robust spread: single bursts that the system
  * interrupted are outliers, and slow spells last over several operations;
  * counting both as independent noise would predict steps some percent long. */
-enum err figures_jitter(struct arena *a, const struct run_list *runs,
-                        const struct model *m, int warmup, double *cv,
-                        struct err_msg *msg)
+enum err figures_jitter(struct arena *a, const struct figures_source *from,
+                        double *cv, struct err_msg *msg)
 {
+    const struct model *m = from->model;
+    const struct run_list *runs = from->runs;
     const struct oplog_shape shape = {m->par.pp *
                                           (m->par.vpp > 0 ? m->par.vpp : 1),
                                       (int)m->batch.n_microbatches, m->par.dp};
     // forward and backward of each stage give a sample a step
-    struct samples all = {.room = 1, .shape = shape, .warmup = warmup};
+    struct samples all = {.room = 1, .shape = shape, .warmup = from->warmup};
     for (size_t i = 0; i < runs->n; i++)
         all.room += 2 * runs->run[i].log.n_iterations * (size_t)shape.n_stages;
     all.x = arena_alloc(a, all.room, sizeof *all.x);

@@ -43,15 +43,28 @@ double figures_corrected(const struct log_iteration *it, double reference_ms);
 size_t figures_corrected_steps(const struct run_record *run, int warmup,
                                double reference_ms, double *x);
 
-enum err figures_run(struct arena *a, const struct run_record *run, int warmup,
-                     double reference_ms, struct run_figures *out,
+/* What iterations count and at which speed. */
+struct figures_rule {
+    int warmup;          // iterations that are left out
+    double reference_ms; // of a burst; NAN: no correction
+};
+
+/* Figures of one run; ERR_NOMEM is the only error. */
+enum err figures_run(struct arena *a, const struct run_record *run,
+                     struct figures_rule rule, struct run_figures *out,
                      struct err_msg *msg);
+
+/* Runs of a model whose operations were recorded. */
+struct figures_source {
+    const struct run_list *runs;
+    const struct model *model; // its stages and micro-batches
+    int warmup;
+};
 
 /* Coefficient of variation of single operations over the micro-batches of a
  * step, from the recorded operations of the valid profile runs; NAN where
  * nothing was recorded. */
-enum err figures_jitter(struct arena *a, const struct run_list *runs,
-                        const struct model *m, int warmup, double *cv,
-                        struct err_msg *msg);
+enum err figures_jitter(struct arena *a, const struct figures_source *from,
+                        double *cv, struct err_msg *msg);
 
 #endif

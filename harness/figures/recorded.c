@@ -149,7 +149,8 @@ static enum err read_recorded(struct reading *r, struct err_msg *msg)
         return recorded_no_memory(msg);
     if (access(path, R_OK) != 0)
         return ERR_OK;
-    enum err e = figures_run(r->scratch, r->run, r->req->warmup, NAN, &f, msg);
+    const struct figures_rule rule = {r->req->warmup, NAN};
+    enum err e = figures_run(r->scratch, r->run, rule, &f, msg);
     if (e == ERR_OK)
         e = oplog_read(r->scratch, path, shape, &r->ops, msg);
     if (e != ERR_OK)

@@ -72,6 +72,8 @@ static double worst_memory(const struct run_record *run)
     return worst;
 }
 
+/* With one round the interval is over its iterations: between rounds nothing is
+ * known, and the report says so. */
 static enum err rounds_interval(struct arena *a,
                                 const struct rounds_request *req,
                                 const double *rounds, struct layout_figures *f,
@@ -98,11 +100,14 @@ static enum err rounds_interval(struct arena *a,
     return ERR_OK;
 }
 
+/* Rounds are weighted alike, whatever the number of their iterations: what
+ * changes between rounds is the machine. */
 enum err rounds_layout(struct arena *a, const struct rounds_request *req,
                        struct layout_figures *out, struct err_msg *msg)
 {
     struct layout_figures f = {0, NAN, NAN, NAN, NAN, NAN, NAN};
     double *rounds = arena_alloc(a, req->runs->n + 1, sizeof *rounds);
+    const struct figures_rule rule = {req->warmup, req->reference_ms};
     double lo = INFINITY, hi = -INFINITY;
     if (!rounds)
         return rounds_no_memory(msg);
@@ -110,8 +115,7 @@ enum err rounds_layout(struct arena *a, const struct rounds_request *req,
         struct run_figures r;
         if (!rounds_belongs(req, &req->runs->run[i]))
             continue;
-        enum err e = figures_run(a, &req->runs->run[i], req->warmup,
-                                 req->reference_ms, &r, msg);
+        enum err e = figures_run(a, &req->runs->run[i], rule, &r, msg);
         if (e != ERR_OK)
             return e;
         rounds[f.n_rounds++] = r.corr_ms;
@@ -251,6 +255,8 @@ enum err rounds_stages(struct arena *a, const struct rounds_request *req,
 
 /* ---- timeline ---- */
 
+/* The first run that recorded anything; its shown step is that nearest to the
+ * median. */
 enum err rounds_timeline(const struct rounds_request *req, struct timeline *out,
                          struct err_msg *msg)
 {

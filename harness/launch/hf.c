@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
+enum { HF_MIN_ID_CHARS = 8 }; // ids are 24 hexadecimal digits today
 
 #define BUCKET "MOE_BENCH_BUCKET"
 
@@ -102,6 +102,8 @@ static void add_namespace(struct build *b, const struct launch_job *job)
     build_add(b, job->manifest->launcher.namespace);
 }
 
+/* A job of the whole experiment carries the harness to the machine and its
+ * results to the bucket; a job of a run brings back its log alone. */
 static void add_volumes(struct build *b, const struct launch_job *job)
 {
     const struct manifest_launcher *l = &job->manifest->launcher;
@@ -120,6 +122,7 @@ static void add_volumes(struct build *b, const struct launch_job *job)
                                   : "<" BUCKET ">"));
 }
 
+/* The script is an argument: a job has no other way in. */
 static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
                                   const char **text, struct words *submit,
                                   struct err_msg *msg)
@@ -171,13 +174,14 @@ static const char *hf_json_id(struct arena *a, const char *printed)
     return id;
 }
 
+/* Words that are no id ("id: none") are shorter. */
 static const char *id_at(struct arena *a, const char *p)
 {
     p += strspn(p, " \t:=");
     size_t n = 0;
     while (isalnum((unsigned char)p[n]))
         n++;
-    return n >= MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
+    return n >= HF_MIN_ID_CHARS ? arena_strndup(a, p, n) : NULL;
 }
 
 /* "id: X", "ID: X" or "id=X" in words. */
@@ -195,6 +199,8 @@ static const char *hf_worded_id(struct arena *a, const char *printed)
     return NULL;
 }
 
+/* Versions of `hf` answer in JSON, in words or with the bare id: tried in this
+ * order, since the first two say what they are. */
 const char *launch_hf_id(struct arena *a, const char *printed)
 {
     const char *id = hf_json_id(a, printed);
@@ -202,7 +208,7 @@ const char *launch_hf_id(struct arena *a, const char *printed)
         id = hf_worded_id(a, printed);
     const char *last = launcher_last_line(a, printed);
     size_t n = strspn(last, "0123456789abcdef");
-    if (!id && n >= MIN_ID_CHARS && last[n] == '\0')
+    if (!id && n >= HF_MIN_ID_CHARS && last[n] == '\0')
         return last;
     return id;
 }
@@ -223,6 +229,7 @@ struct stage_name {
     int exit_code;
 };
 
+// names of the Hub's API; an unknown one is asked about again
 static const struct stage_name stages[] = {
     {"SCHEDULING", JOB_WAITING, -1}, {"RUNNING", JOB_RUNNING, -1},
     {"UPDATING", JOB_RUNNING, -1},   {"COMPLETED", JOB_ENDED, 0},
@@ -259,20 +266,28 @@ struct job_view launch_hf_view(struct arena *a, const char *text)
 
 /* ---- a job's life ---- */
 
-static enum err launch_hf_hf(struct arena *a, const struct launch_job *job,
-                             const struct words *verb, const char *to,
-                             const char **text, struct err_msg *msg)
+/* One call of `hf jobs`. */
+struct hf_call {
+    struct words verb; // with its operands; the namespace goes between them
+    const char *to;    // file for the answer
+    const char **text; // the answer, or NULL
+};
+
+/* The namespace stands behind the verb, before its operands, as `hf` wants it.
+ */
+static enum err launch_hf_call(struct arena *a, const struct launch_job *job,
+                               const struct hf_call *c, struct err_msg *msg)
 {
     struct words w;
     struct build b = build_new(a);
     build_add(&b, "hf");
     build_add(&b, "jobs");
-    build_add(&b, verb->word[0]);
+    build_add(&b, c->verb.word[0]);
     add_namespace(&b, job);
-    for (int i = 1; i < verb->n; i++)
-        build_add(&b, verb->word[i]);
+    for (int i = 1; i < c->verb.n; i++)
+        build_add(&b, c->verb.word[i]);
     enum err e = build_words(&b, job->name, &w, msg);
-    return e == ERR_OK ? launcher_call(a, &w, to, text, msg) : e;
+    return e == ERR_OK ? launcher_call(a, &w, c->to, c->text, msg) : e;
 }
 
 static const char *launch_hf_answer_path(struct arena *a,
@@ -281,19 +296,21 @@ static const char *launch_hf_answer_path(struct arena *a,
     return arena_printf(a, "%s/answer.txt", job->folder);
 }
 
+/* All jobs (-a): the one looked for may have ended meanwhile. */
 static enum err launch_hf_find(struct arena *a, const struct launch_job *job,
                                const char **id, struct err_msg *msg)
 {
     const char *verb[] = {"ps", "-a", "--label",
                           arena_printf(a, "moe-run=%s", job->name)};
     const char *text = NULL;
-    enum err e = launch_hf_hf(a, job, &(struct words){verb, 4},
-                              launch_hf_answer_path(a, job), &text, msg);
+    const struct hf_call call = {
+        {verb, 4}, launch_hf_answer_path(a, job), &text};
+    enum err e = launch_hf_call(a, job, &call, msg);
     *id = NULL;
     // a table with one row: the first word that can be an id
     for (const char *p = text; e == ERR_OK && p && *p && !*id;) {
         size_t n = strspn(p, "0123456789abcdef");
-        if (n >= 2 * MIN_ID_CHARS && (p[n] == ' ' || p[n] == '\n'))
+        if (n >= 2 * HF_MIN_ID_CHARS && (p[n] == ' ' || p[n] == '\n'))
             *id = arena_strndup(a, p, n);
         p += n + (p[n] != '\0');
     }
@@ -306,8 +323,9 @@ static enum err launch_hf_poll_job(struct arena *a,
 {
     const char *verb[] = {"inspect", job->id};
     const char *text = NULL;
-    enum err e = launch_hf_hf(a, job, &(struct words){verb, 2},
-                              launch_hf_answer_path(a, job), &text, msg);
+    const struct hf_call call = {
+        {verb, 2}, launch_hf_answer_path(a, job), &text};
+    enum err e = launch_hf_call(a, job, &call, msg);
     if (e == ERR_OK)
         *out = launch_hf_view(a, text);
     return e;
@@ -317,8 +335,9 @@ static enum err launch_hf_cancel(struct arena *a, const struct launch_job *job,
                                  struct err_msg *msg)
 {
     const char *verb[] = {"cancel", job->id};
-    return launch_hf_hf(a, job, &(struct words){verb, 2},
-                        launch_hf_answer_path(a, job), NULL, msg);
+    const struct hf_call call = {
+        {verb, 2}, launch_hf_answer_path(a, job), NULL};
+    return launch_hf_call(a, job, &call, msg);
 }
 
 /* hf/results of an experiment's job lie in a bucket. */
@@ -343,8 +362,8 @@ static enum err launch_hf_collect(struct arena *a, const struct launch_job *job,
 {
     const char *verb[] = {"logs", job->id};
     const char *part = arena_printf(a, "%s.part", job->log);
-    enum err e =
-        launch_hf_hf(a, job, &(struct words){verb, 2}, part, NULL, msg);
+    const struct hf_call call = {{verb, 2}, part, NULL};
+    enum err e = launch_hf_call(a, job, &call, msg);
     if (e == ERR_OK && rename(part, job->log) != 0)
         e = err_set(msg, ERR_IO, "%s: cannot rename: %s", part,
                     strerror(errno));

@@ -1,5 +1,5 @@
 /*
- * launch_hf: Hugging Face Jobs through the `hf` program: a job a run, or one
+ * hf: Hugging Face Jobs through the `hf` program: a job a run, or one
  * that carries the harness and runs the whole experiment (launcher.per). The
  * log comes back at every poll, results through the bucket of
  * launcher.results, so a job that ends early loses only the run in progress.

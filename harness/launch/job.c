@@ -20,9 +20,9 @@
 #define FORMAT "moe-bench/job/1"
 
 enum {
-    READ_BYTES = 65536,
-    MAX_SILENT_POLLS = 20, // questions without an answer before giving up
-    CANCEL_POLLS = 60
+    JOB_READ_BYTES = 65536,    // a pipe's usual size
+    JOB_MAX_SILENT_POLLS = 20, // questions without an answer before giving up
+    JOB_CANCEL_POLLS = 60 // a cancelled job ends within minutes, or is reported
 };
 
 struct watch {
@@ -37,6 +37,7 @@ struct watch {
     int n_unanswered;
 };
 
+/* Wall-clock time: limits go on counting while the harness is not there. */
 static double job_now_s(void)
 {
     struct timespec t;
@@ -55,6 +56,8 @@ bool job_is_recorded(struct arena *a, const char *folder)
     return path && access(path, R_OK) == 0;
 }
 
+/* Written before the job is handed over and again with its id: a harness that
+ * dies between leaves the name to look for. */
 static enum err job_record(struct watch *w, struct err_msg *msg)
 {
     struct writer_doc doc;
@@ -97,6 +100,7 @@ static void job_say(const struct watch *w, const char *what)
 
 /* ---- starting ---- */
 
+/* Record, hand over, record: in this order nothing is started twice. */
 static enum err job_submit(struct watch *w, struct err_msg *msg)
 {
     const struct launcher *by = w->req->by;
@@ -141,9 +145,10 @@ static enum err job_take(struct watch *w, struct err_msg *msg)
 
 /* ---- watching ---- */
 
+/* From where the last reading ended; a shared file system may be behind. */
 static void job_read_log(struct watch *w)
 {
-    char data[READ_BYTES];
+    char data[JOB_READ_BYTES];
     size_t n = 0;
     FILE *f = fopen(w->job.log, "r");
     if (!f)
@@ -157,19 +162,22 @@ static void job_read_log(struct watch *w)
     fclose(f);
 }
 
+/* An answer may fail for a while (a busy controller, a lost connection): the
+ * job goes on meanwhile, and only many failures in a row end the watch. */
 static enum err job_ask(struct watch *w, struct err_msg *msg)
 {
     enum err e = w->req->by->poll(w->a, &w->job, &w->view, msg);
     if (e == ERR_OK && w->view.state != JOB_WAITING)
         e = w->req->by->collect(w->a, &w->job, msg);
     w->n_unanswered = e == ERR_OK ? 0 : w->n_unanswered + 1;
-    if (e != ERR_OK && w->n_unanswered < MAX_SILENT_POLLS)
+    if (e != ERR_OK && w->n_unanswered < JOB_MAX_SILENT_POLLS)
         return ERR_OK;
     if (e != ERR_OK)
         return err_prefix(msg, ERR_CHILD,
                           "%s job %s: no answer %d times, the job may go on",
                           w->req->by->name, w->job.id, w->n_unanswered);
     if (w->view.state == JOB_RUNNING && w->running_since_s <= 0) {
+        // limits count from here: waiting in a queue is free
         w->running_since_s = w->log_since_s = job_now_s();
         return job_record(w, msg);
     }
@@ -202,14 +210,16 @@ static bool must_end(struct watch *w, struct supervise_result *r)
     return true;
 }
 
+/* Waits until the system says that it is over: a job that goes on costs money.
+ */
 static enum err end_job(struct watch *w, struct err_msg *msg)
 {
     enum err e = w->req->by->cancel(w->a, &w->job, msg);
     if (e != ERR_OK)
         return err_prefix(msg, ERR_CHILD, "%s job %s goes on, cancel it",
                           w->req->by->name, w->job.id);
-    for (int i = 0;
-         i < CANCEL_POLLS && e == ERR_OK && !job_state_is_over(w->view.state);
+    for (int i = 0; i < JOB_CANCEL_POLLS && e == ERR_OK &&
+                    !job_state_is_over(w->view.state);
          i++) {
         pause_s(w->req->poll_s);
         e = job_ask(w, msg);
@@ -261,6 +271,7 @@ static enum err job_watch(struct watch *w, struct job_result *out,
     return e;
 }
 
+/* The record stays with the run: provenance reads the job's id from it. */
 enum err job_run(struct arena *a, const struct job_request *req,
                  struct job_result *out, struct err_msg *msg)
 {

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REFERENCE_BURSTS = 8 }; // a rank and step
+// some milliseconds a step, enough for a median
+enum { LAUNCH_REFERENCE_BURSTS = 8 }; // a rank and step
 
 #define OUR_PLATFORM "experiments/smpi/cluster.xml"
 #define INSIDE "MOE_BENCH_INSIDE" // set in the one job of an experiment
@@ -37,6 +38,8 @@ void launch_print_help(FILE *out)
         fprintf(out, "  %-16s %s\n", launchers[i]->name, launchers[i]->help);
 }
 
+/* 'auto' asks the machine: ranks that share a core would measure the scheduler.
+ */
 static enum err launch_choose(const struct launch_request *req,
                               const struct launcher **out, struct err_msg *msg)
 {
@@ -116,6 +119,8 @@ static const char *find_entry(struct arena *a, const struct manifest *mf)
     return beside && access(beside, R_OK) == 0 ? beside : entry;
 }
 
+/* In the order: Megatron at a commit that the job checks out; a script of the
+ * manifest's; Megatron's own; our trainer, beside this program. */
 static const char *trainer_path(struct arena *a, const struct manifest *mf,
                                 const struct launch *l)
 {
@@ -132,6 +137,7 @@ static const char *trainer_path(struct arena *a, const struct manifest *mf,
                         l->by->virtual_time ? "moe-train-smpi" : "moe-train");
 }
 
+/* With declared work there is no speed to correct, and so no burst. */
 static void add_moe_train_flags(struct build *b,
                                 const struct launch_request *req,
                                 const struct launch *l)
@@ -140,7 +146,7 @@ static void add_moe_train_flags(struct build *b,
         build_add(b, "--clock");
         build_add(b, "flops");
     } else {
-        build_add_int(b, "--reference-burst", REFERENCE_BURSTS);
+        build_add_int(b, "--reference-burst", LAUNCH_REFERENCE_BURSTS);
     }
     if (req->ops_path) {
         build_add(b, "--record-ops");
@@ -148,6 +154,8 @@ static void add_moe_train_flags(struct build *b,
     }
 }
 
+/* The manifest's own arguments last: of a flag given twice the last one counts.
+ */
 static void trainer_words(struct build *b, const struct launch_request *req,
                           const struct launch *l)
 {
@@ -155,6 +163,7 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     build_add(b, l->binary);
     build_add_words(b, &req->workload->flags);
     build_add(b, "--pipeline-model-parallel-layout");
+    // of a dry run, before there are costs
     build_add(b, req->layout ? req->layout : "<pick after profile>");
     if (req->workload->model.overlap_moe_comm && !req->profile)
         build_add(b,
@@ -178,6 +187,8 @@ static void make_env(struct build *b, const struct launch_request *req)
     const char *core = req->machine->blas_core;
     build_add_words(b, &req->manifest->launcher.env);
     if (req->manifest->trainer.kind == TRAINER_MEGATRON) {
+        // Megatron wants it for the order of its kernels with TP; the second
+        // keeps uneven layouts from fragmenting memory
         build_add(b, "CUDA_DEVICE_MAX_CONNECTIONS=1");
         build_add(b, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
         return;
@@ -188,6 +199,7 @@ static void make_env(struct build *b, const struct launch_request *req)
         build_add(b, arena_printf(b->a, "OPENBLAS_CORETYPE=%s", core));
 }
 
+/* A dry run calls it, too, so that what is printed is what would be started. */
 enum err launch_build(struct arena *a, const struct launch_request *req,
                       struct launch *out, struct err_msg *msg)
 {
@@ -265,6 +277,7 @@ static enum err say_no_trainer(const struct manifest *mf,
                    l->binary);
 }
 
+/* What is on this machine only: others are found missing by their job. */
 static enum err check_files(const struct manifest *mf, const struct launch *l,
                             struct err_msg *msg)
 {
@@ -323,6 +336,7 @@ static bool is_set_in(const char *entry, const struct words *add_on)
     return false;
 }
 
+/* The caller's environment with ours in place of the same names. */
 char **launch_environment(struct arena *a, const struct words *add_on)
 {
     size_t n = 0;
@@ -341,6 +355,8 @@ char **launch_environment(struct arena *a, const struct words *add_on)
     return env;
 }
 
+/* Of what may change results, by prefix: the whole environment would hold
+ * secrets and names of people. */
 bool launch_env_is_recorded(const char *entry)
 {
     static const char *const prefixes[] = {

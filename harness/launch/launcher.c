@@ -1,3 +1,8 @@
+/*
+ * How it works: programs of a job system are run under supervise, with what
+ * they print in a file of the run's folder; a job's script is the same for all
+ * systems but for its head.
+ */
 #include "launcher.h"
 
 #include "base/text.h"
@@ -9,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_OUTPUT_BYTES = 64 << 20 };
+// a whole log, as `hf jobs logs` prints it
+enum { LAUNCHER_MAX_OUTPUT_BYTES = 64 << 20 };
 
 #define CALL_LIMIT_S 300.0 // a submission may upload files
 
@@ -23,6 +29,8 @@ bool job_state_is_over(enum job_state s)
     return over[s];
 }
 
+/* Signals stay the harness's own: a question must not be cut by Ctrl-C, or a
+ * job would be lost. */
 enum err launcher_capture(struct arena *a, const struct words *w,
                           const char *path, struct capture *out,
                           struct err_msg *msg)
@@ -41,13 +49,14 @@ enum err launcher_capture(struct arena *a, const struct words *w,
         e = err_set(msg, ERR_CHILD, "'%s' gave no answer in %.0f s", w->word[0],
                     CALL_LIMIT_S);
     if (e == ERR_OK)
-        e = text_read_file(a, path, MAX_OUTPUT_BYTES, &text, msg);
+        e = text_read_file(a, path, LAUNCHER_MAX_OUTPUT_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
     *out = (struct capture){text.data, r.end == SUPERVISE_EXITED ? r.code : -1};
     return ERR_OK;
 }
 
+/* Tools print warnings first and the answer last. */
 const char *launcher_last_line(struct arena *a, const char *text)
 {
     size_t n = strlen(text);
@@ -89,6 +98,7 @@ int64_t launcher_nodes(const struct manifest *mf)
     return mf->hardware.nodes > 0 ? mf->hardware.nodes : 1;
 }
 
+/* An absolute path names a trainer that is there already. */
 bool launcher_checks_out(const struct manifest *mf)
 {
     const struct manifest_trainer *t = &mf->trainer;
@@ -96,6 +106,7 @@ bool launcher_checks_out(const struct manifest *mf)
            !(t->entry && t->entry[0] == '/');
 }
 
+/* Lines for sbatch stand at the head of its script alone. */
 static void print_lines(FILE *f, const struct words *lines)
 {
     for (int i = 0; i < lines->n; i++)
@@ -130,6 +141,8 @@ static void print_gpu_query(FILE *f, const struct manifest *mf)
               f);
 }
 
+/* Modules first, then the environment, which may use what they set; the query
+ * of GPUs comes before the trainer takes them. */
 static void print_body(FILE *f, struct arena *a, const struct launch_job *job)
 {
     const struct manifest_launcher *l = &job->manifest->launcher;

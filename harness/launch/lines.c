@@ -1,3 +1,7 @@
+/*
+ * How it works: bytes are collected up to a newline; what is beyond the room of
+ * a line is dropped, which the log itself does not lose.
+ */
 #include "lines.h"
 
 static void lines_hand_on(struct lines *l)

@@ -1,7 +1,13 @@
+/*
+ * How it works: each launcher is a function that writes the words before the
+ * trainer; children of this machine need no more.
+ */
 #include "local.h"
 
 #include <string.h>
 
+/* Shared memory and no network: the usual choice of Open MPI depends on what it
+ * finds on the machine, and so would the latency. */
 static void prefix_mpirun(struct build *b, const struct launch_request *req,
                           const struct launch *l)
 {
@@ -45,6 +51,7 @@ static void prefix_command(struct build *b, const struct launch_request *req,
 {
     const struct words *w = &req->manifest->launcher.command;
     for (int i = 0; i < w->n; i++) {
+        // once a word
         const char *at = strstr(w->word[i], "{ranks}");
         if (at)
             build_add(b, arena_printf(b->a, "%.*s%d%s", (int)(at - w->word[i]),

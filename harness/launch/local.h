@@ -1,5 +1,5 @@
 /*
- * launch_local: launchers whose ranks are children of the harness on this
+ * local: launchers whose ranks are children of the harness on this
  * machine: Open MPI, SimGrid SMPI, and any command that takes the trainer's
  * words after its own.
  */

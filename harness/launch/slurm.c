@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+// torchrun's usual one: a node is ours alone (--exclusive)
 #define PORT ":29500"
 #define FIRST_NODE "{first_node}" // of an allocation that is not there yet
 
-enum { OLDEST_MAJOR = 20 }; // the oldest whose options are known here
+enum { SLURM_OLDEST_MAJOR = 20 }; // the oldest whose options are known here
 
+/* Inside the job its shell has set the name; outside a place is kept for it. */
 static const char *slurm_rendezvous(struct arena *a, const struct launch *l)
 {
     const char *first = getenv("MOE_FIRST_NODE");
@@ -33,6 +35,8 @@ static const char *slurm_joined(struct arena *a, const struct words *w)
     return text;
 }
 
+/* One task a node for torchrun, which starts the ranks itself; one a rank for
+ * MPI. */
 static void slurm_prefix(struct build *b, const struct launch_request *req,
                          const struct launch *l)
 {
@@ -69,16 +73,17 @@ static enum err slurm_check(struct arena *a, const struct manifest *mf,
     if (e != ERR_OK)
         return e;
     const char *digits = text + strcspn(text, "0123456789");
-    if (strtol(digits, NULL, 10) < OLDEST_MAJOR)
+    if (strtol(digits, NULL, 10) < SLURM_OLDEST_MAJOR)
         return err_set(msg, ERR_CHILD,
                        "launcher 'slurm': got version '%s', want %d.11 or "
                        "later",
-                       launcher_last_line(a, text), OLDEST_MAJOR);
+                       launcher_last_line(a, text), SLURM_OLDEST_MAJOR);
     return ERR_OK;
 }
 
 /* ---- the script ---- */
 
+/* Slurm's own quoting of #SBATCH lines is that of a shell. */
 static void slurm_directive(FILE *f, struct arena *a, const char *option,
                             const char *value)
 {
@@ -87,6 +92,7 @@ static void slurm_directive(FILE *f, struct arena *a, const char *option,
                 launch_quote_words(a, &(struct words){&value, 1}));
 }
 
+/* No requeue: a run that starts again would write to the same folder. */
 static void slurm_print_head(FILE *f, struct arena *a,
                              const struct launch_job *job)
 {
@@ -126,6 +132,7 @@ static void print_with_first_node(FILE *f, const char *body)
     fputs(body, f);
 }
 
+/* The first node's name is found in the job, by its shell. */
 static const char *slurm_script(struct arena *a, const struct launch_job *job)
 {
     char *text = NULL;
@@ -203,6 +210,7 @@ struct state_name {
     enum job_state state;
 };
 
+// job states of squeue(1); an unknown one is asked about again
 static const struct state_name states[] = {
     {"PENDING", JOB_WAITING},      {"CONFIGURING", JOB_WAITING},
     {"RUNNING", JOB_RUNNING},      {"COMPLETING", JOB_RUNNING},
@@ -213,6 +221,8 @@ static const struct state_name states[] = {
     {"NODE_FAIL", JOB_LOST},       {"BOOT_FAIL", JOB_LOST},
     {"PREEMPTED", JOB_LOST},       {"REVOKED", JOB_LOST}};
 
+/* scontrol's "Key=value" words; a value may hold blanks, so keys are searched.
+ */
 struct job_view launch_slurm_view(struct arena *a, const char *text)
 {
     struct job_view v = {JOB_WAITING, -1, "unknown"};

@@ -1,5 +1,5 @@
 /*
- * launch_slurm: Slurm. Outside an allocation every run is a batch job of its
+ * slurm: Slurm. Outside an allocation every run is a batch job of its
  * own (sbatch, polled with scontrol, ended with scancel), or one job holds the
  * whole experiment (launcher.per); inside one, srun is a child of the harness.
  * Megatron gets one torchrun a node, moe-train one task a rank over PMIx.

@@ -27,12 +27,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    READ_BYTES = 65536,
-    READS_A_TURN = 16, // so that a flood of output cannot hide the time limit
-    GRACE_TICKS = 40,  // of 50 ms: what a job gets between SIGTERM and SIGKILL
-    POLL_MS = 50
-};
+// reads are bounded so that a flood of output cannot hide the time limit; the
+// grace, in ticks of the poll, is what a job gets between SIGTERM and SIGKILL
+enum { SUPERVISE_READ_BYTES = 65536, SUPERVISE_READS_A_TURN = 16 };
+enum { SUPERVISE_POLL_MS = 50, SUPERVISE_GRACE_TICKS = 40 };
 
 extern char **environ;
 
@@ -67,6 +65,7 @@ static void sleep_ms(long ms)
     nanosleep(&t, NULL);
 }
 
+/* What a user or a job system sends to end a program. */
 static sigset_t held_signals(void)
 {
     sigset_t set;
@@ -77,6 +76,7 @@ static sigset_t held_signals(void)
     return set;
 }
 
+/* Blocked from the start, so that one between two runs is not lost. */
 void supervise_hold_signals(void)
 {
     sigset_t set = held_signals();
@@ -111,6 +111,7 @@ static pid_t parent_of(const char *pid)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
 }
 
+/* By /proc, since a process may leave the group it was started in. */
 static void kill_children(int sig)
 {
     pid_t self = getpid();
@@ -145,14 +146,16 @@ static void kill_all(pid_t program, struct ending *e, bool *program_ended)
     if (!*program_ended)
         kill(-program, SIGTERM);
     for (int tick = 0; supervise_reap(program, e, program_ended); tick++) {
-        if (tick >= GRACE_TICKS || *program_ended) {
+        if (tick >= SUPERVISE_GRACE_TICKS || *program_ended) {
             kill(-program, SIGKILL);
             kill_children(SIGKILL);
         }
-        sleep_ms(tick == 0 ? 5 : POLL_MS);
+        sleep_ms(tick == 0 ? 5 : SUPERVISE_POLL_MS);
     }
 }
 
+/* The program gets signals as a shell gives them, not as the harness has them.
+ */
 static pid_t spawn_program(const struct supervise_job *job, int output,
                            struct ending *e)
 {
@@ -184,6 +187,8 @@ static pid_t spawn_program(const struct supervise_job *job, int output,
     return pid;
 }
 
+/* `alive` is never written to: that it closes is the message, also when the
+ * harness is killed. */
 static _Noreturn void supervise_guard(const struct supervise_job *job,
                                       int alive, int ended, int output)
 {
@@ -196,7 +201,7 @@ static _Noreturn void supervise_guard(const struct supervise_job *job,
     close(output);
     while (e.spawn_error == 0 && !program_ended) {
         struct pollfd p = {alive, POLLIN, 0};
-        if (poll(&p, 1, POLL_MS) > 0)
+        if (poll(&p, 1, SUPERVISE_POLL_MS) > 0)
             break;
         supervise_reap(program, &e, &program_ended);
     }
@@ -215,6 +220,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Close-on-exec: a descendant that kept an end would keep the pipe open. */
 static bool make_pipe(int fd[2])
 {
     if (pipe(fd) != 0) {
@@ -226,6 +232,7 @@ static bool make_pipe(int fd[2])
     return true;
 }
 
+/* The guard is forked and not spawned: it needs no program of its own. */
 static enum err supervise_start(struct watch *w, struct err_msg *msg)
 {
     int alive[2] = {-1, -1}, ended[2] = {-1, -1}, output[2] = {-1, -1};
@@ -279,9 +286,9 @@ static bool supervise_write_all(int fd, const char *data, size_t n)
  * end. A log that cannot be written ends the job. */
 static void supervise_drain(struct watch *w, struct err_msg *msg)
 {
-    char data[READ_BYTES];
+    char data[SUPERVISE_READ_BYTES];
     ssize_t n = 1;
-    for (int i = 0; i < READS_A_TURN && n > 0; i++) {
+    for (int i = 0; i < SUPERVISE_READS_A_TURN && n > 0; i++) {
         n = read(w->output, data, sizeof data);
         if (n <= 0)
             break;
@@ -299,6 +306,7 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
     }
 }
 
+/* Anything but a whole report means that the guard was killed. */
 static void take_ending(struct watch *w)
 {
     w->told = read(w->ended, &w->ending, sizeof w->ending) ==
@@ -306,6 +314,7 @@ static void take_ending(struct watch *w)
     close_fd(&w->ended);
 }
 
+/* The first reason counts; closing `alive` makes the guard end the program. */
 static void supervise_stop(struct watch *w, enum supervise_end end, int code)
 {
     if (w->alive < 0)
@@ -322,6 +331,7 @@ static void check_signals(struct watch *w)
         supervise_stop(w, SUPERVISE_INTERRUPTED, (int)info.ssi_signo);
 }
 
+/* Limits are looked at every SUPERVISE_POLL_MS, between reads. */
 static void check_limits(struct watch *w)
 {
     double now = supervise_now_s();
@@ -339,7 +349,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
         struct pollfd p[3] = {{w->output, POLLIN, 0},
                               {w->ended, POLLIN, 0},
                               {w->signals, POLLIN, 0}};
-        if (poll(p, w->job->keep_signals ? 2 : 3, POLL_MS) > 0) {
+        if (poll(p, w->job->keep_signals ? 2 : 3, SUPERVISE_POLL_MS) > 0) {
             if (p[0].revents)
                 supervise_drain(w, msg);
             if (p[1].revents)
@@ -352,6 +362,8 @@ static void watch_job(struct watch *w, struct err_msg *msg)
     w->result.wall_s = supervise_now_s() - w->start_s;
 }
 
+/* In the order of what explains the others: a full disk, a dead guard, a
+ * program that never started, a limit of ours, then its own end. */
 static enum err supervise_judge(struct watch *w, struct err_msg *msg)
 {
     bool stopped = w->alive < 0;

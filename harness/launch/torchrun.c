@@ -1,3 +1,7 @@
+/*
+ * How it works: --standalone finds a free port by itself on one node; several
+ * nodes meet at an address that the launcher or the manifest names.
+ */
 #include "torchrun.h"
 
 #include <string.h>
@@ -25,6 +29,7 @@ static void torchrun_prefix(struct build *b, const struct launch_request *req,
     launch_torchrun_words(b, req, l, req->manifest->launcher.rendezvous);
 }
 
+/* Words go on a node's own command line: others are started by the user. */
 static enum err torchrun_check(struct arena *a, const struct manifest *mf,
                                struct err_msg *msg)
 {

@@ -1,5 +1,5 @@
 /*
- * launch_torchrun: Megatron-LM's usual launcher on the GPUs of this node, or
+ * torchrun: Megatron-LM's usual launcher on the GPUs of this node, or
  * one node of several that meet at launcher.rendezvous. A child of the
  * harness; also the inner part of the command of slurm and hf-jobs.
  */

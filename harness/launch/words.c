@@ -1,3 +1,8 @@
+/*
+ * How it works: words are collected in a list that doubles; a word of NULL, as
+ * arena_printf() gives it without memory, makes the whole list NULL, so that
+ * callers ask once, in build_words().
+ */
 #include "words.h"
 
 #include <ctype.h>
@@ -5,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_ROOM = 64 };
+// a usual command line of Megatron's
+enum { WORDS_FIRST_ROOM = 64 };
 
 struct build build_new(struct arena *a)
 {
-    return (struct build){a, arena_alloc(a, FIRST_ROOM, sizeof(const char *)),
-                          0, FIRST_ROOM};
+    return (struct build){
+        a, arena_alloc(a, WORDS_FIRST_ROOM, sizeof(const char *)), 0,
+        WORDS_FIRST_ROOM};
 }
 
 /* Twice the room; the old list stays in the arena, all of them together are
@@ -62,6 +69,8 @@ enum err build_words(const struct build *b, const char *where,
     return ERR_OK;
 }
 
+/* Single quotes keep everything but themselves (POSIX 2.2.2): a quote is
+ * closed, escaped and opened again. */
 static void print_quoted(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -103,6 +112,7 @@ const char *launch_quote_words(struct arena *a, const struct words *w)
     return copy;
 }
 
+/* As execvp() would, so that what is missing is told before a run starts. */
 const char *launch_find_program(struct arena *a, const char *name)
 {
     if (strchr(name, '/'))
@@ -119,6 +129,7 @@ const char *launch_find_program(struct arena *a, const char *name)
     return NULL;
 }
 
+/* exec() takes no const. */
 char **launch_argv(struct arena *a, const struct words *w)
 {
     char **argv = arena_alloc(a, (size_t)w->n + 1, sizeof *argv);
@@ -138,6 +149,8 @@ static bool part_is(const char *part, size_t len, const char *word)
     return true;
 }
 
+/* Any part of the name between separators: HF_TOKEN and AWS_SECRET_ACCESS_KEY,
+ * but not MONKEY. */
 bool launch_looks_secret(const char *entry)
 {
     static const char *const words[] = {

@@ -1,5 +1,5 @@
 /*
- * launch_words: command lines as lists of words: collecting them, printing
+ * words: command lines as lists of words: collecting them, printing
  * them so that a shell reads the same words again, finding programs.
  */
 #ifndef LAUNCH_WORDS_H

@@ -1,3 +1,8 @@
+/*
+ * How it works: facts are read from files of /proc and /etc and from the
+ * libraries themselves; no program is started. What decides step times goes
+ * into one hash, by which runs of another machine are told apart.
+ */
 #include "machine.h"
 
 #include "base/writer.h"
@@ -8,7 +13,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { MAX_PROC_BYTES = 8 << 20, COMMIT_HEX = 40 };
+// /proc/cpuinfo of a machine with a thousand cores has some 2 MB; Git's SHA-1
+enum { MACHINE_MAX_PROC_BYTES = 8 << 20, MACHINE_COMMIT_HEX = 40 };
 
 /* OpenBLAS' own report; its header is not installed everywhere. */
 extern char *openblas_get_config(void);
@@ -35,15 +41,18 @@ static const char *manifest_machine_field(struct arena *a, const char *text,
     return NULL;
 }
 
+/* A file that is not there says nothing: "", and the fact is "unknown". */
 static const char *manifest_machine_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
-    if (text_read_file(a, path, MAX_PROC_BYTES, &text, &ignored) != ERR_OK)
+    if (text_read_file(a, path, MACHINE_MAX_PROC_BYTES, &text, &ignored) !=
+        ERR_OK)
         return "";
     return text.data;
 }
 
+/* Flags are words: "avx512f" must not be found in "avx512fp16". */
 static bool manifest_machine_has_word(const char *words, const char *word)
 {
     size_t n = strlen(word);
@@ -53,6 +62,8 @@ static bool manifest_machine_has_word(const char *words, const char *word)
     return false;
 }
 
+/* OpenBLAS releases older than a processor take its plainest kernels for it; by
+ * what the processor can do the right ones are known. */
 const char *machine_blas_core(const char *cpu_flags)
 {
     if (manifest_machine_has_word(cpu_flags, "avx512f"))
@@ -89,19 +100,22 @@ static const char *read_commit(struct arena *a)
     if (ref) {
         commit =
             manifest_machine_read_text(a, arena_printf(a, "%s/%s", git, ref));
+        // a branch that was packed has no file of its own
         const char *packed =
             *commit ? ""
                     : manifest_machine_read_text(
                           a, arena_printf(a, "%s/packed-refs", git));
         const char *at = *packed ? strstr(packed, ref) : NULL;
-        if (at && at - packed > COMMIT_HEX)
-            commit = at - COMMIT_HEX - 1;
+        if (at && at - packed > MACHINE_COMMIT_HEX)
+            commit = at - MACHINE_COMMIT_HEX - 1;
     }
-    if (strspn(commit, "0123456789abcdef") < COMMIT_HEX)
+    if (strspn(commit, "0123456789abcdef") < MACHINE_COMMIT_HEX)
         return "unknown";
-    return arena_strndup(a, commit, COMMIT_HEX);
+    return arena_strndup(a, commit, MACHINE_COMMIT_HEX);
 }
 
+/* The kernel's version, too: schedulers differ in what they do to a busy
+ * machine. */
 static const char *read_os(struct arena *a)
 {
     struct utsname u;
@@ -114,6 +128,8 @@ static const char *read_os(struct arena *a)
                         u.release, u.machine);
 }
 
+/* Of all but the commit: runs of an older commit are told apart by the
+ * binaries. */
 static void manifest_machine_hash(struct machine *m, struct arena *a)
 {
     const char *all = arena_printf(

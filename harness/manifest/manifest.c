@@ -12,15 +12,29 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_MANIFEST_BYTES = 1 << 20, MAX_MEASURE = 64, MAX_WORDS = 256 };
+// a manifest is written by hand; rounds x layouts x minutes bound the measures,
+// and no list of words is longer than a trainer's arguments
+enum {
+    MANIFEST_MAX_BYTES = 1 << 20,
+    MANIFEST_MAX_MEASURE = 64,
+    MANIFEST_MAX_WORDS = 256
+};
 
 #define FORMAT "moe-bench/experiment/1"
+// lists of keys stand beside what reads them
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Profile runs may be shorter or longer than measured ones: their timers are
+ * means, of which few iterations tell enough. */
 int manifest_n_iterations(const struct manifest *mf, bool profile)
 {
     return mf->warmup +
            (profile && mf->profile_count > 0 ? mf->profile_count : mf->count);
+}
+
+bool manifest_plans_only(const struct manifest *mf)
+{
+    return mf->planning.n_ways > 0;
 }
 
 bool manifest_has_role(const struct manifest *mf, enum role role)
@@ -43,10 +57,11 @@ static struct reader open_section(struct reader top, const char *key,
 
 static void get_words(struct reader s, const char *key, struct words *out)
 {
-    int n = reader_texts(s, key, MAX_WORDS, &out->word);
+    int n = reader_texts(s, key, MANIFEST_MAX_WORDS, &out->word);
     out->n = n > 0 ? n : out->n;
 }
 
+/* Bounds refuse typing errors, not machines. */
 static void read_hardware(struct reader top, struct manifest_hardware *h)
 {
     static const char *const keys[] = {"gpu",
@@ -77,6 +92,7 @@ static void read_name(struct reader s, const char *key,
         *out = names[i];
 }
 
+/* Keys of job systems; on this machine they have no effect. */
 static void read_job_keys(struct reader s, struct manifest_launcher *l)
 {
     static const char *const per_names[] = {"run", "experiment"};
@@ -90,6 +106,8 @@ static void read_job_keys(struct reader s, struct manifest_launcher *l)
     get_words(s, "mounts", &l->mounts);
     get_words(s, "lines", &l->lines);
     get_words(s, "env", &l->env);
+    // seconds between questions: Slurm's own tools advise against asking more
+    // often
     l->poll_s = 5;
     reader_double(s, "poll_s", (struct json_range){0.1, 3600}, &l->poll_s);
     int per = 0;
@@ -97,6 +115,8 @@ static void read_job_keys(struct reader s, struct manifest_launcher *l)
     l->per_experiment = per == 1;
 }
 
+/* One list of keys for all kinds: a manifest can be moved from one system to
+ * another by its kind alone. */
 static void read_launcher(struct reader top, struct manifest_launcher *l)
 {
     static const char *const keys[] = {
@@ -135,6 +155,7 @@ static void read_iterations(struct reader top, struct manifest *mf)
 {
     static const char *const keys[] = {"warmup", "count"};
     struct reader s = open_section(top, "iterations", keys, COUNT(keys));
+    // the first iteration allocates, the second may still
     mf->warmup = 2;
     reader_require(s, "count", "the iterations measured, e.g. 20");
     reader_int(s, "warmup", (struct json_range){0, 1e6}, &mf->warmup);
@@ -147,6 +168,8 @@ static void read_profile(struct reader top, struct manifest *mf)
     static const char *const keys[] = {"runs", "timers", "count"};
     struct reader s = open_section(top, "profile", keys, COUNT(keys));
     struct reader runs = reader_get(s, "runs");
+    // two layouts tell E, layers and L apart; level 2 splits forward and
+    // backward
     mf->profile_runs = mf->profile_timers = 2;
     mf->profile_count = mf->count;
     if (cJSON_IsArray(runs.item)) {
@@ -157,6 +180,7 @@ static void read_profile(struct reader top, struct manifest *mf)
     } else {
         reader_int(s, "runs", (struct json_range){2, 32}, &mf->profile_runs);
     }
+    // level 1 has no time of a stage's forward alone
     reader_int(s, "timers", (struct json_range){2, 2}, &mf->profile_timers);
     reader_int(s, "count", (struct json_range){1, 1e6}, &mf->profile_count);
 }
@@ -175,6 +199,7 @@ static void read_role(struct reader item, enum role *out)
         item.doc->err = role_from_name(where, role, out, item.doc->msg);
 }
 
+/* Only 'layout' names its layout; what others measure is resolved later. */
 static void read_measure_item(struct reader item, struct manifest_measure *out)
 {
     static const char *const keys[] = {"role", "layout", "standalone_mtp"};
@@ -197,7 +222,8 @@ static void read_measure_item(struct reader item, struct manifest_measure *out)
                     out->layout ? "takes no" : "needs the");
 }
 
-/* Index of an earlier entry that asks the same, or -1. */
+/* Index of an earlier entry that asks the same, or -1. Several neighbours are
+ * several layouts. */
 static int same_measure(const struct manifest *mf, int i)
 {
     const struct manifest_measure *x = &mf->measure[i];
@@ -214,11 +240,11 @@ static void read_measure(struct reader top, struct manifest *mf)
 {
     struct reader list = reader_get(top, "measure");
     int n = reader_count(list);
-    if (!cJSON_IsArray(list.item) || n < 1 || n > MAX_MEASURE)
+    if (!cJSON_IsArray(list.item) || n < 1 || n > MANIFEST_MAX_MEASURE)
         reader_fail_at(top, "measure", ERR_PARSE,
                        "%s, want a list of 1 to %d {\"role\": ...}",
                        list.item ? "got something else" : "missing",
-                       MAX_MEASURE);
+                       MANIFEST_MAX_MEASURE);
     struct manifest_measure *m = arena_alloc(top.doc->a, (size_t)n, sizeof *m);
     if (!m)
         reader_fail(list, ERR_NOMEM, "out of memory");
@@ -240,6 +266,8 @@ static void manifest_read_limits(struct reader top, struct manifest *mf)
     static const char *const keys[] = {"run_s", "experiment_s", "hang_steps",
                                        "hang_s", "budget_usd"};
     struct reader s = open_section(top, "limits", keys, COUNT(keys));
+    // an hour; fifty steps without a line, and never less than a minute, are a
+    // hang
     mf->run_limit_s = 3600;
     mf->hang_steps = 50;
     mf->hang_s = 60;
@@ -259,6 +287,7 @@ static const char *const accept_keys[] = {
 #undef ACCEPT_KEY
 };
 
+/* Bounds that are not given are not judged. */
 static void read_accept(struct reader top, struct manifest_accept *x)
 {
     struct reader s = open_section(top, "accept", accept_keys, N_ACCEPT);
@@ -269,6 +298,7 @@ static void read_accept(struct reader top, struct manifest_accept *x)
     }
 }
 
+/* 12 digits: what a person wrote, without the noise of a double. */
 static const char *manifest_value_text(struct arena *a, const cJSON *item)
 {
     if (cJSON_IsString(item))
@@ -297,6 +327,7 @@ static int read_pairs(struct reader s, const struct manifest_pair **out)
     return i;
 }
 
+/* Published figures are kept beside our own and never mixed with them. */
 static void read_sources(struct reader top, struct manifest *mf)
 {
     static const char *const figures[] = {"source",
@@ -357,9 +388,8 @@ static void read_names(struct reader top, struct manifest *mf)
     reader_text(top, "question", &mf->question);
     reader_text(top, "costs_from", &mf->costs_from);
     reader_int(top, "rounds", (struct json_range){1, 1000}, &mf->rounds);
-    reader_require(top, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
-    reader_require(top, "iterations", "{\"warmup\": W, \"count\": N}");
     const char *const keys[] = {"name", "costs_from"};
+    // both become parts of paths
     const char *const names[] = {mf->name, mf->costs_from};
     for (int i = 0; i < 2; i++)
         if (names[i] && !is_name(names[i]))
@@ -368,29 +398,59 @@ static void read_names(struct reader top, struct manifest *mf)
                            names[i]);
 }
 
+/* What a measured experiment says of its runs. */
+static void read_measured(struct reader top, struct manifest *mf)
+{
+    reader_require(top, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
+    reader_require(top, "iterations", "{\"warmup\": W, \"count\": N}");
+    read_launcher(top, &mf->launcher);
+    read_iterations(top, mf);
+    read_profile(top, mf);
+    read_measure(top, mf);
+    manifest_read_limits(top, mf);
+    read_accept(top, &mf->accept);
+}
+
+/* Nothing runs: what is said of runs would be without effect. */
+static void read_plan_only(struct reader top, struct manifest *mf)
+{
+    static const char *const without[] = {
+        "launcher", "iterations", "rounds", "profile",
+        "measure",  "costs_from", "limits", "accept"};
+    for (size_t i = 0; i < COUNT(without); i++)
+        if (reader_get(top, without[i]).item)
+            reader_fail_at(top, without[i], ERR_PARSE,
+                           "an experiment with 'plan' runs nothing and takes "
+                           "no key '%s'",
+                           without[i]);
+    if (mf->ep_overlap)
+        reader_fail_at(reader_object(top, "parallel"), "ep_overlap", ERR_PARSE,
+                       "an experiment with 'plan' says it there");
+    planning_read(top, &mf->planning);
+}
+
 static void read_top(struct reader top, struct manifest *mf)
 {
     static const char *const keys[] = {
         "format", "name",      "question", "model",      "parallel",
         "batch",  "hardware",  "launcher", "trainer",    "iterations",
         "rounds", "profile",   "measure",  "costs_from", "limits",
-        "accept", "published", "assumed"};
+        "accept", "published", "assumed",  "plan"};
     reader_keys(top, keys, COUNT(keys));
     read_names(top, mf);
     read_model(top, mf);
     read_hardware(top, &mf->hardware);
-    read_launcher(top, &mf->launcher);
     manifest_read_trainer(top, &mf->trainer);
     manifest_overrides(top, &mf->overrides);
     reader_bool(reader_object(top, "parallel"), "ep_overlap", &mf->ep_overlap);
-    read_iterations(top, mf);
-    read_profile(top, mf);
-    read_measure(top, mf);
-    manifest_read_limits(top, mf);
-    read_accept(top, &mf->accept);
     read_sources(top, mf);
+    if (reader_get(top, "plan").item)
+        read_plan_only(top, mf);
+    else
+        read_measured(top, mf);
 }
 
+/* Paths of a manifest are relative to it, wherever the harness is called. */
 static const char *manifest_folder_of(struct arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -406,9 +466,10 @@ enum err manifest_read(struct arena *a, const char *path, struct manifest *out,
                           .dir = manifest_folder_of(a, path)};
     if (!mf.path || !mf.dir)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-    enum err e = text_read_file(a, path, MAX_MANIFEST_BYTES, &mf.text, msg);
+    enum err e = text_read_file(a, path, MANIFEST_MAX_BYTES, &mf.text, msg);
     if (e != ERR_OK)
         return e;
+    // of the text as it is: a changed comment makes other runs, which is safe
     text_sha256(mf.text.data, mf.text.len, mf.sha256);
     struct reader_doc doc;
     read_top(reader_open_file(&doc, a, mf.path, FORMAT, msg), &mf);

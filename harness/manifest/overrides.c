@@ -1,3 +1,8 @@
+/*
+ * How it works: keys of the table are SECTION.NAME; sections whose keys all
+ * stand in the table are checked against it, others (trainer, hardware) by
+ * their own readers.
+ */
 #include "overrides.h"
 
 #include <stdio.h>
@@ -25,6 +30,7 @@ static void overrides_take(struct reader top, enum override_id id,
 {
     const char *key = strchr(override_key(id), '.');
     const enum flag_id flag = override_flag(id);
+    // the longest section of the table is "parallel"
     char section[32];
     if (!key)
         return;

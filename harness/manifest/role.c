@@ -1,3 +1,6 @@
+/*
+ * How it works: one table, three columns; a name is looked up by walking it.
+ */
 #include "role.h"
 
 #include "base/text.h"
@@ -26,6 +29,7 @@ const char *role_help(enum role role)
     return role_helps[role];
 }
 
+/* `where` begins the message: a manifest and its item, or an option. */
 enum err role_from_name(const char *where, const char *name, enum role *out,
                         struct err_msg *msg)
 {

@@ -1,3 +1,8 @@
+/*
+ * How it works: a manifest's GPU is a name of the user's for a machine, and
+ * only some are platforms of the memory model: an unknown one is no error, but
+ * it is said which platform stands in for it.
+ */
 #include "settings.h"
 
 enum err manifest_settings(struct arena *a, const struct manifest *mf,

@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "recipes_tables.h"
 #include "summary.h"
 
 #include <dirent.h>
@@ -15,12 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+// comments of Markdown: a page shows only what stands between them
 #define BEGIN "<!-- begin:"
 #define END "<!-- end:"
 #define CLOSE " -->"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { NAME_BYTES = 128 }; // of a marker: an experiment's name has 64 at most
+enum {
+    REPORT_NAME_BYTES = 128
+}; // of a marker: an experiment's name has 64 at most
 
 static enum err report_no_memory(const char *where, struct err_msg *msg)
 {
@@ -29,17 +33,20 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- sources ---- */
 
-/* A folder without layouts.csv (models, raw data) is not an experiment. */
+/* A folder with neither layouts.csv nor recipes.csv (models, raw data) is not
+ * an experiment. */
 static enum err add_source(struct arena *a, const char *name,
                            const struct report_find *f,
                            struct report_sources *to, struct err_msg *msg)
 {
     const char *dir = arena_printf(a, "%s/%s", f->from, name);
     const char *csv = dir ? arena_printf(a, "%s/layouts.csv", dir) : NULL;
-    const char *experiment = csv ? arena_strdup(a, name) : NULL;
+    const char *planned = csv ? arena_printf(a, "%s/recipes.csv", dir) : NULL;
+    const char *experiment = planned ? arena_strdup(a, name) : NULL;
     if (!experiment)
         return report_no_memory(f->from, msg);
-    if (name[0] != '.' && access(csv, R_OK) == 0)
+    if (name[0] != '.' &&
+        (access(csv, R_OK) == 0 || access(planned, R_OK) == 0))
         to->source[to->n++] =
             (struct report_source){experiment, dir, f->figures};
     return ERR_OK;
@@ -71,7 +78,8 @@ enum err report_find_sources(struct arena *a, const struct report_find *f,
 
 /* ---- tables ---- */
 
-/* A number of a field and what follows it, or "-". */
+/* A number of a field, or "-" where there is none: an absent figure is not 0.
+ */
 static void report_print_number(FILE *out, const struct csv *t, size_t row,
                                 const char *column, int digits)
 {
@@ -82,7 +90,8 @@ static void report_print_number(FILE *out, const struct csv *t, size_t row,
         putc('-', out);
 }
 
-/* Text in a cell: a layout's bars would end the cell. */
+/* Text in a cell: a layout's bars would end the cell, its stars and underscores
+ * begin emphasis. */
 static void report_print_cell(FILE *out, const char *text)
 {
     for (; text && *text; text++) {
@@ -197,6 +206,7 @@ static size_t count_status(const struct csv *t, const char *status)
 /* How many runs count, and where they were made. */
 static void runs_table(FILE *out, const struct csv *t)
 {
+    // each with its number: what was left out belongs to a result
     static const char *const bad[] = {"invalid", "failed", "oom", "nan",
                                       "timeout"};
     fprintf(out, "%zu runs, %zu valid", t->n_rows, count_status(t, "valid"));
@@ -236,9 +246,13 @@ struct table {
 
 /* In the order of a report of one experiment. */
 static const struct table tables[] = {
-    {"summary", "Summary", NULL, NULL, NULL, report_print_summary},
+    {"summary", "Summary", "layouts.csv", NULL, NULL, report_print_summary},
     {"runs", "Runs", "runs.csv", runs_table, "status", NULL},
     {"layouts", "Layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
+    {"recipes", "Recipes", "recipes.csv", recipes_tables_print, "gap_pct",
+     NULL},
+    {"ratios", "Other costs of MTP layer and head", "recipes.csv",
+     recipes_tables_print_ratios, "gap_pct", NULL},
     {"figures", "Figures", NULL, NULL, NULL, draw_links},
     {"stages", "Stages", "stages.csv", stages_table, "units", NULL},
     {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
@@ -259,11 +273,12 @@ static enum err find_table(const char *name, const struct table **out,
     const char *near = text_nearest(name, names, COUNT(tables));
     return err_set(msg, ERR_PARSE,
                    "unknown table '%s', want summary, figures, layouts, "
-                   "stages, jitter or runs%s%s%s",
+                   "stages, jitter, runs, recipes or ratios%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }
 
+/* An empty file has no columns to be asked for, and prints an empty table. */
 static enum err report_print_table(struct arena *a, const struct table *t,
                                    const struct report_source *source,
                                    FILE *out, struct err_msg *msg)
@@ -281,6 +296,8 @@ static enum err report_print_table(struct arena *a, const struct table *t,
     return e;
 }
 
+/* To memory first: half a table must not reach a file when its data is damaged.
+ */
 enum err report_table(struct arena *a, const char *table,
                       const struct report_source *source, const char **out,
                       struct err_msg *msg)
@@ -309,6 +326,7 @@ static bool is_missing(struct arena *a, const struct table *t,
     return path && access(path, F_OK) != 0;
 }
 
+/* One experiment by itself, for the folder of its results. */
 enum err report_page(struct arena *a, const struct report_source *source,
                      const char **out, struct err_msg *msg)
 {
@@ -334,16 +352,17 @@ enum err report_page(struct arena *a, const struct report_source *source,
 
 /* The next pair of markers at or behind `from`. */
 struct marked {
-    char name[NAME_BYTES];
+    char name[REPORT_NAME_BYTES];
     const char *body, *end; // text between the markers' lines
 };
 
+/* A begin without its end is an error: all behind it would be replaced. */
 static enum err next_marked(const char *from, struct marked *out, bool *found,
                             struct err_msg *msg)
 {
     const char *begin = strstr(from, BEGIN);
     const char *close = begin ? strstr(begin, CLOSE) : NULL;
-    char end[NAME_BYTES + 16];
+    char end[REPORT_NAME_BYTES + 16];
     *found = close != NULL;
     if (!close)
         return ERR_OK;
@@ -359,6 +378,7 @@ static enum err next_marked(const char *from, struct marked *out, bool *found,
     return ERR_OK;
 }
 
+/* NULL: the text of an experiment that is not here stays as it is. */
 static const struct report_source *
 report_source_of(const struct report_sources *from, const char *experiment)
 {
@@ -373,7 +393,7 @@ static enum err new_body(struct arena *a, const char *name,
                          const struct report_sources *from, const char **out,
                          struct err_msg *msg)
 {
-    char table[NAME_BYTES];
+    char table[REPORT_NAME_BYTES];
     const char *colon = strchr(name, ':');
     *out = NULL;
     if (!colon)
@@ -412,6 +432,7 @@ static enum err report_do_fill(struct arena *a, const char *text,
             fputs(at, out);
             return ERR_OK;
         }
+        // without a new body the old one is copied, too
         fwrite(at, 1, (size_t)((body ? m.body : m.end) - at), out);
         if (body)
             fputs(body, out);

@@ -35,7 +35,8 @@ static bool summary_is(const struct csv *t, size_t row, const char *column,
     return x && strcmp(x, value) == 0;
 }
 
-/* Shares its runs with an earlier row. */
+/* Shares its runs with an earlier row: roles may come to the same layout, which
+ * counts once. */
 static bool is_shared(const struct csv *t, size_t row)
 {
     for (size_t i = 0; i < row; i++)
@@ -71,6 +72,8 @@ static bool summary_overlap(double lo, double hi, double other_lo,
     return lo <= other_hi && other_lo <= hi;
 }
 
+/* Two intervals that meet: the prediction is not refuted by this measurement.
+ */
 static void add_interval(const struct csv *t, size_t row, struct summary *s)
 {
     double plo = summary_number(t, row, "pred_lo_ms"),
@@ -85,6 +88,7 @@ static void add_interval(const struct csv *t, size_t row, struct summary *s)
     s->n_meeting += summary_overlap(plo, phi, mlo, mhi);
 }
 
+/* Signs are dropped: errors of both signs would cancel in a mean. */
 static void add_errors(const struct csv *t, struct summary *s)
 {
     struct mean step = {0, 0}, replay = {0, 0};
@@ -107,6 +111,7 @@ static void add_errors(const struct csv *t, struct summary *s)
     s->mean_replay_error_pct = summary_mean_of(&replay);
 }
 
+/* By what was measured, whatever was predicted. */
 static size_t find_best(const struct csv *t)
 {
     size_t best = t->n_rows;
@@ -119,6 +124,8 @@ static size_t find_best(const struct csv *t)
     return best;
 }
 
+/* Against the fastest of all that was measured, which may be the pick itself.
+ */
 static void place_pick(const struct csv *t, struct summary *s)
 {
     size_t best = find_best(t);
@@ -144,6 +151,8 @@ static void place_pick(const struct csv *t, struct summary *s)
 
 /* ---- runs.csv, stages.csv ---- */
 
+/* Valid runs of rounds: profile runs (round 0) have timers on, which cost time.
+ */
 static bool summary_counts(const struct csv *t, size_t row)
 {
     return summary_is(t, row, "status", "valid") &&
@@ -175,6 +184,8 @@ static double summary_scatter(const struct csv *t, size_t row, int *n)
     return sum;
 }
 
+/* Pooled over layouts: each has few runs, but all share the machine. A degree
+ * of freedom is spent on each layout's mean. */
 static void add_noise(const struct csv *t, struct summary *s)
 {
     double sum = 0;
@@ -202,7 +213,9 @@ static void summary_add_memory(const struct csv *t, struct summary *s)
 
 /* ---- reading ---- */
 
-/* The largest of three parts: replay, then noise, else the costs. */
+/* The largest of three parts: replay, then noise, else the costs. Half of the
+ * error decides: the parts add up in no simple way, so only a majority is
+ * named. */
 static enum summary_cause find_cause(const struct summary *s)
 {
     if (!isfinite(s->mean_step_error_pct) ||
@@ -218,6 +231,8 @@ struct table {
     struct csv csv;
 };
 
+/* The wanted column tells an old or a foreign file before figures are missing.
+ */
 static enum err read_table(struct arena *a, const char *dir, struct table *t,
                            struct err_msg *msg)
 {
@@ -238,6 +253,7 @@ enum err summary_read(struct arena *a, const char *dir, struct summary *out,
                              {.name = "stages.csv", .needs = "mem_error_pct"}};
     const struct csv *layouts = &tables[0].csv, *runs = &tables[1].csv,
                      *stages = &tables[2].csv;
+    // not known, until a file says it
     struct summary s = {.mean_step_error_pct = NAN,
                         .max_step_error_pct = NAN,
                         .max_step_role = "",
@@ -323,6 +339,7 @@ static const char *const accept_texts[] = {
 #undef ACCEPT_TEXT
 };
 
+/* By id, as the table of bounds is in the manifest's room. */
 static double summary_figure(const struct summary *s, int i)
 {
     const double figures[N_ACCEPT] = {
@@ -337,6 +354,9 @@ static double summary_figure(const struct summary *s, int i)
     return figures[i];
 }
 
+/* A bound below twice the noise of single runs cannot be kept by any planner:
+ * there the noise is the bound. A pick whose interval meets the best one's may
+ * be the best. */
 static bool check_bound(const struct summary *s, int i, double bound)
 {
     double found = summary_figure(s, i);
@@ -349,6 +369,7 @@ static bool check_bound(const struct summary *s, int i, double bound)
     return found <= bound;
 }
 
+/* Every bound is printed, met or not: a pass by much says more than a pass. */
 bool summary_accept(const struct summary *s, const struct manifest_accept *x,
                     FILE *out)
 {

@@ -52,6 +52,7 @@ static enum err read_csv(struct arena *a, const char *dir, const char *name,
                 : report_validate_no_memory(msg);
 }
 
+/* By run id: iterations.csv has no status of its own. */
 static bool report_validate_is_valid(const struct csv *runs, const char *run_id)
 {
     for (size_t i = 0; i < runs->n_rows; i++) {
@@ -107,6 +108,8 @@ static enum err read_manifest(struct arena *a, struct dataset *d,
     return context_make(&d->manifest, &d->workload, &d->schedule, &d->ctx, msg);
 }
 
+/* Roles and layouts as layouts.csv has them, in its order: rows are matched by
+ * it. */
 static enum err read_targets(struct arena *a, struct dataset *d,
                              struct err_msg *msg)
 {
@@ -127,6 +130,8 @@ static enum err read_targets(struct arena *a, struct dataset *d,
     return roles_recorded(a, &d->ctx, both, &d->targets, msg);
 }
 
+/* As the experiment did, from the profile runs' logs: this is what may have
+ * become worse. */
 static enum err calibrate_dataset(struct arena *a, struct dataset *d,
                                   struct err_msg *msg)
 {
@@ -141,6 +146,7 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
 
 /* ---- rows ---- */
 
+/* Of the largest stage: a rank that does not fit ends the run. */
 static enum err memory_error(struct arena *a, const struct dataset *d,
                              const struct target *t, double *out,
                              struct err_msg *msg)
@@ -203,6 +209,8 @@ static enum err report_validate_make_rows(struct arena *a,
     return e;
 }
 
+/* A log that was touched since would give other predictions for no visible
+ * reason. */
 static enum err check_logs(struct arena *a, const struct run_list *runs,
                            struct err_msg *msg)
 {
@@ -239,6 +247,7 @@ static enum err report_validate_compute(struct arena *a, struct dataset *d,
     return e == ERR_OK ? report_validate_make_rows(a, d, out, msg) : e;
 }
 
+/* The unpacked runs are removed whatever comes of them. */
 enum err validate_dataset(struct arena *a, const char *dir,
                           struct validate_rows *out, struct err_msg *msg)
 {
@@ -270,6 +279,7 @@ static const char *const columns[] = {
 
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
+/* Empty is NAN, as where it was written. */
 static void report_validate_get(const struct csv *t, size_t row,
                                 const char *column, double *out)
 {
@@ -281,6 +291,7 @@ enum err validate_read_baseline(struct arena *a, const char *path,
                                 struct validate_rows *out, struct err_msg *msg)
 {
     struct csv t;
+    // a first call has no baseline: everything is new then
     FILE *f = fopen(path, "r");
     *out = (struct validate_rows){NULL, 0};
     if (!f)
@@ -317,6 +328,7 @@ enum err validate_read_baseline(struct arena *a, const char *path,
     return ERR_OK;
 }
 
+/* A layout that another role measures is another row. */
 static bool is_same(const struct validate_row *x, const struct validate_row *y)
 {
     return strcmp(x->experiment, y->experiment) == 0 &&
@@ -344,6 +356,8 @@ static bool has_experiment(const struct validate_rows *in, const char *name)
 /* Measured figures are written with all digits, so the same are equal. */
 #define SAME_MS 1e-9
 
+/* Only rows of the same measurement: after a new one, errors cannot be
+ * compared. */
 static void report_validate_join(struct validate_rows *now,
                                  const struct validate_rows *baseline)
 {
@@ -369,6 +383,8 @@ static int count_lost(const struct validate_rows *now,
     return n;
 }
 
+/* The mean is over rows that both have, so that a new layout cannot hide what
+ * became worse. */
 static struct validate_verdict add_up(const struct validate_rows *now)
 {
     struct validate_verdict v = {.replay_error_pct = NAN,
@@ -394,6 +410,7 @@ static struct validate_verdict add_up(const struct validate_rows *now)
     return v;
 }
 
+/* Each reason in words: one number that got better does not excuse another. */
 enum err validate_judge(struct arena *a, struct validate_rows *now,
                         const struct validate_rows *baseline,
                         struct validate_verdict *out, struct err_msg *msg)
@@ -430,6 +447,7 @@ static bool report_validate_write_row(struct arena *a, FILE *out,
     return csv_write_row(out, field, N_COLUMNS);
 }
 
+/* Experiments that were not validated keep their rows. */
 enum err validate_write_baseline(struct arena *a, const char *path,
                                  const struct validate_rows *now,
                                  const struct validate_rows *baseline,

@@ -1,3 +1,7 @@
+/*
+ * How it works: rows of the CSV file go to arrays by stage and micro-batch, one
+ * set a step. Of replicas only the first is kept: all do the same work.
+ */
 #include "oplog.h"
 
 #include "base/csv.h"
@@ -14,6 +18,8 @@ struct op_row {
     double start_s, end_s;
 };
 
+/* Bounds keep the casts defined; whether stage and micro-batch are within the
+ * run's shape is asked by the caller, who knows it. */
 static bool read_row(const struct csv *t, size_t row, struct op_row *r)
 {
     double iteration, rank, stage, mb;
@@ -44,6 +50,8 @@ struct reading {
     double *fwd, *bwd, *fwd_start, *bwd_start; // of the step being filled
 };
 
+/* One block for the four arrays of a step; NAN where an operation is missing.
+ */
 static bool open_step(struct reading *r, int64_t iteration)
 {
     size_t n = (size_t)r->shape.n_stages * (size_t)r->shape.n_mb;
@@ -73,10 +81,12 @@ static bool take_row(struct reading *r, const struct op_row *row)
     int at = row->stage * r->shape.n_mb + row->mb;
     (row->forward ? r->fwd : r->bwd)[at] = row->end_s - row->start_s;
     (row->forward ? r->fwd_start : r->bwd_start)[at] = row->start_s;
+    // times count from the step's start on every rank
     s->span_s = fmax(s->span_s, row->end_s);
     return true;
 }
 
+/* By the first row: the format is a column of every row. */
 static enum err check_table(const struct csv *t, struct err_msg *msg)
 {
     const char *format = t->n_rows > 0 ? csv_get(t, 0, "format") : NULL;
@@ -106,6 +116,7 @@ enum err oplog_read(struct arena *a, const char *path, struct oplog_shape shape,
             return err_set(msg, ERR_PARSE,
                            "%s: row %zu: want iteration, rank, stage 0 to %d, "
                            "mb 0 to %d, kind, start_s, end_s",
+                           // rows of the file, with the header
                            path, i + 2, shape.n_stages - 1, shape.n_mb - 1);
         if (row.rank % shape.dp == 0 && !take_row(&r, &row))
             return err_set(msg, ERR_NOMEM, "%s: out of memory", path);

@@ -1,3 +1,9 @@
+/*
+ * How it works: facts come from the run's log where a job printed them behind a
+ * mark, else from this machine: its GPUs by their tool, a checkout's commit
+ * from its files. What cannot be found is left out: an absent fact is better
+ * than a guess.
+ */
 #include "provenance.h"
 
 #include "base/reader.h"
@@ -10,7 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LOG_BYTES = 256 << 20, HOST_BYTES = 256, COMMIT_HEX = 40 };
+// a log of a day with all timers; POSIX names of hosts; Git's SHA-1
+enum {
+    PROVENANCE_MAX_LOG_BYTES = 256 << 20,
+    PROVENANCE_HOST_BYTES = 256,
+    PROVENANCE_COMMIT_HEX = 40
+};
 
 #define GPU_LINE LAUNCHER_MARK "gpu: "
 #define COMMIT_LINE LAUNCHER_MARK "megatron commit: "
@@ -20,14 +31,15 @@ static const char *provenance_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
-    if (!path ||
-        text_read_file(a, path, MAX_LOG_BYTES, &text, &ignored) != ERR_OK)
+    if (!path || text_read_file(a, path, PROVENANCE_MAX_LOG_BYTES, &text,
+                                &ignored) != ERR_OK)
         return "";
     return text.data;
 }
 
 /* ---- GPUs ---- */
 
+// the same question as a job's script asks
 static const char *const nvidia[] = {"nvidia-smi", LAUNCHER_GPU_QUERY,
                                      "--format=csv,noheader"};
 static const char *const rocm[] = {
@@ -50,6 +62,7 @@ static void add_lines(struct writer list, struct arena *a, const char *text,
     }
 }
 
+/* NVIDIA's tool first; a machine has one of them. */
 static const char *ask_tool(struct arena *a, const char *folder)
 {
     const struct words tools[] = {{nvidia, 3}, {rocm, 6}};
@@ -63,6 +76,8 @@ static const char *ask_tool(struct arena *a, const char *folder)
     return "";
 }
 
+/* A job runs elsewhere: its script asked there, and the answer is in its log.
+ */
 static void add_gpus(struct writer o, struct arena *a,
                      const struct provenance *p, const char *log)
 {
@@ -101,11 +116,12 @@ static const char *checkout_commit(struct arena *a, const char *folder)
         head = provenance_read_text(
             a, arena_printf(a, "%s/.git/%s", folder, ref ? ref : ""));
     }
-    if (strspn(head, "0123456789abcdef") < COMMIT_HEX)
+    if (strspn(head, "0123456789abcdef") < PROVENANCE_COMMIT_HEX)
         return NULL;
-    return arena_strndup(a, head, COMMIT_HEX);
+    return arena_strndup(a, head, PROVENANCE_COMMIT_HEX);
 }
 
+/* Megatron's own constants: a checkout without tags still knows its version. */
 static const char *checkout_core(struct arena *a, const char *folder)
 {
     static const char *const parts[] = {"MAJOR = ", "MINOR = ", "PATCH = "};
@@ -113,6 +129,7 @@ static const char *checkout_core(struct arena *a, const char *folder)
     const char *text = provenance_read_text(
         a, arena_printf(a, "%s/megatron/core/package_info.py", folder));
     for (int i = 0; i < 3; i++) {
+        // at the start of a line; older files have it elsewhere
         const char *value = line_of(a, text, parts[i]);
         const char *at = value ? value : strstr(text, parts[i]);
         if (!at)
@@ -122,12 +139,15 @@ static const char *checkout_core(struct arena *a, const char *folder)
     return arena_printf(a, "%ld.%ld.%ld", number[0], number[1], number[2]);
 }
 
+/* Empty and absent are the same: no key. */
 static void add_text(struct writer o, const char *key, const char *value)
 {
     if (value && *value)
         writer_text(o, key, value);
 }
 
+/* The wanted commit is recorded beside the found one, so that a reader sees a
+ * difference. */
 static void add_megatron(struct writer o, struct arena *a,
                          const struct provenance *p, const char *log)
 {
@@ -147,9 +167,10 @@ static void add_megatron(struct writer o, struct arena *a,
 
 /* ---- all ---- */
 
+/* A hash: results are published, names of machines are not. */
 static void add_host(struct writer o)
 {
-    char host[HOST_BYTES] = "", hex[TEXT_SHA256_HEX];
+    char host[PROVENANCE_HOST_BYTES] = "", hex[TEXT_SHA256_HEX];
     if (gethostname(host, sizeof host - 1) != 0)
         return;
     text_sha256(host, strlen(host), hex);
@@ -167,6 +188,7 @@ static void add_times(struct writer o, const struct run_record *run)
     add_text(o, "ended_utc", text);
 }
 
+/* Recorded by the harness, or set where the harness itself is in the job. */
 static void add_job(struct writer o, struct arena *a,
                     const struct provenance *p)
 {

@@ -24,7 +24,11 @@
 #define FORMAT "moe-bench/run/1"
 #define TEMPORARY ".tmp-"
 
-enum { LOCK_TEXT_BYTES = 256 };
+// a process number, a host's name and a time
+enum { RESULTS_LOCK_BYTES = 256 };
+
+// "2026-01-31T12:34:56Z"
+enum { RESULTS_UTC_BYTES = 32 };
 
 static const char *const status_names[] = {
 #define STATUS_NAME(id, name, again) name,
@@ -75,6 +79,7 @@ static void remove_half_written(const char *dir)
     closedir(d);
 }
 
+/* Under the lock: nobody writes to what is removed here. */
 static void remove_unfinished(struct arena *a, const char *dir)
 {
     remove_half_written(dir);
@@ -92,9 +97,11 @@ static void remove_unfinished(struct arena *a, const char *dir)
     closedir(d);
 }
 
+/* What the holder wrote when it took the lock; a lock without a text is held
+ * all the same. */
 static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 {
-    char text[LOCK_TEXT_BYTES] = "another process";
+    char text[RESULTS_LOCK_BYTES] = "another process";
     ssize_t n = read(fd, text, sizeof text - 1);
     if (n > 0)
         text[n] = '\0';
@@ -104,19 +111,22 @@ static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 }
 
 /* Text of the time, and the time in seconds. */
-static double utc_now(char text[32])
+static double utc_now(char text[RESULTS_UTC_BYTES])
 {
     struct timespec now;
     struct tm t;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &t);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &t);
+    strftime(text, RESULTS_UTC_BYTES, "%Y-%m-%dT%H:%M:%SZ", &t);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* flock() is let go when the process dies, however: the text may be stale, the
+ * lock never is. */
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
 {
-    char host[64] = "this machine", now[32], text[LOCK_TEXT_BYTES];
+    char host[64] = "this machine", now[RESULTS_UTC_BYTES],
+         text[RESULTS_LOCK_BYTES];
     gethostname(host, sizeof host - 1);
     utc_now(now);
     int n = snprintf(text, sizeof text, "process %ld on %s since %s",
@@ -167,37 +177,38 @@ struct text_field {
     const char **value;
 };
 
-enum { N_TEXT_FIELDS = 13 };
+enum { N_RESULTS_TEXTS = 13 };
 
+/* One table for both ways, so that what is written is read back. */
 static void text_fields(struct run_record *r,
-                        struct text_field out[N_TEXT_FIELDS])
+                        struct text_field out[N_RESULTS_TEXTS])
 {
-    const struct text_field all[N_TEXT_FIELDS] = {
-        {"run_id", &r->run_id},
-        {"experiment", &r->experiment},
-        {"role", &r->role},
-        {"layout", &r->layout},
-        {"hardware", &r->hardware},
-        {"launcher", &r->launcher},
-        {"clock", &r->clock},
-        {"source", &r->source},
-        {"commit", &r->commit},
-        {"key", &r->key},
-        {"started_utc", &r->started_utc},
-        {"log_sha256", &r->log_sha256},
-        {"reason", &r->reason}};
+    const struct text_field all[] = {{"run_id", &r->run_id},
+                                     {"experiment", &r->experiment},
+                                     {"role", &r->role},
+                                     {"layout", &r->layout},
+                                     {"hardware", &r->hardware},
+                                     {"launcher", &r->launcher},
+                                     {"clock", &r->clock},
+                                     {"source", &r->source},
+                                     {"commit", &r->commit},
+                                     {"key", &r->key},
+                                     {"started_utc", &r->started_utc},
+                                     {"log_sha256", &r->log_sha256},
+                                     {"reason", &r->reason}};
+    _Static_assert(sizeof all / sizeof all[0] == N_RESULTS_TEXTS, "one each");
     memcpy(out, all, sizeof all);
 }
 
 static cJSON *record_to_json(struct run_record *r)
 {
-    struct text_field texts[N_TEXT_FIELDS];
+    struct text_field texts[N_RESULTS_TEXTS];
     struct writer_doc doc;
     struct writer top = writer_open(&doc);
     writer_text(top, "format", FORMAT);
     writer_text(top, "status", run_status_name(r->status));
     text_fields(r, texts);
-    for (int i = 0; i < N_TEXT_FIELDS; i++)
+    for (int i = 0; i < N_RESULTS_TEXTS; i++)
         writer_text(top, texts[i].key, *texts[i].value ? *texts[i].value : "");
     writer_number(top, "round", r->round);
     writer_number(top, "n_ranks", r->n_ranks);
@@ -212,6 +223,7 @@ static cJSON *record_to_json(struct run_record *r)
 
 static void results_read_numbers(struct reader top, struct run_record *r)
 {
+    // -1: killed, or not known
     const struct json_range any = {-1, 1e9};
     r->cost_usd = NAN;
     reader_int(top, "round", any, &r->round);
@@ -224,15 +236,16 @@ static void results_read_numbers(struct reader top, struct run_record *r)
     reader_double(top, "cost_usd", any, &r->cost_usd);
 }
 
+/* Unknown keys pass: a later version of the harness may have more. */
 static void results_read_record(struct reader top, struct run_record *r)
 {
-    struct text_field texts[N_TEXT_FIELDS];
+    struct text_field texts[N_RESULTS_TEXTS];
     int status = RUN_VALID;
     text_fields(r, texts);
     reader_require(top, "status", NULL);
     reader_choice(top, "status", status_names, N_RUN_STATUS, &status);
     r->status = (enum run_status)status;
-    for (int i = 0; i < N_TEXT_FIELDS; i++) {
+    for (int i = 0; i < N_RESULTS_TEXTS; i++) {
         *texts[i].value = "";
         reader_text(top, texts[i].key, texts[i].value);
     }
@@ -247,29 +260,35 @@ static void results_read_log(struct arena *a, struct run_record *r)
         r->log = (struct runlog){.failure_rank = -1};
 }
 
-/* *found is false for a folder of another key. */
-static enum err load_run(struct arena *a, const char *folder, const char *key,
-                         struct run_record *out, bool *found,
+/* What is being loaded: runs of `key` (NULL: of any) below `runs`. */
+struct loading {
+    struct arena *a;
+    const char *runs, *key;
+    struct run_list list;
+};
+
+/* Adds the run of a folder, unless it is of another key. */
+static enum err load_run(struct loading *l, const char *folder,
                          struct err_msg *msg)
 {
+    struct arena *a = l->a;
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
     struct reader_doc doc;
     if (!path)
         return results_no_memory(folder, msg);
-    *found = false;
     results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
     enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
-    if (key && strcmp(key, r.key) != 0)
+    if (l->key && strcmp(l->key, r.key) != 0)
         return ERR_OK;
     results_read_log(a, &r);
-    *found = true;
-    *out = r;
+    l->list.run[l->list.n++] = r;
     return ERR_OK;
 }
 
+/* By start within a round: the order in which a machine's state changed. */
 static int by_round_and_start(const void *x, const void *y)
 {
     const struct run_record *a = x, *b = y;
@@ -280,50 +299,44 @@ static int by_round_and_start(const void *x, const void *y)
     return strcmp(a->run_id, b->run_id);
 }
 
+/* Hidden names are the temporary ones. */
 static int is_run_folder(const struct dirent *d)
 {
     return d->d_name[0] != '.';
 }
 
-static enum err load_all(struct arena *a, const char *runs, const char *key,
-                         struct dirent **entry, struct run_list *list,
+static enum err load_all(struct loading *l, struct dirent **entry, int n,
                          struct err_msg *msg)
 {
-    size_t n = list->n;
-    list->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool found = false;
-        const char *folder = arena_printf(a, "%s/%s", runs, entry[i]->d_name);
-        if (!folder)
-            return results_no_memory(runs, msg);
-        enum err e = load_run(a, folder, key, &list->run[list->n], &found, msg);
-        if (e != ERR_OK)
-            return e;
-        list->n += found;
+    enum err e = ERR_OK;
+    l->list.run = arena_alloc(l->a, (size_t)n + 1, sizeof *l->list.run);
+    if (!l->list.run)
+        return results_no_memory(l->runs, msg);
+    for (int i = 0; i < n && e == ERR_OK; i++) {
+        const char *folder =
+            arena_printf(l->a, "%s/%s", l->runs, entry[i]->d_name);
+        e = folder ? load_run(l, folder, msg) : results_no_memory(l->runs, msg);
     }
-    return ERR_OK;
+    return e;
 }
 
 enum err results_load(struct arena *a, const char *dir, const char *key,
                       struct run_list *out, struct err_msg *msg)
 {
     struct dirent **entry = NULL;
-    const char *runs = arena_printf(a, "%s/runs", dir);
-    if (!runs)
+    struct loading l = {a, arena_printf(a, "%s/runs", dir), key, {NULL, 0}};
+    if (!l.runs)
         return results_no_memory(dir, msg);
-    int n = scandir(runs, &entry, is_run_folder, alphasort);
-    struct run_list list = {NULL, n > 0 ? (size_t)n : 0};
-    list.run = arena_alloc(a, list.n + 1, sizeof *list.run);
-    enum err e = list.run ? load_all(a, runs, key, entry, &list, msg)
-                          : results_no_memory(dir, msg);
+    int n = scandir(l.runs, &entry, is_run_folder, alphasort);
+    enum err e = load_all(&l, entry, n > 0 ? n : 0, msg);
     for (int i = 0; i < n; i++)
         free(entry[i]);
     free(entry);
     if (e != ERR_OK)
         return e;
-    if (list.n > 1)
-        qsort(list.run, list.n, sizeof *list.run, by_round_and_start);
-    *out = list;
+    if (l.list.n > 1)
+        qsort(l.list.run, l.list.n, sizeof *l.list.run, by_round_and_start);
+    *out = l.list;
     return ERR_OK;
 }
 
@@ -347,10 +360,11 @@ static const char *free_name(struct arena *a, const struct results *r,
     }
 }
 
+/* A folder of the same name that holds a job is taken over, not removed. */
 enum err results_begin(struct arena *a, const struct results *r,
                        struct run_record *run, struct err_msg *msg)
 {
-    char now[32];
+    char now[RESULTS_UTC_BYTES];
     run->started_s = utc_now(now);
     run->started_utc = arena_strdup(a, now);
     run->run_id = free_name(a, r, run);
@@ -373,6 +387,7 @@ enum err results_put(struct arena *a, const struct run_record *run,
     return text_write_file(path, text.data, text.len, msg);
 }
 
+/* Indented: people read these files. */
 enum err results_write_json(struct arena *a, const char *dir, const char *name,
                             cJSON *tree, struct err_msg *msg)
 {
@@ -389,6 +404,7 @@ enum err results_put_json(struct arena *a, const struct run_record *run,
     return results_write_json(a, run->folder, name, tree, msg);
 }
 
+/* A renamed folder may survive a crash that its entries do not. */
 static enum err sync_folder(const char *path, struct err_msg *msg)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -116,8 +116,7 @@ static enum err train_args_take(struct train_args *t,
     bool known = true;
     int row = options_find(spec, line->argv[line->at]);
     if (row >= 0 && table[row].type == TRAIN_TYPE_MODEL)
-        return megatron_args_take(t->megatron, line->argv, line->argc,
-                                  &line->at, &known, msg);
+        return megatron_args_take(t->megatron, line, &known, msg);
     enum err e = options_take(spec, line, &use, msg);
     if (e != ERR_OK)
         return e;
@@ -126,20 +125,19 @@ static enum err train_args_take(struct train_args *t,
 }
 
 static enum err train_args_take_all(struct arena *a, struct train_args *t,
-                                    int argc, char *const *argv,
+                                    struct option_line line,
                                     struct err_msg *msg)
 {
     const struct option_spec spec = {
         .program = "moe-train", .rows = train_args_rows(a), .n_rows = N_ROWS};
-    struct option_line line = {argc, argv, 1};
     enum err e = spec.rows ? read_defaults(t, msg)
                            : err_set(msg, ERR_NOMEM, "flags: out of memory");
-    while (e == ERR_OK && line.at < argc) {
-        if (argv[line.at][0] != '-')
+    while (e == ERR_OK && line.at < line.argc) {
+        if (line.argv[line.at][0] != '-')
             return err_set(msg, ERR_PARSE,
                            "'%s' is not a flag, want --name value; see "
                            "moe-train --help",
-                           argv[line.at]);
+                           line.argv[line.at]);
         e = train_args_take(t, &spec, &line, msg);
     }
     return e;
@@ -201,13 +199,13 @@ static enum err train_args_check_model(const struct train_args *t,
 
 /* ---- all ---- */
 
-enum err train_args_read(struct arena *a, int argc, char *const *argv,
-                         int world, struct train_args *out, struct err_msg *msg)
+enum err train_args_read(struct arena *a, struct option_line line, int world,
+                         struct train_args *out, struct err_msg *msg)
 {
     struct train_args t = {.megatron = megatron_args_new(a)};
     if (!t.megatron)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    enum err e = train_args_take_all(a, &t, argc, argv, msg);
+    enum err e = train_args_take_all(a, &t, line, msg);
     t.help = train_args_text(&t, TRAIN_HELP) != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);

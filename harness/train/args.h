@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/options.h"
 #include "megatron/args.h"
 #include "megatron/flags.h"
 #include "model/model.h"
@@ -121,12 +122,11 @@ struct train_args {
     bool help;
 };
 
-/* Reads argv[1..] for a job of `world` ranks. ERR_PARSE and ERR_RANGE tell
- * the flag, what was found and what is wanted. With --help only `help` is set.
- * Owned by the arena. */
-enum err train_args_read(struct arena *a, int argc, char *const *argv,
-                         int world, struct train_args *out,
-                         struct err_msg *msg);
+/* Reads a line from line.at on for a job of `world` ranks. ERR_PARSE and
+ * ERR_RANGE tell the flag, what was found and what is wanted. With --help only
+ * `help` is set. Owned by the arena. */
+enum err train_args_read(struct arena *a, struct option_line line, int world,
+                         struct train_args *out, struct err_msg *msg);
 
 /* The flag's value or its default; the text is NULL where it has none. The
  * flag must be of the type. */

@@ -167,8 +167,8 @@ static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
 static enum err moe_train_read(struct trainer *t, int argc, char **argv,
                                struct err_msg *msg)
 {
-    enum err e =
-        train_args_read(&t->arena, argc, argv, t->comm.world, &t->args, msg);
+    enum err e = train_args_read(&t->arena, (struct option_line){argc, argv, 1},
+                                 t->comm.world, &t->args, msg);
     if (e != ERR_OK || t->args.help)
         return e;
     e = comm_clock_from_name(train_args_text(&t->args, TRAIN_CLOCK),

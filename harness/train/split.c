@@ -33,7 +33,7 @@ static enum err split_layout(struct arena *a, const struct model *m,
                              struct split *s, struct err_msg *msg)
 {
     if (s->layout_text)
-        return layout_read(a, s->layout_text, m, m->par.pp, &s->layout, msg);
+        return layout_read(a, s->layout_text, m, &s->layout, msg);
     enum err e = default_split_layout(a, m, m->par.pp, &s->layout, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e == ERR_NOMEM ? e : ERR_RANGE,

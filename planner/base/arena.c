@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 16 };
+// most commands plan in less than this, so one call of calloc() serves them;
+// larger requests get a block of their own
+enum { ARENA_BLOCK_BYTES = 1 << 16 };
 
 struct arena_block {
     struct arena_block *next;
     size_t used;
     size_t size;
+    // a flexible array: it begins where any type may lie
     max_align_t data[];
 };
 
@@ -28,6 +31,8 @@ void arena_clear(struct arena *a)
     }
 }
 
+/* calloc() and not malloc(): callers count on zeroed memory, and pages that the
+ * system hands out are zero already. */
 static struct arena_block *block_new(size_t size)
 {
     if (size > SIZE_MAX - sizeof(struct arena_block))
@@ -41,12 +46,15 @@ static struct arena_block *block_new(size_t size)
 void *arena_alloc(struct arena *a, size_t count, size_t size)
 {
     const size_t align = sizeof(max_align_t);
+    // room for the rounding up below is part of the check
     if (size && count > (SIZE_MAX - align) / size)
         return NULL;
     size_t bytes = (count * size + align - 1) / align * align;
     struct arena_block *b = a->head;
+    // the rest of the old block is given up: blocks are not searched, so that
+    // taking memory costs the same however much is taken
     if (!b || b->size - b->used < bytes) {
-        b = block_new(bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES);
+        b = block_new(bytes > ARENA_BLOCK_BYTES ? bytes : ARENA_BLOCK_BYTES);
         if (!b)
             return NULL;
         b->next = a->head;
@@ -74,6 +82,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
+    // the text is measured first, then written: a list can be read only once
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);

@@ -1,3 +1,9 @@
+/*
+ * How it works: libcsv calls back for each field and each row's end. Fields go
+ * to one long array, row by row, the header first; the table is a view of it.
+ * Lookups compare column names: tables have some dozen columns, and rows are
+ * read once.
+ */
 #include "csv.h"
 
 #include "text.h"
@@ -7,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 256 << 20 };
+// operations of a long run of many stages: some 10 MB; more is a wrong file
+enum { CSV_MAX_FILE_BYTES = 256 << 20 };
 
 struct reader {
     struct arena *arena;
@@ -18,6 +25,8 @@ struct reader {
     bool nomem, ragged;
 };
 
+/* An error cannot be returned through libcsv: it is noted, and reading goes on.
+ * The array is the heap's, since it grows; its texts are the arena's. */
 static void on_field(void *text, size_t len, void *data)
 {
     struct reader *r = data;
@@ -37,6 +46,8 @@ static void on_field(void *text, size_t len, void *data)
     r->in_row++;
 }
 
+/* The header's row sets the number of columns; the first row that differs stops
+ * the count, so that the message can name it. */
 static void on_row_end(int terminator, void *data)
 {
     (void)terminator;
@@ -50,6 +61,8 @@ static void on_row_end(int terminator, void *data)
     r->in_row = 0;
 }
 
+/* In the order of certainty: a failure to get memory also makes rows look
+ * ragged. */
 static enum err csv_check(const struct reader *r, const char *path, bool parsed,
                           struct err_msg *msg)
 {
@@ -68,6 +81,8 @@ static enum err csv_check(const struct reader *r, const char *path, bool parsed,
     return ERR_OK;
 }
 
+/* The heap's array is copied once its size is known; names are its first row.
+ */
 static enum err csv_keep(struct reader *r, const char *path, struct csv *out,
                          struct err_msg *msg)
 {
@@ -88,13 +103,14 @@ enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
                        struct err_msg *msg)
 {
     struct text_span text;
-    enum err e = text_read_file(a, path, MAX_FILE_BYTES, &text, msg);
+    enum err e = text_read_file(a, path, CSV_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
     struct csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     struct reader r = {.arena = a};
+    // strict: a quote inside a field without quotes is an error, not text
     bool parsed = csv_parse(&parser, text.data, text.len, on_field, on_row_end,
                             &r) == text.len;
     parsed = parsed && csv_fini(&parser, on_field, on_row_end, &r) == 0;
@@ -127,6 +143,7 @@ bool csv_write_row(FILE *out, const char *const *fields, size_t n_fields)
         const char *f = fields[i] ? fields[i] : "";
         if (i && fputc(',', out) == EOF)
             return false;
+        // libcsv drops blanks at the ends of a field without quotes
         bool quote = strpbrk(f, ",\"\r\n") || f[0] == ' ' || text_ends(f, " ");
         if (quote ? csv_fwrite(out, f, strlen(f)) != 0 : fputs(f, out) < 0)
             return false;
@@ -138,6 +155,7 @@ const char *csv_number(double value, char buf[CSV_NUMBER_BYTES])
 {
     if (!isfinite(value))
         return NULL;
+    // 17 digits give back the same double
     snprintf(buf, CSV_NUMBER_BYTES, "%.17g", value);
     return buf;
 }

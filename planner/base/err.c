@@ -43,6 +43,7 @@ enum err err_prefix(struct err_msg *msg, enum err code, const char *fmt, ...)
     va_start(ap, fmt);
     int n = vsnprintf(msg->text, sizeof msg->text, fmt, ap);
     va_end(ap);
+    // cutting is meant here, and gcc warns of an snprintf() that may cut
     size_t used = n < 0 ? 0 : (size_t)n, size = sizeof msg->text;
     for (const char *p = ": "; *p && used + 1 < size; p++)
         msg->text[used++] = *p;

@@ -17,7 +17,7 @@
 #include <zlib.h>
 
 // zlib asks for 64 KB or more to keep its calls few
-enum { BLOCK_BYTES = 1 << 16 };
+enum { FILE_BLOCK_BYTES = 1 << 16 };
 
 /* ---- folders ---- */
 
@@ -68,6 +68,7 @@ void file_remove_tree(const char *path)
         unlink(path);
         return;
     }
+    // lstat() above: a link to a folder is removed, never walked
     for (struct dirent *f; (f = readdir(d));) {
         char inner[PATH_MAX];
         int n = snprintf(inner, sizeof inner, "%s/%s", path, f->d_name);
@@ -97,13 +98,13 @@ static int file_read(struct file_copying *c, char *block, struct err_msg *msg)
 {
     int n, code = Z_OK;
     if (c->in) {
-        n = (int)fread(block, 1, BLOCK_BYTES, c->in);
+        n = (int)fread(block, 1, FILE_BLOCK_BYTES, c->in);
         if (!ferror(c->in))
             return n;
         err_set(msg, ERR_PARSE, "%s: %s", c->from, strerror(errno));
         return -1;
     }
-    n = gzread(c->packed, block, BLOCK_BYTES);
+    n = gzread(c->packed, block, FILE_BLOCK_BYTES);
     const char *why = gzerror(c->packed, &code);
     bool cut = n <= 0 && code != Z_OK && code != Z_STREAM_END;
     if (n >= 0 && !cut && !gzdirect(c->packed))
@@ -117,7 +118,7 @@ static int file_read(struct file_copying *c, char *block, struct err_msg *msg)
 
 static enum err file_move_bytes(struct file_copying *c, struct err_msg *msg)
 {
-    char block[BLOCK_BYTES];
+    char block[FILE_BLOCK_BYTES];
     long long total = 0;
     int n;
     while ((n = file_read(c, block, msg)) > 0) {
@@ -132,7 +133,8 @@ static enum err file_move_bytes(struct file_copying *c, struct err_msg *msg)
     return n < 0 ? ERR_PARSE : ERR_OK;
 }
 
-/* The file's own descriptor: its bytes are on the disk when this returns. */
+/* Until the bytes are on the disk a rename may survive a crash that they do
+ * not. EINVAL: a file system that cannot flush. */
 static bool file_flush(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -157,6 +159,8 @@ static enum err file_write_temporary(struct file_copying *c, const char *tmp,
     return e;
 }
 
+/* A copy takes the bytes of a packed file as they are, where zlib would unpack
+ * them: its input is read with stdio. */
 static enum err file_open_input(struct file_copying *c, struct err_msg *msg)
 {
     if (c->unpack)
@@ -172,6 +176,7 @@ static enum err file_convert(struct file_copying *c, struct err_msg *msg)
 {
     char tmp[PATH_MAX];
     struct stat s;
+    // the process number keeps two programs that write the same file apart
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", c->to, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return err_set(msg, ERR_IO, "%.60s...: path too long", c->to);
@@ -202,6 +207,7 @@ enum err file_copy(const char *from, const char *to, struct err_msg *msg)
 enum err file_pack(const char *from, const char *to, struct err_msg *msg)
 {
     return file_convert(
+        // 9: packed logs are committed, read often and written once
         &(struct file_copying){.from = from, .to = to, .mode = "wb9"}, msg);
 }
 

@@ -1,3 +1,8 @@
+/*
+ * How it works: cJSON parses; one walk over the finished tree then refuses what
+ * cJSON lets pass, before any caller sees a value. Typed reading with paths in
+ * messages is reader's; the few functions here serve callers that walk a tree.
+ */
 #include "json.h"
 
 #include "text.h"
@@ -6,14 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 16 << 20 };
+// manifests and costs are some KB, a batch line of cases some 100 KB
+enum { JSON_MAX_FILE_BYTES = 16 << 20 };
 
 static int compare_names(const void *x, const void *y)
 {
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* First key that occurs twice in one object, or NULL; *nomem on failure. */
+/* First key that occurs twice in one object, or NULL; *nomem on failure. RFC
+ * 8259 leaves the meaning of such an object open, and cJSON takes the first
+ * value. Sorted, so that large objects cost n log n. */
 static const char *duplicate_key(const cJSON *object, bool *nomem)
 {
     size_t n = 0;
@@ -38,6 +46,7 @@ static const char *duplicate_key(const cJSON *object, bool *nomem)
     return found;
 }
 
+/* Depth is bounded: cJSON refuses documents nested deeper than 1,000. */
 static enum err check_tree(const cJSON *node, const char *where,
                            struct err_msg *msg)
 {
@@ -65,7 +74,7 @@ static enum err check_tree(const cJSON *node, const char *where,
     return ERR_OK;
 }
 
-/* 1-based line and column of `at` in `text`. */
+/* 1-based line and column of `at` in `text`, as editors count them. */
 static void json_place_of(const char *text, const char *at, int *line,
                           int *column)
 {
@@ -83,6 +92,7 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
                     struct err_msg *msg)
 {
     const char *end = NULL;
+    // the last argument asks for the end of the text behind the document
     cJSON *tree = cJSON_ParseWithOpts(text, &end, true);
     if (!tree) {
         int line = 1, column = 1;
@@ -99,6 +109,8 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
     return ERR_OK;
 }
 
+/* Before any key is read: of a file of another kind the user should learn that,
+ * not that its first key is unknown. */
 static enum err check_format(const cJSON *tree, const char *path,
                              const char *format, struct err_msg *msg)
 {
@@ -120,9 +132,10 @@ enum err json_read_file(struct arena *a, const char *path, const char *format,
                         cJSON **out, struct err_msg *msg)
 {
     struct text_span text;
-    enum err e = text_read_file(a, path, MAX_FILE_BYTES, &text, msg);
+    enum err e = text_read_file(a, path, JSON_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
+    // cJSON would take the text up to the zero byte for the whole document
     if (strlen(text.data) != text.len)
         return err_set(msg, ERR_PARSE, "%s: holds a zero byte, want text",
                        path);
@@ -143,27 +156,6 @@ const cJSON *json_get(const cJSON *object, const char *key)
     return cJSON_IsNull(item) ? NULL : item;
 }
 
-enum err json_check_keys(const cJSON *object, const char *where,
-                         const char *const *keys, size_t n_keys,
-                         struct err_msg *msg)
-{
-    for (const cJSON *c = object->child; c; c = c->next) {
-        bool known = false;
-        for (size_t i = 0; i < n_keys && !known; i++)
-            known = strcmp(c->string, keys[i]) == 0;
-        if (known)
-            continue;
-        const char *near = text_nearest(c->string, keys, n_keys);
-        if (near)
-            return err_set(msg, ERR_PARSE,
-                           "%s: unknown key '%s', did you mean '%s'?", where,
-                           c->string, near);
-        return err_set(msg, ERR_PARSE, "%s: unknown key '%s'", where,
-                       c->string);
-    }
-    return ERR_OK;
-}
-
 static const char *type_name(const cJSON *item)
 {
     return cJSON_IsString(item)   ? "a string"
@@ -173,83 +165,44 @@ static const char *type_name(const cJSON *item)
                                   : "an object";
 }
 
-static enum err wrong_type(const char *where, const char *key,
-                           const cJSON *found, const char *wanted,
-                           struct err_msg *msg)
+enum err json_opt_double(struct json_member at, struct json_range range,
+                         double *out, struct err_msg *msg)
 {
-    return err_set(msg, ERR_PARSE, "%s: %s: got %s, want %s", where, key,
-                   type_name(found), wanted);
-}
-
-enum err json_opt_double(const cJSON *object, const char *where,
-                         const char *key, struct json_range range, double *out,
-                         struct err_msg *msg)
-{
-    const cJSON *item = json_get(object, key);
+    const cJSON *item = json_get(at.object, at.key);
     if (!item)
         return ERR_OK;
     if (!cJSON_IsNumber(item))
-        return wrong_type(where, key, item, "a number", msg);
+        return err_set(msg, ERR_PARSE, "%s: %s: got %s, want a number",
+                       at.where, at.key, type_name(item));
     double v = item->valuedouble;
     if (v < range.lo || v > range.hi)
         return err_set(msg, ERR_RANGE, "%s: %s: got %.12g, want %.12g to %.12g",
-                       where, key, v, range.lo, range.hi);
+                       at.where, at.key, v, range.lo, range.hi);
     *out = v;
     return ERR_OK;
 }
 
-enum err json_opt_int(const cJSON *object, const char *where, const char *key,
-                      struct json_range range, int64_t *out,
-                      struct err_msg *msg)
+enum err json_opt_int(struct json_member at, struct json_range range,
+                      int64_t *out, struct err_msg *msg)
 {
     double v = (double)*out;
-    const cJSON *item = json_get(object, key);
-    if (!item)
+    if (!json_get(at.object, at.key))
         return ERR_OK;
-    enum err e = json_opt_double(object, where, key, range, &v, msg);
+    enum err e = json_opt_double(at, range, &v, msg);
     if (e != ERR_OK)
         return e;
     if (v != floor(v))
         return err_set(msg, ERR_PARSE, "%s: %s: got %.12g, want an integer",
-                       where, key, v);
+                       at.where, at.key, v);
     *out = (int64_t)v;
     return ERR_OK;
 }
 
-enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
-                       bool *out, struct err_msg *msg)
+enum err json_require(struct json_member at, struct err_msg *msg)
 {
-    const cJSON *item = json_get(object, key);
-    if (!item)
+    if (json_get(at.object, at.key))
         return ERR_OK;
-    if (!cJSON_IsBool(item))
-        return wrong_type(where, key, item, "true or false", msg);
-    *out = cJSON_IsTrue(item);
-    return ERR_OK;
-}
-
-enum err json_opt_string(struct arena *a, const cJSON *object,
-                         const char *where, const char *key, const char **out,
-                         struct err_msg *msg)
-{
-    const cJSON *item = json_get(object, key);
-    if (!item)
-        return ERR_OK;
-    if (!cJSON_IsString(item))
-        return wrong_type(where, key, item, "a string", msg);
-    const char *copy = arena_strdup(a, item->valuestring);
-    if (!copy)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    *out = copy;
-    return ERR_OK;
-}
-
-enum err json_require(const cJSON *object, const char *where, const char *key,
-                      struct err_msg *msg)
-{
-    if (json_get(object, key))
-        return ERR_OK;
-    return err_set(msg, ERR_PARSE, "%s: %s: missing", where, key);
+    return err_set(msg, ERR_PARSE, "%s: %s: missing", at.where, at.key);
 }
 
 enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,

@@ -33,33 +33,26 @@ enum err json_read_file(struct arena *a, const char *path, const char *format,
 /* Member by exact name, or NULL; a JSON null counts as absent. */
 const cJSON *json_get(const cJSON *object, const char *key);
 
-/* ERR_PARSE when `object` has a key that is not among `keys`; names the
- * nearest known key. */
-enum err json_check_keys(const cJSON *object, const char *where,
-                         const char *const *keys, size_t n_keys,
-                         struct err_msg *msg);
-
 struct json_range {
     double lo, hi; // inclusive
 };
 
+/* A member by its name; `where` begins messages about it. */
+struct json_member {
+    const cJSON *object;
+    const char *where, *key;
+};
+
 /* Optional members: absent leaves *out and is ERR_OK; a wrong type is
- * ERR_PARSE, a value outside `range` ERR_RANGE. */
-enum err json_opt_int(const cJSON *object, const char *where, const char *key,
-                      struct json_range range, int64_t *out,
-                      struct err_msg *msg);
-enum err json_opt_double(const cJSON *object, const char *where,
-                         const char *key, struct json_range range, double *out,
-                         struct err_msg *msg);
-enum err json_opt_bool(const cJSON *object, const char *where, const char *key,
-                       bool *out, struct err_msg *msg);
-enum err json_opt_string(struct arena *a, const cJSON *object,
-                         const char *where, const char *key, const char **out,
-                         struct err_msg *msg);
+ * ERR_PARSE, a value outside `range` ERR_RANGE. For documents read without a
+ * struct reader, where the keys of an object are the data. */
+enum err json_opt_int(struct json_member at, struct json_range range,
+                      int64_t *out, struct err_msg *msg);
+enum err json_opt_double(struct json_member at, struct json_range range,
+                         double *out, struct err_msg *msg);
 
 /* ERR_PARSE unless the member is there. */
-enum err json_require(const cJSON *object, const char *where, const char *key,
-                      struct err_msg *msg);
+enum err json_require(struct json_member at, struct err_msg *msg);
 
 /* Prints `tree` indented (compact when !pretty) and a newline to `out`, and
  * deletes it. ERR_NOMEM when the tree is NULL or cannot be printed, ERR_IO

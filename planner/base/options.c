@@ -12,7 +12,7 @@
 #include <string.h>
 
 // where the help of a row begins: behind the longest usual name and value
-enum { HELP_COLUMN = 23, HELP_WIDTH = 80 };
+enum { OPTIONS_HELP_COLUMN = 23, OPTIONS_HELP_WIDTH = 80 };
 
 /* Rows are the program's; a command knows its own only. */
 static bool option_is_taken(const struct option_spec *s, int id)
@@ -57,6 +57,7 @@ static const char *option_nearest(struct arena *a,
     return bare && names ? text_nearest(bare, names, n) : NULL;
 }
 
+/* The arena is its own: suggestions are made where only a message is wanted. */
 static enum err option_unknown(const struct option_spec *spec, const char *word,
                                struct err_msg *msg)
 {
@@ -138,6 +139,8 @@ static enum err option_take_rest(struct options *o, struct option_line *line,
     return e;
 }
 
+/* A negative number where an operand is wanted needs "--" before it: no command
+ * takes one. */
 static enum err options_read_line(struct options *o, struct option_line *line,
                                   struct err_msg *msg)
 {
@@ -148,6 +151,7 @@ static enum err options_read_line(struct options *o, struct option_line *line,
             line->at++;
             return option_take_rest(o, line, msg);
         }
+        // "-" alone is an operand: the usual name of standard input
         if (word[0] == '-' && word[1] != '\0')
             e = options_take(o->spec, line, &o->uses[o->n_uses], msg);
         else
@@ -157,12 +161,12 @@ static enum err options_read_line(struct options *o, struct option_line *line,
     return e;
 }
 
-enum err options_read(struct arena *a, const struct option_spec *spec, int argc,
-                      char *const *argv, struct options *out,
+enum err options_read(struct arena *a, const struct option_spec *spec,
+                      struct option_line line, struct options *out,
                       struct err_msg *msg)
 {
-    size_t n = (size_t)argc + 1;
-    struct option_line line = {.argc = argc, .argv = argv};
+    // no line has more uses or operands than words
+    size_t n = (size_t)line.argc + 1;
     struct options o = {.spec = spec,
                         .uses = arena_alloc(a, n, sizeof *o.uses),
                         .operands = arena_alloc(a, n, sizeof *o.operands)};
@@ -242,16 +246,16 @@ enum err options_double(const struct options *o, int id,
 
 /* ---- help ---- */
 
-/* The text, broken between words before HELP_WIDTH; `column` is where the
- * cursor stands. */
+/* The text, broken between words before OPTIONS_HELP_WIDTH; `column` is where
+ * the cursor stands. */
 static void option_print_wrapped(const char *text, int column, FILE *out)
 {
     bool first = true;
     while (*text) {
         int len = (int)strcspn(text, " ");
-        if (!first && column + 1 + len > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        if (!first && column + 1 + len > OPTIONS_HELP_WIDTH) {
+            fprintf(out, "\n%*s", OPTIONS_HELP_COLUMN, "");
+            column = OPTIONS_HELP_COLUMN;
         } else if (!first) {
             fputc(' ', out);
             column++;
@@ -273,12 +277,12 @@ static void option_print_row(const struct option_row *r, FILE *out)
         n += fprintf(out, ", %s", r->alias);
     if (*r->value)
         n += fprintf(out, " %s", r->value);
-    if (n >= HELP_COLUMN) {
+    if (n >= OPTIONS_HELP_COLUMN) {
         fputc('\n', out);
         n = 0;
     }
-    fprintf(out, "%*s", HELP_COLUMN - n, "");
-    option_print_wrapped(r->help, HELP_COLUMN, out);
+    fprintf(out, "%*s", OPTIONS_HELP_COLUMN - n, "");
+    option_print_wrapped(r->help, OPTIONS_HELP_COLUMN, out);
 }
 
 void options_print(const struct option_spec *spec, FILE *out)

@@ -68,11 +68,18 @@ struct options {
     bool has_rest; // "--" was there
 };
 
-/* Reads argv, which begins with the first word after the command. ERR_PARSE
+/* Words of a command line and how far it was read; `at` is 0 at first. */
+struct option_line {
+    int argc;
+    char *const *argv;
+    int at; // of the next word
+};
+
+/* Reads a line that begins with the first word after the command. ERR_PARSE
  * names the unknown option, the missing value or the operand too many. Owned
  * by the arena; `spec` must live as long. */
-enum err options_read(struct arena *a, const struct option_spec *spec, int argc,
-                      char *const *argv, struct options *out,
+enum err options_read(struct arena *a, const struct option_spec *spec,
+                      struct option_line line, struct options *out,
                       struct err_msg *msg);
 
 /* The option's value ("" of a switch), the last one when given twice; NULL
@@ -111,13 +118,8 @@ void options_print(const struct option_spec *spec, FILE *out);
 /* Id of the option that `word` (up to a '=') names, or -1. */
 int options_find(const struct option_spec *spec, const char *word);
 
-/* Reads the option at argv[*i] and its value; *i is then the next word.
+/* Reads the option at line->at and its value, and moves on behind them.
  * Errors as options_read(). */
-struct option_line {
-    int argc;
-    char *const *argv;
-    int at; // of the next word
-};
 enum err options_take(const struct option_spec *spec, struct option_line *line,
                       struct option_use *out, struct err_msg *msg);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 // together within struct err_msg, so that what is wanted is not cut off
-enum { MAX_TEXT = 512, MAX_PATH_TEXT = 400 };
+enum { READER_MAX_TEXT = 512, READER_MAX_PATH = 400 };
 
 /* ---- errors ---- */
 
@@ -27,11 +27,12 @@ static void reader_note(struct reader at, const char *key, enum err code,
     const char *path = at.path ? at.path : "";
     if (d->err != ERR_OK)
         return;
+    // a path and a key are joined by a dot, an index follows without one
     bool both = *path && *key && *key != '[';
     bool any = *path || *key;
-    d->err = err_set(d->msg, code, "%s: %.*s%s%.*s%s%s", d->file, MAX_PATH_TEXT,
-                     path, both ? "." : "", MAX_PATH_TEXT, key, any ? ": " : "",
-                     text);
+    d->err = err_set(d->msg, code, "%s: %.*s%s%.*s%s%s", d->file,
+                     READER_MAX_PATH, path, both ? "." : "", READER_MAX_PATH,
+                     key, any ? ": " : "", text);
 }
 
 /* Without the path, which may be what could not be made. */
@@ -44,7 +45,7 @@ static void reader_note_memory(struct reader at)
 
 void reader_fail(struct reader at, enum err code, const char *fmt, ...)
 {
-    char text[MAX_TEXT];
+    char text[READER_MAX_TEXT];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -55,7 +56,7 @@ void reader_fail(struct reader at, enum err code, const char *fmt, ...)
 void reader_fail_at(struct reader at, const char *key, enum err code,
                     const char *fmt, ...)
 {
-    char text[MAX_TEXT];
+    char text[READER_MAX_TEXT];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -73,6 +74,7 @@ bool reader_is_there(struct reader at)
     return at.item && at.doc->err == ERR_OK;
 }
 
+/* In the words of a reader of JSON, not of cJSON. */
 static const char *reader_type_name(const cJSON *item)
 {
     return cJSON_IsString(item)   ? "a string"
@@ -92,6 +94,8 @@ static void reader_wrong_type(struct reader at, const char *key,
 
 /* ---- documents ---- */
 
+/* A document that could not be read is an absent value: all reading of it does
+ * nothing, and reader_close() has the error. */
 static struct reader reader_top(struct reader_doc *doc)
 {
     return (struct reader){doc, doc->err == ERR_OK ? doc->tree : NULL, ""};
@@ -205,6 +209,7 @@ struct reader reader_next(struct reader child)
         len -= own + (len > own);
     } else if (open) {
         len = (size_t)(open - child.path);
+        // reader_element() wrote it, so it is there
         sscanf(open, "[%d]", &index);
     }
     const char *parent = arena_strndup(child.doc->a, child.path, len);
@@ -234,6 +239,8 @@ static bool reader_is_among(const char *key, const char *const *keys, size_t n)
     return false;
 }
 
+/* Goes on after the first unknown key, which does no harm: the document keeps
+ * the first error. */
 void reader_keys(struct reader at, const char *const *keys, size_t n_keys)
 {
     if (!reader_is_there(at))
@@ -317,6 +324,7 @@ void reader_bool(struct reader at, const char *key, bool *out)
     const cJSON *item = reader_member(at, key);
     if (!item)
         return;
+    // no conversion: 1 and "true" are mistakes more often than meant
     if (cJSON_IsBool(item))
         *out = cJSON_IsTrue(item);
     else
@@ -374,7 +382,7 @@ void reader_choice(struct reader at, const char *key, const char *const *names,
                    int n_names, int *out)
 {
     const char *text = NULL;
-    char all[MAX_TEXT / 2] = "";
+    char all[READER_MAX_TEXT / 2] = "";
     reader_text(at, key, &text);
     if (!text)
         return;
@@ -399,6 +407,8 @@ int reader_texts(struct reader at, const char *key, int most,
     const char **texts = arena_alloc(at.doc->a, (size_t)n + 1, sizeof *texts);
     if (!texts)
         reader_note_memory(at);
+    // elements of another type note an error and leave NULL behind, which no
+    // caller sees
     for (struct reader e = reader_first(list); e.item && texts;
          e = reader_next(e))
         reader_text_here(e, &texts[i++]);

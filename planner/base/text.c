@@ -1,3 +1,9 @@
+/*
+ * How it works: files are read to the heap, which can grow without leaving
+ * pieces behind, and copied to the arena once their size is known: pipes have
+ * none in advance. Files are written under a temporary name, flushed and
+ * renamed.
+ */
 #include "text.h"
 
 #include <errno.h>
@@ -26,6 +32,7 @@ static bool text_make_room(struct text_span *s, size_t *cap)
     return true;
 }
 
+/* Reads on to an empty read: a pipe may give less than asked before its end. */
 static enum err read_stream(FILE *f, const char *path, size_t max_bytes,
                             struct text_span *s, struct err_msg *msg)
 {
@@ -68,11 +75,14 @@ enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
     return e;
 }
 
+/* The first error counts: after it fclose() fails for the same reason. */
 static enum err text_write_all(FILE *f, const char *path, const char *text,
                                size_t len, struct err_msg *msg)
 {
     bool ok = fwrite(text, 1, len, f) == len && fflush(f) == 0 &&
+              // EINVAL: a pipe or a device, which cannot be flushed
               (fsync(fileno(f)) == 0 || errno == EINVAL);
+    // fclose() may change it
     int why = errno;
     if (fclose(f) != 0 && ok) {
         ok = false;
@@ -112,6 +122,7 @@ enum err text_write_file(const char *path, const char *text, size_t len,
     return e;
 }
 
+/* strtoll() alone would take blanks and '+' before the digits. */
 bool text_to_int64(const char *text, int64_t *out)
 {
     const char *digits = *text == '-' ? text + 1 : text;
@@ -126,6 +137,7 @@ bool text_to_int64(const char *text, int64_t *out)
     return true;
 }
 
+/* strtod() alone would take blanks, hexadecimal numbers, "inf" and "nan". */
 bool text_to_double(const char *text, double *out)
 {
     bool starts_well =
@@ -140,19 +152,22 @@ bool text_to_double(const char *text, double *out)
     return true;
 }
 
-enum { MAX_WORD = 64 };
+// Megatron's longest flag has 60 characters; what is longer is no typing error
+enum { TEXT_MAX_WORD = 64 };
 
+/* The three edits of Wagner and Fischer (1974): insert, delete, replace. */
 static size_t text_min3(size_t a, size_t b, size_t c)
 {
     size_t m = a < b ? a : b;
     return m < c ? m : c;
 }
 
-/* Levenshtein distance; both words at most MAX_WORD bytes. */
+/* Levenshtein distance by one row of Wagner and Fischer's table; both words at
+ * most TEXT_MAX_WORD bytes. */
 static size_t edit_distance(const char *x, const char *y)
 {
     size_t nx = strlen(x), ny = strlen(y);
-    size_t row[MAX_WORD + 1];
+    size_t row[TEXT_MAX_WORD + 1];
     for (size_t j = 0; j <= ny; j++)
         row[j] = j;
     for (size_t i = 1; i <= nx; i++) {
@@ -173,14 +188,15 @@ const char *text_nearest(const char *word, const char *const *names,
 {
     const char *best = NULL;
     size_t len = strlen(word), best_distance = SIZE_MAX;
-    if (len > MAX_WORD)
+    if (len > TEXT_MAX_WORD)
         return NULL;
     for (size_t i = 0; i < n_names; i++) {
         size_t name_len = strlen(names[i]);
-        if (name_len > MAX_WORD)
+        if (name_len > TEXT_MAX_WORD)
             continue;
         size_t d = edit_distance(word, names[i]);
         size_t longer = len > name_len ? len : name_len;
+        // a third: "--rouns" is near "--rounds", "--out" is not near "--top"
         if (d < best_distance && d * 3 <= longer) {
             best_distance = d;
             best = names[i];

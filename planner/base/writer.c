@@ -31,6 +31,7 @@ struct writer writer_open_tree(struct writer_doc *doc, cJSON *tree)
     return writer_begin(doc, tree);
 }
 
+/* All or nothing: a document with a member missing would be read as whole. */
 cJSON *writer_close(struct writer_doc *doc)
 {
     cJSON *tree = doc->tree;
@@ -44,6 +45,7 @@ cJSON *writer_close(struct writer_doc *doc)
 /* Adds a new item to the document, or frees it; returns it where it is in. */
 static cJSON *writer_put(struct writer to, const char *key, cJSON *item)
 {
+    // to.item is NULL when the object itself could not be made
     bool ok = to.item && item && !to.doc->failed &&
               (key ? cJSON_AddItemToObject(to.item, key, item)
                    : cJSON_AddItemToArray(to.item, item));

@@ -52,7 +52,7 @@ static enum err overhead_makespan(const struct work *w,
         return err_set(msg, ERR_NOMEM, "overhead: out of memory");
     enum err e = run_view_make(w->ctx, run, false, &view, msg);
     if (e == ERR_OK)
-        e = run_view_times(a, &view, run, w->units, s, msg);
+        e = run_view_times(a, &view, w->units, s, msg);
     if (e != ERR_OK)
         return e;
     struct cost transfers_only = *view.ctx.cost;

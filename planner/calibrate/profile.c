@@ -270,7 +270,11 @@ static enum err profile_sample(struct candidates *c, int pp, bool standalone,
         const char *text = counts_text(c, n, all, apart);
         if (!text)
             return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
-        if (layout_read(c->arena, text, c->model, pp, &l, NULL) != ERR_OK)
+        if (layout_read_question(c->arena,
+                                 &(struct layout_question){text, pp,
+                                                           c->model->n_layers,
+                                                           c->model->n_mtp},
+                                 &l, NULL) != ERR_OK)
             continue;
         enum err e = profile_collect(c, &l);
         if (e != ERR_OK)
@@ -341,6 +345,10 @@ enum err profile_layouts(struct arena *a, const struct model *m,
     profile_guess(c, w->pp);
     enum err e = profile_search(c, w, chosen, msg);
     for (int i = 0; i < w->n && e == ERR_OK; i++)
-        e = layout_read(a, c->text[chosen[i]], m, w->pp, &out[i], msg);
+        e = layout_read_question(a,
+                                 &(struct layout_question){c->text[chosen[i]],
+                                                           w->pp, m->n_layers,
+                                                           m->n_mtp},
+                                 &out[i], msg);
     return e;
 }

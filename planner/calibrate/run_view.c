@@ -40,6 +40,7 @@ enum err run_view_make(const struct plan_context *base,
     enum err e = schedule_outline(&order, mode, &out->schedule, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "log of '%s'", run->layout_text);
+    out->run = run;
     out->ctx = *base;
     out->ctx.mode = mode;
     out->ctx.schedule = &out->schedule;
@@ -73,9 +74,10 @@ static void share_out(const struct plan_context *ctx, const struct cost *cost,
 }
 
 enum err run_view_times(struct arena *a, const struct run_view *view,
-                        const struct fit_run *run, const struct cost *cost,
-                        double *stage_s, struct err_msg *msg)
+                        const struct cost *cost, double *stage_s,
+                        struct err_msg *msg)
 {
+    const struct fit_run *run = view->run;
     const struct layout *l = &run->layout;
     const struct plan_context *ctx = &view->ctx;
     for (int pass = 0; pass < 2; pass++) {

@@ -12,6 +12,7 @@
 
 /* A context whose schedule is beside it: not to be copied alone. */
 struct run_view {
+    const struct fit_run *run;
     struct plan_context ctx;
     struct schedule schedule;
 };
@@ -30,8 +31,8 @@ enum err run_view_make(const struct plan_context *base,
  * is shared out in proportion to what the unit costs of `cost`, with the
  * timers' constant, say of each. ERR_PARSE without timers. */
 enum err run_view_times(struct arena *a, const struct run_view *view,
-                        const struct fit_run *run, const struct cost *cost,
-                        double *stage_s, struct err_msg *msg);
+                        const struct cost *cost, double *stage_s,
+                        struct err_msg *msg);
 
 /* Mean of the steps that the timers' means are over, and its standard error;
  * ERR_PARSE where the log has no usable iteration. */

@@ -111,7 +111,7 @@ static enum err add_run(struct exchanges *x, const struct plan_context *ctx,
     s->jitter_s = s->meas_s + l->pp;
     if (!measured(a, ctx, run, s->meas_s))
         return ERR_OK;
-    e = run_view_times(a, &s->view, run, &x->cost, s->stage_s, msg);
+    e = run_view_times(a, &s->view, &x->cost, s->stage_s, msg);
     s->op_bwd_s = s->op_fwd_s + ops;
     for (size_t i = 0; i < ops; i++) {
         s->op_fwd_s[i] = s->stage_s[i / (size_t)ctx->n_mb];
@@ -369,11 +369,11 @@ static enum err fit_seen(struct exchanges *x, const struct plan_context *ctx,
 }
 
 enum err transfers_fit(struct arena *a, const struct plan_context *ctx,
-                       const struct overhead_runs *runs, struct cost *cost,
-                       const char **note, struct err_msg *msg)
+                       const struct overhead_runs *runs, struct transfers *out,
+                       struct err_msg *msg)
 {
-    struct exchanges x = {.arena = a, .cost = *cost};
-    *note = NULL;
+    struct exchanges x = {.arena = a, .cost = *out->cost};
+    out->note = NULL;
     x.seen = arena_alloc(a, (size_t)runs->n, sizeof *x.seen);
     if (!x.seen)
         return no_memory(msg);
@@ -385,5 +385,5 @@ enum err transfers_fit(struct arena *a, const struct plan_context *ctx,
         if (e != ERR_OK)
             return e;
     }
-    return x.n_seen ? fit_seen(&x, ctx, cost, note, msg) : ERR_OK;
+    return x.n_seen ? fit_seen(&x, ctx, out->cost, &out->note, msg) : ERR_OK;
 }

@@ -9,6 +9,12 @@
 
 #include "overhead.h"
 
+/* The costs whose transfers are fitted, and what there is to say of it. */
+struct transfers {
+    struct cost *cost;
+    const char *note; // NULL: nothing
+};
+
 /* Fits cost->latency_s, and cost->between where the run has boundaries of both
  * kinds (ctx->gpus_per_node), so that the simulated time that ranks spend in
  * exchanges is nearest to what the timers say, by least squares over all ranks
@@ -19,11 +25,11 @@
  * Only runs whose exchanges are waited for tell anything: one chunk a rank, or
  * blocking transfers, and no MTP on a stage of its own, which synchronises.
  * Costs of logs that state their link (moe-train) are left alone, and so are
- * costs without such runs; *note is then NULL, else it says what was found.
- * `cost` has the fitted units, and the jitter, which makes ranks wait longer
+ * costs without such runs; the note is then NULL, else it says what was found.
+ * out->cost has the fitted units, and the jitter, which makes ranks wait longer
  * for each other. */
 enum err transfers_fit(struct arena *a, const struct plan_context *ctx,
-                       const struct overhead_runs *runs, struct cost *cost,
-                       const char **note, struct err_msg *msg);
+                       const struct overhead_runs *runs, struct transfers *out,
+                       struct err_msg *msg);
 
 #endif

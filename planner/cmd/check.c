@@ -38,6 +38,8 @@ static void cmd_check_write_stages(struct writer to, const struct layout *l)
     }
 }
 
+/* Members are those of the batch's answers, whose form other programs read:
+ * what only the check of one layout tells is added by its caller. */
 static struct writer cmd_check_write(struct writer_doc *doc,
                                      const struct verdict *v)
 {
@@ -59,6 +61,7 @@ static struct writer cmd_check_write(struct writer_doc *doc,
     return tree;
 }
 
+/* Parsed first: what a string expands to decides which checks can be made. */
 static enum err cmd_check_judge(struct arena *a, struct verdict *v,
                                 struct err_msg *msg)
 {
@@ -101,6 +104,7 @@ static void add_details(struct cmd *c, const struct verdict *v,
     }
     const char *list = layout_list(&c->arena, &v->layout);
     writer_text(tree, "shortest", layout_shortest(&c->arena, &v->layout));
+    // the list is JSON text already
     writer_tree(tree, "list", list ? cJSON_Parse(list) : NULL);
 }
 
@@ -128,6 +132,8 @@ static void print_units(const char *units)
     }
 }
 
+/* By rank, then chunk, as a rank's own log lists its layers; stages are counted
+ * along the micro-batch's way. */
 static void print_ranks(const struct layout *l)
 {
     printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
@@ -145,6 +151,8 @@ static void print_ranks(const struct layout *l)
         }
 }
 
+/* Exit 1 with the text on standard output: a refusal is the answer, not an
+ * error. */
 static enum err print_refusal(struct cmd *c, const struct verdict *v)
 {
     size_t byte = 0;
@@ -177,6 +185,7 @@ static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
     return ERR_OK;
 }
 
+/* The version is asked last: it may refuse only what the validator accepts. */
 static enum err check_one(struct cmd *c)
 {
     struct cmd_model m;
@@ -210,6 +219,7 @@ static enum err check_one(struct cmd *c)
 static void cmd_check_read_line(struct reader top, struct layout_question *w)
 {
     static const char *const required[] = {"layout", "pp", "num_layers"};
+    // far above any layout: what is checked is the grammar, not a machine
     const struct json_range stages = {1, 1 << 20}, layers = {0, 1 << 20};
     w->pp = 1;
     for (int i = 0; i < 3; i++)
@@ -220,6 +230,8 @@ static void cmd_check_read_line(struct reader top, struct layout_question *w)
     reader_int(top, "mtp_num_layers", layers, &w->n_mtp);
 }
 
+/* An arena a line, so that a file of a million lines takes the memory of one.
+ */
 static enum err check_line(const char *line, const char *where,
                            struct err_msg *msg)
 {

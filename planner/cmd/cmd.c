@@ -1,3 +1,9 @@
+/*
+ * How it works: every command is a row of data (cmd.h) whose options come from
+ * one table; the line is read by base/options, the model by megatron's sources.
+ * What several commands need of a line (the model, overrides, everything a
+ * prediction depends on) is made here, once.
+ */
 #include "cmd.h"
 
 #include "base/text.h"
@@ -8,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+// short names: -h alone; a long line in a script says what it does
 static const struct option_row rows[N_OPTIONS] = {
 #define CMD_ROW(id, name, value, help) {name, NULL, value, help},
     CMD_OPTION_TABLE(CMD_ROW) OPTIONS_HELP_ROW
@@ -29,9 +36,13 @@ static struct option_spec cmd_spec(const struct command *command, int *takes)
                                 .n_rows = N_OPTIONS,
                                 .takes = takes,
                                 .max_operands = OPTIONS_ANY,
+                                // behind "--" stand Megatron's flags, which are
+                                // not ours to read
                                 .keeps_rest = command->takes_model};
 }
 
+/* In the form of every program's help: usage, what it does, options, exit
+ * codes. */
 void cmd_print_help(const struct command *command, FILE *out)
 {
     int takes[N_OPTIONS + 1];
@@ -68,8 +79,8 @@ static enum err check_count(struct cmd *c)
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
     c->spec = cmd_spec(c->command, c->takes);
-    enum err e =
-        options_read(&c->arena, &c->spec, argc, argv, &c->line, &c->msg);
+    const struct option_line words = {argc, argv, 0};
+    enum err e = options_read(&c->arena, &c->spec, words, &c->line, &c->msg);
     if (e != ERR_OK)
         return err_prefix(&c->msg, e, "%s", c->command->name);
     for (int o = 0; o < N_OPTIONS; o++)
@@ -103,6 +114,8 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
 
 /* ---- the model ---- */
 
+/* To standard error: results on standard output stay what a program can read.
+ */
 static void cmd_warn(void *data, const char *line)
 {
     (void)data;
@@ -111,7 +124,7 @@ static void cmd_warn(void *data, const char *line)
     fprintf(stderr, "moe-layout: warning: %s\n", one.text);
 }
 
-/* The option that the row of the overrides' table names. */
+/* The option that the row of the overrides' table names; every row has one. */
 static enum cmd_option override_to_option(enum override_id id)
 {
     int o = 0;
@@ -127,6 +140,7 @@ static bool split_has(const struct cmd_split *split, enum override_id id)
            (id == OVERRIDE_PP || id == OVERRIDE_VPP || id == OVERRIDE_GROUP);
 }
 
+/* Bounds are those of the flag that the option stands for. */
 static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
                                struct overrides *out)
 {
@@ -158,10 +172,11 @@ enum err cmd_settings(struct cmd *c, struct plan_settings *out)
     return e == ERR_OK ? plan_settings_read(&o, out, &c->msg) : e;
 }
 
-/* MODEL, the flags after "--", or both. */
+/* MODEL, the flags after "--", or both: flags are read last, so they win. */
 static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
 {
     const struct megatron_args_options opt = {.strict = false};
+    // with flags the first operand is a file only if there is one to spare
     bool file = !c->has_flags || c->n_args > c->command->takes_layout;
     megatron_args_on_warning(args, cmd_warn, NULL);
     c->source_name = "flags";
@@ -265,6 +280,7 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(args);
+    // options of moe-layout win over everything that Megatron's flags say
     overrides_apply(&o, f);
     out->name = c->source_name;
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
@@ -280,13 +296,14 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out)
 
 /* ---- batches ---- */
 
-enum { MAX_BATCH_BYTES = 1 << 28 };
+// some million lines of cases
+enum { CMD_MAX_BATCH_BYTES = 1 << 28 };
 
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 {
     struct text_span text;
     enum err e =
-        text_read_file(&c->arena, path, MAX_BATCH_BYTES, &text, &c->msg);
+        text_read_file(&c->arena, path, CMD_MAX_BATCH_BYTES, &text, &c->msg);
     if (e != ERR_OK)
         return e;
     int line = 0;
@@ -294,6 +311,7 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
         char *end = strchr(p, '\n');
         if (end)
             *end = '\0';
+        // a path and a line number; longer paths are cut in messages alone
         char where[512];
         snprintf(where, sizeof where, "%s:%d", path, line + 1);
         if (p[strspn(p, " \t\r")])
@@ -305,11 +323,14 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 
 /* ---- predictions ---- */
 
+/* What a schedule depends on besides sizes: of the flags, or stated. */
 void cmd_order(const struct cmd *c, struct model *m)
 {
     m->overlap_moe_comm = m->overlap_moe_comm || cmd_given(c, OPT_EP_OVERLAP);
 }
 
+/* --ep-save B,F,W in milliseconds: what a combined operation of two layers
+ * saves is a measurement of the user's, which no flag has. */
 enum err cmd_ep_save(struct cmd *c, struct cost_ep_save *out)
 {
     const char *text = c->option[OPT_EP_SAVE];
@@ -357,6 +378,8 @@ static struct order order_of(const struct model *m)
         .ep_overlap = m->overlap_moe_comm};
 }
 
+/* Megatron has no default either: costs and memory of some length would be
+ * numbers of another run. */
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
 {
     if (m->seq_given)
@@ -379,6 +402,8 @@ enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
         c->command->name, m->par.vpp);
 }
 
+/* Refusals come in the order of what a user types: batch, costs, sequence; then
+ * what the files say. */
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
                      struct schedule *schedule, struct plan_context *out)
 {

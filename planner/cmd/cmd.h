@@ -1,6 +1,11 @@
 /*
  * cmd: what the commands of moe-layout share: one table of options, positional
- * arguments, the model they name. Only these files print results.
+ * arguments, the model they name. Only these files print results: to standard
+ * output what was asked for, to standard error warnings and errors.
+ *
+ * A command is a constant struct command in a file of its own, listed in
+ * moe_layout.c. Its function returns ERR_MODEL where the answer is no (exit 1);
+ * messages stand in the command's err_msg, and main() prints them.
  */
 #ifndef PLANNER_CMD_CMD_H
 #define PLANNER_CMD_CMD_H
@@ -15,11 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* identifier, name, value ("" for a switch), help */
+/* identifier, name, value ("" for a switch), help with the default. One table
+ * for all commands, so that an option means the same everywhere; those that
+ * stand for a flag or a setting are named in megatron/overrides.h, too. */
 #define CMD_OPTION_TABLE(X)                                                    \
+    /* what is printed, and cases from a file */                               \
     X(OPT_JSON, "--json", "", "print one JSON document")                       \
     X(OPT_BATCH, "--batch", "FILE",                                            \
       "one JSON object a line; /dev/stdin works")                              \
+    /* sizes that win over the flags of the model */                           \
     X(OPT_TP, "--tp", "N", "tensor-parallel size (1)")                         \
     X(OPT_PP, "--pp", "N", "pipeline size (the model's, or 1)")                \
     X(OPT_VPP, "--vpp", "N", "virtual stages a rank (1)")                      \
@@ -31,16 +40,19 @@
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
     X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    /* spaces of layouts, which need no model */                               \
     X(OPT_LAYERS, "--layers", "N", "decoder layers")                           \
     X(OPT_MTP, "--mtp", "K", "MTP layers (0)")                                 \
     X(OPT_EMPTY, "--empty-stages", "", "stages between the ends may be empty") \
     X(OPT_ANY, "--any", "", "all that Megatron's validator accepts")           \
+    /* profile runs and the costs that are fitted to them */                   \
     X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
     X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
     X(OPT_OUT, "-o", "FILE", "write the file there")                           \
     X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
     X(OPT_TFLOPS, "--tflops", "X", "assumed TFLOP/s of analytic costs (100)")  \
     X(OPT_COSTS, "--costs", "FILE", "costs file from fit or costs")            \
+    /* memory: the limit, and what decides the prediction */                   \
     X(OPT_HBM, "--hbm-gb", "G", "memory of a rank, GiB (no limit)")            \
     X(OPT_PLATFORM, "--platform", "NAME",                                      \
       "GPU whose library workspaces count: h100, gb200 or a100 (h100)")        \
@@ -49,6 +61,7 @@
       "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
       "kept free above predicted peaks (5, of measured under-estimates)")      \
+    /* the search: what it looks at and when it ends */                        \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "",                                                \
       "search until it is proved, however long (60 s at most)")                \
@@ -61,6 +74,7 @@
       "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
+    /* order of work and transfers */                                          \
     X(OPT_P2P, "--p2p", "MODE",                                                \
       "ideal, async, blocking, overlap or overlap-flush (overlap with "        \
       "virtual stages, else blocking)")                                        \
@@ -83,10 +97,12 @@
       "of a transfer between nodes (as inside)")                               \
     X(OPT_BETWEEN_BANDWIDTH, "--between-gbps", "Y",                            \
       "Gbit/s of a transfer between nodes (as inside)")                        \
+    /* pictures of one step */                                                 \
     X(OPT_TRACE, "--trace", "FILE", "write the step as a Chrome trace")        \
     X(OPT_GANTT, "--gantt", "FILE", "draw the step as SVG")                    \
     X(OPT_WIDTH, "--width", "N", "columns of the timeline (100)")
 
+/* Ids by the table above; a list of them ends with N_OPTIONS. */
 enum cmd_option {
 #define CMD_ENUM(id, name, value, help) id,
     CMD_OPTION_TABLE(CMD_ENUM)
@@ -99,8 +115,8 @@ struct command;
 
 /* A parsed command line. */
 struct cmd {
-    struct arena arena;
-    struct err_msg msg;
+    struct arena arena; // of everything the command plans with
+    struct err_msg msg; // of the error that the command returns
     const struct command *command;
     struct option_spec spec;
     int takes[N_OPTIONS + 1]; // of the spec
@@ -118,16 +134,18 @@ struct cmd {
     bool savings_told; // that those of EP overlap are not known
 };
 
+/* A command: its row of the table of commands. */
 struct command {
     const char *name;
     enum err (*run)(struct cmd *c);
-    const char *synopsis;
+    const char *synopsis;           // one line, begins with the name
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
     bool takes_layout; // one argument behind MODEL
 };
 
+/* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
     CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE, CMD_MEMORY;
 
@@ -138,9 +156,10 @@ enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv);
 /* Usage of a command with its options. */
 void cmd_print_help(const struct command *command, FILE *out);
 
+/* Was the option on the line? Also of a switch. */
 bool cmd_given(const struct cmd *c, enum cmd_option o);
 
-/* Value of an integer (a number) option within [lo, hi]; `other` when it is
+/* Value of an integer (a number) option within [lo, hi]; *out stays when it is
  * not given. ERR_RANGE or ERR_PARSE names the option. */
 enum err cmd_int(struct cmd *c, enum cmd_option o, int64_t lo, int64_t hi,
                  int64_t *out);

@@ -33,8 +33,7 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
-    enum err e =
-        layout_read(&c->arena, layout, m, m->par.pp, &out->layout, &c->msg);
+    enum err e = layout_read(&c->arena, layout, m, &out->layout, &c->msg);
     if (e == ERR_OK)
         e = logparse_read(&c->arena, equals + 1, log, &c->msg);
     if (e == ERR_OK)
@@ -297,11 +296,11 @@ static enum err join_notes(struct cmd *c, const char **note, const char *more)
 static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
                           const struct overhead_runs *all, struct fit *out)
 {
-    const char *note = NULL;
+    struct transfers t = {&out->cost, NULL};
     enum err e = read_links(c, &out->cost);
     if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
-        e = transfers_fit(&c->arena, ctx, all, &out->cost, &note, &c->msg);
-    return e == ERR_OK ? join_notes(c, &out->note, note) : e;
+        e = transfers_fit(&c->arena, ctx, all, &t, &c->msg);
+    return e == ERR_OK ? join_notes(c, &out->note, t.note) : e;
 }
 
 /* What EP overlap saves: --ep-save wins over --overlap-run. */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+// of a GPU's memory, as nvidia-smi counts it
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 struct question {
@@ -30,6 +31,7 @@ struct part {
     size_t offset;
 };
 
+// columns of the table, members of the JSON; together they are the peak
 static const struct part parts[] = {
     {"params", "parameters", offsetof(struct memory_rank, param_bytes)},
     {"grads", "gradients", offsetof(struct memory_rank, grad_bytes)},
@@ -53,13 +55,15 @@ static const struct part causes[] = {
 };
 enum { N_CAUSES = sizeof causes / sizeof causes[0] };
 
+/* By offset, so that table, JSON and reason cannot differ in what they name. */
 static double part_bytes(const struct memory_rank *r, const struct part *p)
 {
     const char *at = (const char *)r + p->offset;
     return (double)*(const int64_t *)(const void *)at;
 }
 
-/* What the fullest rank has most more of than the others' mean. */
+/* What the fullest rank has most more of than the others' mean: the part that
+ * moving units would change, which need not be its largest. */
 static const struct part *largest_excess(const struct question *q,
                                          double *excess)
 {
@@ -82,6 +86,7 @@ static const struct part *largest_excess(const struct question *q,
 
 /* ---- does it fit ---- */
 
+// by enum memory_verdict, from good to bad
 static const char *const verdicts[] = {"fits", "tight", "does not fit"};
 
 static enum memory_verdict cmd_memory_judge(const struct question *q, int rank)
@@ -90,6 +95,8 @@ static enum memory_verdict cmd_memory_judge(const struct question *q, int rank)
                         q->margin);
 }
 
+/* The verdict of a layout is that of its worst rank: one rank out of memory
+ * ends the run. */
 static enum memory_verdict judge_all(const struct question *q)
 {
     enum memory_verdict worst = MEMORY_FITS;
@@ -106,6 +113,7 @@ static double cmd_memory_allowance(const struct question *q,
 
 /* ---- printing ---- */
 
+/* Chunks of the rank with a blank between them; "-" for an empty one. */
 static const char *rank_units(struct arena *a, const struct layout *l, int rank)
 {
     struct layout one = *l;
@@ -119,6 +127,7 @@ static const char *rank_units(struct arena *a, const struct layout *l, int rank)
     return all ? all : "?";
 }
 
+/* Parts add up to the total, in GiB as the limit is; bytes are in the JSON. */
 static void cmd_memory_print_table(struct cmd *c, const struct question *q)
 {
     printf("GiB  params   grads   optim  activs    head  wkspace   total   "
@@ -139,6 +148,8 @@ static void cmd_memory_print_table(struct cmd *c, const struct question *q)
     }
 }
 
+/* Which operation stands at the peak tells what to change: a warm-up's forward,
+ * a steady step, the loss. */
 static void print_moment(const struct order_op *op)
 {
     printf("its peak is the ");
@@ -204,6 +215,7 @@ static void cmd_memory_write_rank(struct cmd *c, struct writer list,
         writer_text(o, "verdict", verdicts[cmd_memory_judge(q, r)]);
 }
 
+/* One form for an answer and a refusal, so that a reader need not guess. */
 static cJSON *answer_json(struct cmd *c, const struct question *q,
                           const char *refusal)
 {
@@ -232,6 +244,8 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
                    "--trainer: got '%s', want megatron or moe-train", name);
 }
 
+/* Bad input is told before the model's own limits, and these before memory's.
+ */
 static enum err read_question(struct cmd *c, struct question *q)
 {
     struct plan_settings set;
@@ -244,8 +258,7 @@ static enum err read_question(struct cmd *c, struct question *q)
                     "memory: want MODEL and one LAYOUT in quotes");
     struct model *m = &q->model.model;
     if (e == ERR_OK)
-        e = layout_read(&c->arena, c->args[0], m, m->par.pp, &q->layout,
-                        &c->msg);
+        e = layout_read(&c->arena, c->args[0], m, &q->layout, &c->msg);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
@@ -278,6 +291,7 @@ static enum err cmd_memory_predict(struct cmd *c, struct question *q)
     return ERR_OK;
 }
 
+/* Exit 1 only where a limit was given and is exceeded: tight is still a yes. */
 static enum err cmd_memory_answer(struct cmd *c, const struct question *q)
 {
     enum err e = ERR_OK;
@@ -294,6 +308,7 @@ static enum err cmd_memory_answer(struct cmd *c, const struct question *q)
     return e;
 }
 
+/* No number is better than a wrong one: exit 1, with what to do instead. */
 static enum err cmd_memory_refuse(struct cmd *c, const struct question *q,
                                   const char *refusal)
 {
@@ -306,6 +321,7 @@ static enum err cmd_memory_refuse(struct cmd *c, const struct question *q,
     return e == ERR_OK ? ERR_MODEL : e;
 }
 
+/* moe-train's memory is its own size tables, of which nothing is refused. */
 static enum err one_layout(struct cmd *c)
 {
     struct question q = {.fullest = 0};

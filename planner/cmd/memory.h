@@ -1,7 +1,7 @@
 /*
- * cmd_memory: the three things that the memory command does, each in a file of
- * its own: one layout's table (cmd_memory.c), many cases (cmd_memory_batch.c),
- * comparison with a corpus of measurements (cmd_memory_corpus.c).
+ * memory: the three things that the memory command does, each in a file of its
+ * own: one layout's table (memory.c), many cases (memory_batch.c), comparison
+ * with a corpus of measurements (memory_corpus.c).
  */
 #ifndef PLANNER_CMD_MEMORY_H
 #define PLANNER_CMD_MEMORY_H

@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "memory/case.h"
 
+/* A refused case has an empty list: members are the same on every line. */
 static void memory_batch_write_ranks(struct writer to,
                                      const struct memory_case *c)
 {
@@ -25,6 +26,7 @@ struct batch_line {
 
 static void memory_batch_read_line(struct reader top, struct batch_line *out)
 {
+    // 0, or absent: as the flags say
     static const struct json_range sizes = {0, 1 << 30};
     struct memory_case_input *in = &out->in;
     reader_require(top, "flags", NULL);
@@ -50,6 +52,7 @@ static enum err memory_batch_print(const struct batch_line *line,
     return writer_print(&doc, false, stdout, msg);
 }
 
+/* An arena a line: cases are independent, and a corpus has hundreds. */
 static enum err predict_line(const char *text, const char *where,
                              struct err_msg *msg)
 {

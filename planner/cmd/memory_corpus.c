@@ -9,7 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+// the published table, results/reference/memory.csv; a test recomputes it
 static const char FORMAT[] = "moe-layout/memory-errors/1";
+// of the measurements; in every row, so that rows can be mixed with others
 static const char SOURCE[] =
     "NVIDIA/Megatron-LM tests/functional_tests/test_cases, August 2026";
 static const double MIB = 1024.0 * 1024.0;
@@ -33,6 +35,7 @@ static const char *const columns[] = {"format",
                                       "source"};
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
+/* Absent and 0 are empty fields: a case that was not measured is no error. */
 static const char *bytes_text(int64_t v, char *buf, size_t size)
 {
     if (v <= 0)
@@ -53,6 +56,7 @@ static const char *percent_text(bool there, double error, char *buf,
 static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
 {
     enum { BYTES = 32 };
+    // of the six numbers among the fields
     char text[6][BYTES];
     const char *const fields[N_COLUMNS] = {
         FORMAT,
@@ -73,6 +77,8 @@ static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
     return csv_write_row(out, fields, N_COLUMNS);
 }
 
+/* The file is written in place: a table that is half written was asked for by
+ * name and is seen at once. */
 static enum err cmd_memory_corpus_write_table(struct cmd *c,
                                               const struct corpus *all)
 {
@@ -104,6 +110,8 @@ static void cmd_memory_corpus_print_row(const struct corpus_row *r)
     printf("\n");
 }
 
+// current images are what the model is made for; the others show how far it
+// carries
 static const struct total {
     const char *name;
     struct corpus_filter filter;
@@ -147,6 +155,7 @@ static enum err print_totals(struct cmd *c, const struct corpus *all)
 
 /* ---- the fitted constants ---- */
 
+/* Rows of a family need not stand together: it is printed at its first. */
 static bool seen_before(const struct corpus *all, size_t row)
 {
     for (size_t i = 0; i < row; i++)
@@ -156,7 +165,8 @@ static bool seen_before(const struct corpus *all, size_t row)
     return false;
 }
 
-/* Mean absolute error of one family with some constants. */
+/* Mean absolute error of one family with some constants: a mean and not a
+ * median, since a family has few rows. */
 static double family_error(const struct corpus *all, const char *family,
                            const struct memory_constants *k, int *n)
 {
@@ -172,6 +182,8 @@ static double family_error(const struct corpus *all, const char *family,
     return *n ? sum / *n : (double)NAN;
 }
 
+/* Fitted with the family and without it: a constant that only one family bears
+ * out would miss there. */
 static enum err print_family(struct cmd *c, const struct corpus *all,
                              const char *family, const struct corpus_fit *fit)
 {
@@ -218,8 +230,11 @@ static enum err cmd_memory_corpus_print_fit(struct cmd *c,
     return e;
 }
 
+/* Whether the margin that `plan` keeps free would have covered what was
+ * measured. */
 static enum err print_margin(struct cmd *c, const struct corpus *all)
 {
+    // the 95th is the margin in use
     static const double at[] = {0.5, 0.9, 0.95, 1.0};
     double q[4];
     for (int i = 0; i < 4; i++) {

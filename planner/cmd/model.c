@@ -1,4 +1,8 @@
-/* moe-layout size, count, baselines, profile-layouts: facts of a model. */
+/*
+ * moe-layout size, count, baselines, profile-layouts: facts of a model. How it
+ * works: four commands, each a function that reads its options, asks the rooms
+ * below and prints; their rows of the table of commands stand at the end.
+ */
 #include "base/json.h"
 #include "base/writer.h"
 #include "calibrate/profile.h"
@@ -12,6 +16,7 @@
 
 /* ---- size ---- */
 
+/* By kind, since the units of a kind are alike. */
 static cJSON *size_json(const struct model *m)
 {
     struct writer_doc doc;
@@ -42,10 +47,11 @@ static cJSON *size_json(const struct model *m)
 }
 
 /* "6,858,278,912", in a buffer of the caller. */
-enum { GROUPED = 32 };
-static const char *cmd_model_grouped(int64_t v, char out[GROUPED])
+// 19 digits, 6 commas and a sign
+enum { MODEL_GROUPED_BYTES = 32 };
+static const char *cmd_model_grouped(int64_t v, char out[MODEL_GROUPED_BYTES])
 {
-    char digits[GROUPED];
+    char digits[MODEL_GROUPED_BYTES];
     int n = snprintf(digits, sizeof digits, "%lld", (long long)v), at = 0;
     for (int i = 0; i < n; i++) {
         if (i && (n - i) % 3 == 0)
@@ -56,17 +62,20 @@ static const char *cmd_model_grouped(int64_t v, char out[GROUPED])
     return out;
 }
 
+/* To the last parameter, as a model card's own sum can be compared. */
 static void cmd_model_print_total(const char *what, int64_t v,
                                   const char *remark)
 {
-    char text[GROUPED];
+    char text[MODEL_GROUPED_BYTES];
     printf("%-22s %20s  %9.3f B%s\n", what, cmd_model_grouped(v, text),
            (double)v * 1e-9, remark);
 }
 
+/* "of t": costs of other units in layers, the number that one needs to weigh a
+ * layout by eye. */
 static void print_size(const struct model *m)
 {
-    char params[GROUPED], active[GROUPED];
+    char params[MODEL_GROUPED_BYTES], active[MODEL_GROUPED_BYTES];
     cmd_model_print_total("parameters", model_total_params(m), "");
     cmd_model_print_total("active a token", model_active_params(m), "");
     if (!m->tied)
@@ -110,9 +119,12 @@ static enum err run_size(struct cmd *c)
 
 /* ---- count ---- */
 
+/* Sizes come from the line and not from a model: the number of layouts depends
+ * on nothing else. */
 static enum err run_count(struct cmd *c)
 {
     int64_t layers = 0, mtp = 0, pp = 0, vpp = 1;
+    // the count itself overflows long before
     const int64_t most = 1 << 20;
     enum err e = cmd_int(c, OPT_LAYERS, 1, most, &layers);
     if (e == ERR_OK)
@@ -163,6 +175,8 @@ static const struct rule {
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };
 
+/* A rule that cannot be applied is a result (with its reason), not an error;
+ * memory that ran out is one. */
 static enum err one_baseline(struct cmd *c, const struct model *m,
                              const struct rule *rule, const struct writer *list)
 {
@@ -189,6 +203,7 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
+/* All rules are tried: one that refuses says why beside those that do not. */
 static enum err run_baselines(struct cmd *c)
 {
     struct cmd_model m;
@@ -210,6 +225,7 @@ static enum err run_baselines(struct cmd *c)
 
 /* ---- profile-layouts ---- */
 
+/* One layout a line, ready for a loop in a shell. */
 static enum err print_profile(struct cmd *c, const struct layout *l, int n)
 {
     struct writer_doc doc;
@@ -231,6 +247,8 @@ static enum err print_profile(struct cmd *c, const struct layout *l, int n)
               : err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
 }
 
+/* The version decides whether a run may have m on a stage of its own, which is
+ * what tells m and L apart. */
 static enum err run_profile(struct cmd *c)
 {
     struct cmd_model m;
@@ -242,6 +260,8 @@ static enum err run_profile(struct cmd *c)
     if (e == ERR_OK)
         e = cmd_require_seq(c, &m);
     if (e == ERR_OK)
+        // two runs determine the kinds of most models; each costs the user a
+        // launch
         e = cmd_int(c, OPT_RUNS, 2, 16, &n);
     if (e != ERR_OK)
         return e;

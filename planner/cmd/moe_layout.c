@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+// in the order in which a user needs them
 static const struct command *const commands[] = {
     &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
     &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,  &CMD_MEMORY,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
+/* Synopses are the commands' own, so that usage and help cannot differ. */
 static void print_usage(FILE *out)
 {
     fprintf(out, "moe-layout " MOE_VERSION
@@ -40,6 +42,8 @@ static void print_error(const char *text)
     fputc('\n', stderr);
 }
 
+/* Output is flushed before the exit code is known: a full disk must not look
+ * like success. */
 static int cmd_moe_layout_finish(const char *text, enum err e)
 {
     struct err_msg msg;
@@ -75,6 +79,7 @@ static enum err moe_layout_unknown(const char *word, struct err_msg *msg)
     return options_unknown_command("moe-layout", word, names, N_COMMANDS, msg);
 }
 
+/* Any of the three words that people try first. */
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||

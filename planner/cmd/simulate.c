@@ -170,11 +170,10 @@ static enum err write_files(struct cmd *c, const struct plan_context *ctx,
 /* The layout says how many chunks a rank has; --vpp may only agree. */
 static enum err read_layout(struct cmd *c, struct model *m, struct layout *l)
 {
-    enum err e =
-        c->n_args == 1
-            ? layout_read(&c->arena, c->args[0], m, m->par.pp, l, &c->msg)
-            : err_set(&c->msg, ERR_PARSE,
-                      "simulate: want MODEL and one LAYOUT in quotes");
+    enum err e = c->n_args == 1
+                     ? layout_read(&c->arena, c->args[0], m, l, &c->msg)
+                     : err_set(&c->msg, ERR_PARSE,
+                               "simulate: want MODEL and one LAYOUT in quotes");
     if (e != ERR_OK)
         return e;
     if (cmd_given(c, OPT_VPP) && m->par.vpp != l->vpp)

@@ -320,7 +320,11 @@ static const char *layout_to_add(struct arena *a, const struct design *d,
             text = text ? arena_printf(a, "%st*%dm*%dL", text, rest, m->n_mtp)
                         : NULL;
             struct layout l;
-            if (text && layout_read(a, text, m, pp, &l, NULL) == ERR_OK &&
+            if (text &&
+                layout_read_question(
+                    a,
+                    &(struct layout_question){text, pp, m->n_layers, m->n_mtp},
+                    &l, NULL) == ERR_OK &&
                 cost_fit_completes(a, m, d, &l))
                 return layout_string(a, &l);
         }

@@ -29,7 +29,8 @@ static enum err from_sizes(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
-/* The rule may deal m out to two stages, which Megatron refuses: checked. */
+/* The rule of Megatron Lite may deal m out to two stages, which Megatron
+ * refuses: the result is checked. */
 enum err baseline_count_based(struct arena *a, const struct model *m, int pp,
                               struct layout *out, struct err_msg *msg)
 {
@@ -54,8 +55,9 @@ enum err baseline_count_based(struct arena *a, const struct model *m, int pp,
 }
 
 /* Layers each stage can take when no stage may hold more than `limit`
- * parameters; what every stage takes is the most that fits. False when they
- * do not all fit. */
+ * parameters; what every stage takes is the most that fits. False when they do
+ * not all fit. Taking the most from the front is optimal for stages in a row: a
+ * stage that takes less only leaves more to the others. */
 static bool fill_to(const struct model *m, int pp, int64_t limit, int *n_layers)
 {
     int layer = 0;
@@ -63,9 +65,11 @@ static bool fill_to(const struct model *m, int pp, int64_t limit, int *n_layers)
         int64_t held = s == 0 ? model_unit_params(m, KIND_E) : 0;
         if (s == pp - 1) {
             held += model_mtp_params(m) + model_unit_params(m, KIND_L);
+            // the loss head of a tied model is a copy of the token table
             held += pp > 1 && m->tied ? m->padded_vocab * m->hidden : 0;
         }
         n_layers[s] = 0;
+        // one for each stage between, none for the last, which has m and L
         int must_leave = pp - 1 - s; // layers for the stages after this one
         while (layer < m->n_layers - (s < pp - 1 ? must_leave - 1 : 0)) {
             int64_t more = model_unit_params(m, model_layer_kind(m, layer));
@@ -88,6 +92,7 @@ enum err baseline_parameter_balanced(struct arena *a, const struct model *m,
     int *n = arena_alloc(a, (size_t)pp, sizeof *n);
     if (!n)
         return err_set(msg, ERR_NOMEM, "layout: out of memory");
+    // everything on one stage: fits unless layers are too few for the stages
     int64_t lo = 0, hi = model_total_params(m) + model_mtp_params(m) +
                          m->padded_vocab * m->hidden;
     if (!fill_to(m, pp, hi, n))

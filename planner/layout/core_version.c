@@ -1,7 +1,14 @@
+/*
+ * How it works: one row a version. A row says what differs, not how: the two
+ * rules about m are written once, in core_version_refuses().
+ */
 #include "core_version.h"
 
 #include <string.h>
 
+// 0.12 has no flag; 0.13 raises NotImplementedError for an m in a layout; the
+// assertion of 0.14 never fires; that of 0.15 does; from 0.16 on m may stand
+// alone
 static const struct core_version versions[] = {
     {"0.12", false, CORE_MTP_REFUSED},  {"0.13", true, CORE_MTP_REFUSED},
     {"0.14", true, CORE_MTP_UNCHECKED}, {"0.15", true, CORE_MTP_WITH_LOSS},
@@ -9,15 +16,21 @@ static const struct core_version versions[] = {
     {"0.18", true, CORE_MTP_ANYWHERE},  {"0.19", true, CORE_MTP_ANYWHERE},
     {"0.20", true, CORE_MTP_ANYWHERE},
 };
-enum { N_VERSIONS = sizeof versions / sizeof versions[0], DEFAULT = 4 };
+// 0.16: the first that means to accept every valid layout
+enum {
+    N_CORE_VERSIONS = sizeof versions / sizeof versions[0],
+    CORE_VERSION_DEFAULT = 4
+};
 
+/* A name with a patch level has the row of its minor version; "0.1" must not
+ * find "0.12", so what follows the row's name must be a dot or nothing. */
 enum err core_version_find(const char *name, const struct core_version **out,
                            struct err_msg *msg)
 {
-    *out = &versions[DEFAULT];
+    *out = &versions[CORE_VERSION_DEFAULT];
     if (!name)
         return ERR_OK;
-    for (int i = 0; i < N_VERSIONS; i++) {
+    for (int i = 0; i < N_CORE_VERSIONS; i++) {
         size_t n = strlen(versions[i].name);
         if (strncmp(versions[i].name, name, n) == 0 &&
             (name[n] == '\0' || name[n] == '.')) {
@@ -26,9 +39,10 @@ enum err core_version_find(const char *name, const struct core_version **out,
         }
     }
     return err_set(msg, ERR_RANGE, "core version: got '%s', want %s to %s",
-                   name, versions[0].name, versions[N_VERSIONS - 1].name);
+                   name, versions[0].name, versions[N_CORE_VERSIONS - 1].name);
 }
 
+/* 0.14 lets it pass without meaning to: what runs is what counts. */
 bool core_version_parts_mtp(const struct core_version *v)
 {
     return v->mtp == CORE_MTP_UNCHECKED || v->mtp == CORE_MTP_ANYWHERE;

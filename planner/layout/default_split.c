@@ -19,6 +19,8 @@ struct split_ranks { // layers, over all chunks of the rank
 
 /* ---- the rules ---- */
 
+/* What transformer_config.py checks when layers are fixed at an end, in its
+ * words where they are short. */
 static enum err split_fixed(const struct split_problem *p,
                             struct split_ranks *out, struct err_msg *msg)
 {
@@ -110,6 +112,7 @@ static enum err split_ranks(const struct split_problem *p,
  * or above (1) the given one; 0: none. */
 static int split_nearest(struct split_problem *p, int *number, int step)
 {
+    // the problem is the caller's copy; the number is put back at the end
     const int given = *number;
     struct split_ranks ranks;
     int found = 0;
@@ -151,10 +154,13 @@ static void split_advise(const struct split_problem *given, char *text,
 
 /* ---- stages ---- */
 
+/* Megatron's reason first, then what would do: a user with a hundred flags
+ * should not have to work it out. */
 static enum err split_solve(const struct split_problem *p,
                             struct split_ranks *out, struct err_msg *msg)
 {
     struct err_msg why;
+    // the longest flag and two numbers: 56 characters
     char advice[96];
     enum err e = split_ranks(p, out, &why);
     if (e == ERR_OK)

@@ -36,7 +36,9 @@ static int digit_value(uint32_t c)
  * which no rule of the grammar takes. Returns its length in bytes. */
 static size_t expand_decode(const unsigned char *p, uint32_t *out)
 {
+    // longer forms of the same character are no UTF-8 (RFC 3629, section 3)
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    // bytes that follow, by the number of leading ones in the first
     size_t more = *p >= 0xf0 ? 3 : *p >= 0xe0 ? 2 : *p >= 0xc0 ? 1 : 0;
     uint32_t c = *p;
     if (more)
@@ -78,7 +80,8 @@ static bool match_count(const struct layout_chars *s, size_t i, struct match *m)
     return i > first;
 }
 
-/* \(([^)]+)\)\*(\d+) */
+/* \(([^)]+)\)\*(\d+) of Megatron: a group ends at the first bracket, so groups
+ * do not nest. */
 static bool match_group(const struct layout_chars *s, size_t at,
                         struct match *m)
 {
@@ -94,7 +97,8 @@ static bool match_group(const struct layout_chars *s, size_t at,
     return match_count(s, close + 1, m);
 }
 
-/* (.)\*(\d+) */
+/* (.)\*(\d+) of Megatron: a dot of Python takes any character but a newline,
+ * also a bar, a bracket or another star. */
 static bool match_char(const struct layout_chars *s, size_t at, struct match *m)
 {
     if (s->c[at] == '\n')
@@ -104,6 +108,8 @@ static bool match_char(const struct layout_chars *s, size_t at, struct match *m)
     return match_count(s, at + 1, m);
 }
 
+/* The place goes with the character, so that a caret can point into the string.
+ */
 static void expand_put(struct layout_chars *out, const struct layout_chars *s,
                        size_t i)
 {
@@ -128,6 +134,7 @@ static bool expand_substitute(const struct layout_chars *s, matcher match,
             expand_put(out, s, i++);
             continue;
         }
+        // by division: the product may overflow
         if (m.count && m.part_len > (LAYOUT_MAX_CHARS - out->n) / m.count) {
             out->from[out->n < LAYOUT_MAX_CHARS ? out->n : out->n - 1] =
                 s->from[m.part];
@@ -140,6 +147,8 @@ static bool expand_substitute(const struct layout_chars *s, matcher match,
     return true;
 }
 
+/* 1.6 MB, once for a string: from the heap, since a command reads layouts by
+ * the thousand and an arena frees nothing before its end. */
 struct layout_expansion *layout_expansion_new(void)
 {
     struct layout_expansion *x = calloc(1, sizeof *x);
@@ -175,6 +184,8 @@ static bool take_text(const char *text, struct layout_chars *out)
             return false;
         out->from[out->n] = (uint32_t)((const char *)p - text);
         out->c[out->n] = c;
+        // Megatron removes commas before anything else; the character is
+        // written and left behind
         out->n += c != ',';
         p += len;
     }
@@ -186,6 +197,7 @@ bool layout_expand(const char *text, struct layout_expansion *x)
     if (!take_text(text, &x->out) ||
         !expand_substitute(&x->out, match_group, &x->other))
         return false;
+    // two buffers take turns: group pass from out to other, character pass back
     struct layout_chars swap = x->out;
     if (!expand_substitute(&x->other, match_char, &swap)) {
         // where it ran out of room

@@ -1,7 +1,7 @@
 /*
- * layout_expand: the first half of reading a layout string: multiplications
+ * expand: the first half of reading a layout string: multiplications
  * unrolled as Megatron does it, over Unicode code points. For layout and
- * layout_explain.
+ * explain.
  */
 #ifndef LAYOUT_EXPAND_H
 #define LAYOUT_EXPAND_H
@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A string may expand to at most this many characters. */
+/* A string may expand to at most this many characters: no model has a thousand
+ * layers, and t*99999999999 must not fill the memory. */
 enum { LAYOUT_MAX_CHARS = 100000 };
 
 struct layout_chars {

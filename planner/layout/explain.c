@@ -11,6 +11,8 @@
 
 const char *layout_megatron_words(enum layout_error e)
 {
+    // texts of pipeline_parallel_layer_layout.py, without its file name and
+    // line; for users who search the web for what they see
     static const char *const words[] = {
         [LAYOUT_OK] = "",
         [LAYOUT_BAD_CHAR] = "AssertionError: Invalid layer character",
@@ -62,6 +64,8 @@ static size_t explain_nth(const struct layout_chars *s, uint32_t c, int n)
     return found;
 }
 
+/* Bars and characters that are no units are passed over: a check of the last
+ * unit does not see them either. */
 static size_t last_unit(const struct layout_chars *s)
 {
     size_t i = s->n;
@@ -78,6 +82,7 @@ static size_t first_unit(const struct layout_chars *s)
     return i;
 }
 
+/* Reached after expansion: a star or a bracket that no rule took is one. */
 static size_t first_stranger(const struct layout_chars *s)
 {
     size_t i = 0;
@@ -120,6 +125,8 @@ static size_t explain_miscounted(const struct layout_chars *s, uint32_t c,
     return i < s->n ? i : explain_nth(s, 'L', 0);
 }
 
+/* The errors of Megatron say what is wrong, not where; the place is a matter of
+ * this program alone. */
 static size_t explain_place(const struct layout_question *q,
                             enum layout_error e, const struct layout_chars *s)
 {
@@ -165,6 +172,8 @@ bool layout_error_place(const struct layout_question *q, enum layout_error e,
     if (layout_expand(q->text, x)) {
         at = explain_place(q, e, s);
     } else {
+        // the expansion stopped within the string: point at the part that did
+        // not fit
         s = &x->other;
         at = s->n < LAYOUT_MAX_CHARS ? s->n : LAYOUT_MAX_CHARS - 1;
     }
@@ -183,6 +192,7 @@ const char *layout_caret(struct arena *a, const char *text, size_t byte)
         return NULL;
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
+        // a control character would move the caret, or the terminal
         if (c < ' ' || c == 127)
             shown[i] = '?';
         // a column for each character, not for each byte of UTF-8
@@ -201,6 +211,7 @@ static bool odd_chunk(const struct layout *l)
     return false;
 }
 
+/* Warnings and not refusals: Megatron accepts these runs, and some go well. */
 int layout_run_warnings(const struct layout *l, const struct model *m,
                         const char *texts[LAYOUT_MAX_WARNINGS])
 {
@@ -213,6 +224,7 @@ int layout_run_warnings(const struct layout *l, const struct model *m,
                      "refuse it, newer ones run a ragged last group";
     if (!m->overlap_moe_comm)
         return n;
+    // open reports against Megatron-LM, not facts of its code
     if (odd_chunk(l))
         texts[n++] = "--overlap-moe-expert-parallel-comm: a chunk has an odd "
                      "number of layers: hangs are reported";

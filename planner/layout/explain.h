@@ -1,5 +1,5 @@
 /*
- * layout_explain: why Megatron refuses a layout, in its words, and where in
+ * explain: why Megatron refuses a layout, in its words, and where in
  * the string; and what of an accepted layout hurts the user's run.
  */
 #ifndef LAYOUT_EXPLAIN_H
@@ -14,12 +14,6 @@
 
 /* Megatron's own complaint for the error, as its assertion words it. */
 const char *layout_megatron_words(enum layout_error e);
-
-/* What was asked for when the error was found. */
-struct layout_question {
-    const char *text;
-    int pp, n_layers, n_mtp;
-};
 
 /* Byte of the string at which the error shows: the unit that is one too many,
  * in the wrong place, or behind which one is missing; LAYOUT_OK: the first m.

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COUNT = 12 }; // characters of *n
+// characters of *n and the end: an int has at most 10 digits
+enum { LAYOUT_MAX_COUNT = 12 };
 
 static const struct {
     const char *id, *text;
@@ -33,6 +34,8 @@ const char *layout_error_text(enum layout_error e)
 
 /* ---- stages ---- */
 
+/* Megatron maps each character to a layer type before it checks anything else.
+ */
 static enum layout_error check_chars(const struct layout_chars *s,
                                      const char *text, struct err_msg *msg)
 {
@@ -40,6 +43,7 @@ static enum layout_error check_chars(const struct layout_chars *s,
         uint32_t c = s->c[i];
         if (c == '|' || c == 'E' || c == 'L' || c == 't' || c == 'm')
             continue;
+        // what a terminal may not show is told by its number
         if (c > ' ' && c < 127)
             err_set(msg, ERR_RANGE,
                     "layout '%s': '%c' is left after expansion, want only "
@@ -55,7 +59,8 @@ static enum layout_error check_chars(const struct layout_chars *s,
     return LAYOUT_OK;
 }
 
-/* Splits at bars into out->units; false when out of memory. */
+/* Splits at bars into out->units; false when out of memory. One block holds all
+ * letters, and a bar's place ends a stage's string. */
 static bool layout_split(struct arena *a, const struct layout_chars *s,
                          struct layout *out)
 {
@@ -166,6 +171,8 @@ static enum layout_error fail_letter(enum layout_error e, struct err_msg *msg,
     return e;
 }
 
+/* In Megatron's order, which looks at the flattened list: E may well stand in
+ * the second stage when the first one is empty. */
 static enum layout_error check_ends_and_counts(const struct layout *l,
                                                int n_layers, int n_mtp,
                                                struct err_msg *msg)
@@ -198,6 +205,7 @@ static enum layout_error check_ends_and_counts(const struct layout *l,
     return LAYOUT_OK;
 }
 
+/* The checks of validate_layer_layout() for m, in its order. */
 static enum layout_error check_mtp(const struct layout *l, struct err_msg *msg)
 {
     bool seen = false;
@@ -227,20 +235,29 @@ enum layout_error layout_validate(const struct layout *l, int n_layers,
     return e == LAYOUT_OK ? check_mtp(l, msg) : e;
 }
 
-enum err layout_read(struct arena *a, const char *text, const struct model *m,
-                     int pp, struct layout *out, struct err_msg *msg)
+enum err layout_read_question(struct arena *a, const struct layout_question *q,
+                              struct layout *out, struct err_msg *msg)
 {
-    enum layout_error e = layout_parse(a, text, pp, out, msg);
+    enum layout_error e = layout_parse(a, q->text, q->pp, out, msg);
     if (e != LAYOUT_OK)
         return e == LAYOUT_NO_MEMORY ? ERR_NOMEM : ERR_RANGE;
-    e = layout_validate(out, m->n_layers, m->n_mtp, msg);
+    e = layout_validate(out, q->n_layers, q->n_mtp, msg);
     if (e == LAYOUT_OK)
         return ERR_OK;
-    return err_prefix(msg, ERR_RANGE, "layout '%s'", text);
+    return err_prefix(msg, ERR_RANGE, "layout '%s'", q->text);
+}
+
+enum err layout_read(struct arena *a, const char *text, const struct model *m,
+                     struct layout *out, struct err_msg *msg)
+{
+    const struct layout_question q = {text, m->par.pp, m->n_layers, m->n_mtp};
+    return layout_read_question(a, &q, out, msg);
 }
 
 /* ---- facts of a layout ---- */
 
+/* Megatron numbers decoder layers along the stages: stage v*PP + r follows v*PP
+ * + r - 1, also across ranks. */
 int layout_first_layer(const struct layout *l, int stage)
 {
     int n = 0;
@@ -270,6 +287,8 @@ int layout_mtp_stage(const struct layout *l)
     return -1;
 }
 
+/* By rank and not by stage: what costs is a second rank that needs the token
+ * table. */
 bool layout_mtp_standalone(const struct layout *l)
 {
     int s = layout_mtp_stage(l);
@@ -322,7 +341,7 @@ static char *put_stage(char *out, const char *units)
             run++;
         *out++ = *units;
         if (run > 1)
-            out += snprintf(out, MAX_COUNT, "*%d", run);
+            out += snprintf(out, LAYOUT_MAX_COUNT, "*%d", run);
         units += run;
     }
     *out = '\0';
@@ -342,7 +361,8 @@ static int equal_stages(const struct layout *l, int s)
 
 const char *layout_string(struct arena *a, const struct layout *l)
 {
-    size_t room = 2 * count_units(l) + (size_t)l->n_stages + 2 * MAX_COUNT;
+    size_t room =
+        2 * count_units(l) + (size_t)l->n_stages + 2 * LAYOUT_MAX_COUNT;
     char *text = arena_alloc(a, room, 1), *one = arena_alloc(a, room, 1);
     char *out = text;
     if (!text || !one)
@@ -350,8 +370,9 @@ const char *layout_string(struct arena *a, const struct layout *l)
     for (int s = 0; s < l->n_stages;) {
         size_t len = (size_t)(put_stage(one, l->units[s]) - one);
         int same = equal_stages(l, s);
-        char times[MAX_COUNT];
+        char times[LAYOUT_MAX_COUNT];
         size_t digits = (size_t)snprintf(times, sizeof times, "%d", same);
+        // the group's own characters: two brackets, its bar and its star
         bool grouped = len + digits + 4 < (len + 1) * (size_t)same;
         if (grouped)
             *out++ = '(';
@@ -360,12 +381,13 @@ const char *layout_string(struct arena *a, const struct layout *l)
         if (s < l->n_stages - 1)
             *out++ = '|';
         if (grouped)
-            out += snprintf(out, MAX_COUNT + 2, ")*%s", times);
+            out += snprintf(out, LAYOUT_MAX_COUNT + 2, ")*%s", times);
         s += grouped ? same : 1;
     }
     return text;
 }
 
+/* E, layers, m and L in the order in which a micro-batch passes them. */
 static const char *stage_text(struct arena *a, const struct layout *l,
                               int stage, int n_layers, int n_mtp)
 {
@@ -409,6 +431,7 @@ static const char *unit_word(char unit)
 
 const char *layout_list(struct arena *a, const struct layout *l)
 {
+    // the longest word
     const size_t word = sizeof "\"embedding\", " - 1;
     char *text =
         arena_alloc(a, count_units(l) * word + (size_t)l->n_stages * 4 + 3, 1);

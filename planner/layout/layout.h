@@ -63,10 +63,20 @@ enum layout_error layout_parse(struct arena *a, const char *text, int pp,
 enum layout_error layout_validate(const struct layout *l, int n_layers,
                                   int n_mtp, struct err_msg *msg);
 
+/* A layout's string and what it is to be a layout of. */
+struct layout_question {
+    const char *text;
+    int pp, n_layers, n_mtp;
+};
+
 /* Both, as a fallible function for callers that want a valid layout:
  * ERR_RANGE with a message that quotes the string, ERR_NOMEM. */
+enum err layout_read_question(struct arena *a, const struct layout_question *q,
+                              struct layout *out, struct err_msg *msg);
+
+/* The same for the model's layers on its m->par.pp ranks. */
 enum err layout_read(struct arena *a, const char *text, const struct model *m,
-                     int pp, struct layout *out, struct err_msg *msg);
+                     struct layout *out, struct err_msg *msg);
 
 /* The layout with n_layers[s] decoder layers in stage s, E in the first stage
  * and n_mtp m and L in the last. The caller has set out->pp, vpp and n_stages;
@@ -99,7 +109,8 @@ const char *layout_list(struct arena *a, const struct layout *l);
 
 /* What users get hurt by although Megatron accepts it (domain facts: m on
  * rank 0, empty stages, E or L away from the ends, standalone m). Returns the
- * number of texts written to `texts`. */
+ * number of texts written to `texts`, whose room also holds the four that
+ * layout_run_warnings() adds. */
 enum { LAYOUT_MAX_WARNINGS = 12 };
 int layout_warnings(const struct layout *l,
                     const char *texts[LAYOUT_MAX_WARNINGS]);

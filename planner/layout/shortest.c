@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TEXT = 1500 };
+// the table has a cell for each pair of places: 4.5 MB of 16-bit numbers
+enum { SHORTEST_MAX_TEXT = 1500 };
 
 struct choice {
     int cost;        // characters for everything from here on
@@ -32,12 +33,14 @@ static int shortest_digits(int v)
     return n;
 }
 
-/* Characters for a run of k equal ones. */
+/* Characters for a run of k equal ones: "ttt" or "t*3", whichever is shorter.
+ */
 static int run_cost(int k)
 {
     return k < 2 + shortest_digits(k) ? k : 2 + shortest_digits(k);
 }
 
+/* Bellman's step: a first move and the best of what follows it. */
 static void shortest_consider(struct search *s, int i, struct choice c)
 {
     c.cost += s->best[i + c.part * c.times].cost;
@@ -45,7 +48,8 @@ static void shortest_consider(struct search *s, int i, struct choice c)
         s->best[i] = c;
 }
 
-/* Groups of text[i..i+p), whose own length in writing is `inner`. */
+/* Groups of text[i..i+p), whose own length in writing is `inner`. Of 2 to the
+ * most repeats each is tried: the text behind may go better with fewer. */
 static void consider_groups(struct search *s, int i, int p, int inner)
 {
     int most = 1 + s->equal[i * s->n + p] / p;
@@ -55,6 +59,7 @@ static void consider_groups(struct search *s, int i, int p, int inner)
             (struct choice){inner + 3 + shortest_digits(times), p, times});
 }
 
+/* Tries every first move at place i; places behind it are decided already. */
 static void shortest_choose(struct search *s, int i)
 {
     int run = 1, inner = 0, last = 0;
@@ -72,6 +77,8 @@ static void shortest_choose(struct search *s, int i)
     }
 }
 
+/* equal[i][p] from equal[i+1][p]: if text[i] is text[i+p], the repeat that
+ * starts one further on is one longer here. */
 static void find_repeats(struct search *s)
 {
     for (int p = 1; p < s->n; p++)
@@ -120,7 +127,7 @@ static char *plain_text(struct arena *a, const struct layout *l)
     size_t n = 0;
     for (int s = 0; s < l->n_stages; s++)
         n += strlen(l->units[s]) + 1;
-    char *text = n <= MAX_TEXT ? arena_alloc(a, n, 1) : NULL;
+    char *text = n <= SHORTEST_MAX_TEXT ? arena_alloc(a, n, 1) : NULL;
     char *p = text;
     for (int s = 0; s < l->n_stages && text; s++) {
         size_t len = strlen(l->units[s]);
@@ -138,6 +145,8 @@ const char *layout_shortest(struct arena *a, const struct layout *l)
     if (!s.text)
         return layout_string(a, l);
     s.n = (int)strlen(s.text);
+    // on the heap and given back at once: the arena lives as long as the
+    // command
     size_t cells = (size_t)s.n * (size_t)s.n + 1;
     s.best = arena_alloc(a, (size_t)s.n + 1, sizeof *s.best);
     s.equal = calloc(cells, sizeof *s.equal);

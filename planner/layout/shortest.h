@@ -1,5 +1,5 @@
 /*
- * layout_shortest: the fewest characters that parse to the same stages.
+ * shortest: the fewest characters that parse to the same stages.
  */
 #ifndef LAYOUT_SHORTEST_H
 #define LAYOUT_SHORTEST_H

@@ -1,9 +1,17 @@
+/*
+ * How it works: counts are sums of binomial coefficients: placing n alike
+ * things in a row on s stages is choosing n of n + s - 1, or with no stage
+ * empty, s - 1 of n - 1. They are computed exactly in 128 bits. The walk fills
+ * one stage after the other and calls back at the last one; only layouts with E
+ * first and m and L at the end are walked.
+ */
 #include "space.h"
 
 #include <string.h>
 
 /* ---- counting ---- */
 
+// up to 3.4e38: 61 layers have 3e36 layouts on 65 stages
 __extension__ typedef unsigned __int128 wide;
 
 /* Sums and products that remember an overflow. */
@@ -19,6 +27,7 @@ static wide space_multiply(wide x, wide y, bool *overflow)
     return x * y;
 }
 
+/* Euclid's; called with one small number, so it ends after a few steps. */
 static wide space_gcd(wide x, wide y)
 {
     while (y) {
@@ -50,6 +59,8 @@ static wide space_choose(long n, long k, bool *overflow)
     return c;
 }
 
+/* Overflow is remembered and not returned: the sum goes on, and the caller asks
+ * once at the end. */
 static void space_add(struct counter *sum, wide x, wide times)
 {
     wide product = space_multiply(x, times, &sum->overflow);
@@ -77,8 +88,9 @@ static void count_plain(const struct layout_space *s, long stages,
     }
 }
 
-/* With MTP: all m in one stage of the last chunk; for each such stage, the
- * ways to place what is before it times the ways to place L. */
+/* With MTP: all m in one stage of the last chunk (M_NOT_LAST_VPP and M_SPLIT of
+ * Megatron's checks); for each such stage, the ways to place what is before it
+ * times the ways to place L. */
 static void count_mtp(const struct layout_space *s, long stages,
                       struct counter *sum)
 {
@@ -101,6 +113,7 @@ static void count_mtp(const struct layout_space *s, long stages,
     }
 }
 
+/* printf() has no conversion for 128 bits; digits come out last first. */
 static void to_decimal(wide v, char text[SPACE_COUNT_BYTES])
 {
     char digits[SPACE_COUNT_BYTES];
@@ -171,6 +184,8 @@ static enum err space_finish(struct walk *w, int mtp_stage)
     return w->visit(w->data, &w->layout);
 }
 
+/* Whether m may stand in this stage: the last one always, others only when m
+ * may be apart from L. */
 static bool may_end_here(const struct walk *w, int stage)
 {
     const struct layout_space *s = w->space;
@@ -181,7 +196,8 @@ static bool may_end_here(const struct walk *w, int stage)
     return s->kind == SPACE_EMPTY_STAGES || stage == s->pp - 2;
 }
 
-/* Fills `stage` and all after it with `left` layers. */
+/* Fills `stage` and all after it with `left` layers. Depth is the number of
+ * stages. */
 static enum err walk_stage(struct walk *w, int stage, int left)
 {
     const struct layout_space *s = w->space;
@@ -193,6 +209,7 @@ static enum err walk_stage(struct walk *w, int stage, int left)
     }
     if (last || e != ERR_OK)
         return e;
+    // the first stage is never empty: it has E
     int least = s->kind == SPACE_NO_EMPTY_STAGE && stage > 0;
     for (int n = least; n <= left && e == ERR_OK; n++) {
         space_write_stage(w, stage, n, false, false);

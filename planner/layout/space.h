@@ -1,5 +1,5 @@
 /*
- * layout_space: the set of layouts that may be planned: how many there are,
+ * space: the set of layouts that may be planned: how many there are,
  * and one after the other. Sized for counts up to 10^38 and enumerations up
  * to some million.
  */

@@ -1,5 +1,5 @@
 /*
- * logahead: a log in pieces of whole lines. Of a file from some MB on, a
+ * ahead: a log in pieces of whole lines. Of a file from some MB on, a
  * second thread reads the pieces, and the rows of ranks in them, which are
  * most of such a log: the reader of the log then only places what was read.
  */

@@ -1,6 +1,6 @@
 /*
- * How it works. A block is read twice over, so to say. logblock_take() reads
- * one line of any form and is asked first for every form of row. Rows of ranks
+ * How it works. There are two readers of a block. logblock_take() reads one
+ * line of any form and is asked first for every form of row. Rows of ranks
  * are more than nine tenths of a large log, and alike but for two numbers:
  * logblock_take_rows() takes them in a row without cutting lines, as long as
  * each begins with the same bytes as the one before. It knows two forms of

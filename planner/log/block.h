@@ -1,5 +1,5 @@
 /*
- * logblock: one block of timers while it is read: `times across ranks (ms):`
+ * block: one block of timers while it is read: `times across ranks (ms):`
  * with its rows, the (min, max) and max blocks, and the old single line. At
  * most 128 timers and 2^18 rows; more are left out.
  */

@@ -1,5 +1,5 @@
 /*
- * logfacts: what a log told, as plain data, and the parts that both readers
+ * facts: what a log told, as plain data, and the parts that both readers
  * of logs (logparse keeps all, logmeans averages) collect alike: memory lines,
  * the arguments dump, lists that grow, running means.
  */

@@ -1,5 +1,5 @@
 /*
- * logfail: what a log says of a failed run. Many ranks tell of one failure at
+ * fail: what a log says of a failed run. Many ranks tell of one failure at
  * once, in any order, so each text has a strength: the strongest wins, the
  * first among equals. Texts are PyTorch's, NCCL's, torchrun's, Slurm's and
  * mpirun's.

@@ -1,5 +1,5 @@
 /*
- * logline: the text of one log line, before anything is known of its meaning:
+ * line: the text of one log line, before anything is known of its meaning:
  * launchers' prefixes, terminal colours, numbers, `name: value` fields. Works
  * on bytes of any encoding; nothing here allocates or needs a terminator.
  */

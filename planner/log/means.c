@@ -5,6 +5,8 @@
  */
 #include "means.h"
 
+#include "block.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 enum { MEANS_MAX_TIMERS = 256 };
 
 struct sums {
-    char name[64];
+    char name[BLOCK_NAME];
     size_t n_iterations;
     struct log_running *ranks; // heap
     int n_ranks;

@@ -1,5 +1,5 @@
 /*
- * logmeans: means of timers over the usable iterations of a log, in one pass
+ * means: means of timers over the usable iterations of a log, in one pass
  * and constant memory, for logs of any size. Of a file with several runs, the
  * last one that has a usable iteration counts. At most 256 timers and 2^17
  * ranks; more are left out.

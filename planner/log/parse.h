@@ -1,5 +1,5 @@
 /*
- * logparse: reads training logs: iterations, timers, memory, failures. Lines
+ * parse: reads training logs: iterations, timers, memory, failures. Lines
  * are Megatron-LM's (core 0.13 to 0.20 and older), those of its relatives, and
  * moe-train's. Prefixes of launchers, colours, CR, invalid UTF-8 and cut tails
  * are expected, never an error. One pass; lines of up to 1 MB.

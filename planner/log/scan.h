@@ -1,5 +1,5 @@
 /*
- * logscan: one pass over a training log in constant memory: the text is cut
+ * scan: one pass over a training log in constant memory: the text is cut
  * into lines, and logstate makes events of them for a sink; logparse keeps
  * them, logmeans averages them, `moe-bench parse` prints them. A log of 1 GB is
  * read within 16 MB of memory.

@@ -1,5 +1,5 @@
 /*
- * logstate: what the lines of a log mean together, whoever cut them: which
+ * state: what the lines of a log mean together, whoever cut them: which
  * iteration a timer block belongs to, where a run ends and the next begins,
  * what is warm-up, what was cut, how it all ended. One line in, events out; the
  * memory is that of one timer block.

@@ -1,5 +1,5 @@
 /*
- * logstep: the meaning of one line that tells of an iteration, of memory or
+ * step: the meaning of one line that tells of an iteration, of memory or
  * of an argument, in the dialects of Megatron-LM and its relatives. One line
  * in, plain data out; what belongs together over lines is logscan's matter.
  */

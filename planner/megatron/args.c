@@ -1,7 +1,7 @@
 /*
  * How it works: every row of the table in flags.h has one typed slot. Flags of
  * a command line, keys of a model file and facts from other sources fill the
- * same slots; megatron_model reads them once all are known, because defaults
+ * same slots; model reads them once all are known, because defaults
  * depend on other flags. Names are looked up here, where words come in; what
  * the program itself asks for it asks by identifier.
  */
@@ -83,48 +83,54 @@ static void warn_unmodelled(struct megatron_args *args, enum flag_id id)
 }
 
 /* Nearest name of either list, in `name`; "" when none is near. */
-static void megatron_args_nearest(const char *word, char *name, size_t size)
+static void megatron_args_nearest(const char *word, char name[NAMES_MAX_BYTES])
 {
-    char known[80];
-    megatron_known_nearest(word, known, sizeof known);
+    char known[NAMES_MAX_BYTES];
+    megatron_known_nearest(word, known);
     const char *pair[2] = {flag_nearest(word), known};
     const char *best = pair[0] ? text_nearest(word, pair, 2) : known;
-    snprintf(name, size, "%s", best ? best : "");
+    snprintf(name, NAMES_MAX_BYTES, "%s", best ? best : "");
 }
 
 /* ---- taking flags ---- */
 
-/* A value may begin with a dash when it is a negative number. */
+/* A value may begin with a dash when it is a negative number: argparse looks
+ * for one, too, since no flag of Megatron looks like a number. */
 static bool is_flag(const char *word)
 {
     return text_starts(word, "--") && word[2] != '\0';
 }
 
+/* argparse's nargs="+": values go on up to the next flag. They are kept as one
+ * text, parted by blanks. */
 static enum err take_words(struct megatron_args *args, enum flag_id id,
-                           char *const *argv, int argc, int *i,
-                           struct err_msg *msg)
+                           struct option_line *line, struct err_msg *msg)
 {
     char *all = arena_strdup(args->f.arena, "");
-    while (all && *i + 1 < argc && !is_flag(argv[*i + 1])) {
+    while (all && line->at + 1 < line->argc &&
+           !is_flag(line->argv[line->at + 1])) {
         all = arena_printf(args->f.arena, "%s%s%s", all, *all ? " " : "",
-                           argv[*i + 1]);
-        ++*i;
+                           line->argv[line->at + 1]);
+        line->at++;
     }
     return all ? flags_set(&args->f, id, all, msg) : ERR_NOMEM;
 }
 
-enum err megatron_args_take(struct megatron_args *args, char *const *argv,
-                            int argc, int *i, bool *known, struct err_msg *msg)
+enum err megatron_args_take(struct megatron_args *args,
+                            struct option_line *line, bool *known,
+                            struct err_msg *msg)
 {
     *known = false;
-    const char *word = argv[*i];
+    const char *word = line->argv[line->at];
     if (!is_flag(word))
         return ERR_OK;
+    // argparse takes --name=value, and so do launch scripts
     const char *equals = strchr(word, '=');
     size_t len = equals ? (size_t)(equals - word) - 2 : strlen(word + 2);
     enum flag_id id = flag_by_name(word + 2, len);
     if (id == FLAG_NONE)
         return ERR_OK;
+    // from here on the word is ours, and what is wrong with it is an error
     *known = true;
     enum err e = ERR_OK;
     warn_unmodelled(args, id);
@@ -136,15 +142,15 @@ enum err megatron_args_take(struct megatron_args *args, char *const *argv,
     } else if (equals) {
         e = flags_set(&args->f, id, equals + 1, msg);
     } else if (flag_type(id) == FLAG_TYPE_WORDS) {
-        e = take_words(args, id, argv, argc, i, msg);
+        e = take_words(args, id, line, msg);
     } else {
-        if (*i + 1 >= argc || is_flag(argv[*i + 1]))
+        if (line->at + 1 >= line->argc || is_flag(line->argv[line->at + 1]))
             return err_set(msg, ERR_PARSE, "--%s: value missing",
                            flag_name(id));
-        e = flags_set(&args->f, id, argv[++*i], msg);
+        e = flags_set(&args->f, id, line->argv[++line->at], msg);
     }
     if (e == ERR_OK)
-        ++*i;
+        line->at++;
     return e;
 }
 
@@ -153,12 +159,12 @@ static enum err megatron_args_unknown(struct megatron_args *args,
                                       const char *word, bool strict,
                                       struct err_msg *msg)
 {
-    char line[400], name[80], near[80] = "";
+    char line[400], name[NAMES_MAX_BYTES], near[NAMES_MAX_BYTES] = "";
     if (!strict && !args->warn)
         return ERR_OK;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     if (is_flag(word))
-        megatron_args_nearest(name + 2, near, sizeof near);
+        megatron_args_nearest(name + 2, near);
     if (!is_flag(word))
         snprintf(line, sizeof line, "'%.200s' is not a flag, want --name",
                  word);
@@ -171,22 +177,25 @@ static enum err megatron_args_unknown(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* Moves *i behind a flag that has no effect here and its values; false when
- * the flag is not known to be one. */
-static bool pass_known(char *const *argv, int argc, int *i)
+/* Moves behind a flag that has no effect here and its values; false when the
+ * flag is not known to be one. */
+static bool pass_known(struct option_line *line)
 {
-    const char *word = argv[*i];
+    const char *word = line->argv[line->at];
     if (!is_flag(word))
         return false;
     size_t len = strcspn(word + 2, "=");
     enum known_values values = megatron_known(word + 2, len);
     if (values == KNOWN_NOT)
         return false;
+    // argc is more than any list has
     int most = word[2 + len] == '=' || values == KNOWN_SWITCH ? 0
                : values == KNOWN_ONE                          ? 1
-                                                              : argc;
-    for (++*i; *i < argc && most > 0 && !is_flag(argv[*i]); most--)
-        ++*i;
+                                                              : line->argc;
+    for (line->at++;
+         line->at < line->argc && most > 0 && !is_flag(line->argv[line->at]);
+         most--)
+        line->at++;
     return true;
 }
 
@@ -196,25 +205,27 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
 {
     if (opt->warn)
         megatron_args_on_warning(args, opt->warn, opt->data);
-    for (int i = 0; i < argc;) {
+    struct option_line line = {.argc = argc, .argv = argv};
+    while (line.at < argc) {
         bool known = false;
-        enum err e = megatron_args_take(args, argv, argc, &i, &known, msg);
+        enum err e = megatron_args_take(args, &line, &known, msg);
         if (e != ERR_OK)
             return e;
-        if (known || pass_known(argv, argc, &i))
+        if (known || pass_known(&line))
             continue;
-        e = megatron_args_unknown(args, argv[i], opt->strict, msg);
+        e = megatron_args_unknown(args, argv[line.at], opt->strict, msg);
         if (e != ERR_OK)
             return e;
         // its values, if any, go with it
-        for (i++; i < argc && !is_flag(argv[i]); i++)
-            ;
+        for (line.at++; line.at < argc && !is_flag(argv[line.at]);)
+            line.at++;
     }
     return ERR_OK;
 }
 
 /* ---- JSON ---- */
 
+/* Messages name the key as the file has it, with underscores. */
 static enum err key_error(const struct megatron_args *args, const char *key,
                           const char *wanted, struct err_msg *msg)
 {
@@ -239,14 +250,16 @@ static enum err pass_key(struct megatron_args *args, const cJSON *item,
     return flags_pass(&args->f, &flag, msg);
 }
 
+/* Suggestions come in the spelling of the file: underscores. A name with dashes
+ * is no key of a model file, even where Megatron has such a flag. */
 static enum err unknown_key(struct megatron_args *args, const cJSON *item,
                             const char *name, struct err_msg *msg)
 {
-    char near[80];
+    char near[NAMES_MAX_BYTES];
     if (!strchr(item->string, '-') &&
         megatron_known(name, strlen(name)) != KNOWN_NOT)
         return pass_key(args, item, name, msg);
-    megatron_args_nearest(name, near, sizeof near);
+    megatron_args_nearest(name, near);
     for (char *p = near; *p; p++)
         *p = *p == '-' ? '_' : *p;
     return err_set(msg, ERR_PARSE, "%s: unknown key '%s'%s%s%s", args->f.where,
@@ -294,6 +307,8 @@ static enum err set_typed(struct megatron_args *args, enum flag_id id,
     return ERR_OK;
 }
 
+/* Model files spell flags as Python does, so that they can be pasted from a
+ * configuration class. */
 static enum err take_key(struct megatron_args *args, const cJSON *item,
                          struct err_msg *msg)
 {
@@ -342,7 +357,9 @@ enum err megatron_args_read_json(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* One flag of a case; its text is read as on a command line. */
+/* One flag of a case; its text is read as on a command line. A corpus is
+ * written by other programs, so a flag without a row is no error: it changes no
+ * memory. */
 static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
                                struct err_msg *msg)
 {
@@ -382,6 +399,7 @@ enum err megatron_args_read_case(struct megatron_args *args,
 
 /* ---- other sources ---- */
 
+/* A switch warns when it is on only: dumps of arguments list every switch. */
 enum err megatron_args_set(struct megatron_args *args, enum flag_id id,
                            const char *text, struct err_msg *msg)
 {

@@ -1,5 +1,5 @@
 /*
- * megatron_args: from Megatron's flags, or a model file with the same names in
+ * args: from Megatron's flags, or a model file with the same names in
  * snake_case, to a struct model: finds each word's row of the table in flags.h
  * and fills its slot, and tells of words that have none.
  */
@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "flags.h"
 #include "model/model.h"
 
@@ -37,11 +38,12 @@ void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,
 void megatron_args_warn(struct megatron_args *args, const char *name,
                         const char *line);
 
-/* Reads the flag at argv[*i] and its values and moves *i behind them.
- * *known is false, and *i stays, when the flag is not in the table. A missing
- * or malformed value is ERR_PARSE. `--name=value` is read too. */
-enum err megatron_args_take(struct megatron_args *args, char *const *argv,
-                            int argc, int *i, bool *known, struct err_msg *msg);
+/* Reads the flag at line->at and its values and moves on behind them. *known is
+ * false, and the line stays, when the flag is not in the table. A missing or
+ * malformed value is ERR_PARSE. `--name=value` is read too. */
+enum err megatron_args_take(struct megatron_args *args,
+                            struct option_line *line, bool *known,
+                            struct err_msg *msg);
 
 /* Reads all of argv. Flags that Megatron has and that have no effect here pass
  * silently; unknown ones are an error when `strict`, else each is reported

@@ -1,3 +1,9 @@
+/*
+ * How it works: from JSON every value becomes the text that a command line
+ * would have, so that one parser judges both. To an argument vector, flags go
+ * in the order of their turns: what was given last comes last, as on the line
+ * it came from.
+ */
 #include "convert.h"
 
 #include <stdlib.h>
@@ -26,6 +32,8 @@ static const char *convert_numbers(struct arena *a, const cJSON *list)
     return text ? arena_printf(a, "%s]", text) : NULL;
 }
 
+/* Words of a list go to one text, as args keeps them; a blank would part one,
+ * and no module's name has any. */
 static const char *convert_strings(struct arena *a, const cJSON *list)
 {
     const char *text = "";
@@ -35,6 +43,8 @@ static const char *convert_strings(struct arena *a, const cJSON *list)
     return text;
 }
 
+/* A list is one value where all are numbers (a frequency), and several values
+ * where all are strings (modules); Megatron has no flag that mixes them. */
 static enum flag_json convert_list(struct arena *a, const cJSON *list,
                                    const char **out)
 {
@@ -53,6 +63,7 @@ enum flag_json flag_from_json(struct arena *a, const cJSON *item,
                               const char **text)
 {
     *text = NULL;
+    // a switch that is false and a flag that is null are not on a command line
     if (cJSON_IsNull(item) || cJSON_IsFalse(item))
         return FLAG_JSON_OFF;
     if (cJSON_IsTrue(item))
@@ -76,6 +87,8 @@ struct convert_entry {
     bool words;               // of the value each is an argument
 };
 
+/* From the slot and not from the text that was given: a value that another
+ * source put there has no text. */
 static const char *convert_value(struct arena *a, const struct flag_slot *slot,
                                  enum flag_type type)
 {
@@ -86,6 +99,7 @@ static const char *convert_value(struct arena *a, const struct flag_slot *slot,
     return slot->value.text;
 }
 
+/* The list ends with FLAG_NONE; it has some five members. */
 static bool convert_is_left_out(enum flag_id id, const enum flag_id *without)
 {
     for (; *without != FLAG_NONE; without++)
@@ -106,6 +120,8 @@ static struct convert_entry *convert_turns(struct arena *a,
         enum flag_type type = flag_type((enum flag_id)i);
         if (!slot->turn || convert_is_left_out((enum flag_id)i, without))
             continue;
+        // turns count from 1, and each belongs to one flag: a list by turn is
+        // in order
         struct convert_entry *to = &all[slot->turn];
         to->name = flag_name((enum flag_id)i);
         to->words = type == FLAG_TYPE_WORDS;

@@ -8,10 +8,13 @@
 #include "flags.h"
 
 #include "base/text.h"
+#include "names.h"
 
 #include <assert.h>
 #include <string.h>
 
+// the three forms of a range in the table; braces are added here, because the
+// commas within them would part a macro's argument
 #define FLAG_RANGE_ANY                                                         \
     {                                                                          \
         INT64_MIN, INT64_MAX, false                                            \
@@ -40,7 +43,8 @@ static const struct flag {
 
 /* ---- the table ---- */
 
-/* Is `name` one of the words of the list? */
+/* Is `name` one of the words of the list? Older names: launch scripts of years
+ * ago still have them. */
 static bool flags_has_alias(const char *list, const char *name, size_t len)
 {
     while (*list) {
@@ -70,9 +74,12 @@ enum flag_id flag_by_name(const char *name, size_t len)
     return *name == '!' ? FLAG_NONE : flags_find_alias(name, len);
 }
 
+/* A dump has "add_bias_linear False" where the command line had
+ * --disable-bias-linear: argparse stores a switch that turns something off
+ * under the name of the thing. Aliases with a mark stand for it. */
 enum flag_id flag_by_argument(const char *name, bool *opposite)
 {
-    char marked[80] = "!";
+    char marked[NAMES_MAX_BYTES] = "!";
     size_t len = strlen(name);
     *opposite = false;
     if (len < sizeof marked - 1) {
@@ -125,6 +132,7 @@ static bool flags_parse(enum flag_type type, const char *text,
         return text_to_int64(text, &out->value.whole);
     case FLAG_TYPE_REAL:
         return text_to_double(text, &out->value.real);
+    // "True" is Python's spelling in a dump of arguments, "true" is JSON's
     case FLAG_TYPE_BOOL:
         out->value.on = strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
         return true;
@@ -161,6 +169,7 @@ static void flags_fill(struct megatron_flags *f, enum flag_id id,
     f->slot[id] = slot;
 }
 
+/* What does not parse leaves the slot as it was. */
 enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
                    struct err_msg *msg)
 {
@@ -195,11 +204,15 @@ void flags_set_on(struct megatron_flags *f, enum flag_id id)
     flags_fill(f, id, (struct flag_slot){.value = {.on = true}});
 }
 
+/* Back to Megatron's default, not to nothing: a command line without the flag.
+ */
 void flags_clear(struct megatron_flags *f, enum flag_id id)
 {
     f->slot[id] = flags_default(id);
 }
 
+/* A flag without a row has a turn all the same, so that the trainer's command
+ * line has all flags in the order of the source. */
 enum err flags_pass(struct megatron_flags *f, const struct flag_passed *flag,
                     struct err_msg *msg)
 {
@@ -247,6 +260,8 @@ bool flags_is(const struct megatron_flags *f, enum flag_id id,
     return text && strcmp(text, wanted) == 0;
 }
 
+/* After all sources have been read: an override may replace a value that is out
+ * of range. Needed flags come first, in the order of the table. */
 enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
 {
     for (int i = 0; i < N_FLAGS; i++) {

@@ -40,7 +40,8 @@
  * heads at once) and count-expert-bias (published totals that count the
  * router's correction bias, a buffer in Megatron, as parameters). */
 #define MEGATRON_FLAG_TABLE(X)                                                 \
-    /* the model: widths */                                                    \
+    /* the model: widths. Bounds are far above any model, so that layers x     \
+     * widths x widths stay below 2^63 */                                      \
     X(FLAG_NUM_LAYERS, "num-layers", "encoder-num-layers", INT, "",            \
       NEED(1, MODEL_MAX_LAYERS), MODEL)                                        \
     X(FLAG_HIDDEN_SIZE, "hidden-size", "", INT, "", NEED(1, 1 << 20), MODEL)   \
@@ -62,7 +63,8 @@
     X(FLAG_QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", "", INT, "64",          \
       FROM(0, 1 << 14), MODEL)                                                 \
     X(FLAG_V_HEAD_DIM, "v-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL)  \
-    /* attention beyond its widths */                                          \
+    /* attention beyond its widths: sinks, windows, and positions, which       \
+     * are parameters where they are learned */                                \
     X(FLAG_SOFTMAX_TYPE, "softmax-type", "", TEXT, "vanilla", ANY, MODEL)      \
     X(FLAG_WINDOW_SIZE, "window-size", "", TEXT, "", ANY, MODEL)               \
     X(FLAG_WINDOW_SKIP_FREQ, "window-attn-skip-freq", "", TEXT, "", ANY,       \
@@ -75,14 +77,16 @@
       MODEL)                                                                   \
     X(FLAG_NO_POSITION_EMBEDDING, "no-position-embedding",                     \
       "!add-position-embedding", BOOL, "", ANY, MODEL)                         \
-    /* vocabulary */                                                           \
+    /* vocabulary: tokens are padded to a multiple of divisor x TP; a          \
+     * stated padded size stands for all three */                              \
     X(FLAG_MAKE_VOCAB_DIVISIBLE, "make-vocab-size-divisible-by", "", INT,      \
       "128", FROM(1, 1 << 20), MODEL)                                          \
     X(FLAG_VOCAB_SIZE, "vocab-size", "", INT, "", FROM(1, 1 << 24), MODEL)     \
     X(FLAG_PADDED_VOCAB_SIZE, "padded-vocab-size", "", INT, "",                \
       FROM(1, 1 << 24), MODEL)                                                 \
     X(FLAG_TOKENIZER_TYPE, "tokenizer-type", "", TEXT, "", ANY, MODEL)         \
-    /* norms, activations, biases */                                           \
+    /* norms, activations, biases: LayerNorm has a bias, RMSNorm none; a       \
+     * gated activation has two matrices in */                                 \
     X(FLAG_NORMALIZATION, "normalization", "", TEXT, "LayerNorm", ANY, MODEL)  \
     X(FLAG_SWIGLU, "swiglu", "", BOOL, "", ANY, MODEL)                         \
     X(FLAG_QUICK_GEGLU, "quick-geglu", "", BOOL, "", ANY, MODEL)               \
@@ -93,7 +97,7 @@
     X(FLAG_QK_LAYERNORM, "qk-layernorm", "", BOOL, "", ANY, MODEL)             \
     X(FLAG_UNTIE, "untie-embeddings-and-output-weights", "", BOOL, "", ANY,    \
       MODEL)                                                                   \
-    /* experts and MTP */                                                      \
+    /* experts and MTP; the two names that are not Megatron's stand last */    \
     X(FLAG_NUM_EXPERTS, "num-experts", "num-moe-experts", INT, "",             \
       FROM(1, 1 << 16), MODEL)                                                 \
     X(FLAG_MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", "", INT, "",            \
@@ -113,7 +117,9 @@
     X(FLAG_MTP_REPEATED, "mtp-use-repeated-layer", "", BOOL, "", ANY, MODEL)   \
     X(FLAG_QK_NORM_FULL_WIDTH, "qk-norm-full-width", "", BOOL, "", ANY, MODEL) \
     X(FLAG_COUNT_EXPERT_BIAS, "count-expert-bias", "", BOOL, "", ANY, MODEL)   \
-    /* ranks and stages */                                                     \
+    /* ranks and stages: world = TP x CP x PP x DP, which expert ranks         \
+     * share among themselves as ETP x EP x PP. Flags of a split exclude       \
+     * the layout (default_split) */                                           \
     X(FLAG_TP, "tensor-model-parallel-size", "model-parallel-size", INT, "1",  \
       FROM(1, 1 << 12), PARALLEL)                                              \
     X(FLAG_PP, "pipeline-model-parallel-size", "", INT, "1", FROM(1, 1 << 10), \
@@ -144,14 +150,16 @@
     X(FLAG_SEQUENCE_PARALLEL, "sequence-parallel", "", BOOL, "", ANY,          \
       PARALLEL)                                                                \
     X(FLAG_DP_LAST, "use-tp-pp-dp-mapping", "", BOOL, "", ANY, PARALLEL)       \
-    /* batch */                                                                \
+    /* batch: global = micro-batch x DP x number of micro-batches, which       \
+     * decides the share of the pipeline's bubble */                           \
     X(FLAG_MICRO_BATCH_SIZE, "micro-batch-size", "", INT, "1",                 \
       FROM(1, 1 << 16), BATCH)                                                 \
     X(FLAG_GLOBAL_BATCH_SIZE, "global-batch-size", "", INT, "",                \
       FROM(1, 1 << 24), BATCH)                                                 \
     X(FLAG_SEQ_LENGTH, "seq-length", "encoder-seq-length", INT, "",            \
       FROM(1, 1 << 26), BATCH)                                                 \
-    /* order of work */                                                        \
+    /* order of work: what changes neither the model nor its result, but       \
+     * the time of a step */                                                   \
     X(FLAG_OVERLAP_MOE_COMM, "overlap-moe-expert-parallel-comm", "", BOOL, "", \
       ANY, SCHEDULE)                                                           \
     X(FLAG_DELAY_WGRAD, "delay-wgrad-compute", "", BOOL, "", ANY, SCHEDULE)    \
@@ -164,7 +172,8 @@
       "overlap-p2p-comm-warmup-flush", BOOL, "", ANY, SCHEDULE)                \
     X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL,   \
       "", ANY, SCHEDULE)                                                       \
-    /* optimiser and precision */                                              \
+    /* optimiser and precision: bytes of a parameter, its gradient and its     \
+     * state; types are named as PyTorch has them */                           \
     X(FLAG_DIST_OPT, "use-distributed-optimizer", "", BOOL, "", ANY, MEMORY)   \
     X(FLAG_DIST_OPT_INSTANCES, "num-distributed-optimizer-instances", "", INT, \
       "1", FROM(1, 1 << 12), MEMORY)                                           \
@@ -188,7 +197,7 @@
     X(FLAG_FP8_PARAM_GATHER, "fp8-param-gather", "", BOOL, "", ANY, MEMORY)    \
     X(FLAG_FIRST_LAST_BF16, "first-last-layers-bf16", "", BOOL, "", ANY,       \
       MEMORY)                                                                  \
-    /* recompute and offloading */                                             \
+    /* recompute and offloading: what a forward pass keeps, and where */       \
     X(FLAG_RECOMPUTE_GRANULARITY, "recompute-granularity", "", TEXT, "", ANY,  \
       MEMORY)                                                                  \
     X(FLAG_RECOMPUTE_METHOD, "recompute-method", "", TEXT, "", ANY, MEMORY)    \
@@ -210,7 +219,7 @@
     X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY)          \
     X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT, "", \
       ANY, MEMORY)                                                             \
-    /* kernels */                                                              \
+    /* kernels: fused ones keep less for the backward pass */                  \
     X(FLAG_NO_GRAD_FUSION, "no-gradient-accumulation-fusion",                  \
       "!gradient-accumulation-fusion", BOOL, "", ANY, MEMORY)                  \
     X(FLAG_CE_FUSION, "cross-entropy-loss-fusion", "", BOOL, "", ANY, MEMORY)  \
@@ -228,7 +237,7 @@
     X(FLAG_ATTENTION_DROPOUT, "attention-dropout", "", REAL, "0.1", ANY,       \
       MEMORY)                                                                  \
     X(FLAG_HIDDEN_DROPOUT, "hidden-dropout", "", REAL, "0.1", ANY, MEMORY)     \
-    /* experts at work */                                                      \
+    /* experts at work: how many tokens an expert gets room for */             \
     X(FLAG_MOE_GROUPED_GEMM, "moe-grouped-gemm", "", BOOL, "", ANY, MEMORY)    \
     X(FLAG_MOE_DISPATCHER, "moe-token-dispatcher-type", "", TEXT, "allgather", \
       ANY, MEMORY)                                                             \
@@ -236,7 +245,8 @@
       ANY, MEMORY)                                                             \
     X(FLAG_MOE_PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", "", BOOL,  \
       "", ANY, MEMORY)                                                         \
-    /* what else keeps memory */                                               \
+    /* what else keeps memory: buffers of communication, graphs, deferred      \
+     * work */                                                                 \
     X(FLAG_OVERLAP_GRAD_REDUCE, "overlap-grad-reduce", "", BOOL, "", ANY,      \
       MEMORY)                                                                  \
     X(FLAG_OVERLAP_PARAM_GATHER, "overlap-param-gather", "", BOOL, "", ANY,    \
@@ -254,7 +264,8 @@
       "", ANY, MEMORY)                                                         \
     X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY,  \
       MEMORY)                                                                  \
-    /* models that are not sized, or not as they are */                        \
+    /* models that are not sized, or not as they are: an error or a warning    \
+     * is better than the number of another model */                           \
     X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY,    \
       REFUSED)                                                                 \
     X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
@@ -280,21 +291,21 @@
 enum flag_type {
     FLAG_TYPE_INT,
     FLAG_TYPE_REAL,
-    FLAG_TYPE_TEXT,
-    FLAG_TYPE_BOOL,
-    FLAG_TYPE_WORDS
+    FLAG_TYPE_TEXT, // as it stands: names, lists of numbers
+    FLAG_TYPE_BOOL, // takes no value: it is there or not
+    FLAG_TYPE_WORDS // several, kept as one text parted by spaces
 };
 
 /* In the order of FLAG_FX_MODEL to FLAG_FX_BATCH, a wrong value gives a wrong
  * model; behind them only times and bytes differ. */
 enum flag_effect {
-    FLAG_FX_MODEL,
-    FLAG_FX_PARALLEL,
-    FLAG_FX_BATCH,
+    FLAG_FX_MODEL,    // parameters and operations
+    FLAG_FX_PARALLEL, // how ranks share them
+    FLAG_FX_BATCH,    // micro-batches of a step
     FLAG_FX_SCHEDULE,
     FLAG_FX_MEMORY,
-    FLAG_FX_REFUSED,
-    FLAG_FX_UNMODELLED
+    FLAG_FX_REFUSED,   // an error
+    FLAG_FX_UNMODELLED // a warning
 };
 
 enum flag_id {
@@ -331,6 +342,7 @@ struct flag_passed {
     const struct flag_passed *next;
 };
 
+/* A slot for each row. Sources fill one set in turn; the last one wins. */
 struct megatron_flags {
     struct arena *arena;
     const char *where; // file name for messages, "" for a command line
@@ -352,6 +364,7 @@ enum flag_id flag_by_name(const char *name, size_t len);
  * *opposite: by its opposite. FLAG_NONE where there is no row. */
 enum flag_id flag_by_argument(const char *name, bool *opposite);
 
+/* Columns of the flag's row: its name without dashes, and so on. */
 const char *flag_name(enum flag_id id);
 enum flag_type flag_type(enum flag_id id);
 enum flag_effect flag_effect(enum flag_id id);

@@ -1,5 +1,5 @@
 /*
- * source_hf: a model from the config.json of Hugging Face transformers. Keys
+ * hf: a model from the config.json of Hugging Face transformers. Keys
  * become Megatron's flags; parameters that a checkpoint of that model type
  * holds beyond them (the router's correction bias, OLMoE's wide norms) are
  * told to the model by count-expert-bias and qk-norm-full-width.

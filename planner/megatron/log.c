@@ -1,3 +1,8 @@
+/*
+ * How it works: an argument of the dump is a flag with underscores; its value
+ * is Python's text. Most arguments of a dump are defaults, which change
+ * nothing.
+ */
 #include "log.h"
 
 #include <stdio.h>
@@ -25,8 +30,10 @@ static enum err megatron_log_take(const struct log_argument *arg,
                                   struct megatron_args *args,
                                   struct err_msg *msg)
 {
+    // longer than any flag: what is cut matches none
     char name[128];
     bool opposite = false;
+    // what was not given, and lists that are empty
     bool none = megatron_log_is_word(arg->value, "None") ||
                 megatron_log_is_word(arg->value, "[]");
     if (none || megatron_log_derived(arg->name))

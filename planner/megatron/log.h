@@ -1,5 +1,5 @@
 /*
- * source_log: the model of a run from its log: the arguments that Megatron
+ * log: the model of a run from its log: the arguments that Megatron
  * dumps at the start, one `name ... value` a line. logparse finds the lines.
  */
 #ifndef MEGATRON_LOG_H

@@ -1,3 +1,9 @@
+/*
+ * How it works: each part of memory_options is read off the flags by one
+ * function; what the memory model does not know becomes a reason to refuse,
+ * which its callers print. Refusing is better than a number: a plan that runs
+ * out of memory costs a night.
+ */
 #include "memory.h"
 
 #include "base/text.h"
@@ -9,6 +15,8 @@
 static const struct {
     enum flag_id id;
     const char *reason;
+    // kinds of memory that would come on top of what is modelled or be moved
+    // out of it
 } refused[] = {
     {FLAG_MEGATRON_FSDP, "Megatron FSDP is not modelled"},
     {FLAG_TORCH_FSDP2, "PyTorch FSDP2 is not modelled"},
@@ -31,14 +39,16 @@ static const struct {
 };
 
 /* A list as a command line has it, or as Python prints it into a log. */
-#define QUOTES "'\""
+#define MEMORY_QUOTES "'\""
 
+/* Is `word` one of the list's words? "mlp" must not find "moe_mlp": what is
+ * before and behind it counts. */
 static bool megatron_memory_has_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *p = text; p && (p = strstr(p, word)); p += len) {
-        bool starts = p == text || strchr(QUOTES " ,[", p[-1]);
-        if (starts && (p[len] == '\0' || strchr(QUOTES " ,]", p[len])))
+        bool starts = p == text || strchr(MEMORY_QUOTES " ,[", p[-1]);
+        if (starts && (p[len] == '\0' || strchr(MEMORY_QUOTES " ,]", p[len])))
             return true;
     }
     return false;
@@ -50,6 +60,7 @@ static bool megatron_memory_has_graphs(const struct megatron_flags *f)
            !flags_is(f, FLAG_CUDA_GRAPH_IMPL, "none");
 }
 
+/* Without a list of recompute_modules Megatron captures whole layers. */
 static bool graphs_everything(const struct megatron_flags *f)
 {
     return flags_given(f, FLAG_ENABLE_CUDA_GRAPH) ||
@@ -57,6 +68,7 @@ static bool graphs_everything(const struct megatron_flags *f)
             !flags_given(f, FLAG_CUDA_GRAPH_MODULES));
 }
 
+/* The first reason; they are in no order that matters. */
 static const char *megatron_memory_refusal(const struct megatron_flags *f,
                                            const struct memory_options *o)
 {
@@ -76,6 +88,7 @@ static const char *megatron_memory_refusal(const struct megatron_flags *f,
 
 /* ---- precision and optimiser ---- */
 
+/* Names of --main-params-dtype and the like; fp32 is the default of all. */
 static int dtype_bytes(const struct megatron_flags *f, enum flag_id id)
 {
     if (flags_is(f, id, "fp16") || flags_is(f, id, "bf16"))
@@ -87,6 +100,7 @@ static int dtype_bytes(const struct megatron_flags *f, enum flag_id id)
  * fp32 main parameter, only the 16 bits that bf16 lacks. */
 static void set_state(const struct megatron_flags *f, struct memory_options *o)
 {
+    // fp32: main parameter, first and second moment, 4 bytes each
     o->state_bytes = 12;
     o->muon_state_bytes = 8; // main parameter and one momentum
     if (!flags_given(f, FLAG_PRECISION_AWARE))
@@ -117,6 +131,8 @@ static void set_precision(const struct megatron_flags *f,
         o->fp8_copy_bytes = 2;
 }
 
+/* Muon's update needs a whole matrix: replicas hold whole ones, or even shards
+ * in a layout of its own. */
 static void set_optimizer(const struct megatron_flags *f,
                           struct memory_options *o)
 {
@@ -137,6 +153,7 @@ static void set_optimizer(const struct megatron_flags *f,
 /* Counts beyond any step's are as good as the largest. */
 static int64_t megatron_memory_within(int64_t v, int64_t lo)
 {
+    // a million micro-batches or layers: no step has as many
     const int64_t hi = 1 << 20;
     return v < lo ? lo : v > hi ? hi : v;
 }
@@ -144,9 +161,11 @@ static int64_t megatron_memory_within(int64_t v, int64_t lo)
 static void set_kernels(const struct megatron_flags *f,
                         struct memory_options *o)
 {
+    // Megatron turns sequence parallelism off where TP is 1
     o->sequence_parallel =
         flags_given(f, FLAG_SEQUENCE_PARALLEL) && flags_int(f, FLAG_TP, 1) > 1;
     o->local_kernels = flags_is(f, FLAG_TRANSFORMER_IMPL, "local");
+    // flash attention by its old flag beats the backend's name
     o->unfused_attention =
         !flags_given(f, FLAG_FLASH_ATTN) &&
         (o->local_kernels || flags_is(f, FLAG_ATTENTION_BACKEND, "unfused") ||
@@ -175,12 +194,13 @@ static void set_kernels(const struct megatron_flags *f,
 
 /* ---- recompute ---- */
 
-static const char *const modules[N_RECOMPUTE] = {
+static const char *const recompute_modules[N_RECOMPUTE] = {
 #define RECOMPUTE_NAME(name, id) name,
     RECOMPUTE_TABLE(RECOMPUTE_NAME)
 #undef RECOMPUTE_NAME
 };
 
+/* Megatron's default of selective recompute is the attention core alone. */
 static void set_modules(const struct megatron_flags *f,
                         struct memory_options *o)
 {
@@ -190,10 +210,11 @@ static void set_modules(const struct megatron_flags *f,
         return;
     }
     for (int i = 0; i < N_RECOMPUTE; i++)
-        if (megatron_memory_has_word(text, modules[i]))
+        if (megatron_memory_has_word(text, recompute_modules[i]))
             o->recompute |= 1U << i;
     if (!o->recompute)
-        o->refusal = "none of the words of --recompute-modules is known";
+        o->refusal =
+            "none of the words of --recompute-recompute_modules is known";
 }
 
 static void set_recompute(const struct megatron_flags *f,
@@ -203,6 +224,7 @@ static void set_recompute(const struct megatron_flags *f,
         o->full_recompute = flags_is(f, FLAG_RECOMPUTE_METHOD, "block")
                                 ? RECOMPUTE_BLOCK
                                 : RECOMPUTE_UNIFORM;
+        // layers of a uniform group, or those at the start of a stage (block)
         o->recompute_layers = (int)megatron_memory_within(
             flags_int(f, FLAG_RECOMPUTE_NUM_LAYERS, 1), 1);
     } else if (flags_is(f, FLAG_RECOMPUTE_GRANULARITY, "selective") ||

@@ -1,5 +1,5 @@
 /*
- * megatron_memory: Megatron's flags that decide memory, to struct
+ * memory: Megatron's flags that decide memory, to struct
  * memory_options. What the memory model does not cover is a refusal with its
  * reason, not an error: layouts can be planned without it.
  */

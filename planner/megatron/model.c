@@ -53,6 +53,8 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
 
 /* ---- attention ---- */
 
+/* Megatron asserts both divisions; a width that does not divide needs
+ * --kv-channels, which then decides. */
 static enum err set_heads(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
@@ -82,6 +84,7 @@ static enum err set_window(struct arena *a, const struct megatron_flags *f,
     const char *text = flags_text(f, FLAG_WINDOW_SIZE);
     const char *digits = text ? text + strcspn(text, "0123456789") : "";
     long long w = strtoll(digits, NULL, 10);
+    // -1 and what is beyond the longest sequence is no window
     if (w <= 0 || w >= 1 << 26)
         return ERR_OK;
     uint8_t *windowed = arena_alloc(a, (size_t)m->n_layers, 1);
@@ -93,11 +96,14 @@ static enum err set_window(struct arena *a, const struct megatron_flags *f,
                               windowed, msg);
 }
 
+/* Megatron adds learned positions only to models that have neither rotary ones
+ * nor --no-position-embedding. */
 static enum err set_attention(struct arena *a, const struct megatron_flags *f,
                               struct model *m, struct err_msg *msg)
 {
     m->mla = flags_given(f, FLAG_MLA);
     if (m->mla) {
+        // 0: queries are not compressed, as in DeepSeek-V2-Lite
         m->q_lora = flags_int(f, FLAG_Q_LORA_RANK, 0);
         m->kv_lora = flags_int(f, FLAG_KV_LORA_RANK, 0);
         m->qk_dim = flags_int(f, FLAG_QK_HEAD_DIM, 0);
@@ -131,6 +137,8 @@ static int64_t default_ffn(const struct megatron_flags *f,
                                        : m->hidden * 4;
 }
 
+/* A dense model has none of these flags' effects, whatever a script carries
+ * along. */
 static enum err set_experts(struct arena *a, const struct megatron_flags *f,
                             struct model *m, struct err_msg *msg)
 {
@@ -144,6 +152,7 @@ static enum err set_experts(struct arena *a, const struct megatron_flags *f,
         m->expert_bias = flags_given(f, FLAG_MOE_EXPERT_BIAS);
         m->count_bias = flags_given(f, FLAG_COUNT_EXPERT_BIAS);
     }
+    // also 0 of 0, of a dense model
     if (m->topk > m->n_experts)
         return err_set(msg, ERR_RANGE,
                        "--moe-router-topk: got %lld, want at most "
@@ -166,6 +175,9 @@ static int64_t megatron_model_gcd(int64_t a, int64_t b)
     return b ? megatron_model_gcd(b, a % b) : a;
 }
 
+/* Without a stated world, the smallest that holds both groups: dense ranks are
+ * TP x CP x PP x DP, expert ranks ETP x EP x PP x DP of their own, and both
+ * must come out whole (parallel_state.py). */
 static enum err megatron_model_set_world(const struct megatron_flags *f,
                                          struct parallel *p,
                                          struct err_msg *msg)
@@ -185,6 +197,7 @@ static enum err megatron_model_set_world(const struct megatron_flags *f,
                        "--expert-model-parallel-size %d: EP x ETP x PP = %lld "
                        "does not divide the world size %lld",
                        p->ep, (long long)expert_group, (long long)world);
+    // no cluster has more; products of ranks then fit into 64 bits
     if (world > 1 << 24)
         return err_set(msg, ERR_RANGE,
                        "--world-size: got %lld, want at most %d",
@@ -228,6 +241,7 @@ static enum err set_virtual_stages(struct arena *a,
     return ERR_OK;
 }
 
+/* Expert tensor parallelism is TP's where it is not given, as in Megatron. */
 static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
                              struct model *m, struct err_msg *msg)
 {
@@ -253,6 +267,7 @@ static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
     return megatron_model_set_world(f, p, msg);
 }
 
+/* One micro-batch a replica where no global batch is given, as in Megatron. */
 static enum err set_batch(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
@@ -272,6 +287,7 @@ static enum err set_batch(const struct megatron_flags *f, struct model *m,
 
 /* ---- the whole ---- */
 
+/* Sizing a Mamba layer as attention would be wrong by far and look right. */
 static enum err refuse_other_models(const struct megatron_flags *f,
                                     struct err_msg *msg)
 {
@@ -318,6 +334,8 @@ static enum err check_shares(const struct model *m, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* In the order of dependence: experts need layers, ranks the virtual stages,
+ * micro-batches the ranks, the padded vocabulary TP. */
 static enum err read_parts(struct arena *a, const struct megatron_flags *f,
                            struct model *m, struct err_msg *msg)
 {
@@ -363,6 +381,7 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
         e = check_shares(&m, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", *f->where ? f->where : "model");
+    // never fails: what it cannot model it notes as a refusal
     megatron_memory(f, &m.memory);
     *out = m;
     return ERR_OK;

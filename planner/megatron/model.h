@@ -1,5 +1,5 @@
 /*
- * megatron_model: from the texts of Megatron's flags to a struct model. Works
+ * model: from the texts of Megatron's flags to a struct model. Works
  * out defaults that depend on other flags, as Megatron does, and checks that
  * the parts fit together.
  */

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// by number of values, as argparse's action and nargs say (store_true and
+// const; one; "+" and "*"): to pass over a flag its values must be passed over,
+// too
 static const char *const switches[] = {
     "activation-func-fp8-input-store adlr-autoresume",
     "allow-ambiguous-pad-tokens apply-layernorm-1p",
@@ -194,6 +197,7 @@ static const char *const switches[] = {
     "yarn-correction-range-round-to-int",
 };
 
+// one value: type=, choices=, or no action at all
 static const char *const one_value[] = {
     "-cpu-offloading-context activation-func activation-func-clamp-value",
     "activation-offload-fraction adam-beta1 adam-beta2 adam-eps",
@@ -389,6 +393,7 @@ static const char *const one_value[] = {
     "yarn-original-max-position-embeddings",
 };
 
+// values up to the next flag
 static const char *const many_values[] = {
     "cp-comm-type cuda-graph-scope data-path",
     "ddp-param-name-patterns-for-fp32-local-accumulation export-freeze-mtp",
@@ -410,9 +415,9 @@ static const struct {
     {one_value, sizeof one_value / sizeof one_value[0], KNOWN_ONE},
     {many_values, sizeof many_values / sizeof many_values[0], KNOWN_MANY},
 };
-enum { N_LISTS = sizeof lists / sizeof lists[0] };
+enum { N_NAME_LISTS = sizeof lists / sizeof lists[0] };
 
-/* Is the word in the line? */
+/* Is the word in the line? A whole word: names are parts of one another. */
 static int names_has_word(const char *line, const char *name, size_t len)
 {
     while (*line) {
@@ -424,9 +429,10 @@ static int names_has_word(const char *line, const char *name, size_t len)
     return 0;
 }
 
+/* Some thousand comparisons a word, of a command line of a hundred words. */
 enum known_values megatron_known(const char *name, size_t len)
 {
-    for (int k = 0; k < N_LISTS; k++)
+    for (int k = 0; k < N_NAME_LISTS; k++)
         for (size_t i = 0; i < lists[k].n; i++)
             if (names_has_word(lists[k].lines[i], name, len))
                 return lists[k].values;
@@ -435,14 +441,15 @@ enum known_values megatron_known(const char *name, size_t len)
 
 /* Keeps in `best` the nearer of `best` and the words of the line. Words whose
  * lengths alone differ by more than a third are too far (text_nearest). */
-static void names_nearer(const char *line, const char *word, char *best,
-                         size_t size)
+static void names_nearer(const char *line, const char *word,
+                         char best[NAMES_MAX_BYTES])
 {
     const size_t len = strlen(word);
     while (*line) {
-        char one[80];
+        char one[NAMES_MAX_BYTES];
         size_t n = strcspn(line, " ");
         size_t longer = n > len ? n : len, apart = longer - (n > len ? len : n);
+        // the distance is at least the difference of the lengths
         if (3 * apart > longer) {
             line += n + strspn(line + n, " ");
             continue;
@@ -451,15 +458,15 @@ static void names_nearer(const char *line, const char *word, char *best,
         const char *pair[] = {best, one};
         const char *near = text_nearest(word, pair, 2);
         if (near == one)
-            snprintf(best, size, "%s", one);
+            snprintf(best, NAMES_MAX_BYTES, "%s", one);
         line += n + strspn(line + n, " ");
     }
 }
 
-void megatron_known_nearest(const char *word, char *name, size_t size)
+void megatron_known_nearest(const char *word, char name[NAMES_MAX_BYTES])
 {
     name[0] = '\0';
-    for (int k = 0; k < N_LISTS; k++)
+    for (int k = 0; k < N_NAME_LISTS; k++)
         for (size_t i = 0; i < lists[k].n; i++)
-            names_nearer(lists[k].lines[i], word, name, size);
+            names_nearer(lists[k].lines[i], word, name);
 }

@@ -1,3 +1,8 @@
+/*
+ * How it works: sizes of the table are put into the slots of their flags; what
+ * has no flag is read by plan's settings. A size of 0 was not given: every such
+ * flag is at least 1.
+ */
 #include "overrides.h"
 
 static const struct {
@@ -28,6 +33,7 @@ const char *override_key(enum override_id id)
 static void overrides_drop_split(const struct overrides *o,
                                  struct megatron_flags *f)
 {
+    // the same number of stages leaves the source's split as it is
     int64_t pp = o->size[OVERRIDE_PP];
     if (!o->size[OVERRIDE_VPP] && (!pp || pp == flags_int(f, FLAG_PP, 1)))
         return;

@@ -48,6 +48,8 @@ struct overrides {
     const char *text[N_OVERRIDES];
 };
 
+/* Columns of a row: FLAG_NONE where it is no flag's; the option's name with
+ * its dashes. */
 enum flag_id override_flag(enum override_id id);
 const char *override_option(enum override_id id);
 

@@ -14,9 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NESTING = 64, MAX_TEXTS = 4, MAX_TEXT = 1 << 16 };
+// published scripts nest three deep, commands in a word (bash -c "...") twice;
+// nobody gives 64 KB of flags
+enum {
+    SCRIPT_MAX_NESTING = 64,
+    SCRIPT_MAX_TEXTS = 4,
+    SCRIPT_MAX_TEXT = 1 << 16
+};
 
-enum tri { NO, YES, MAYBE };
+enum tri { SCRIPT_NO, SCRIPT_YES, SCRIPT_MAYBE };
 
 struct frame {
     bool outer;          // acting outside
@@ -28,8 +34,9 @@ struct frame {
 struct script {
     struct arena *arena;
     struct shell shell;
-    struct frame frame[MAX_NESTING];
-    int depth; // frames that are open; those beyond MAX_NESTING only counted
+    struct frame frame[SCRIPT_MAX_NESTING];
+    int depth; // frames that are open; those beyond SCRIPT_MAX_NESTING only
+               // counted
     enum tri status;         // of the last command
     bool skip;               // the next command, after && or ||
     struct shell_words best; // the command with most flags
@@ -38,7 +45,7 @@ struct script {
 
 static bool script_acting(const struct script *s)
 {
-    int top = s->depth < MAX_NESTING ? s->depth : MAX_NESTING;
+    int top = s->depth < SCRIPT_MAX_NESTING ? s->depth : SCRIPT_MAX_NESTING;
     return top == 0 || s->frame[top - 1].acting;
 }
 
@@ -46,27 +53,30 @@ static bool script_acting(const struct script *s)
 
 static enum tri script_known(bool yes)
 {
-    return yes ? YES : NO;
+    return yes ? SCRIPT_YES : SCRIPT_NO;
 }
 
+/* [ and [[ of bash: = and == match a pattern, -eq and its like compare numbers.
+ */
 static enum tri script_compare(const char *a, const char *op, const char *b)
 {
     int64_t x = 0, y = 0;
     bool numbers = text_to_int64(a, &x) && text_to_int64(b, &y);
+    // what only running could tell decides nothing
     if (shell_unknown(a) || shell_unknown(b))
-        return MAYBE;
+        return SCRIPT_MAYBE;
     if (strcmp(op, "=") == 0 || strcmp(op, "==") == 0)
         return script_known(fnmatch(b, a, 0) == 0);
     if (strcmp(op, "!=") == 0)
         return script_known(fnmatch(b, a, 0) != 0);
     if (!numbers || op[0] != '-')
-        return MAYBE;
+        return SCRIPT_MAYBE;
     static const char *const ops[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
     const bool holds[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
         if (strcmp(op, ops[i]) == 0)
             return script_known(holds[i]);
-    return MAYBE;
+    return SCRIPT_MAYBE;
 }
 
 /* Words of [ ... ] or [[ ... ]], the brackets included. */
@@ -74,34 +84,36 @@ static enum tri test_words(const char *const *w, size_t n)
 {
     bool opens = n > 2 && (strcmp(w[0], "[") == 0 || strcmp(w[0], "[[") == 0);
     if (!opens || (strcmp(w[n - 1], "]") != 0 && strcmp(w[n - 1], "]]") != 0))
-        return n == 1 && strcmp(w[0], "true") == 0    ? YES
-               : n == 1 && strcmp(w[0], "false") == 0 ? NO
-                                                      : MAYBE;
+        return n == 1 && strcmp(w[0], "true") == 0    ? SCRIPT_YES
+               : n == 1 && strcmp(w[0], "false") == 0 ? SCRIPT_NO
+                                                      : SCRIPT_MAYBE;
     w++;
     n -= 2;
     if (n >= 2 && strcmp(w[0], "!") == 0) {
         // a copy of the words without '!' and with the brackets kept
         const char *inner[6] = {"["};
         if (n > 4)
-            return MAYBE;
+            return SCRIPT_MAYBE;
         memcpy(inner + 1, w + 1, (n - 1) * sizeof *inner);
         inner[n] = "]";
         enum tri t = test_words(inner, n + 1);
-        return t == MAYBE ? MAYBE : script_known(t == NO);
+        return t == SCRIPT_MAYBE ? SCRIPT_MAYBE : script_known(t == SCRIPT_NO);
     }
     // a variable that was never set is empty in a test
     if (n == 2 && (strcmp(w[0], "-z") == 0 || strcmp(w[0], "-n") == 0))
         return script_known((*w[1] == '\0' || w[1][0] == SHELL_UNKNOWN) ==
                             (w[0][1] == 'z'));
-    return n == 3 ? script_compare(w[0], w[1], w[2]) : MAYBE;
+    return n == 3 ? script_compare(w[0], w[1], w[2]) : SCRIPT_MAYBE;
 }
 
 /* ---- branches ---- */
 
+/* A frame remembers whether anything outside acts: a branch within one that is
+ * not taken never acts. */
 static void script_push(struct script *s, bool taken, const char *subject)
 {
     bool outer = script_acting(s);
-    if (s->depth < MAX_NESTING)
+    if (s->depth < SCRIPT_MAX_NESTING)
         s->frame[s->depth] =
             (struct frame){outer, outer && taken, taken, subject};
     s->depth++;
@@ -109,10 +121,12 @@ static void script_push(struct script *s, bool taken, const char *subject)
 
 static struct frame *script_top(struct script *s)
 {
-    return s->depth > 0 && s->depth <= MAX_NESTING ? &s->frame[s->depth - 1]
-                                                   : NULL;
+    return s->depth > 0 && s->depth <= SCRIPT_MAX_NESTING
+               ? &s->frame[s->depth - 1]
+               : NULL;
 }
 
+/* elif, else and the patterns of a case: only the first that holds is taken. */
 static void next_branch(struct script *s, bool holds)
 {
     struct frame *f = script_top(s);
@@ -132,9 +146,9 @@ static bool script_branch(struct script *s, const struct shell_words *w)
 {
     const char *const *rest = w->n ? w->word + 1 : NULL;
     if (script_is(w, "if"))
-        script_push(s, test_words(rest, w->n - 1) != NO, NULL);
+        script_push(s, test_words(rest, w->n - 1) != SCRIPT_NO, NULL);
     else if (script_is(w, "elif"))
-        next_branch(s, test_words(rest, w->n - 1) != NO);
+        next_branch(s, test_words(rest, w->n - 1) != SCRIPT_NO);
     else if (script_is(w, "else"))
         next_branch(s, true);
     else if (script_is(w, "fi") || script_is(w, "esac"))
@@ -174,6 +188,8 @@ static enum flag_id flag_of(const char *word)
     return name ? flag_by_name(name, strcspn(name, "=")) : FLAG_NONE;
 }
 
+/* The launch is the command with most of Megatron's flags; torchrun, srun and
+ * singularity have few or none of these names. */
 static int script_score(const struct shell_words *w)
 {
     int n = 0;
@@ -187,7 +203,7 @@ static void script_read_text(struct script *s, const char *text);
 /* A command in one word, as `bash -c "..."` and `eval` take it. */
 static void read_nested(struct script *s, const struct shell_words *w)
 {
-    for (size_t i = 0; i < w->n && s->nested < MAX_TEXTS; i++)
+    for (size_t i = 0; i < w->n && s->nested < SCRIPT_MAX_TEXTS; i++)
         if (strchr(w->word[i], ' ') && strstr(w->word[i], "--num-layers")) {
             s->nested++;
             script_read_text(s, w->word[i]);
@@ -195,6 +211,8 @@ static void read_nested(struct script *s, const struct shell_words *w)
         }
 }
 
+/* Nothing is executed: only conditions have a status, of other commands it is
+ * not known. */
 static void run_command(struct script *s, const struct shell_words *w)
 {
     s->status = test_words(w->word, w->n);
@@ -223,10 +241,12 @@ static void script_read_text(struct script *s, const char *text)
         }
         if (!script_branch(s, &w) && act && w.n)
             run_command(s, &w);
-        s->skip = (end == SHELL_AND && s->status == NO) ||
-                  (end == SHELL_OR && s->status == YES);
+        // `A && B`: B acts unless A is known to fail; `A || B` the other way
+        // about
+        s->skip = (end == SHELL_AND && s->status == SCRIPT_NO) ||
+                  (end == SHELL_OR && s->status == SCRIPT_YES);
         if (end != SHELL_AND && end != SHELL_OR)
-            s->status = MAYBE;
+            s->status = SCRIPT_MAYBE;
     }
 }
 
@@ -248,7 +268,8 @@ static void gather_variables(struct script *s)
             // an array's words keep their blanks, a text is cut at them
             const char *quote = v->array ? "'" : "";
             const char *word = v->value.word[i];
-            if (!strchr(word, '\'') && strlen(text) + strlen(word) < MAX_TEXT)
+            if (!strchr(word, '\'') &&
+                strlen(text) + strlen(word) < SCRIPT_MAX_TEXT)
                 text = arena_printf(s->arena, "%s %s%s%s", text, quote, word,
                                     quote);
         }
@@ -302,6 +323,7 @@ static int64_t script_size(const struct megatron_flags *f, enum flag_id id,
                            int64_t other)
 {
     int64_t v = flags_int(f, id, other);
+    // the bound of the flags' own table
     return v > 0 && v < 1 << 12 ? v : other;
 }
 
@@ -364,6 +386,7 @@ static enum err script_clean(struct script *s, size_t from, char **argv,
     return ERR_OK;
 }
 
+/* Not strict: launch scripts have flags of the user's own program. */
 static enum err read_best(struct script *s, struct megatron_args *args,
                           struct err_msg *msg)
 {
@@ -392,11 +415,12 @@ enum err source_script_read(struct arena *a, const char *text,
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     char *to = unix_text;
     for (const char *p = unix_text; *p; p++)
+        // files that went through Windows
         if (*p != '\r' || p[1] != '\n')
             *to++ = *p;
     *to = '\0';
     s->arena = s->shell.arena = a;
-    s->status = MAYBE;
+    s->status = SCRIPT_MAYBE;
     script_read_text(s, unix_text);
     enum err e = shell_status(&s->shell, where, msg);
     if (e != ERR_OK)

@@ -1,5 +1,5 @@
 /*
- * source_script: the Megatron flags of a shell script that launches a run.
+ * script: the Megatron flags of a shell script that launches a run.
  * The script is read, never run: variables, arrays, arithmetic and conditions
  * on known texts are followed (shell_text), everything else is passed over.
  * Of several commands the one with most known flags counts; a script that only

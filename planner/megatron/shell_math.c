@@ -1,10 +1,17 @@
+/*
+ * How it works: recursive descent, a function for each level of precedence
+ * (sum, product, atom). An error sets `bad` and is asked for at the end: a
+ * wrong value on the way harms nobody. Bash computes in 64 bits and wraps
+ * around; here an overflow is an error, since no size of a model is as large.
+ */
 #include "shell_math.h"
 
 #include "base/text.h"
 
 #include <string.h>
 
-enum { MAX_NESTING = 32 };
+// brackets and signs; deeper is no expression that anyone wrote
+enum { SHELL_MATH_MAX_NESTING = 32 };
 
 struct math {
     const struct shell_math_text *text;
@@ -13,6 +20,7 @@ struct math {
     bool bad;
 };
 
+/* Blanks and newlines part nothing in an expression. */
 static char shell_math_peek(struct math *m)
 {
     while (m->p < m->end && strchr(" \t\n", *m->p))
@@ -22,6 +30,8 @@ static char shell_math_peek(struct math *m)
 
 static int64_t shell_math_sum(struct math *m);
 
+/* NAME, $NAME and ${NAME} are the same in an expression. A variable that holds
+ * an expression itself, which bash would evaluate, is not known here. */
 static int64_t shell_math_variable(struct math *m)
 {
     const char *name = m->p;
@@ -45,6 +55,8 @@ static int64_t shell_math_variable(struct math *m)
     return v;
 }
 
+/* Decimal only: bash reads 0x10 and 010 in other bases, which no script needs.
+ */
 static int64_t shell_math_digits(struct math *m)
 {
     int64_t v = 0;
@@ -55,10 +67,11 @@ static int64_t shell_math_digits(struct math *m)
     return v;
 }
 
+/* A number, a variable, a bracket, or a minus before one of them. */
 static int64_t shell_math_atom(struct math *m)
 {
     char c = shell_math_peek(m);
-    if (m->bad || ++m->depth > MAX_NESTING) {
+    if (m->bad || ++m->depth > SHELL_MATH_MAX_NESTING) {
         m->bad = true;
         return 0;
     }
@@ -81,6 +94,8 @@ static int64_t shell_math_atom(struct math *m)
     return v;
 }
 
+/* C's rules, as bash has them: division cuts towards 0, the rest has the sign
+ * of the dividend. INT64_MIN / -1 traps. */
 static int64_t shell_math_product(struct math *m)
 {
     int64_t v = shell_math_atom(m);

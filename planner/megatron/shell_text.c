@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A variable counts as many bytes, because finding one takes time, too. */
-enum { MAX_BYTES = 4 << 20, MAX_DEPTH = 24, MAX_NAME = 128, VAR_BYTES = 256 };
+// no script of a real model comes near; a variable counts, because finding one
+// takes time, too
+enum { SHELL_MAX_BYTES = 4 << 20, SHELL_VAR_BYTES = 256 };
+enum { SHELL_MAX_DEPTH = 24, SHELL_MAX_NAME = 128 };
 
 /* A word that grows; `open` when it exists although it may be empty. */
 struct buffer {
@@ -29,10 +31,11 @@ static bool shell_text_fail(struct shell *s, bool nomem)
     return false;
 }
 
+/* Bytes that expansions wrote, and a pointer for each word. */
 static bool shell_text_spend(struct shell *s, size_t bytes)
 {
     s->used += bytes;
-    return s->used <= MAX_BYTES || shell_text_fail(s, false);
+    return s->used <= SHELL_MAX_BYTES || shell_text_fail(s, false);
 }
 
 static void shell_text_put(struct shell *s, struct buffer *b, char c)
@@ -82,6 +85,8 @@ static void shell_text_cut(struct shell *s, struct buffer *b,
     *b = (struct buffer){0};
 }
 
+/* A value outside quotes is cut at blanks, as IFS has them; inside quotes an
+ * empty value is still a word. */
 static void shell_text_put_text(struct shell *s, struct buffer *b,
                                 const char *text, bool quoted,
                                 struct shell_words *out)
@@ -111,6 +116,7 @@ bool shell_unknown(const char *text)
     return strchr(text, SHELL_UNKNOWN) != NULL;
 }
 
+/* The variable of that name, made where there is none. */
 static struct shell_var *shell_text_variable(struct shell *s, const char *name,
                                              size_t len)
 {
@@ -119,7 +125,7 @@ static struct shell_var *shell_text_variable(struct shell *s, const char *name,
             return v;
     struct shell_var *v = arena_alloc(s->arena, 1, sizeof *v);
     char *copy = arena_strndup(s->arena, name, len);
-    if (!v || !copy || !shell_text_spend(s, VAR_BYTES)) {
+    if (!v || !copy || !shell_text_spend(s, SHELL_VAR_BYTES)) {
         shell_text_fail(s, !v || !copy);
         return NULL;
     }
@@ -151,18 +157,21 @@ static void put_unknown(struct shell *s, const struct target *t,
 {
     shell_text_put(s, t->b, SHELL_UNKNOWN);
     for (; from < to && !s->failed; from++)
+        // one word, whatever the source has: it stands where a value was
         shell_text_put(s, t->b, *from == ' ' || *from == '\n' ? '_' : *from);
 }
 
 /* How much of an array: the first word, each word apart, all as one text. */
-enum extent { FIRST, EACH, JOINED };
+enum extent { SHELL_FIRST, SHELL_EACH, SHELL_JOINED };
 
+/* "${a[@]}" makes a word of each element, "${a[*]}" one of all; outside quotes
+ * both are cut. */
 static void put_var(struct shell *s, const struct shell_var *v,
                     enum extent extent, const struct target *t)
 {
-    size_t n = extent != FIRST || v->value.n < 1 ? v->value.n : 1;
+    size_t n = extent != SHELL_FIRST || v->value.n < 1 ? v->value.n : 1;
     for (size_t i = 0; i < n && !s->failed; i++) {
-        if (i && t->quoted && extent == EACH)
+        if (i && t->quoted && extent == SHELL_EACH)
             shell_text_cut(s, t->b, t->out);
         else if (i)
             shell_text_put_text(s, t->b, " ", t->quoted, t->out);
@@ -207,7 +216,10 @@ static void put_raw(struct shell *s, const char *p, const char *end,
     }
 }
 
-/* ${...}; `p` behind the brace, `end` at the closing one. */
+/* ${...}; `p` behind the brace, `end` at the closing one. Of bash's operators
+ * those that choose a value are followed: `-` and `=` (default), `+` (only if
+ * set); with a colon an empty variable counts as not set. Others (`#`, `%`,
+ * `/`, `^`) change the text: not known. */
 static void shell_text_brace(struct shell *s, const char *p, const char *end,
                              const struct target *t)
 {
@@ -215,14 +227,15 @@ static void shell_text_brace(struct shell *s, const char *p, const char *end,
     const struct shell_var *v = len ? shell_get(s, p, len) : NULL;
     const char *rest = p + len;
     bool set = v && v->value.n > 0;
-    enum extent all = strncmp(rest, "[@]", 3) == 0   ? EACH
-                      : strncmp(rest, "[*]", 3) == 0 ? JOINED
-                                                     : FIRST;
-    rest += all == FIRST ? 0 : 3;
+    enum extent all = strncmp(rest, "[@]", 3) == 0   ? SHELL_EACH
+                      : strncmp(rest, "[*]", 3) == 0 ? SHELL_JOINED
+                                                     : SHELL_FIRST;
+    rest += all == SHELL_FIRST ? 0 : 3;
     bool colon = rest < end && *rest == ':';
     if (colon)
         set = set && *v->value.word[0];
     char op = rest + colon < end ? rest[colon] : '\0';
+    // ${1:-default}: a script read here was given no arguments
     bool digits = len == 0 && *p >= '0' && *p <= '9';
     if (digits && (p[1] == '-' || p[1] == ':')) {
         rest = p + 1;
@@ -231,7 +244,8 @@ static void shell_text_brace(struct shell *s, const char *p, const char *end,
     }
     if (rest == end && set)
         put_var(s, v, all, t);
-    else if (rest == end && all != FIRST)
+    // "${a[@]}" of an array that is not set is no word at all
+    else if (rest == end && all != SHELL_FIRST)
         t->b->open = t->b->open && t->quoted;
     else if ((op == '-' || op == '=') && set)
         put_var(s, v, all, t);
@@ -275,7 +289,7 @@ static const char *plain_name(struct shell *s, const char *p,
     if (len) {
         const struct shell_var *v = shell_get(s, p, len);
         if (v)
-            put_var(s, v, FIRST, t);
+            put_var(s, v, SHELL_FIRST, t);
         else
             put_unknown(s, t, p - 1, p + len);
         return p + len;
@@ -295,7 +309,7 @@ static const char *shell_text_expand(struct shell *s, const char *p,
                                      const struct target *t)
 {
     const char *end;
-    if (s->depth >= MAX_DEPTH) {
+    if (s->depth >= SHELL_MAX_DEPTH) {
         shell_text_fail(s, false);
         return p + strlen(p);
     }
@@ -320,6 +334,8 @@ static const char *shell_text_expand(struct shell *s, const char *p,
 
 /* ---- words ---- */
 
+/* POSIX 2.2.3: within double quotes a backslash escapes only $ ` " \ and
+ * newline. */
 static const char *double_quotes(struct shell *s, const char *p,
                                  struct buffer *b, struct shell_words *out)
 {
@@ -376,6 +392,7 @@ static const char *read_word(struct shell *s, const char *p,
         else if (*p == '\\' && p[1] == '\n')
             p += 2;
         else {
+            // a backslash outside quotes keeps any next character
             p += *p == '\\' && p[1];
             shell_text_put(s, &b, *p++);
         }
@@ -384,6 +401,7 @@ static const char *read_word(struct shell *s, const char *p,
     return s->failed ? p + strlen(p) : p;
 }
 
+/* Also comments: where a word may begin, so may a '#'. */
 static const char *skip_blanks(const char *p, bool lines)
 {
     for (;;) {
@@ -407,8 +425,8 @@ static const char *skip_blanks(const char *p, bool lines)
 static size_t assigned_name(const char *p)
 {
     size_t n = name_length(p);
-    bool is =
-        n && n < MAX_NAME && (p[n] == '=' || (p[n] == '+' && p[n + 1] == '='));
+    bool is = n && n < SHELL_MAX_NAME &&
+              (p[n] == '=' || (p[n] == '+' && p[n + 1] == '='));
     return is ? n : 0;
 }
 
@@ -424,6 +442,7 @@ static const char *read_array(struct shell *s, const char *p,
     return p + (*p == ')');
 }
 
+/* NAME+=text appends to the text; of an array, to its first element. */
 static void shell_text_join(struct shell *s, struct shell_words *old,
                             const char *more)
 {
@@ -542,6 +561,7 @@ enum shell_end shell_command(struct shell *s, const char **p, bool act,
         const char *q = skip_blanks(*p, false);
         size_t name =
             out->n == 0 || shell_text_declares(out) ? assigned_name(q) : 0;
+        // 2>&1: digits before an operator are its file descriptor
         const char *was = q, *fd = q + strspn(q, "0123456789");
         if (fd > q && (*fd == '<' || *fd == '>'))
             q = shell_text_redirection(s, fd);
@@ -573,5 +593,5 @@ enum err shell_status(const struct shell *s, const char *where,
     return err_set(msg, ERR_RANGE,
                    "%s: variables expand to more than %d MB or nest deeper "
                    "than %d",
-                   where, MAX_BYTES >> 20, MAX_DEPTH);
+                   where, SHELL_MAX_BYTES >> 20, SHELL_MAX_DEPTH);
 }

@@ -1,3 +1,8 @@
+/*
+ * How it works: the form is told by the text's own marks and not by the file's
+ * name, since launch scripts and logs have any. Each reader fills the slots of
+ * args.
+ */
 #include "source.h"
 
 #include "base/json.h"
@@ -13,7 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_BYTES = 32 << 20 };
+// whole files in memory; a script has some KB, a log of this size a million
+// lines
+enum { SOURCE_MAX_BYTES = 32 << 20 };
 
 /* Does a line of the text begin with `word`? */
 static bool has_line(const char *text, const char *word)
@@ -24,12 +31,15 @@ static bool has_line(const char *text, const char *word)
     return false;
 }
 
+/* Behind a byte order mark and blank lines. */
 static const char *source_content(const char *text)
 {
     text += text_starts(text, "\xef\xbb\xbf") ? 3 : 0;
     return text + strspn(text, " \t\r\n");
 }
 
+/* A script may write a YAML file or print a dump's rule: "#!" and the order of
+ * these questions keep them apart. */
 enum source_form model_source_form(const char *text)
 {
     text = source_content(text);
@@ -43,6 +53,7 @@ enum source_form model_source_form(const char *text)
     return SOURCE_SCRIPT;
 }
 
+/* Model files say what they are; Hugging Face's configs have model_type. */
 static enum err read_json(struct arena *a, const char *text, const char *where,
                           struct megatron_args *args, struct err_msg *msg)
 {
@@ -65,6 +76,7 @@ static enum err read_json(struct arena *a, const char *text, const char *where,
     return e;
 }
 
+/* Read as any log: its dump may follow megabytes of other lines. */
 static enum err source_read_log(struct arena *a, const struct text_span *text,
                                 const char *where, struct megatron_args *args,
                                 struct err_msg *msg)
@@ -80,6 +92,7 @@ static enum err read_script(struct arena *a, const char *text,
                             const char *where, struct megatron_args *args,
                             struct err_msg *msg)
 {
+    // without a single flag it is no script of anything
     if (strstr(text, "--"))
         return source_script_read(a, text, where, args, msg);
     return err_set(msg, ERR_PARSE,
@@ -111,10 +124,10 @@ enum err model_source_read(struct arena *a, const char *path,
 {
     struct stat st;
     struct text_span text;
-    bool large =
-        stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > MAX_BYTES;
+    bool large = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+                 st.st_size > SOURCE_MAX_BYTES;
     if (!large) {
-        enum err e = text_read_file(a, path, MAX_BYTES, &text, msg);
+        enum err e = text_read_file(a, path, SOURCE_MAX_BYTES, &text, msg);
         if (e != ERR_OK)
             return e;
         return model_source_read_text(a, &text, path, args, msg);

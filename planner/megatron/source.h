@@ -1,5 +1,5 @@
 /*
- * model_source: reads a model from a file of any of five forms, told apart by
+ * source: reads a model from a file of any of five forms, told apart by
  * content: a model file, a Hugging Face config.json, a YAML file with
  * MODEL_ARGS, a log with a dump of arguments, a launch script. (The sixth form,
  * flags on the command line, needs no file.)

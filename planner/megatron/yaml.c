@@ -9,7 +9,8 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { MAX_WORDS = 1 << 14 };
+// some hundred flags in Megatron's own files
+enum { YAML_MAX_WORDS = 1 << 14 };
 
 struct reader {
     struct arena *arena;
@@ -22,6 +23,7 @@ struct reader {
     struct err_msg *msg;
 };
 
+/* Lines and columns count from 1 in editors, from 0 in libyaml. */
 static enum err yaml_bad(struct reader *r, const char *what)
 {
     return err_set(r->msg, ERR_PARSE, "%s:%zu:%zu: %s", r->where,
@@ -29,6 +31,7 @@ static enum err yaml_bad(struct reader *r, const char *what)
                    what);
 }
 
+/* One event at a time is alive; its texts die with it. */
 static enum err yaml_next(struct reader *r)
 {
     if (r->live)
@@ -76,7 +79,7 @@ static enum err skip_node(struct reader *r)
 
 static enum err yaml_add(struct reader *r, const char *text)
 {
-    if (r->argc == MAX_WORDS)
+    if (r->argc == YAML_MAX_WORDS)
         return yaml_bad(r, "MODEL_ARGS has too many words");
     char *copy = arena_strdup(r->arena, text);
     if (!copy)
@@ -85,18 +88,21 @@ static enum err yaml_add(struct reader *r, const char *text)
     return ERR_OK;
 }
 
+/* Two spellings each: YAML 1.2's and Python's. */
 static bool yaml_is_word(const char *text, const char *lower, const char *upper)
 {
     return strcmp(text, lower) == 0 || strcmp(text, upper) == 0;
 }
 
-/* Value of one flag, whose name is the last word so far. */
+/* Value of one flag, whose name is the last word so far. `true` is a switch:
+ * the name alone. Quoted, a word is a text whatever it says. */
 static enum err read_value(struct reader *r)
 {
     const char *text = yaml_scalar(r);
     bool plain = text && r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (plain && (yaml_is_word(text, "false", "False") ||
                   yaml_is_word(text, "~", "null"))) {
+        // false and null: as if the flag were not there
         r->argc--;
         return ERR_OK;
     }
@@ -142,6 +148,8 @@ static enum err yaml_read_args(struct reader *r)
     }
 }
 
+/* Megatron's CI files have one document whose other keys (ENV_VARS, TEST_TYPE,
+ * ...) are passed over. */
 static enum err read_document(struct reader *r, bool *found)
 {
     enum err e = yaml_next(r);
@@ -174,7 +182,7 @@ enum err source_yaml_read(struct arena *a, const char *text, const char *where,
 {
     struct reader r = {.arena = a, .where = where, .msg = msg};
     bool found = false;
-    r.argv = arena_alloc(a, MAX_WORDS, sizeof *r.argv);
+    r.argv = arena_alloc(a, YAML_MAX_WORDS, sizeof *r.argv);
     if (!r.argv || !yaml_parser_initialize(&r.parser))
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text,

@@ -1,5 +1,5 @@
 /*
- * source_yaml: a YAML file with a MODEL_ARGS map of Megatron's flags, as the
+ * yaml: a YAML file with a MODEL_ARGS map of Megatron's flags, as the
  * functional tests of Megatron-LM keep them. Other keys of the document are
  * passed over.
  */

@@ -1,8 +1,17 @@
+/*
+ * How it works: activations are what autograd keeps of a forward pass, listed
+ * tensor by tensor as in Korthikanti et al. (2022), section 4, with what
+ * Megatron's kernels keep beyond it or no longer keep. Inside tensor-parallel
+ * regions a tensor is divided by its width, between them by sequence
+ * parallelism. A recomputed part keeps its input only.
+ */
 #include "activations.h"
 
 #include <stdbool.h>
 
-enum { VALUE = 2, LOGIT = 6, LOGIT_FUSED = 10 }; // bytes
+// bytes: a bf16 value; a logit and its fp32 copy; the same with the fused loss
+// (memory_head_bytes() says why)
+enum { ACT_VALUE = 2, ACT_LOGIT = 6, ACT_LOGIT_FUSED = 10 };
 
 /* Tokens of one micro-batch on a rank: in tensor-parallel regions, and
  * between them. */
@@ -10,6 +19,8 @@ struct tokens {
     int64_t inside, between;
 };
 
+/* Context parallelism divides the sequence everywhere, sequence parallelism
+ * only what stands between the tensor-parallel regions. */
 static struct tokens tokens_of(const struct model *m)
 {
     int64_t n = m->batch.micro_batch * m->batch.seq_tokens / m->par.cp;
@@ -23,15 +34,16 @@ static bool activations_recomputes(const struct memory_options *o,
     return o->recompute >> r & 1U;
 }
 
-/* Bytes of a value that a linear layer keeps of its input. */
+/* Bytes of a value that a linear layer keeps of its input: FP8 keeps the cast.
+ */
 static int64_t input_value(const struct memory_options *o)
 {
-    return o->fp8 ? 1 : VALUE;
+    return o->fp8 ? 1 : ACT_VALUE;
 }
 
 int64_t memory_hidden_bytes(const struct model *m)
 {
-    return VALUE * tokens_of(m).between * m->hidden;
+    return ACT_VALUE * tokens_of(m).between * m->hidden;
 }
 
 /* One byte for each value that dropout may drop. */
@@ -50,12 +62,13 @@ static int64_t core_bytes(const struct model *m, const struct memory_options *o,
 {
     const struct batch *b = &m->batch;
     if (!o->unfused_attention)
-        return VALUE * tokens_of(m).inside * out_width / m->par.tp;
+        return ACT_VALUE * tokens_of(m).inside * out_width / m->par.tp;
     if (activations_recomputes(o, RECOMPUTE_CORE_ATTN))
         return 0;
     int64_t scores = b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
                      b->seq_tokens / m->par.cp;
-    return scores * (o->attention_dropout ? VALUE + 1 + VALUE : VALUE);
+    return scores *
+           (o->attention_dropout ? ACT_VALUE + 1 + ACT_VALUE : ACT_VALUE);
 }
 
 /* q, k, v, the rotated q and k, the output. */
@@ -64,7 +77,7 @@ static int64_t plain_attention(const struct model *m,
 {
     int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
     int64_t values = q + 2 * kv + (m->learned_positions ? 0 : q + kv);
-    return tokens_of(m).inside * (VALUE * values + input_value(o) * q) /
+    return tokens_of(m).inside * (ACT_VALUE * values + input_value(o) * q) /
                m->par.tp +
            core_bytes(m, o, q);
 }
@@ -77,11 +90,12 @@ static int64_t latent_attention(const struct model *m,
     struct tokens t = tokens_of(m);
     int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
     int64_t v = m->n_heads * m->v_dim;
+    // before and behind the norm; the rotary part has none
     int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
     int64_t wide =
         activations_recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
-    return VALUE * t.between * latents +
-           t.inside * (VALUE * wide + input_value(o) * v) / m->par.tp +
+    return ACT_VALUE * t.between * latents +
+           t.inside * (ACT_VALUE * wide + input_value(o) * v) / m->par.tp +
            core_bytes(m, o, v);
 }
 
@@ -104,13 +118,14 @@ struct mlp_rows {
 static int64_t mlp_bytes(const struct model *m, const struct memory_options *o,
                          struct mlp_rows r)
 {
-    int64_t projected = VALUE * (m->gated ? 2 : 1);
-    int64_t activated = input_value(o) + (r.unfused ? VALUE : 0);
+    int64_t projected = ACT_VALUE * (m->gated ? 2 : 1);
+    int64_t activated = input_value(o) + (r.unfused ? ACT_VALUE : 0);
     return r.rows * r.width * (projected + (r.recomputed ? 0 : activated));
 }
 
 /* Rows that routing brings to a rank when it is even: each token `topk` times,
- * on all ranks of an expert-tensor group. */
+ * on all ranks of an expert-tensor group. What EP sends away comes back from
+ * other ranks in the same number. */
 static int64_t routed_rows(const struct model *m)
 {
     return tokens_of(m).between * m->topk * m->par.etp;
@@ -131,7 +146,8 @@ static int64_t experts_bytes(const struct model *m,
              (struct mlp_rows){rows, width, unfused,
                                activations_recomputes(o, RECOMPUTE_MOE_ACT)});
     if (m->latent)
-        n += VALUE * tokens_of(m).between * 2 * m->latent;
+        // the way down and the way up
+        n += ACT_VALUE * tokens_of(m).between * 2 * m->latent;
     if (m->shared_ffn && !activations_recomputes(o, RECOMPUTE_SHARED_EXPERTS))
         n += mlp_bytes(m, o,
                        (struct mlp_rows){tokens_of(m).inside,
@@ -161,8 +177,8 @@ static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
     int64_t hidden = memory_hidden_bytes(m), norms = 0;
     // the router reads what the MLP's norm made of it in bf16
     if (!activations_recomputes(o, RECOMPUTE_LAYERNORM))
-        norms = hidden / VALUE * input_value(o) +
-                (experts ? hidden : hidden / VALUE * input_value(o));
+        norms = hidden / ACT_VALUE * input_value(o) +
+                (experts ? hidden : hidden / ACT_VALUE * input_value(o));
     return 2 * hidden + norms + attention_bytes(m, o) + dropout_mask(m) +
            (experts ? experts_bytes(m, o) : dense_bytes(m, o));
 }
@@ -179,6 +195,8 @@ static int64_t kept_of_layer(const struct model *m, enum unit_kind kind,
     return layer_bytes(m, kind, o);
 }
 
+/* E keeps only the mask of its dropout: token numbers are the batch's. L: the
+ * hidden state and what the final norm makes of it. */
 static int64_t unit_bytes(const struct model *m, enum unit_kind kind,
                           const struct memory_options *o)
 {
@@ -200,6 +218,7 @@ int64_t memory_unit_activations(const struct model *m, enum unit_kind kind)
     return unit_bytes(m, kind, &m->memory);
 }
 
+/* What a recomputed layer holds while its backward pass is at work. */
 int64_t memory_unit_activations_plain(const struct model *m,
                                       enum unit_kind kind)
 {
@@ -218,8 +237,8 @@ static int64_t activations_logits(const struct model *m)
 
 int64_t memory_head_bytes(const struct model *m)
 {
-    int64_t main_bytes = m->memory.loss_fusion ? LOGIT_FUSED : LOGIT;
-    return activations_logits(m) * (main_bytes + (int64_t)LOGIT * m->n_mtp);
+    int64_t main_bytes = m->memory.loss_fusion ? ACT_LOGIT_FUSED : ACT_LOGIT;
+    return activations_logits(m) * (main_bytes + (int64_t)ACT_LOGIT * m->n_mtp);
 }
 
 int64_t memory_deferred_bytes(const struct model *m)
@@ -227,5 +246,5 @@ int64_t memory_deferred_bytes(const struct model *m)
     int64_t n = m->memory.loss_deferral;
     if (n > m->batch.n_microbatches)
         n = m->batch.n_microbatches;
-    return n * VALUE * activations_logits(m);
+    return n * ACT_VALUE * activations_logits(m);
 }

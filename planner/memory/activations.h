@@ -1,5 +1,5 @@
 /*
- * memory_activations: bytes that the forward pass of one unit keeps, on one
+ * activations: bytes that the forward pass of one unit keeps, on one
  * rank, for the backward pass of one micro-batch; and what the loss keeps and
  * needs while its logits are alive.
  *

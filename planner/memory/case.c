@@ -1,3 +1,8 @@
+/*
+ * How it works: a case is a command line in JSON, read by the same table of
+ * flags as any other; what its image adds (platform, padded vocabulary, world
+ * size) is put into the slots before the model is built.
+ */
 #include "case.h"
 
 #include "layout/default_split.h"
@@ -15,8 +20,7 @@ static enum err case_read_layout(struct arena *a,
     if (!text)
         return default_split_layout(a, m, m->par.pp, &c->layout, msg);
     enum err e = default_split_excludes(m, msg);
-    return e == ERR_OK ? layout_read(a, text, m, m->par.pp, &c->layout, msg)
-                       : e;
+    return e == ERR_OK ? layout_read(a, text, m, &c->layout, msg) : e;
 }
 
 /* ---- prediction ---- */
@@ -64,7 +68,8 @@ static enum err case_read_args(struct arena *a,
     return e;
 }
 
-/* The oldest image of the corpus has no deterministic fused attention. */
+/* The oldest image of the corpus has no deterministic fused attention, and so
+ * falls back on the unfused one. */
 static void apply_platform(const struct megatron_flags *f, const char *name,
                            struct memory_options *o)
 {
@@ -92,6 +97,7 @@ enum err memory_case_predict(struct arena *a,
         e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
         apply_platform(f, in->platform, &c.model.memory);
+        // both lead to cuBLAS's configured workspace
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
     }

@@ -1,5 +1,5 @@
 /*
- * memory_case: one training run described by flags as a map, as `memory
+ * case: one training run described by flags as a map, as `memory
  * --batch` and the corpus of Megatron-LM's CI measurements give it: to a
  * model, a layout and the memory of every rank; or to the reason why memory is
  * not predicted.

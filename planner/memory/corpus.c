@@ -15,10 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILES = 4096, MAX_ROWS = 16384 };
+// Megatron-LM has some hundred test cases with logged memory, on up to a dozen
+// images each
+enum { CORPUS_MAX_FILES = 4096, CORPUS_MAX_ROWS = 16384 };
 
 /* ---- reading ---- */
 
+/* By the part of the model that its memory tests most: constants are fitted
+ * with one family left out to see what they say of the others. */
 static const char *family_of(const struct model *m)
 {
     const struct memory_options *o = &m->memory;
@@ -30,6 +34,7 @@ static const char *family_of(const struct model *m)
         return "graphs";
     if (m->n_experts && m->mla)
         return "moe-mla";
+    // the few full-size models, whose peaks are not noise of small tensors
     if (m->n_experts && m->hidden >= 4096)
         return "moe-large";
     if (m->n_experts)
@@ -45,6 +50,8 @@ static const char *family_of(const struct model *m)
                             : "dense";
 }
 
+/* Images that Megatron's CI runs today; others are older and differ in kernels.
+ */
 static bool is_primary(const char *platform)
 {
     return strcmp(platform, "dev_dgx_a100") == 0 ||
@@ -60,6 +67,8 @@ static double corpus_number_of(struct reader object, const char *key)
     return v;
 }
 
+/* Only the last rank of the pipeline logs, so it is the one that is compared.
+ */
 static enum err predict_row(struct reader top, struct reader measured,
                             struct corpus_row *row, struct err_msg *msg)
 {
@@ -109,11 +118,12 @@ static enum err read_platforms(struct reader top, struct corpus *c,
             (int64_t)corpus_number_of(m, "mem_allocated_bytes");
         row.meas_peak_bytes =
             (int64_t)corpus_number_of(m, "mem_max_allocated_bytes");
+        // a test that logs no memory
         if (!row.meas_allocated_bytes)
             continue;
-        if (c->n_rows == MAX_ROWS || !row.platform)
+        if (c->n_rows == CORPUS_MAX_ROWS || !row.platform)
             return err_set(msg, ERR_RANGE, "%s: more than %d rows",
-                           top.doc->file, MAX_ROWS);
+                           top.doc->file, CORPUS_MAX_ROWS);
         struct corpus_row *out = &c->rows[c->n_rows];
         *out = row;
         enum err e = predict_row(top, m, out, msg);
@@ -137,6 +147,7 @@ static enum err read_case(struct arena *a, const char *path, struct corpus *c,
     return e == ERR_OK ? read : e;
 }
 
+/* readdir() has no order: tables must come out the same everywhere. */
 static int by_name(const void *x, const void *y)
 {
     return strcmp(*(const char *const *)x, *(const char *const *)y);
@@ -148,7 +159,7 @@ static int list_files(struct arena *a, const char *dir, const char **names)
     DIR *d = opendir(dir);
     struct dirent *entry;
     int n = 0;
-    while (d && (entry = readdir(d)) && n < MAX_FILES) {
+    while (d && (entry = readdir(d)) && n < CORPUS_MAX_FILES) {
         size_t len = strlen(entry->d_name);
         if (len < 6 || strcmp(entry->d_name + len - 5, ".json") != 0)
             continue;
@@ -168,9 +179,9 @@ static int list_files(struct arena *a, const char *dir, const char **names)
 enum err corpus_read(struct arena *a, const char *dir, struct corpus *out,
                      struct err_msg *msg)
 {
-    const char **names = arena_alloc(a, MAX_FILES, sizeof *names);
+    const char **names = arena_alloc(a, CORPUS_MAX_FILES, sizeof *names);
     const char *folder = arena_printf(a, "%s/cases", dir);
-    struct corpus c = {.rows = arena_alloc(a, MAX_ROWS, sizeof *c.rows)};
+    struct corpus c = {.rows = arena_alloc(a, CORPUS_MAX_ROWS, sizeof *c.rows)};
     if (!names || !folder || !c.rows)
         return err_set(msg, ERR_NOMEM, "corpus: out of memory");
     int n = list_files(a, folder, names);
@@ -219,6 +230,8 @@ static double *corpus_values(struct arena *a, const struct corpus *c,
     return v;
 }
 
+/* Signs are dropped: a median of signed errors may be 0 with every row far off.
+ */
 enum err corpus_errors(struct arena *a, const struct corpus *c,
                        const struct corpus_filter *f, struct corpus_errors *out,
                        struct err_msg *msg)
@@ -238,6 +251,8 @@ enum err corpus_errors(struct arena *a, const struct corpus *c,
     return ERR_OK;
 }
 
+/* What a margin has to cover: how far a measured peak lies above its
+ * prediction, 0 where it lies below. */
 enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
                               double *out, struct err_msg *msg)
 {
@@ -266,6 +281,7 @@ struct constant {
     double in_use;
 };
 
+/* Rows that have neither of the other two constants in them. */
 static bool is_plain(const struct corpus_row *r)
 {
     return !r->muon && !r->graph_bytes;
@@ -307,6 +323,8 @@ static double fit_one(const struct corpus *c, const char *without,
             continue;
         double more =
             (double)(r->meas_allocated_bytes - r->pred_allocated_bytes);
+        // the prediction holds the constant in use: what is left goes on top of
+        // it
         left[n++] = more / k->unit_bytes(r) + k->in_use;
         *n_cases += strcmp(last, r->name) != 0;
         last = r->name;
@@ -338,6 +356,7 @@ enum err corpus_fit(struct arena *a, const struct corpus *c,
     return ERR_OK;
 }
 
+/* Predictions are linear in the constants, so no case is predicted anew. */
 double corpus_error_with(const struct corpus_row *r,
                          const struct memory_constants *k)
 {

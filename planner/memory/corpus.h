@@ -1,5 +1,5 @@
 /*
- * memory_corpus: predictions against a folder of measured cases (DIR/cases/
+ * corpus: predictions against a folder of measured cases (DIR/cases/
  * *.json: flags, derived sizes, and for every platform the allocated and the
  * largest allocated bytes of a rank of the last stage). Errors, the fit of the
  * constants that no source gives, and how they carry over from one family of

@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEAD = N_KINDS, RANK, N_UNKNOWNS };
+// unknowns: a factor for each kind of unit, one for the head, bytes of a rank
+enum { FIT_HEAD = N_KINDS, FIT_RANK, N_FIT_UNKNOWNS };
 
 /* How far the model is trusted: a unit's activations to a fifth, the ranks'
  * common bytes to a 50th of the memory; a measured peak to a 200th. */
@@ -108,7 +109,7 @@ static void memory_fit_move(const struct problem *p, struct memory_rules *r,
 {
     if (unknown < N_KINDS)
         r->unit_more[unknown] += by;
-    else if (unknown == HEAD)
+    else if (unknown == FIT_HEAD)
         r->head_more += by;
     else
         r->rank_more_bytes += by * p->scale_bytes;
@@ -119,13 +120,13 @@ static void memory_fit_fill_row(const struct problem *p, int i)
 {
     const struct memory_fit_row *row = &p->rows[i];
     double noise = NOISE * (double)row->meas_bytes, sum = 0;
-    for (int u = 0; u < N_UNKNOWNS; u++) {
+    for (int u = 0; u < N_FIT_UNKNOWNS; u++) {
         struct memory_rules moved = *p->rules;
         memory_fit_move(p, &moved, u, STEP);
         double slope =
             (double)(memory_fit_predict(p, &moved, row) - row->model_bytes) /
             STEP;
-        p->a[i * N_UNKNOWNS + u] = slope / noise;
+        p->a[i * N_FIT_UNKNOWNS + u] = slope / noise;
         sum += slope;
     }
     p->b[i] = ((double)(row->meas_bytes - row->model_bytes) + sum) / noise;
@@ -133,9 +134,10 @@ static void memory_fit_fill_row(const struct problem *p, int i)
 
 static void fill_priors(const struct problem *p)
 {
-    for (int u = 0; u < N_UNKNOWNS; u++) {
-        double width = u == RANK ? PRIOR_RANK : PRIOR_FACTOR;
-        double *row = p->a + (p->n_rows + u) * N_UNKNOWNS;
+    for (int u = 0; u < N_FIT_UNKNOWNS; u++) {
+        double width = u == FIT_RANK ? PRIOR_RANK : PRIOR_FACTOR;
+        double *row = p->a + (p->n_rows + u) * N_FIT_UNKNOWNS;
+        // the prior as a row of its own: (factor - 1) / width = 0
         row[u] = 1 / width;
         p->b[p->n_rows + u] = 1 / width;
     }
@@ -144,21 +146,21 @@ static void fill_priors(const struct problem *p)
 static enum err memory_fit_solve(struct arena *a, struct problem *p,
                                  struct memory_rules *out, struct err_msg *msg)
 {
-    size_t n = (size_t)(p->n_rows + N_UNKNOWNS);
+    size_t n = (size_t)(p->n_rows + N_FIT_UNKNOWNS);
     struct lsq_solution s;
-    p->a = arena_alloc(a, n * N_UNKNOWNS, sizeof *p->a);
+    p->a = arena_alloc(a, n * N_FIT_UNKNOWNS, sizeof *p->a);
     p->b = arena_alloc(a, n, sizeof *p->b);
     if (!p->a || !p->b)
         return err_set(msg, ERR_NOMEM, "memory fit: out of memory");
     for (int i = 0; i < p->n_rows; i++)
         memory_fit_fill_row(p, i);
     fill_priors(p);
-    struct lsq_problem lsq = {(int)n, N_UNKNOWNS, p->a, p->b};
+    struct lsq_problem lsq = {(int)n, N_FIT_UNKNOWNS, p->a, p->b};
     enum err e = lsq_nnls(a, &lsq, &s, msg);
     if (e != ERR_OK)
         return e;
     *out = *p->rules;
-    for (int u = 0; u < N_UNKNOWNS; u++)
+    for (int u = 0; u < N_FIT_UNKNOWNS; u++)
         memory_fit_move(p, out, u, s.x[u] - 1);
     return ERR_OK;
 }

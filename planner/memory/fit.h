@@ -1,5 +1,5 @@
 /*
- * memory_fit: corrections of the memory model from the memory lines of profile
+ * fit: corrections of the memory model from the memory lines of profile
  * runs. Unknown are how much more (or less) than predicted each kind of unit
  * keeps, the loss head takes, and every rank holds. Least squares with the
  * analytic model as prior: an unknown that the runs say little about stays

@@ -8,8 +8,7 @@
 #include "memory.h"
 
 #include "activations.h"
-
-enum { BUCKET_END = 128 }; // param_and_grad_buffer.py, bucket_end_divisor
+#include "static.h"
 
 /* CUDA context with libraries' kernels and NCCL's buffers: orders of magnitude
  * that users report, meant to be replaced by one's own measurement. */
@@ -17,6 +16,7 @@ const struct memory_allowance MEMORY_ALLOWANCE = {.context_bytes = 512 << 20,
                                                   .nccl_bytes = 256 << 20,
                                                   .reserved_share = 0.02};
 
+// the 95th percentile of measured under-estimates of peaks, 5.04%
 const double MEMORY_MARGIN = 0.05;
 
 static bool is_moe_train(const struct memory_rules *r)
@@ -24,7 +24,9 @@ static bool is_moe_train(const struct memory_rules *r)
     return r->trainer == TRAINER_MOE_TRAIN;
 }
 
-/* A bound of everything that activations multiply out to. */
+/* A bound of everything that activations multiply out to, from above: 16 bytes
+ * for each value of a width and 8 for each score hold all of activations.c. In
+ * doubles, which cannot overflow. */
 static bool is_beyond_counting(const struct model *m)
 {
     const struct batch *b = &m->batch;
@@ -44,6 +46,7 @@ static bool is_beyond_counting(const struct model *m)
     return layer * (m->n_layers + m->n_mtp) * in_flight + head > 4e18;
 }
 
+/* In the order in which a user can do something about it. */
 const char *memory_refusal(const struct model *m)
 {
     if (is_beyond_counting(m))
@@ -94,6 +97,8 @@ struct chunk {
     int first; // index of its first decoder layer
 };
 
+/* Megatron keeps a copy of the token table on a stage that reads it without
+ * being the first: a tied output layer, an MTP layer. */
 static int embedding_copies(const struct model *m, const int counts[N_KINDS])
 {
     bool tied_head = counts[KIND_L] && m->tied;
@@ -114,6 +119,7 @@ static void add_activations(const struct memory_terms *t, struct chunk *c)
             left -= n - whole;
         }
         c->kept += (n - whole) * t->kept[k] + whole * t->plain[k];
+        // one layer at a time is recomputed, so the largest counts
         int64_t more = n ? t->plain[k] - t->kept[k] : 0;
         c->recomputed = more > c->recomputed ? more : c->recomputed;
     }
@@ -149,6 +155,7 @@ static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
 {
     for (int k = 0; k < N_KINDS; k++) {
         int n = c->counts[k];
+        // one layer, run once for each depth
         if (k == KIND_M && t->model->mtp_repeated && n)
             n = 1;
         add_sums(sums, &t->sums[k], n);
@@ -162,150 +169,6 @@ static int tables_of(const struct memory_terms *t, const struct chunk *c)
     return c->counts[KIND_E] + c->n_copies +
            (t->model->tied ? 0 : c->counts[KIND_L]);
 }
-
-/* ---- static ---- */
-
-/* Replicas over which the distributed optimiser divides dense and expert
- * state, and their instances. */
-struct groups {
-    int64_t dense, expert;
-};
-
-static struct groups groups_of(const struct model *m)
-{
-    const struct parallel *p = &m->par;
-    int64_t n = m->optimizer_instances > 1 ? m->optimizer_instances : 1;
-    struct groups g = {p->world / (p->tp * p->pp) / n,
-                       p->world / (p->etp * p->ep * p->pp) / n};
-    g.dense = g.dense > 0 ? g.dense : 1;
-    g.expert = g.expert > 0 ? g.expert : 1;
-    return g;
-}
-
-static int64_t round_up(int64_t v, int64_t multiple)
-{
-    return (v + multiple - 1) / multiple * multiple;
-}
-
-static int64_t common_multiple(int64_t a, int64_t b)
-{
-    int64_t x = a, y = b;
-    while (y) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
-/* A buffer's length: its end is a multiple that all replicas can divide. */
-static int64_t buffer(int64_t n, int64_t group)
-{
-    return round_up(n, common_multiple(group, BUCKET_END));
-}
-
-/* Whole weights are dealt out over the replicas in turn and back, from small to
- * large; so the embedding tables, the largest, are whole somewhere. True when
- * the n-th of all falls to the last replica (layer_wise_optimizer.py,
- * ping-pong). */
-static bool dealt_to_last(int64_t n, int64_t group)
-{
-    int64_t turn = n % (2 * group);
-    return turn == group - 1 || turn == group;
-}
-
-static int64_t tables_of_a_replica(const struct memory_terms *t,
-                                   const struct weight_sums *s, int n_tables)
-{
-    struct groups g = groups_of(t->model);
-    int held = 0;
-    for (int i = 0; i < n_tables; i++)
-        held += dealt_to_last(s->n_dense - 1 - i, g.dense);
-    if (!t->last_replica) // some replica has one
-        held = n_tables > 0;
-    return held * t->table.dense;
-}
-
-/* Muon keeps a main parameter and one momentum of a matrix; Adam the rest. */
-static int64_t muon_bytes(const struct memory_terms *t,
-                          const struct weight_sums *s, int n_tables)
-{
-    const struct memory_options *o = &t->model->memory;
-    struct groups g = groups_of(t->model);
-    int64_t dense = s->dense_matrix * o->muon_state_bytes;
-    int64_t expert = s->expert_matrix * o->muon_state_bytes;
-    int64_t other = s->dense - s->dense_matrix;
-    int64_t other_expert = s->expert - s->expert_matrix;
-    if (o->optimizer == OPTIMIZER_MUON)
-        return dense + expert + (other + other_expert) * o->state_bytes;
-    int64_t tables = 0;
-    if (o->optimizer == OPTIMIZER_MUON_SHARDED) {
-        tables = tables_of_a_replica(t, s, n_tables);
-        other -= n_tables * t->table.dense;
-    }
-    return dense / g.dense + expert / g.expert +
-           (other / g.dense + other_expert / g.expert + tables) *
-               o->state_bytes;
-}
-
-static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
-                          const struct weight_sums *s)
-{
-    const struct memory_options *o = &m->memory;
-    int64_t each = o->param_bytes ? o->state_bytes : r->optimizer_bytes;
-    if (!o->distributed)
-        return each * (s->dense + s->expert);
-    struct groups g = groups_of(m);
-    return each * (buffer(s->dense_padded, g.dense) / g.dense +
-                   buffer(s->expert_padded, g.expert) / g.expert);
-}
-
-static void set_static(const struct memory_terms *t,
-                       const struct weight_sums *s, int n_tables,
-                       struct memory_rank *out)
-{
-    const struct model *m = t->model;
-    const struct memory_options *o = &m->memory;
-    bool stated = o->param_bytes != 0;
-    int64_t n = s->dense + s->expert, buffered = n;
-    if (o->distributed) {
-        struct groups g = groups_of(m);
-        buffered = buffer(s->dense_padded, g.dense) +
-                   buffer(s->expert_padded, g.expert);
-    }
-    out->params = n;
-    out->param_bytes =
-        buffered * (stated ? o->param_bytes : t->rules.param_bytes) +
-        s->linear * o->fp8_copy_bytes;
-    out->grad_bytes = buffered * (stated ? o->grad_bytes : t->rules.grad_bytes);
-    out->optimizer_bytes = o->optimizer == OPTIMIZER_ADAM
-                               ? adam_bytes(m, &t->rules, s)
-                               : muon_bytes(t, s, n_tables);
-    out->static_bytes =
-        out->param_bytes + out->grad_bytes + out->optimizer_bytes;
-}
-
-int64_t memory_unit_least(const struct memory_terms *t, int kind)
-{
-    const struct memory_options *o = &t->model->memory;
-    const struct weight_sums *s = kind == N_KINDS ? &t->table : &t->sums[kind];
-    const bool stated = o->param_bytes != 0;
-    if (is_moe_train(&t->rules))
-        return 0;
-    int64_t n = s->dense + s->expert;
-    int64_t bytes = n * (stated ? o->param_bytes : t->rules.param_bytes) +
-                    n * (stated ? o->grad_bytes : t->rules.grad_bytes) +
-                    s->linear * o->fp8_copy_bytes;
-    if (o->optimizer != OPTIMIZER_ADAM)
-        return bytes;
-    struct groups g = groups_of(t->model);
-    if (!o->distributed)
-        g = (struct groups){1, 1};
-    return bytes + (stated ? o->state_bytes : t->rules.optimizer_bytes) *
-                       (s->dense / g.dense + s->expert / g.expert);
-}
-
-enum { MAX_CHUNKS = 1024, MAX_MB = 1 << 16 };
 
 /* ---- peak ---- */
 
@@ -353,6 +216,8 @@ static void note_moment(struct memory_rank *out, struct order_op op,
     out->moment = op;
 }
 
+/* A combined operation is judged at its own highest moment, others at the end
+ * of a forward and at the start of a backward. */
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
                       const struct order *order, int rank,
                       struct memory_rank *out)
@@ -385,7 +250,7 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
 static int most_layers(const struct chunk *chunks, const struct order *order,
                        int rank)
 {
-    double layers[MAX_CHUNKS];
+    double layers[ORDER_MAX_CHUNKS];
     for (int v = 0; v < order->vpp; v++)
         layers[v] = chunks[v].n_layers;
     return (int)order_peak(order, rank, layers);
@@ -404,6 +269,7 @@ static struct workspace_place place_of(const struct memory_terms *t,
         layout_stage_kinds(l, t->model, s, counts);
         for (int k = 0; k < N_KINDS; k++)
             at.has[k] = at.has[k] || counts[k];
+        // the model's first stage receives nothing in its forward
         at.n_fed_chunks += s > 0;
         // a standalone MTP stage sends main and MTP states on together
         if (mtp >= 0 && s > mtp)
@@ -416,24 +282,27 @@ static struct order order_of(const struct model *m, const struct layout *l,
                              int vpp)
 {
     int64_t n_mb = m->batch.n_microbatches;
-    struct order order = {.pp = l->pp,
-                          .vpp = vpp,
-                          .ep_overlap = m->overlap_moe_comm,
-                          .n_mb = n_mb > MAX_MB ? MAX_MB : (int)n_mb,
-                          .group = m->memory.mb_group > 0 ? m->memory.mb_group
-                                                          : l->pp};
+    struct order order = {
+        .pp = l->pp,
+        .vpp = vpp,
+        .ep_overlap = m->overlap_moe_comm,
+        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
+    // a larger one is refused where a schedule is made: all micro-batches
     order.group = order.group > order.n_mb ? order.n_mb : order.group;
     return order;
 }
 
+/* Static bytes and workspaces belong to the rank, activations to its order of
+ * work: they are added at the moment of the peak. */
 static void megatron_rank(const struct memory_terms *t, const struct layout *l,
                           int rank, struct memory_rank *out)
 {
     const struct model *m = t->model;
-    struct chunk chunks[MAX_CHUNKS];
+    struct chunk chunks[ORDER_MAX_CHUNKS];
     struct weight_sums sums = {0};
     int n_tables = 0;
-    int vpp = l->vpp < MAX_CHUNKS ? l->vpp : MAX_CHUNKS;
+    int vpp = l->vpp < ORDER_MAX_CHUNKS ? l->vpp : ORDER_MAX_CHUNKS;
     for (int v = 0; v < vpp; v++) {
         chunks[v] = chunk_of(t, l, v * l->pp + rank);
         add_chunk_sums(t, &chunks[v], &sums);
@@ -441,7 +310,7 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
     }
     struct order order = order_of(m, l, vpp);
     struct workspace_place at = place_of(t, l, rank);
-    set_static(t, &sums, n_tables, out);
+    memory_static(t, &sums, n_tables, out);
     find_peak(t, chunks, &order, rank, out);
     at.n_graphed = most_layers(chunks, &order, rank);
     memory_workspaces(m, &at, &out->workspaces);
@@ -451,6 +320,8 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
     out->activation_bytes -= out->workspaces.graphs;
 }
 
+/* moe-train allocates a slot for each micro-batch in flight at its start, head
+ * included. */
 static void train_rank(const struct memory_terms *t, const struct layout *l,
                        int rank, struct memory_rank *out)
 {
@@ -487,11 +358,14 @@ int64_t memory_allowance_bytes(const struct memory_terms *t, int64_t peak_bytes)
     const struct memory_allowance *a = &MEMORY_ALLOWANCE;
     if (is_moe_train(&t->rules))
         return 0;
+    // NCCL makes buffers for each communicator, one a dimension
     int n = (p->tp > 1) + (p->pp > 1) + (p->cp > 1) + (p->ep > 1) + (p->dp > 1);
     return a->context_bytes + n * a->nccl_bytes +
            (int64_t)(a->reserved_share * (double)peak_bytes);
 }
 
+/* The margin is for the prediction's own error; the allowance is stated, not
+ * measured, and so makes a layout tight but never refuses it. */
 enum memory_verdict memory_judge(const struct memory_terms *t,
                                  int64_t peak_bytes, double limit_bytes,
                                  double margin)
@@ -546,7 +420,7 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
     struct weight_sums sums = {0};
     struct workspace_place at = place_of(t, l, stage % l->pp);
     add_chunk_sums(t, &c, &sums);
-    set_static(t, &sums, tables_of(t, &c), &r);
+    memory_static(t, &sums, tables_of(t, &c), &r);
     memory_workspaces(t->model, &at, &r.workspaces);
     out->params = r.params;
     out->static_bytes = r.static_bytes;

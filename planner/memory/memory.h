@@ -62,12 +62,6 @@ struct memory_rank {
 void memory_rank(const struct memory_terms *t, const struct layout *l, int rank,
                  struct memory_rank *out);
 
-/* A lower bound of the bytes between steps that one unit adds to a Megatron
- * rank, and that a copy of the embedding adds (`kind` N_KINDS): parameters,
- * gradients and, with Adam, optimiser state, without any padding. Sums of it
- * never exceed memory_rank()'s static bytes; 0 for moe-train. */
-int64_t memory_unit_least(const struct memory_terms *t, int kind);
-
 /* Why memory is not predicted for this model, or NULL. A static text. */
 const char *memory_refusal(const struct model *m);
 

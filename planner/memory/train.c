@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+// a cache line, as tensors.c aligns; fp32; COMM_CHUNK of comm.h
 enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
 
 /* One tensor of `n` values. */

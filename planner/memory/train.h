@@ -1,5 +1,5 @@
 /*
- * memory_train: bytes that moe-train allocates for one stage. Its size tables
+ * train: bytes that moe-train allocates for one stage. Its size tables
  * (harness/train/stage.c, layer.c, unit.c, experts.c) in closed form: every
  * tensor starts at a multiple of 64 bytes, all values are 4 bytes, a slot is
  * what one micro-batch in flight keeps. Checked to the byte against the

@@ -1,5 +1,5 @@
 /*
- * memory_weights: parameters of a unit as one rank of its stage holds them,
+ * weights: parameters of a unit as one rank of its stage holds them,
  * added up by what decides their bytes: what the distributed optimiser divides
  * by which group, what Muon takes, what FP8 casts. The weights themselves are
  * the table in model/weights.

@@ -1,3 +1,8 @@
+/*
+ * How it works: each workspace is a term of its own with its source in the code
+ * of Megatron, Transformer Engine or PyTorch; the two that have none are
+ * constants fitted to measured cases. All are allocated once and stay.
+ */
 #include "workspace.h"
 
 #include "activations.h"
@@ -10,9 +15,8 @@ static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum {
     CONFIGURED_MIB = 32, // CUBLAS_WORKSPACE_CONFIG=:4096:8, 8 of 4096 KiB
     GROUPED_STREAMS = 4, // module/base.py, workspaces of the grouped GEMM
-    THREADS = 2,         // forward and backward each have a cuBLAS handle
-    GRAPH_STATES = 5,    // states that a graphed layer keeps in place
-    VALUE = 2
+    CUBLAS_HANDLES = 2,  // threads of forward and backward have one each
+    VALUE = 2            // bytes of a bf16 value
 };
 
 /* `moe-layout memory --corpus` fits them anew and says to how many cases. */
@@ -40,6 +44,8 @@ static const struct {
     {"lts", PLATFORM_AMPERE},
 };
 
+/* Part of a name will do: "dev_dgx_h100", "NVIDIA H100 80GB HBM3". Longer words
+ * stand before those that they contain. */
 bool platform_from_name(const char *name, enum platform *out)
 {
     char low[128];
@@ -69,11 +75,13 @@ static int64_t gemm_bytes(const struct model *m, enum platform p)
     return n * platforms[p].te_mib * MIB;
 }
 
+/* PyTorch keeps a workspace for each pair of handle and stream; the overlap of
+ * expert communication has a stream more. */
 static int64_t cublas_bytes(const struct model *m, enum platform p)
 {
     int64_t one = m->memory.deterministic ? CONFIGURED_MIB * MIB
                                           : platforms[p].cublas_kib * KIB;
-    return one * (THREADS + m->memory.overlap_experts);
+    return one * (CUBLAS_HANDLES + m->memory.overlap_experts);
 }
 
 /* Megatron's global memory buffer "mpu" serves both the gathered input of the
@@ -95,14 +103,15 @@ static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
 /* ---- dummy gradients ---- */
 
 /* All units of a rank, and its copy of the token table. */
-enum { MAX_SHAPES = N_KINDS * WEIGHTS_MAX + 1 };
+enum { WORKSPACE_MAX_SHAPES = N_KINDS * WEIGHTS_MAX + 1 };
 
 struct shapes {
-    int64_t rows[MAX_SHAPES], cols[MAX_SHAPES];
+    int64_t rows[WORKSPACE_MAX_SHAPES], cols[WORKSPACE_MAX_SHAPES];
     int n;
     int64_t bytes;
 };
 
+/* Once for each shape, whatever the number of weights that have it. */
 static void add_shape(struct shapes *s, const struct weight *w)
 {
     for (int i = 0; i < s->n; i++)
@@ -149,6 +158,8 @@ static int64_t graph_bytes(const struct model *m,
 
 /* ---- all ---- */
 
+/* The mask is one byte a pair of tokens, made by the data loader on stages that
+ * read a batch. */
 void memory_workspaces(const struct model *m, const struct workspace_place *at,
                        struct workspaces *out)
 {

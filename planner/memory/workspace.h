@@ -1,5 +1,5 @@
 /*
- * memory_workspace: memory that no unit owns: GEMM workspaces, the buffer of
+ * workspace: memory that no unit owns: GEMM workspaces, the buffer of
  * gathered activations, attention masks, dummy gradients of fused gradient
  * accumulation, hidden states that a stage keeps hold of between steps. By
  * platform, because the libraries' workspaces differ.

@@ -1,3 +1,9 @@
+/*
+ * How it works: Megatron passes the text to Python's eval(); here the few forms
+ * that occur are read by recursive descent: a sum of products of lists and
+ * numbers. Entries go to one array; a product repeats what its first factor put
+ * there. An error sets `bad` and is asked for at the end.
+ */
 #include "layer_freq.h"
 
 #include "base/text.h"
@@ -6,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ENTRIES = 8192, MAX_DEPTH = 16 };
+// above any number of layers; brackets of published configs nest once
+enum { LAYER_FREQ_MAX_ENTRIES = 8192, LAYER_FREQ_MAX_DEPTH = 16 };
 
 struct reader {
     const char *p;
-    uint8_t out[MAX_ENTRIES];
+    uint8_t out[LAYER_FREQ_MAX_ENTRIES];
     int n;
     bool bad;
 };
@@ -29,25 +36,26 @@ static bool layer_freq_accept(struct reader *r, char c)
     return is;
 }
 
+/* Stops growing above the number of entries, so that no text overflows it. */
 static int layer_freq_number(struct reader *r)
 {
     int v = 0, digits = 0;
     for (layer_freq_peek(r); *r->p >= '0' && *r->p <= '9'; r->p++, digits++)
-        v = v < MAX_ENTRIES ? v * 10 + (*r->p - '0') : v;
+        v = v < LAYER_FREQ_MAX_ENTRIES ? v * 10 + (*r->p - '0') : v;
     r->bad = r->bad || digits == 0;
     return v;
 }
 
 static void layer_freq_append(struct reader *r, int v)
 {
-    r->bad = r->bad || r->n == MAX_ENTRIES || v > 1;
+    r->bad = r->bad || r->n == LAYER_FREQ_MAX_ENTRIES || v > 1;
     if (!r->bad)
         r->out[r->n++] = (uint8_t)v;
 }
 
 static void layer_freq_sum(struct reader *r, int depth);
 
-/* [v, v, ...] or ( sum ) */
+/* [v, v, ...] or ( sum ); Python takes a comma before the closing bracket. */
 static void layer_freq_atom(struct reader *r, int depth)
 {
     if (layer_freq_accept(r, '(')) {
@@ -70,7 +78,9 @@ static void layer_freq_product(struct reader *r, int depth)
     int first = r->n;
     layer_freq_atom(r, depth);
     while (!r->bad && layer_freq_accept(r, '*')) {
+        // a list is the first factor: 3*[0] is Python, too, but in no config
         int times = layer_freq_number(r), len = r->n - first;
+        // [1]*0 is the empty list
         r->n = times ? r->n : first;
         for (int k = 1; k < times && !r->bad; k++)
             for (int i = 0; i < len; i++)
@@ -80,7 +90,7 @@ static void layer_freq_product(struct reader *r, int depth)
 
 static void layer_freq_sum(struct reader *r, int depth)
 {
-    r->bad = r->bad || depth > MAX_DEPTH;
+    r->bad = r->bad || depth > LAYER_FREQ_MAX_DEPTH;
     do {
         if (r->bad)
             return;
@@ -115,6 +125,7 @@ static enum err layer_freq_list(const char *flag, const char *text,
     return ERR_OK;
 }
 
+/* Megatron would divide by it. */
 static enum err layer_freq_check(const char *flag, int64_t every,
                                  struct err_msg *msg)
 {
@@ -133,6 +144,7 @@ enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
         return layer_freq_list(flag, text, n_layers, flags, msg);
     enum err e = layer_freq_check(flag, every, msg);
     for (int i = 0; i < n_layers && e == ERR_OK; i++)
+        // the first layer has experts: arguments.py counts layers from 0
         flags[i] = i % every == 0;
     return e;
 }

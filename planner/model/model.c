@@ -68,6 +68,7 @@ const char *kind_name(enum unit_kind kind)
     return kinds[kind].name;
 }
 
+/* All layers of a model without experts are of the one kind t. */
 enum unit_kind model_layer_kind(const struct model *m, int layer)
 {
     return m->n_experts == 0 || m->layer_moe[layer] ? KIND_T : KIND_T_DENSE;
@@ -144,6 +145,8 @@ int64_t model_active_params(const struct model *m)
     return model_total(m, m->topk);
 }
 
+/* Model cards differ: a look-up uses one row of the table, so some leave the
+ * table out; a tied one is used as a matrix by the output, too. */
 int64_t model_active_params_no_lookup(const struct model *m)
 {
     return model_active_params(m) - (m->tied ? 0 : table_params(m));
@@ -207,6 +210,8 @@ static double attention_flops(const struct model *m, enum unit_kind layer,
     return 2 * tokens * kind_keys(m, layer) * (double)(m->n_heads * (qk + v));
 }
 
+/* A product of m x k with k x n takes 2mkn operations; norms, activations and
+ * softmax are left out, as in Megatron's own count. */
 double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
 {
     double tokens = (double)(m->batch.micro_batch * m->batch.seq_tokens);

@@ -35,6 +35,7 @@ int64_t weight_params(const struct weight *w)
     return w->rows * w->cols * w->count;
 }
 
+/* What does not fit is counted, and weights_check() refuses the model. */
 void weights_add(struct weights *t, struct weight w)
 {
     if (t->n < WEIGHTS_MAX)
@@ -144,6 +145,7 @@ struct mlp_shape {
 
 static void weights_mlp(const struct builder *b, const struct mlp_shape *s)
 {
+    // gate and up projection are one matrix in Megatron
     int64_t in = (b->m->gated ? 2 : 1) * s->width / s->parts;
     struct weight w = {.rows = in,
                        .cols = s->outer,
@@ -257,8 +259,8 @@ static void weights_loss(const struct builder *b)
 void weights_of_unit(const struct model *m, enum unit_kind kind,
                      const struct weight_shares *shares, struct weights *out)
 {
-    const struct builder b = {m, shares, out};
     out->n = out->n_lost = 0;
+    const struct builder b = {m, shares, out};
     if (kind == KIND_E)
         weights_embedding(&b);
     else if (kind == KIND_M)
@@ -298,6 +300,7 @@ enum err weights_check(const struct model *m, struct err_msg *msg)
                            WEIGHTS_MAX);
         all += n * weights_sum(&t);
     }
+    // such sums, in bytes of 16 a parameter, stay below 2^63
     if (all < 1e17)
         return ERR_OK;
     return err_set(msg, ERR_RANGE,

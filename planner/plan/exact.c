@@ -10,6 +10,7 @@
 #include "exact.h"
 
 #include "layout/layout.h"
+#include "memory/static.h"
 
 #include <math.h>
 #include <string.h>
@@ -210,56 +211,61 @@ static bool exact_allows(struct exact *x, const int *cuts)
     return (with_loss || x->opt->standalone_mtp) && candidates_fits(x->c, l);
 }
 
-/* Moves cuts i to j by one unit; false when the stages at the ends run out. */
-static bool exact_shift(const struct exact *x, int *cuts, int i, int j, int by)
+/* Cuts `first` to `last`, moved by one unit. */
+struct shift {
+    int first, last, by;
+};
+
+/* The step with the shift made, into `to`; INFINITY where it is no layout of
+ * the space. */
+static double exact_shifted(struct exact *x, const int *cuts, struct shift m,
+                            int *to)
 {
-    for (int k = i; k <= j; k++)
-        cuts[k] += by;
-    return cuts[i - 1] <= cuts[i] && cuts[j] <= cuts[j + 1] &&
-           cuts[j] <= x->n_units;
+    double step_s = 0;
+    memcpy(to, cuts, ((size_t)x->n_stages + 1) * sizeof *to);
+    for (int k = m.first; k <= m.last; k++)
+        to[k] += m.by;
+    if (to[m.first - 1] > to[m.first] || to[m.last] > to[m.last + 1] ||
+        !exact_allows(x, to))
+        return INFINITY;
+    enum err e = plan_engine_step(x->c->engine, exact_layout(x, to), &step_s);
+    return e == ERR_OK ? step_s : (double)INFINITY;
 }
 
-/* The best of all shifts of a range of cuts; true when one is faster. */
-static bool exact_best_shift(struct exact *x, int *cuts, double *step_s)
+/* Makes the best of all shifts of a range of cuts; true when one is faster. */
+static bool exact_best_shift(struct exact *x, int *cuts, int *to,
+                             double *step_s)
 {
     const int n = x->n_stages;
-    int *try = arena_alloc(x->arena, 2 * (size_t)n + 2, sizeof *try);
-    int *best = try + n + 1;
-    bool found = false;
-    if (!try)
-        return false;
+    struct shift best = {0, 0, 0};
     for (int i = 1; i < n; i++)
-        for (int j = i; j < n; j++)
-            for (int by = -1; by <= 1; by += 2) {
-                double t = 0;
-                memcpy(try, cuts, ((size_t)n + 1) * sizeof *try);
-                if (!exact_shift(x, try, i, j, by) || !exact_allows(x, try) ||
-                    plan_engine_step(x->c->engine, exact_layout(x, try), &t) !=
-                        ERR_OK ||
-                    t >= *step_s)
-                    continue;
+        for (int k = 2 * i; k < 2 * n; k++) {
+            const struct shift m = {i, k / 2, k % 2 ? 1 : -1};
+            const double t = exact_shifted(x, cuts, m, to);
+            if (t < *step_s) {
                 *step_s = t;
-                memcpy(best, try, ((size_t)n + 1) * sizeof *try);
-                found = true;
+                best = m;
             }
-    if (found)
-        memcpy(cuts, best, ((size_t)n + 1) * sizeof *cuts);
-    return found;
+        }
+    for (int k = best.first; best.by && k <= best.last; k++)
+        cuts[k] += best.by;
+    return best.by != 0;
 }
 
 static enum err exact_improve(struct exact *x, const int *from,
                               struct err_msg *msg)
 {
-    size_t bytes = ((size_t)x->n_stages + 1) * sizeof *from;
-    int *cuts = arena_alloc(x->arena, bytes, 1);
+    const size_t n = (size_t)x->n_stages + 1;
+    int *cuts = arena_alloc(x->arena, 2 * n, sizeof *cuts);
     double step_s = 0;
     if (!cuts)
         return err_set(msg, ERR_NOMEM, "search: out of memory");
-    memcpy(cuts, from, bytes);
+    memcpy(cuts, from, n * sizeof *cuts);
     enum err e = plan_engine_step(x->c->engine, exact_layout(x, cuts), &step_s);
     if (e != ERR_OK)
         return err_set(msg, e, "search: %s", plan_engine_error(x->c->engine));
-    for (int k = 0; k < EXACT_SHIFTS && exact_best_shift(x, cuts, &step_s); k++)
+    for (int k = 0;
+         k < EXACT_SHIFTS && exact_best_shift(x, cuts, cuts + n, &step_s); k++)
         ;
     const struct layout *l = exact_layout(x, cuts);
     return candidates_has(x->c, l) ? ERR_OK : candidates_add(x->c, l, msg);

@@ -9,6 +9,8 @@
 
 /* ---- without exchanges ---- */
 
+/* Operations alone: ideal and asynchronous transfers need no list of messages.
+ */
 static void make_work(struct maker *m)
 {
     for (int k = 0; k < m->warm; k++)
@@ -30,6 +32,8 @@ static void exchange(struct maker *m, add_fn *add, int k)
     maker_group(m, &op);
 }
 
+/* A send and a receive of one group: send_forward_recv_backward() and the like
+ * of p2p_communication.py, which cannot deadlock. */
 static void exchange_two(struct maker *m, struct op op, add_fn *add, int k)
 {
     op.kind = OP_EXCHANGE;
@@ -37,6 +41,7 @@ static void exchange_two(struct maker *m, struct op op, add_fn *add, int k)
     maker_group(m, &op);
 }
 
+/* forward_backward_pipelining_without_interleaving() of schedules.py. */
 static void make_1f1b(struct maker *m)
 {
     const int steady = m->all - m->warm;
@@ -109,6 +114,7 @@ static void blocking_backwards(struct maker *m)
     }
 }
 
+/* Every rank but the first waits for its first input before anything else. */
 static void first_input(struct maker *m)
 {
     if (m->rank > 0)
@@ -130,6 +136,8 @@ static void blocking_forwards(struct maker *m, bool with_gradient)
     }
 }
 
+/* forward_backward_pipelining_with_interleaving() without overlap: a step's
+ * messages, in all directions, are one group behind its work. */
 static void make_blocking(struct maker *m)
 {
     const int steady = m->all - m->warm;
@@ -186,6 +194,8 @@ static void post_backward(struct maker *m, int k, bool receives, int before)
         wait_sent(m, maker_send_backward, before, false);
 }
 
+/* With EP overlap a forward and a backward are one operation in pieces, with
+ * the messages between them; without it each is followed by its own. */
 static void overlap_steady(struct maker *m, int k)
 {
     const bool receives = k < m->all - m->warm - 1;
@@ -240,6 +250,8 @@ static void flush_backwards(struct maker *m)
     wait_sent(m, maker_send_backward, m->all - 1, false);
 }
 
+/* The same schedule with overlap: messages are posted and waited for apart from
+ * each other. Warm-up and cool-down are blocking unless flushed. */
 static void make_overlap(struct maker *m)
 {
     const int steady = m->all - m->warm;

@@ -15,6 +15,7 @@ struct op maker_op(enum op_kind kind)
                        .mbs = {NO_MB, NO_MB, NO_MB, NO_MB}};
 }
 
+/* Without an array the list is only counted. */
 static void maker_put(struct maker *m, const struct op *op)
 {
     if (m->ops)
@@ -125,7 +126,9 @@ void maker_input_backward(const struct maker *m, struct op *op, int k)
         put_message(op, RECV_BACKWARD, b.bwd_chunk, b.bwd_mb);
 }
 
-/* What is received beside forward k: see the top of the file. */
+/* What is received beside forward k: the input of the next forward; on the
+ * first rank, what the last rank computed P - 1 steps ago, for the chunk behind
+ * it. */
 void maker_recv_forward(const struct maker *m, struct op *op, int k)
 {
     const int vpp = m->order->vpp, ago = k - (m->order->pp - 1);

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { MAX_OPS = 1 << 24 };
+// of all ranks together: lists of some 2 GB; planning looks at a few thousand
+enum { ORDER_MAX_OPS = 1 << 24 };
 
 static int least(int a, int b)
 {
@@ -47,7 +48,7 @@ static void order_groups(const struct order *o, char *out, size_t room)
  * rule is transformer_config's and get_schedule_table's. */
 static enum err order_check_group(const struct order *o, struct err_msg *msg)
 {
-    char groups[96];
+    char groups[96]; // six numbers of five digits with words between
     if (o->pp == 1)
         return err_set(msg, ERR_RANGE,
                        "interleaving needs P>1: got 1 rank with %d chunks, "
@@ -91,11 +92,11 @@ enum err order_check(const struct order *o, struct err_msg *msg)
         e = order_check_size("micro-batches", o->n_mb, ORDER_MAX_MB, msg);
     if (e != ERR_OK)
         return e;
-    if ((long)o->pp * o->vpp * o->n_mb > MAX_OPS)
+    if ((long)o->pp * o->vpp * o->n_mb > ORDER_MAX_OPS)
         return err_set(msg, ERR_RANGE,
                        "ranks x chunks x micro-batches: got %d x %d x %d, want "
                        "at most %d",
-                       o->pp, o->vpp, o->n_mb, MAX_OPS);
+                       o->pp, o->vpp, o->n_mb, ORDER_MAX_OPS);
     if (o->ep_overlap && o->pp > 1 && o->vpp == 1)
         return err_set(msg, ERR_RANGE,
                        "EP overlap with P>1 needs interleaving: got %d ranks "

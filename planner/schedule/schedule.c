@@ -37,6 +37,7 @@ enum err p2p_mode_from_name(const char *name, enum p2p_mode *out,
                    name);
 }
 
+/* arguments.py turns overlap_p2p_comm on with virtual stages. */
 enum p2p_mode p2p_mode_default(int vpp)
 {
     return vpp > 1 ? P2P_OVERLAP : P2P_BLOCKING;
@@ -78,6 +79,8 @@ enum err schedule_outline(const struct order *order, enum p2p_mode mode,
     return ERR_OK;
 }
 
+/* The list's length depends on mode and rank in ways that only the code of the
+ * lists knows, so it is made once to count. */
 enum err schedule_build(struct arena *a, const struct order *order,
                         enum p2p_mode mode, struct schedule *out,
                         struct err_msg *msg)
@@ -124,6 +127,8 @@ int schedule_peer(const struct schedule *s, int rank, enum message m)
     return (rank + (next ? 1 : s->pp - 1)) % s->pp;
 }
 
+/* Boundary i lies between stages i and i + 1: behind this stage for what goes
+ * on or comes back from there, else before it. */
 int schedule_boundary(const struct schedule *s, int rank, const struct op *op,
                       enum message m)
 {

@@ -122,12 +122,17 @@ const struct sim_combined *overlap_times_set(struct overlap_times *t,
         t->layers[s] = at;
         at = put_letters(of, s, at);
     }
+    // moe-train does a forward, then a backward, and sends after both: its
+    // outputs leave behind head and loss, Megatron's in front of them
+    const bool whole = of->cost->rules.trainer == TRAINER_MOE_TRAIN;
     t->combined =
-        (struct sim_combined){t->mid_s,      t->head_fwd_s, t->tail_fwd_s,
-                              t->head_bwd_s, t->tail_bwd_s, t->saved_s};
+        whole
+            ? (struct sim_combined){.mid_s = t->mid_s, .saved_s = t->saved_s}
+            : (struct sim_combined){t->mid_s,      t->head_fwd_s, t->tail_fwd_s,
+                                    t->head_bwd_s, t->tail_bwd_s, t->saved_s};
     const struct overlap_stages stages = {.fwd_s = of->fwd_s,
                                           .bwd_s = of->bwd_s,
-                                          .parts = &t->combined,
+                                          .parts = whole ? NULL : &t->combined,
                                           .layers = t->layers,
                                           .save = of->save};
     overlap_mid(t->schedule, &stages, t->mid_s, t->saved_s);

@@ -61,7 +61,8 @@ struct overlap_layout {
     struct overlap_save save;
 };
 
-/* The result is valid until the next call. */
+/* The result is valid until the next call. Combined operations of Megatron have
+ * parts before and after their layers, those of moe-train have none. */
 const struct sim_combined *overlap_times_set(struct overlap_times *t,
                                              const struct overlap_layout *of);
 

@@ -143,7 +143,10 @@ int main(int argc, char **argv)
     comm_init(&c, &argc, &argv);
     comm_split(&c, 4);
     arena_init(&a);
-    enum err e = layout_read(&a, "Ett|tt|m|L", &model, 4, &l, &msg);
+    enum err e = layout_read_question(
+        &a,
+        &(struct layout_question){"Ett|tt|m|L", 4, model.n_layers, model.n_mtp},
+        &l, &msg);
     const struct order order = {.pp = 4, .vpp = 1, .n_mb = 4};
     struct shard_options opt = {&model, &l, &order, c.pp_rank, 0.1, 1};
     if (e == ERR_OK)

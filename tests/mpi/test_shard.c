@@ -177,7 +177,10 @@ int main(int argc, char **argv)
         struct err_msg msg = {""};
         arena_init(&a);
         char *text = arena_strdup(&a, all[i].layout);
-        if (layout_read(&a, text, &m, all[i].pp, &l, &msg) != ERR_OK) {
+        if (layout_read_question(
+                &a,
+                &(struct layout_question){text, all[i].pp, m.n_layers, m.n_mtp},
+                &l, &msg) != ERR_OK) {
             fprintf(stderr, "%s: %s\n", all[i].layout, msg.text);
             n_failed++;
         } else {
