@@ -11,6 +11,7 @@
 
 #include "layout/layout.h"
 #include "memory/static.h"
+#include "sim/overlap.h"
 
 #include <math.h>
 #include <string.h>
@@ -186,6 +187,7 @@ static enum err exact_prove(struct exact *x, struct prove_result *out,
         .empty_stages = opt->empty_stages,
         .standalone_mtp = opt->standalone_mtp,
         .saving = ctx->schedule->order.ep_overlap ? &saving : NULL,
+        .has_parts = overlap_has_parts(ctx->cost),
         .memory = ctx->hbm_bytes > 0 ? &memory : NULL,
         .top = top < PROVE_MAX_TOP ? top : PROVE_MAX_TOP,
         .time_limit_s = opt->time_limit_s,

@@ -72,6 +72,9 @@ struct prove_problem {
     /* NULL: combined operations save nothing; without EP overlap not looked
      * at */
     const struct prove_saving *saving;
+    /* embedding and loss head are parts of combined operations before and
+     * after their layers, as in Megatron; else each is one piece */
+    bool has_parts;
     /* NULL: no limit */
     const struct prove_memory *memory;
     /* one more rule for the chunk [from, to) of a stage; NULL: none */

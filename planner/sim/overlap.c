@@ -89,6 +89,13 @@ struct overlap_times *overlap_times_new(struct arena *a,
     return t->letters && t->layers ? t : NULL;
 }
 
+/* moe-train does a forward, then a backward, and sends after both: its
+ * outputs leave behind head and loss, Megatron's in front of them. */
+bool overlap_has_parts(const struct cost *c)
+{
+    return c->rules.trainer != TRAINER_MOE_TRAIN;
+}
+
 /* Writes decoder layers of a stage and then MTP's as letters; returns where
  * the next stage's begin. */
 static char *put_letters(const struct overlap_layout *of, int stage, char *out)
@@ -122,17 +129,15 @@ const struct sim_combined *overlap_times_set(struct overlap_times *t,
         t->layers[s] = at;
         at = put_letters(of, s, at);
     }
-    // moe-train does a forward, then a backward, and sends after both: its
-    // outputs leave behind head and loss, Megatron's in front of them
-    const bool whole = of->cost->rules.trainer == TRAINER_MOE_TRAIN;
+    const bool parts = overlap_has_parts(of->cost);
     t->combined =
-        whole
-            ? (struct sim_combined){.mid_s = t->mid_s, .saved_s = t->saved_s}
-            : (struct sim_combined){t->mid_s,      t->head_fwd_s, t->tail_fwd_s,
-                                    t->head_bwd_s, t->tail_bwd_s, t->saved_s};
+        parts
+            ? (struct sim_combined){t->mid_s,      t->head_fwd_s, t->tail_fwd_s,
+                                    t->head_bwd_s, t->tail_bwd_s, t->saved_s}
+            : (struct sim_combined){.mid_s = t->mid_s, .saved_s = t->saved_s};
     const struct overlap_stages stages = {.fwd_s = of->fwd_s,
                                           .bwd_s = of->bwd_s,
-                                          .parts = whole ? NULL : &t->combined,
+                                          .parts = parts ? &t->combined : NULL,
                                           .layers = t->layers,
                                           .save = of->save};
     overlap_mid(t->schedule, &stages, t->mid_s, t->saved_s);

@@ -61,8 +61,11 @@ struct overlap_layout {
     struct overlap_save save;
 };
 
-/* The result is valid until the next call. Combined operations of Megatron have
- * parts before and after their layers, those of moe-train have none. */
+/* Whether combined operations have parts before and after their layers: those
+ * of Megatron do, those of moe-train do not. */
+bool overlap_has_parts(const struct cost *c);
+
+/* The result is valid until the next call. */
 const struct sim_combined *overlap_times_set(struct overlap_times *t,
                                              const struct overlap_layout *of);
 
