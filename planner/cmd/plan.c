@@ -130,7 +130,27 @@ static enum err plan_make_ways(struct cmd *c, struct choose_way **ways, int *n)
     return e;
 }
 
-/* With one way the refusal is the answer; with several they are listed. */
+/* With one way its refusal is the answer; with several each has its own. */
+static enum err plan_refused_all(struct cmd *c, enum err e,
+                                 const struct choose_way *ways, int n)
+{
+    if (n == 1)
+        return err_set(&c->msg, e, "%s", ways[0].refusal);
+    for (int i = 0; i < n; i++)
+        fprintf(stderr, "moe-layout: PP %d, VPP %d, group %d: %s\n", ways[i].pp,
+                ways[i].vpp, ways[i].group, ways[i].refusal);
+    return err_set(&c->msg, e, "plan: none of %d combinations can be planned",
+                   n);
+}
+
+static bool plan_any_left(const struct choose_way *ways, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!ways[i].refusal)
+            return true;
+    return false;
+}
+
 static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                                 int n)
 {
@@ -143,10 +163,8 @@ static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                     "replicas make more\n",
                     w->ctx.n_mb, w->pp);
     }
-    for (int i = 0; i < n; i++)
-        if (!ways[i].refusal)
-            return ERR_OK;
-    return err_set(&c->msg, ERR_RANGE, "%s", ways[0].refusal);
+    return plan_any_left(ways, n) ? ERR_OK
+                                  : plan_refused_all(c, ERR_RANGE, ways, n);
 }
 
 /* ---- the command ---- */
@@ -200,6 +218,8 @@ static enum err cmd_plan_run(struct cmd *c)
                    &c->msg);
     if (shown)
         fputs("\r\033[K", stderr);
+    if (e == ERR_MODEL && !plan_any_left(ways, n))
+        return plan_refused_all(c, e, ways, n);
     if (e != ERR_OK)
         return e;
     const struct plan_output out = {c, ways, n, &found};

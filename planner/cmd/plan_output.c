@@ -14,6 +14,9 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
+// a gap that three digits of a percentage would show as none
+static const double PLAN_NO_GAP = 5e-6;
+
 enum { PLAN_LAYOUT_COLUMNS = 26 }; // at least
 
 /* ---- flags ---- */
@@ -214,12 +217,17 @@ static void plan_print_way(const struct plan_output *o,
 {
     const struct search_result *r = &w->result;
     if (o->n_ways > 1)
-        printf("PP %d, VPP %d%s: ", w->pp, w->vpp,
-               w->vpp > 1 && w->group != w->pp ? ", group of its own" : "");
+        printf("PP %d, VPP %d", w->pp, w->vpp);
+    if (o->n_ways > 1 && w->vpp > 1 && w->group != w->pp)
+        printf(", group %d", w->group);
+    if (o->n_ways > 1)
+        printf(": ");
     if (w->refusal) {
         printf("not planned: %s\n", w->refusal);
         return;
     }
+    if (o->n_ways > 1)
+        printf("%.3f ms, ", r->plans[0].pred_step_s * 1e3);
     printf("searched %s layouts (%s transfers, %d micro-batches, %s costs): ",
            r->searched, p2p_mode_name(w->ctx.mode), w->ctx.n_mb,
            cost_source_name(w->ctx.cost->source));
@@ -228,6 +236,9 @@ static void plan_print_way(const struct plan_output *o,
                "has the fewest slow stages of those that are\n");
     else if (r->proof == SEARCH_OPTIMAL)
         printf("optimal, no layout is faster than %.3f ms\n", r->bound_s * 1e3);
+    else if (r->gap < PLAN_NO_GAP)
+        printf("optimal to 0.001%%, no layout is faster than %.3f ms\n",
+               r->bound_s * 1e3);
     else
         printf("no layout is faster than %.3f ms, a gap of %.3f%%%s\n",
                r->bound_s * 1e3, 100 * r->gap,
