@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "base/text.h"
+#include "megatron/args.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,20 @@ static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                                   : plan_refused_all(c, ERR_RANGE, ways, n);
 }
 
+/* Megatron takes one of the three that say what a chunk holds. */
+static void plan_warn_of_chunks(const struct cmd *c)
+{
+    static const enum flag_id others[] = {FLAG_VPP, FLAG_LAYERS_PER_VPP};
+    const struct megatron_flags *f = megatron_args_flags(c->source);
+    for (int i = 0; i < 2; i++)
+        if (flags_given(f, others[i]))
+            fprintf(
+                stderr,
+                "moe-layout: note: take --%s out of %s: Megatron refuses it "
+                "beside --pipeline-model-parallel-layout\n",
+                flag_name(others[i]), c->source_name);
+}
+
 /* ---- the command ---- */
 
 static void plan_progress(void *data, int64_t best_ns, int64_t bound_ns,
@@ -222,6 +237,7 @@ static enum err cmd_plan_run(struct cmd *c)
         return plan_refused_all(c, e, ways, n);
     if (e != ERR_OK)
         return e;
+    plan_warn_of_chunks(c);
     const struct plan_output out = {c, ways, n, &found};
     return plan_output(&out);
 }
@@ -249,7 +265,9 @@ const struct command CMD_PLAN = {
         "times; expected step under jitter; near: ranks within 2% of the "
         "slowest.\nExamples: moe-layout plan experiments/models/7b-a1b.json "
         "--pp 4 --gbs 64 --costs costs.json --hbm-gb 80\n          moe-layout "
-        "plan launch.sh --pp 4,8 --vpp 1,2,4 --costs costs.json --print flag",
+        "plan launch.sh --pp 4,8 --vpp 1,2,4 --world 64 --costs costs.json\n"
+        "With --print flag the words are bare, for $(...): torchrun ... $("
+        "moe-layout plan ... --print flag)",
     .options = takes,
     .takes_model = true,
 };

@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "base/writer.h"
+#include "megatron/args.h"
 #include "plan.h"
 #include "plan/jitter.h"
 
@@ -21,17 +22,29 @@ enum { PLAN_LAYOUT_COLUMNS = 26 }; // at least
 
 /* ---- flags ---- */
 
+/* A pipeline size that was chosen among several, or that the source states
+ * otherwise, has to stand with the layout. */
+static bool plan_states_pp(const struct plan_output *o,
+                           const struct choose_way *w)
+{
+    const char *text = o->cmd->option[OPT_PP];
+    const struct megatron_flags *f = megatron_args_flags(o->cmd->source);
+    return (text && strchr(text, ',')) ||
+           (flags_given(f, FLAG_PP) && flags_int(f, FLAG_PP, 1) != w->pp);
+}
+
 /* All flags of a pick that differ between ways, and those that the options
- * asked for: a layout string implies the virtual stages. */
+ * asked for: a layout string implies the virtual stages. `quote` stands around
+ * the layout, whose | and () a shell would take for its own. */
 static const char *plan_flags(const struct plan_output *o,
-                              const struct choose_pick *p)
+                              const struct choose_pick *p, const char *quote)
 {
     struct arena *a = &o->cmd->arena;
     const struct choose_way *w = p->way;
     const char *recompute = o->cmd->option[OPT_RECOMPUTE];
-    const char *s = arena_printf(a, "--pipeline-model-parallel-layout '%s'",
-                                 p->plan->layout);
-    if (s && o->cmd->option[OPT_PP] && strchr(o->cmd->option[OPT_PP], ','))
+    const char *s = arena_printf(a, "--pipeline-model-parallel-layout %s%s%s",
+                                 quote, p->plan->layout, quote);
+    if (s && plan_states_pp(o, w))
         s = arena_printf(a, "%s --pipeline-model-parallel-size %d", s, w->pp);
     if (s && w->vpp > 1 && w->group != w->pp)
         s = arena_printf(
@@ -67,10 +80,12 @@ enum err plan_output_check(struct cmd *c)
                    "plan: --print: got '%s', want flag, layout or list", what);
 }
 
+/* Flags are read by $(...) in a launch script, where quotes would become part
+ * of the layout. */
 static enum err plan_print_one(const struct plan_output *o, const char *what)
 {
     const struct choose_pick *best = &o->found->picks[0];
-    const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best)
+    const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best, "")
                        : strcmp(what, "list") == 0
                            ? layout_list(&o->cmd->arena, &best->plan->parsed)
                            : best->plan->layout;
@@ -141,7 +156,7 @@ static cJSON *plan_json(const struct plan_output *o)
         writer_number(tree, "refused_by_core", (double)r->n_refused);
     writer_text(tree, "proof", search_proof_name(f->proof));
     writer_number(tree, "gap_pct", 100 * f->gap);
-    writer_text(tree, "flags", plan_flags(o, &f->picks[0]));
+    writer_text(tree, "flags", plan_flags(o, &f->picks[0], "'"));
     writer_text(tree, "p2p", p2p_mode_name(best->ctx.mode));
     writer_text(tree, "costs_source", cost_source_name(best->ctx.cost->source));
     return writer_close(&doc);
@@ -290,7 +305,7 @@ static enum err plan_print_result(const struct plan_output *o)
         printf("core %s: refuses %lld more layouts\n", w->ctx.core->name,
                (long long)w->result.n_refused);
     plan_print_hint(&w->result);
-    const char *flags = plan_flags(o, best);
+    const char *flags = plan_flags(o, best, "'");
     const char *list = layout_list(&o->cmd->arena, &best->plan->parsed);
     if (!flags || !list)
         return err_set(&o->cmd->msg, ERR_NOMEM, "plan: out of memory");

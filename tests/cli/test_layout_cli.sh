@@ -117,6 +117,24 @@ is "memory gives its bytes" \
 is "the flags of the winner name its pipeline size" \
     "$(json '"--pipeline-model-parallel-size %d" % d["layouts"][0]["pp"] in d["flags"]' \
         <"$tmp/ways.json")" True
+is "--print flag gives words that \$(...) hands on as they are" \
+    "$(printf '<%s>' $($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" \
+        --print flag))" \
+    "<--pipeline-model-parallel-layout><$($L plan $MODEL --pp 4 --gbs 16 \
+        --costs "$tmp/c.json" --print layout)>"
+cat >"$tmp/launch.sh" <<'EOF'
+torchrun pretrain_gpt.py --num-layers 8 --hidden-size 256 --seq-length 128 \
+    --num-attention-heads 4 --vocab-size 1024 --micro-batch-size 1 \
+    --global-batch-size 16 --pipeline-model-parallel-size 4 \
+    --num-virtual-stages-per-pipeline-rank 2
+EOF
+$L costs "$tmp/launch.sh" --analytic -o "$tmp/s.json" >/dev/null
+$L plan "$tmp/launch.sh" --pp 2 --costs "$tmp/s.json" --print flag \
+    >"$tmp/out" 2>"$tmp/err"
+is "flags state a pipeline size that the script states otherwise" \
+    "$(cut -d' ' -f3- "$tmp/out")" "--pipeline-model-parallel-size 2"
+is "virtual stages that Megatron refuses beside a layout are pointed out" \
+    "$(grep -c 'take --num-virtual-stages-per-pipeline-rank out of' "$tmp/err")" 1
 is "--print list is the list of lists alone" \
     "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --print list |
         cut -c1-14)" '[["embedding",'
