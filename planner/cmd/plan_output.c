@@ -223,6 +223,9 @@ static void plan_print_table(const struct plan_output *o)
     }
     for (int i = 0; i < r->n_baselines; i++)
         plan_print_row(r->baseline_names[i], &r->baselines[i], width);
+    if (o->n_ways > 1)
+        printf("vs default, vs count: of the row's own combination; those "
+               "shown are the first row's\n");
 }
 
 /* ---- what was searched ---- */
