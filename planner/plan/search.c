@@ -171,13 +171,13 @@ static enum err search_prove(const struct layout_space *space,
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
-    r->bound_s = found.bound_s;
     double best = INFINITY;
     for (size_t i = 0; i < c->list.n; i++)
         best = fmin(best, c->list.all[i].step_s);
     // costs were rounded to nanoseconds: what differs by less is no gap
     const double rounding = 1e-9 * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);
+    r->bound_s = fmin(found.bound_s, best);
     r->proof =
         found.state != PROVE_GAP && r->gap == 0 ? SEARCH_OPTIMAL : SEARCH_GAP;
     return ERR_OK;
