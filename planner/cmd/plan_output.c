@@ -223,6 +223,10 @@ static void plan_print_table(const struct plan_output *o)
     }
     for (int i = 0; i < r->n_baselines; i++)
         plan_print_row(r->baseline_names[i], &r->baselines[i], width);
+    if (r->baseline_refusals[0])
+        printf("%-12s %s\n", "default", r->baseline_refusals[0]);
+    if (r->baseline_refusals[1])
+        printf("%-12s %s\n", "count-based", r->baseline_refusals[1]);
     if (o->n_ways > 1)
         printf("vs default, vs count: of the row's own combination; those "
                "shown are the first row's\n");
@@ -246,7 +250,8 @@ static void plan_print_way(const struct plan_output *o,
     }
     if (o->n_ways > 1)
         printf("%.3f ms, ", r->plans[0].pred_step_s * 1e3);
-    printf("searched %s layouts (%s transfers, %d micro-batches, %s costs): ",
+    printf("%s %s layouts (%s transfers, %d micro-batches, %s costs): ",
+           r->proof == SEARCH_ENUMERATED ? "searched" : "a space of",
            r->searched, p2p_mode_name(w->ctx.mode), w->ctx.n_mb,
            cost_source_name(w->ctx.cost->source));
     if (r->proof == SEARCH_ENUMERATED)
