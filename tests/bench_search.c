@@ -132,7 +132,6 @@ static int bench_run(const struct bench_case *c, double limit_s, double gap)
         .empty_stages = true,
         .standalone_mtp = true,
         .saving = c->ep_overlap ? &saving : NULL,
-        .has_parts = true,
         .memory = c->most_layers ? &memory : NULL,
         .top = 1,
         .gap = gap,

@@ -84,7 +84,7 @@ static inline int64_t run_combined(const struct instance *in, const int *cuts,
                                    const int stages[2], const int64_t inputs[2])
 {
     int f = stages[0], b = stages[1], last = in->problem.n_units - 1;
-    bool parts = in->problem.has_parts, first_f = parts && f == 0;
+    bool parts = !in->problem.whole_operations, first_f = parts && f == 0;
     bool first_b = parts && b == 0, last_f = parts && cuts[f + 1] > last;
     bool last_b = parts && cuts[b + 1] > last;
     int64_t layers = sum_of(in->fwd, cuts[f] + first_f, cuts[f + 1] - last_f) +
@@ -197,7 +197,7 @@ static inline int64_t sim_step(const struct instance *in, const int *cuts)
                                        .head_bwd_s = t.head_b,
                                        .tail_bwd_s = t.tail_b};
     const struct sim_combined whole = {.mid_s = t.mid};
-    bool split = in->problem.has_parts;
+    bool split = !in->problem.whole_operations;
     const struct overlap_stages stages = {
         t.fwd,
         t.bwd,
@@ -320,7 +320,7 @@ static inline void draw_instance(struct instance *in, int number)
     draw_units(in);
     in->problem.fwd_ns = in->fwd;
     in->problem.bwd_ns = in->bwd;
-    in->problem.has_parts = number % 4 != 3; // moe-train's have none
+    in->problem.whole_operations = number % 4 == 3;
     draw_rest(in);
 }
 

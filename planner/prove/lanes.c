@@ -17,13 +17,13 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
                    struct err_msg *msg)
 {
     struct order brief = sp->problem->order;
-    struct lanes *l = lanes_list(a, &brief, sp->problem->has_parts, 0);
+    struct lanes *l = lanes_list(a, &brief, 0);
     bool ok = l;
     if (ok && brief.vpp == 1 && !brief.ep_overlap &&
         brief.n_mb > brief.pp + STEADY_ROUNDS) {
         l->n_skipped = brief.n_mb - brief.pp - STEADY_ROUNDS;
         brief.n_mb -= l->n_skipped;
-        l->brief = lanes_list(a, &brief, false, 2 * brief.pp);
+        l->brief = lanes_list(a, &brief, 2 * brief.pp);
         ok = l->brief;
     }
     if (!ok)

@@ -323,10 +323,9 @@ static bool lanes_alloc(struct arena *a, struct lanes *l, const struct order *o,
            l->last_round;
 }
 
-struct lanes *lanes_list(struct arena *a, const struct order *o, bool parts,
-                         int n_round)
+struct lanes *lanes_list(struct arena *a, const struct order *o, int n_round)
 {
-    parts = parts && o->ep_overlap && o->pp > 1;
+    bool parts = o->ep_overlap && o->pp > 1;
     int n_ops = lanes_n_ops(o, parts);
     struct lanes *l = arena_alloc(a, 1, sizeof *l);
     if (!l || !lanes_alloc(a, l, o, n_ops))

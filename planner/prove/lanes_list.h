@@ -8,9 +8,9 @@
  * with plain operation numbers for the critical path, which needs every value.
  *
  * A combined operation of the first or last stage is up to three operations
- * here where it has parts, as in the simulator: the embedding's forward or the
- * loss's backward, the layers of both, and what is left of the two on this
- * rank. A rank that is alone never waits: there it is one.
+ * here, as in the simulator: the embedding's forward or the loss's backward,
+ * the layers of both, and what is left of the two on this rank. A rank that is
+ * alone never waits: there it is one.
  */
 #ifndef PROVE_LANES_LIST_H
 #define PROVE_LANES_LIST_H
@@ -64,10 +64,8 @@ static inline int lanes_part_stage(const struct lanes *l, enum lane_part part)
     return part == LANE_HEAD_FWD || part == LANE_TAIL_BWD ? 0 : l->n_stages - 1;
 }
 
-/* Lists a checked order; owned by the arena, NULL when out of memory. `parts`:
- * its combined operations have them. `n_round`: how many values of a steady
- * round of 1F1B to keep, 0: none. */
-struct lanes *lanes_list(struct arena *a, const struct order *o, bool parts,
-                         int n_round);
+/* Lists a checked order; owned by the arena, NULL when out of memory.
+ * `n_round`: how many values of a steady round of 1F1B to keep, 0: none. */
+struct lanes *lanes_list(struct arena *a, const struct order *o, int n_round);
 
 #endif

@@ -73,7 +73,8 @@ static int64_t space_unit_value(const struct space *sp, int unit,
                                 enum space_sum which)
 {
     const struct prove_problem *p = sp->problem;
-    bool part = p->has_parts && (unit == 0 || unit == p->n_units - 1);
+    bool part = p->order.ep_overlap && !p->whole_operations &&
+                (unit == 0 || unit == p->n_units - 1);
     switch (which) {
     case SPACE_FWD:
         return p->fwd_ns[unit];

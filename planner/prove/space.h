@@ -18,7 +18,7 @@
  * chunk is the forward, or the backward, of a combined operation (negated, as
  * it is taken off). The parts are what of a chunk's forward and backward a
  * combined operation does apart from the layers, embedding and loss head; 0
- * where the problem has no parts. */
+ * without EP overlap. */
 enum space_sum {
     SPACE_FWD,
     SPACE_BWD,
