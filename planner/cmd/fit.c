@@ -326,11 +326,7 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
     const struct overhead_runs all = {runs->profile, runs->n};
     struct model split = *m; // as the first run split it
     split.par.vpp = runs->profile[0].layout.vpp;
-    const struct order order = {
-        .pp = m->par.pp,
-        .vpp = split.par.vpp,
-        .n_mb = (int)m->batch.n_microbatches,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp};
+    const struct order order = order_of_model(&split);
     struct schedule schedule;
     enum err e =
         fit_costs(&c->arena, &(struct fit_input){m, runs->profile, runs->n},

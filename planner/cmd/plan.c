@@ -87,7 +87,7 @@ static enum err plan_make_way(struct cmd *c, const struct cmd_split *split,
         m->overlap_moe_comm = true;
     out->pp = m->par.pp;
     out->vpp = m->par.vpp;
-    out->group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp;
+    out->group = order_of_model(m).group;
     e = cmd_context(c, &w->m, &w->cost, &w->schedule, &out->ctx);
     return e == ERR_OK ? e : plan_refuse(c, e, out);
 }
