@@ -83,8 +83,7 @@ static enum err plan_make_way(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return plan_refuse(c, e, out);
     struct model *m = &w->m.model;
-    if (cmd_given(c, OPT_EP_OVERLAP))
-        m->overlap_moe_comm = true;
+    cmd_order(c, m);
     out->pp = m->par.pp;
     out->vpp = m->par.vpp;
     out->group = order_of_model(m).group;
