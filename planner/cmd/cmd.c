@@ -164,6 +164,8 @@ static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
     return ERR_OK;
 }
 
+/* The same words as a manifest's, read by the same function: a command and an
+ * experiment mean the same settings. */
 enum err cmd_settings(struct cmd *c, struct plan_settings *out)
 {
     struct overrides o;

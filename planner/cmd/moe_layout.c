@@ -71,6 +71,7 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
     return code;
 }
 
+/* With the nearest name, as for options. */
 static enum err moe_layout_unknown(const char *word, struct err_msg *msg)
 {
     const char *names[N_COMMANDS];

@@ -27,6 +27,9 @@ const char *cost_source_name(enum cost_source s)
     return source_names[s];
 }
 
+/* Forward FLOPs at one rate for all units; a backward pass multiplies twice
+ * where a forward does once: by the weights for the input's gradient, by the
+ * input for the weights'. */
 void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
 {
     *out = (struct cost){.source = COST_ANALYTIC, .rules = MEMORY_MEGATRON};
@@ -39,6 +42,7 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
     }
 }
 
+/* Units add up: what a boundary of a stage costs is in its transfers. */
 struct cost_times cost_stage(const struct cost *c, const struct model *m,
                              const struct layout *l, int stage)
 {
@@ -69,6 +73,8 @@ int64_t cost_fact(const struct cost *c, const char *key, int64_t other)
     return other;
 }
 
+/* m has no cost of its own where the profile never parted it from L: the cost
+ * of L then is that of both. */
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg)
 {
@@ -112,6 +118,8 @@ static void cost_read_unit(struct reader at, struct unit_cost *out)
     out->known = reader_is_there(at);
 }
 
+/* "mL" is stored as L with joint_ml set. A file that has it beside m or L would
+ * count a unit twice. */
 static void cost_read_units(struct reader top, struct cost *c)
 {
     const char *keys[N_KINDS + 1] = {[N_KINDS] = JOINT_KEY};
@@ -131,6 +139,8 @@ static void cost_read_units(struct reader top, struct cost *c)
     }
 }
 
+/* "between" absent: one link stands for transfers inside a node and between
+ * nodes. */
 static void cost_read_p2p(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {"latency_s", "bytes_per_s",
@@ -165,6 +175,8 @@ static void cost_read_ep_save(struct reader top, struct cost *c)
     to->known = reader_is_there(save);
 }
 
+/* Corrections that a fit found against measured memory. Shares may be negative,
+ * down to -1: nothing left of the unit. */
 static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
 {
     static const struct json_range relative = {-1, 1e3}, bytes = {-1e15, 1e15};
@@ -311,6 +323,8 @@ static void cost_write_facts(struct writer to, const struct cost *c)
         writer_number(facts, c->facts[i].key, (double)c->facts[i].value);
 }
 
+/* By hashes of the logs a reader can tell whether the costs belong to the runs
+ * that lie beside them. */
 static void cost_write_fitted(struct writer to, const struct cost *c)
 {
     struct writer from = writer_list(to, "fitted_from");

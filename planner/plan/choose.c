@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+/* The monotonic clock: a time limit must not move with the date. */
 static double choose_now_s(void)
 {
     struct timespec t;
@@ -47,6 +48,7 @@ static enum err choose_search(struct arena *a, struct choose_way *way,
     return way->refusal ? ERR_OK : ERR_NOMEM;
 }
 
+/* What a way leaves of the time goes to those after it, in equal parts. */
 static enum err choose_search_all(struct arena *a,
                                   const struct choose_from *from,
                                   const struct search_options *opt,
@@ -76,6 +78,7 @@ static enum err choose_search_all(struct arena *a,
 
 /* ---- ranking ---- */
 
+/* The expected step, where jitter is known: it is what will be measured. */
 static double choose_step(const struct choose_pick *p)
 {
     return isfinite(p->plan->exp_step_s) ? p->plan->exp_step_s
@@ -96,6 +99,7 @@ static int choose_by_bottleneck(const void *x, const void *y)
     return choose_by_step(x, y);
 }
 
+/* The same rule for ties as in candidates_sort(), across ways. */
 static void choose_rank(struct choose_pick *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, choose_by_step);
@@ -151,6 +155,8 @@ static void choose_proof(const struct choose_way *ways, int n,
     out->gap = out->proof == SEARCH_GAP ? fmax(0, best / out->bound_s - 1) : 0;
 }
 
+/* The ways' layouts are parts of one space: it is proved as far as the least
+ * proved part, and holds as many layouts as all together. */
 enum err choose(struct arena *a, const struct choose_from *from,
                 const struct search_options *opt, struct choose_result *out,
                 struct err_msg *msg)
