@@ -17,7 +17,7 @@ static const char *const source_names[] = {
     [COST_PUBLISHED] = "published",
     [COST_ANALYTIC] = "analytic",
 };
-enum { N_SOURCES = sizeof source_names / sizeof source_names[0] };
+enum { COST_N_SOURCES = sizeof source_names / sizeof source_names[0] };
 
 static const char FORMAT[] = "moe-layout/costs/1";
 static const char JOINT_KEY[] = "mL"; // m and L that were never apart
@@ -255,7 +255,7 @@ static void cost_read_top(struct reader top, struct cost *c)
     int source = COST_MEASURED;
     reader_keys(top, keys, sizeof keys / sizeof keys[0]);
     reader_require(top, "source", "measured, emulated, published or analytic");
-    reader_choice(top, "source", source_names, N_SOURCES, &source);
+    reader_choice(top, "source", source_names, COST_N_SOURCES, &source);
     c->source = (enum cost_source)source;
     cost_read_units(top, c);
     reader_double(top, "chunk_s", TIME, &c->chunk_s);

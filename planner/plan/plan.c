@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 0.98; // within 2% of the slowest stage
-enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
+static const double PLAN_NEAR = 0.98; // within 2% of the slowest stage
+enum { PLAN_SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 
 /* Times of a layout that is being simulated, one among others. */
 struct plan_lane {
@@ -141,7 +141,7 @@ static void set_transfers(const struct plan_engine *e, const struct layout *l,
         in->shape_x_s =
             fmax(in->shape_x_s,
                  s + 1 < l->n_stages
-                     ? cost_transfer_s(ctx->cost, SHAPE_BYTES, between)
+                     ? cost_transfer_s(ctx->cost, PLAN_SHAPE_BYTES, between)
                      : 0);
     }
     in->x_s = x_s;
@@ -213,7 +213,7 @@ static struct plan_step plan_step_of(const struct plan_engine *e,
         step.unevenness += work * work;
     }
     for (int r = 0; r < l->pp; r++)
-        step.near_bottleneck += plan_rank_work(lane, l, r) >= NEAR * most;
+        step.near_bottleneck += plan_rank_work(lane, l, r) >= PLAN_NEAR * most;
     return step;
 }
 

@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* Rounds after which most layouts of 1F1B repeat themselves. */
-enum { STEADY_ROUNDS = 40 };
+enum { LANES_STEADY_ROUNDS = 40 };
 
-enum { NONE = 0 }; // operation 0 and slot 0: ended at time 0
+enum { LANES_NONE = 0 }; // operation 0 and slot 0: ended at time 0
 
 /* Operation numbers or slots of what it waits for, and what it takes. */
 struct lane_op {
@@ -65,11 +65,11 @@ static bool lanes_inputs(const struct builder *b, int rank,
                          const struct order_op *op, int in[2])
 {
     int n_mb = b->o->n_mb;
-    in[0] = in[1] = NONE;
+    in[0] = in[1] = LANES_NONE;
     if (op->fwd_chunk >= 0) {
         int s = lanes_stage(b, op->fwd_chunk, rank);
-        in[0] = s == 0 ? NONE : b->fwd[(s - 1) * n_mb + op->fwd_mb];
-        if (s > 0 && in[0] == NONE)
+        in[0] = s == 0 ? LANES_NONE : b->fwd[(s - 1) * n_mb + op->fwd_mb];
+        if (s > 0 && in[0] == LANES_NONE)
             return false;
     }
     if (op->bwd_chunk >= 0) {
@@ -78,7 +78,7 @@ static bool lanes_inputs(const struct builder *b, int rank,
             s == b->n_stages - 1 ? b->fwd + s * n_mb : b->bwd + (s + 1) * n_mb;
         int *to = op->fwd_chunk >= 0 ? &in[1] : &in[0];
         *to = from[op->bwd_mb];
-        return *to != NONE;
+        return *to != LANES_NONE;
     }
     return true;
 }
@@ -150,7 +150,7 @@ static void lanes_append(struct lanes *l, struct builder *b, int rank,
     int number = l->n_ops + 1;
     l->op[l->n_ops++] = (struct lane_op){b->last[rank], in[0], in[1], number,
                                          lanes_time_of(l, b, rank, &op)};
-    l->combined = l->combined || in[1] != NONE;
+    l->combined = l->combined || in[1] != LANES_NONE;
     b->last[rank] = number;
     b->ended[number] =
         start + (op.fwd_chunk >= 0 ? 1 : 0) + (op.bwd_chunk >= 0 ? 2 : 0);
@@ -189,7 +189,7 @@ static int lanes_slot_read(const struct slots *s, int number)
 
 static void lanes_slot_release(struct slots *s, int number)
 {
-    if (number != NONE && s->uses[number] == 0) {
+    if (number != LANES_NONE && s->uses[number] == 0) {
         s->uses[number] = -1; // an operation may be read twice at once
         s->spare[s->n_spare++] = s->slot_of[number];
     }
@@ -342,8 +342,8 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
     struct lanes *l = lanes_build(a, &brief, 0);
     bool ok = l;
     if (ok && brief.vpp == 1 && !brief.ep_overlap &&
-        brief.n_mb > brief.pp + STEADY_ROUNDS) {
-        l->n_skipped = brief.n_mb - brief.pp - STEADY_ROUNDS;
+        brief.n_mb > brief.pp + LANES_STEADY_ROUNDS) {
+        l->n_skipped = brief.n_mb - brief.pp - LANES_STEADY_ROUNDS;
         brief.n_mb -= l->n_skipped;
         l->brief = lanes_build(a, &brief, 2 * brief.pp);
         ok = l->brief;
@@ -499,11 +499,11 @@ static int lanes_binding(const int64_t *end, const struct lane_op *op,
 {
     int at = op->before;
     int64_t bar = end[at] + (late_input ? 0 : 1);
-    if (op->input != NONE && end[op->input] >= bar) {
+    if (op->input != LANES_NONE && end[op->input] >= bar) {
         at = op->input;
         bar = end[at] + (late_input ? 0 : 1);
     }
-    return op->input2 != NONE && end[op->input2] >= bar ? op->input2 : at;
+    return op->input2 != LANES_NONE && end[op->input2] >= bar ? op->input2 : at;
 }
 
 static int64_t lanes_later(int64_t a, int64_t b)
@@ -515,7 +515,7 @@ int64_t lanes_path(struct lanes *l, const struct lanes_times *t,
                    bool late_input, int32_t *count)
 {
     int64_t *end = l->end;
-    end[NONE] = 0;
+    end[LANES_NONE] = 0;
     /* times of chunks are read once into the first lane */
     for (int i = 0; i < l->n_times; i++)
         l->time[i] = lanes_op_time(l, t, i);
@@ -526,7 +526,7 @@ int64_t lanes_path(struct lanes *l, const struct lanes_times *t,
                      l->time[op->time];
     }
     memset(count, 0, sizeof *count * (size_t)(SPACE_N_SUMS * l->n_stages));
-    for (int at = l->n_ops; at != NONE;) {
+    for (int at = l->n_ops; at != LANES_NONE;) {
         const struct lane_op *op = &l->op[at - 1];
         lanes_count_op(l, t, op->time, count);
         at = lanes_binding(end, op, late_input);

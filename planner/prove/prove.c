@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const double ENUMERATE = 20000; // layouts; cheaper than a proof
-enum { RANDOM_STARTS = 3 };
+enum { PROVE_RANDOM_STARTS = 3 };
 
 /* ---- checks ---- */
 
@@ -267,7 +267,7 @@ static enum err prove_run(struct arena *scratch, struct proof *p,
         out->state = done ? PROVE_ENUMERATED : PROVE_GAP;
         return e;
     }
-    enum err e = descent_run(p, &root, RANDOM_STARTS, msg);
+    enum err e = descent_run(p, &root, PROVE_RANDOM_STARTS, msg);
     if (e != ERR_OK)
         return e;
     bool settled = prove_search(p, &root);
