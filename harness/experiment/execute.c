@@ -8,8 +8,8 @@
  */
 #include "execute.h"
 
+#include "base/clock.h"
 #include "base/writer.h"
-
 #include "figures/figures.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
@@ -20,18 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EXECUTE_TEXT_BYTES = 256 }; // of a line on the terminal; cut beyond
-
-/* The monotonic clock: limits must not move with the date. */
-static double execute_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- progress ---- */
 
@@ -41,7 +32,7 @@ void progress_init(struct progress *p, const char *name, int n_runs,
     *p = (struct progress){.name = name,
                            .n_runs = n_runs,
                            .n_iterations = n_iterations,
-                           .start_s = execute_now_s(),
+                           .start_s = clock_now_s(),
                            .quiet = quiet,
                            .terminal = isatty(STDERR_FILENO) != 0};
 }
@@ -65,7 +56,7 @@ static double eta_s(const struct progress *p, int iteration, double now)
 /* Lines that are not rewritten would fill a log: one in ten seconds there. */
 static void show_step(struct progress *p, int iteration, double step_ms)
 {
-    double now = execute_now_s(), eta = eta_s(p, iteration, now);
+    double now = clock_now_s(), eta = eta_s(p, iteration, now);
     if (p->quiet || now - p->last_s < (p->terminal ? 1 : 10))
         return;
     p->last_s = now;
@@ -79,7 +70,7 @@ static void show_step(struct progress *p, int iteration, double step_ms)
 /* Step times as this process sees them, whatever clock the trainer prints. */
 static void note_pace(struct progress *p)
 {
-    double now = execute_now_s();
+    double now = clock_now_s();
     if (p->line_s > 0 && now - p->line_s > p->longest_s)
         p->longest_s = now - p->line_s;
     p->line_s = now;

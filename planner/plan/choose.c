@@ -1,17 +1,10 @@
 #include "choose.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* The monotonic clock: a time limit must not move with the date. */
-static double choose_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Sum of two decimal numbers: `sum` is longer than both. */
 static void choose_add(char sum[PROVE_DIGITS], const char *x)
@@ -56,7 +49,7 @@ static enum err choose_search_all(struct arena *a,
 {
     struct choose_way *ways = from->ways;
     const int n = from->n;
-    const double end_s = choose_now_s() + opt->time_limit_s;
+    const double end_s = clock_now_s() + opt->time_limit_s;
     int left = 0;
     for (int i = 0; i < n; i++)
         left += !ways[i].refusal;
@@ -67,7 +60,7 @@ static enum err choose_search_all(struct arena *a,
         // a search may overrun a little: those after it still get a turn
         if (opt->time_limit_s > 0)
             one.time_limit_s =
-                fmax(end_s - choose_now_s(), 0.01 * opt->time_limit_s) / left;
+                fmax(end_s - clock_now_s(), 0.01 * opt->time_limit_s) / left;
         left--;
         enum err e = choose_search(a, &ways[i], &one, msg);
         if (e != ERR_OK)
