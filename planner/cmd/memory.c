@@ -1,6 +1,8 @@
 /*
  * moe-layout memory: bytes of every rank of a layout, what fits, and why the
- * fullest rank is the fullest.
+ * fullest rank is the fullest. How it works: the question is read once, every
+ * rank is predicted and judged; the parts of a rank are a table, which prints
+ * them and finds the part by which the fullest rank exceeds the others.
  */
 #include "memory.h"
 

@@ -1,4 +1,8 @@
-/* moe-layout memory --corpus: predictions against measured cases. */
+/*
+ * moe-layout memory --corpus: predictions against measured cases. How it works:
+ * memory/corpus predicts all cases; here they become rows of a CSV file, errors
+ * by group, and a check of the fitted constants with one family left out.
+ */
 #include "memory.h"
 
 #include "base/csv.h"
