@@ -49,14 +49,14 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz report static install clean
+        bench bench-search fuzz report recipes static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(PROGRAMS) $(TRAINERS) ## build the programs
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 $(B)/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
 	$(Q)$(CC) $(LINK)
@@ -160,6 +160,15 @@ reference: ## run-full, then publish all results as reference data
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(B)/moe-bench validate --update-baseline
+	@$(MAKE) --no-print-directory report
+
+PLANNED := deepseek-v3 kimi-k2 glm-4.5 qwen3-235b
+
+recipes: ## the planner beside public recipes, as reference data: searches only
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@for m in $(PLANNED); do \
+	    $(B)/moe-bench run experiments/$$m.json && \
+	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(MAKE) --no-print-directory report
 
 report: ## REPORT.md and plots/out from the reference data alone

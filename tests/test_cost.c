@@ -41,6 +41,22 @@ Test(cost, only_format_source_and_units_are_required)
     arena_clear(&a);
 }
 
+/* The layer's forward is run once more; embedding and loss are not. */
+Test(cost, full_recompute_adds_a_forward_to_every_layers_backward)
+{
+    struct cost c;
+    struct model m = small_model();
+    m.memory.full_recompute = RECOMPUTE_UNIFORM;
+    cost_analytic(&m, 1e12, &c);
+    const double ratio[N_KINDS] = {
+        [KIND_T] = 3, [KIND_T_DENSE] = 3, [KIND_M] = 3, [KIND_L] = 2};
+    for (int k = 0; k < N_KINDS; k++)
+        if (c.unit[k].known)
+            cr_expect_float_eq(c.unit[k].bwd_s, ratio[k] * c.unit[k].fwd_s,
+                               1e-12 * c.unit[k].fwd_s, "%d", k);
+    cr_assert(c.unit[KIND_T].known && c.unit[KIND_L].known);
+}
+
 Test(cost, what_is_written_is_read_back)
 {
     struct arena a;

@@ -43,6 +43,7 @@ static enum err read_text(const char *text, struct manifest *mf,
 #define ITERATIONS "\"iterations\":{\"count\":5},"
 #define MODEL "\"model\":\"m.json\","
 #define MEASURE "\"measure\":[{\"role\":\"pick\"}]"
+#define PLAN_HEAD "{\"format\":\"moe-bench/experiment/1\",\"name\":\"x\"," MODEL
 
 Test(manifest, fills_defaults)
 {
@@ -109,6 +110,52 @@ Test(manifest, reads_all_sections)
     cr_assert_str_eq(mf.assumed[0].key, "batch.seq_tokens");
 }
 
+Test(manifest, reads_a_plan_that_needs_no_runs)
+{
+    struct manifest mf;
+    struct err_msg msg = {""};
+    enum err e = read_text(
+        PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":4,\"vpp\":2,\"ep\":8},"
+                  "{\"pp\":2,\"standalone_mtp\":true}],"
+                  "\"ep_overlap\":[true],\"save_share\":0.2,\"tflops\":400,"
+                  "\"time_limit_s\":3,\"flags\":[\"--bf16\"],"
+                  "\"ratios\":{\"L\":[1,2.5],\"time_limit_s\":1},"
+                  "\"recipes\":[{\"pp\":2,\"layout\":\"Et|tL\","
+                  "\"source\":\"page\"}]}}",
+        &mf, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    const struct planning *p = &mf.planning;
+    cr_expect(manifest_plans_only(&mf));
+    cr_assert_eq(p->n_ways, 2);
+    cr_expect_eq(p->way[0].vpp, 2);
+    cr_expect_eq(p->way[0].ep, 8);
+    cr_expect_eq(p->way[1].vpp, 1);
+    cr_expect(p->way[1].standalone_mtp);
+    cr_expect(p->with_overlap);
+    cr_expect_not(p->without_overlap);
+    cr_expect_float_eq(p->save_share, 0.2, 0);
+    cr_expect_float_eq(p->tflops, 400, 0);
+    cr_expect_float_eq(p->time_limit_s, 3, 0);
+    cr_expect_float_eq(p->ratio_limit_s, 1, 0);
+    cr_expect_eq(p->m.n, 0);
+    cr_assert_eq(p->l.n, 2);
+    cr_expect_float_eq(p->l.x[1], 2.5, 0);
+    cr_assert_eq(p->n_recipes, 1);
+    cr_expect_str_eq(p->recipe[0].layout, "Et|tL");
+    cr_expect_str_eq(p->recipe[0].source, "page");
+    cr_assert_eq(p->n_flags, 1);
+    cr_expect_str_eq(p->flags[0], "--bf16");
+}
+
+Test(manifest, an_experiment_that_measures_has_no_plan)
+{
+    struct manifest mf;
+    struct err_msg msg = {""};
+    enum err e = read_text(HEAD MODEL ITERATIONS MEASURE "}", &mf, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_not(manifest_plans_only(&mf));
+}
+
 struct bad {
     char text[600], wanted[120]; // part of the message
     enum err err;
@@ -165,6 +212,28 @@ ParameterizedTestParameters(manifest, tells_what_is_wrong)
          "published: unknown key 'speedup'", ERR_PARSE},
         {"{\"format\":\"moe-bench/experiment/2\"}",
          "format: got 'moe-bench/experiment/2', want", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{}}", "plan.ways: got 0 entries, want 1 to",
+         ERR_RANGE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"vpp\":2}]}}",
+         "plan.ways[0].pp: missing", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2},{\"pp\":2}]}}",
+         "plan.ways[1]: pp 2 with vpp 1 is given twice", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}],\"recipes\":[{\"pp\":4,"
+                   "\"layout\":\"E|L\",\"source\":\"s\"}]}}",
+         "plan.recipes[0]: got pp 4 with vpp 1, want a pair of 'ways'",
+         ERR_RANGE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}],\"recipes\":[{\"pp\":2,"
+                   "\"layout\":\"E|L\"}]}}",
+         "plan.recipes[0].source: missing", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}],\"save_shar\":1}}",
+         "plan: unknown key 'save_shar', did you mean 'save_share'", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}],\"ep_overlap\":[1]}}",
+         "plan.ep_overlap[0]: want true or false", ERR_PARSE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}],"
+                   "\"ratios\":{\"L\":[0]}}}",
+         "plan.ratios.L[0]: got 0, want 0.01 to 100", ERR_RANGE},
+        {PLAN_HEAD "\"plan\":{\"ways\":[{\"pp\":2}]}," MEASURE "}",
+         "takes no key 'measure'", ERR_PARSE},
         {"{\"format\":", "not valid JSON", ERR_PARSE},
         {"[]", "want a JSON object", ERR_PARSE},
     };

@@ -1,5 +1,7 @@
 #include "prove/proof.h"
 #include "prove/prove.h"
+#include "sim/overlap.h"
+#include "sim/sim.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -67,6 +69,32 @@ static int64_t input_end(const struct simulation *s, int n_stages, int stage,
                                  : s->bwd_end[stage + 1][mb];
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Forward of stage f with backward of stage b: embedding and loss head apart
+ * from the layers, whose end is the returned time of both outputs. */
+static int64_t run_combined(const struct instance *in, const int *cuts,
+                            struct simulation *s, int rank, const int stages[2],
+                            const int64_t inputs[2])
+{
+    int f = stages[0], b = stages[1], last = in->problem.n_units - 1;
+    bool last_f = cuts[f + 1] > last, last_b = cuts[b + 1] > last;
+    int64_t layers = sum_of(in->fwd, cuts[f] + (f == 0), cuts[f + 1] - last_f) +
+                     sum_of(in->bwd, cuts[b] + (b == 0), cuts[b + 1] - last_b) -
+                     pair_saving(in, cuts, f, b);
+    int64_t t = later(s->free_at[rank], inputs[0]);
+    t += f == 0 ? in->fwd[0] : 0;
+    t = later(t, inputs[1]);
+    t += last_b ? in->bwd[last] : 0;
+    t += later(layers, 0);
+    s->free_at[rank] =
+        t + (last_f ? in->fwd[last] : 0) + (b == 0 ? in->bwd[0] : 0);
+    return t;
+}
+
 static bool run_next(const struct instance *in, const int *cuts,
                      struct simulation *s, int rank)
 {
@@ -76,28 +104,22 @@ static bool run_next(const struct instance *in, const int *cuts,
         return false;
     struct order_op op = order_at(o, rank, s->next[rank]);
     int f = op.fwd_chunk * o->pp + rank, b = op.bwd_chunk * o->pp + rank;
-    int64_t start = s->free_at[rank], time = 0;
-    if (op.fwd_chunk >= 0) {
-        int64_t at = input_end(s, n, f, op.fwd_mb, false);
-        if (at < 0)
-            return false;
-        start = at > start ? at : start;
-        time += sum_of(in->fwd, cuts[f], cuts[f + 1]);
-    }
-    if (op.bwd_chunk >= 0) {
-        int64_t at = input_end(s, n, b, op.bwd_mb, true);
-        if (at < 0)
-            return false;
-        start = at > start ? at : start;
-        time += sum_of(in->bwd, cuts[b], cuts[b + 1]);
-    }
-    if (op.fwd_chunk >= 0 && op.bwd_chunk >= 0)
-        time -= pair_saving(in, cuts, f, b);
-    s->free_at[rank] = start + time;
-    if (op.fwd_chunk >= 0)
-        s->fwd_end[f][op.fwd_mb] = start + time;
-    if (op.bwd_chunk >= 0)
-        s->bwd_end[b][op.bwd_mb] = start + time;
+    bool fwd = op.fwd_chunk >= 0, bwd = op.bwd_chunk >= 0;
+    int64_t at_f = fwd ? input_end(s, n, f, op.fwd_mb, false) : 0;
+    int64_t at_b = bwd ? input_end(s, n, b, op.bwd_mb, true) : 0, end;
+    if (at_f < 0 || at_b < 0)
+        return false;
+    if (fwd && bwd)
+        end = run_combined(in, cuts, s, rank, (int[]){f, b},
+                           (int64_t[]){at_f, at_b});
+    else
+        end = s->free_at[rank] = later(s->free_at[rank], later(at_f, at_b)) +
+                                 (fwd ? sum_of(in->fwd, cuts[f], cuts[f + 1])
+                                      : sum_of(in->bwd, cuts[b], cuts[b + 1]));
+    if (fwd)
+        s->fwd_end[f][op.fwd_mb] = end;
+    if (bwd)
+        s->bwd_end[b][op.bwd_mb] = end;
     s->next[rank]++;
     return true;
 }
@@ -119,6 +141,75 @@ static int64_t simulate(const struct instance *in, const int *cuts)
     for (int r = 0; r < in->problem.order.pp; r++)
         end = s.free_at[r] > end ? s.free_at[r] : end;
     return end;
+}
+
+/* ---- the product's simulator, which plan predicts with ---- */
+
+struct stage_times {
+    double fwd[MAX_STAGES], bwd[MAX_STAGES], x[MAX_STAGES];
+    double head_f[MAX_STAGES], tail_f[MAX_STAGES];
+    double head_b[MAX_STAGES], tail_b[MAX_STAGES];
+    double mid[MAX_STAGES * MAX_STAGES];
+    char letters[MAX_STAGES][MAX_UNITS + 1];
+    const char *layers[MAX_STAGES];
+};
+
+/* Of stages, with embedding and loss head as parts, in ns. */
+static void fill_times(const struct instance *in, const int *cuts, int n,
+                       struct stage_times *t)
+{
+    int last = in->problem.n_units - 1;
+    memset(t, 0, sizeof *t);
+    for (int s = 0; s < n; s++) {
+        int k = 0;
+        t->fwd[s] = (double)sum_of(in->fwd, cuts[s], cuts[s + 1]);
+        t->bwd[s] = (double)sum_of(in->bwd, cuts[s], cuts[s + 1]);
+        for (int u = cuts[s]; u < cuts[s + 1]; u++)
+            if (in->kinds[u] != PROVE_NO_LAYER)
+                t->letters[s][k++] = in->kinds[u] == PROVE_DENSE ? 'd' : 'e';
+        t->layers[s] = t->letters[s];
+    }
+    t->head_f[0] = (double)in->fwd[0];
+    t->tail_b[0] = (double)in->bwd[0];
+    t->tail_f[n - 1] = (double)in->fwd[last];
+    t->head_b[n - 1] = (double)in->bwd[last];
+}
+
+/* The step under ideal transfers, in ns. */
+static int64_t sim_step(const struct instance *in, const int *cuts)
+{
+    const struct order *o = &in->problem.order;
+    const struct prove_saving *save = &in->saving;
+    struct arena a;
+    struct schedule schedule;
+    struct sim_result r;
+    struct err_msg msg;
+    struct stage_times t;
+    fill_times(in, cuts, o->pp * o->vpp, &t);
+    const struct sim_combined parts = {.mid_s = t.mid,
+                                       .head_fwd_s = t.head_f,
+                                       .tail_fwd_s = t.tail_f,
+                                       .head_bwd_s = t.head_b,
+                                       .tail_bwd_s = t.tail_b};
+    const struct overlap_stages stages = {
+        t.fwd,
+        t.bwd,
+        &parts,
+        t.layers,
+        {(double)save->both_ns, (double)save->fwd_ns, (double)save->bwd_ns}};
+    arena_init(&a);
+    cr_assert_eq(schedule_build(&a, o, P2P_IDEAL, &schedule, &msg), ERR_OK);
+    if (o->ep_overlap)
+        overlap_mid(&schedule, &stages, t.mid, NULL);
+    const struct sim_input input = {.schedule = &schedule,
+                                    .fwd_s = t.fwd,
+                                    .bwd_s = t.bwd,
+                                    .x_s = t.x,
+                                    .combined = o->ep_overlap ? &parts : NULL,
+                                    .mode = P2P_IDEAL};
+    cr_assert_eq(sim_run(&a, &input, &r, &msg), ERR_OK, "%s", msg.text);
+    arena_clear(&a);
+    return (int64_t)r.step_s;
 }
 
 static bool obeys_rules(const struct instance *in, const int *cuts)
@@ -233,7 +324,7 @@ static void draw_units(struct instance *in)
         in->bytes[u] = draw(in, 1, 9);
         in->kinds[u] = dense && u < 3 ? PROVE_DENSE : PROVE_MOE;
     }
-    in->fwd[0] = draw(in, 0, 5);
+    in->fwd[0] = draw(in, 0, 30);
     in->fwd[p->n_units - 1] = draw(in, 5, 60);
     in->kinds[0] = in->kinds[p->n_units - 1] = PROVE_NO_LAYER;
     p->empty_stages = draw(in, 0, 1);
@@ -243,8 +334,11 @@ static void draw_units(struct instance *in)
 static void draw_rest(struct instance *in)
 {
     struct prove_problem *p = &in->problem;
-    in->saving = (struct prove_saving){in->kinds, draw(in, 0, 8),
-                                       draw(in, 0, 4), draw(in, 0, 4)};
+    /* now and then more than there is to save */
+    int most = draw(in, 0, 3) ? 8 : 100;
+    in->saving =
+        (struct prove_saving){in->kinds, draw(in, 0, most),
+                              draw(in, 0, most / 2), draw(in, 0, most / 2)};
     p->saving = p->order.ep_overlap ? &in->saving : NULL;
     int64_t all = sum_of(in->bytes, 0, p->n_units);
     in->memory = (struct prove_memory){
@@ -289,6 +383,8 @@ static void check_layouts(struct instance *in, int number,
                      (long long)l->step_ns, (long long)all->step[i]);
         cr_assert(obeys_rules(in, l->cuts));
         cr_assert_eq(simulate(in, l->cuts), l->step_ns);
+        cr_assert_eq(sim_step(in, l->cuts), l->step_ns,
+                     "instance %d: as plan predicts it", number);
         cr_assert(!in->problem.memory || rank_fits(in, l->cuts));
         for (int j = 0; j < i; j++)
             cr_assert(memcmp(l->cuts, r->layouts[j].cuts,
@@ -413,186 +509,87 @@ Test(prove, steady_rounds_of_1f1b_equal_the_simulation)
     }
 }
 
-/* ---- DeepSeek-V3: 61 layers, the first three dense, and one of MTP ---- */
+/* ---- EP overlap on more ranks and chunks than brute force manages ---- */
 
-enum { DEEPSEEK_UNITS = 64 };
-
-struct deepseek {
-    struct prove_problem problem;
-    int64_t fwd[DEEPSEEK_UNITS], bwd[DEEPSEEK_UNITS];
-    int n_asked; // by the search whether to end
-};
-
-/* E 1, dense 11, others 20, MTP 28, loss 12; backward twice as long. */
-static void deepseek_init(struct deepseek *d, int pp, int vpp)
+static void draw_overlapped(struct instance *in, int number)
 {
-    memset(d, 0, sizeof *d);
-    for (int u = 0; u < DEEPSEEK_UNITS; u++) {
-        d->fwd[u] = u == 0 ? 1 : u <= 3 ? 11 : 20;
-        if (u >= DEEPSEEK_UNITS - 2)
-            d->fwd[u] = u == DEEPSEEK_UNITS - 1 ? 12 : 28;
-        d->bwd[u] = 2 * d->fwd[u];
+    draw_instance(in, number);
+    struct order *o = &in->problem.order;
+    o->pp = draw(in, 2, 4);
+    o->vpp = draw(in, 2, 4);
+    o->ep_overlap = true;
+    do {
+        o->n_mb = draw(in, o->pp, 24);
+        o->group = draw(in, o->pp, o->n_mb);
+    } while (order_check(o, NULL) != ERR_OK);
+    in->problem.n_units = MAX_UNITS;
+    in->problem.n_mtp = 0;
+    in->problem.saving = &in->saving;
+    for (int u = 0; u < MAX_UNITS; u++) {
+        bool layer = u > 0 && u < MAX_UNITS - 1, dense = number % 2 && u < 4;
+        in->fwd[u] = draw(in, 0, layer ? 40 : 120);
+        in->bwd[u] = draw(in, 0, layer ? 80 : 240);
+        in->kinds[u] = !layer  ? PROVE_NO_LAYER
+                       : dense ? PROVE_DENSE
+                               : PROVE_MOE;
     }
-    d->problem = (struct prove_problem){.order = {pp, vpp, 64, pp, false},
-                                        .n_units = DEEPSEEK_UNITS,
-                                        .fwd_ns = d->fwd,
-                                        .bwd_ns = d->bwd,
-                                        .n_mtp = 1,
-                                        .empty_stages = true,
-                                        .standalone_mtp = true,
-                                        .top = 1};
 }
 
-static void check_deepseek(int pp, int vpp, int64_t want_ns, const char *space)
+/* The critical path is as long as its counts say, for these chunks and by sums
+ * of the space, and no longer than the step. */
+static void check_path(struct lanes *lanes, const struct space *sp,
+                       const int *pos, int64_t step_ns)
 {
-    struct deepseek d;
-    struct prove_result r;
-    struct err_msg msg;
-    struct arena a;
-    deepseek_init(&d, pp, vpp);
-    arena_init(&a);
-    enum err e = prove_layouts(&a, &d.problem, &r, &msg);
-    cr_assert_eq(e, ERR_OK, "%s", msg.text);
-    cr_assert_eq(r.state, PROVE_OPTIMAL);
-    cr_assert_eq(r.layouts[0].step_ns, want_ns);
-    cr_assert_eq(r.bound_ns, want_ns);
-    cr_assert_str_eq(r.space, space);
-    arena_clear(&a);
-}
-
-Test(prove, deepseek_v3_optima_are_proved)
-{
-    check_deepseek(16, 1, 18702, "3527930788646880");
-    check_deepseek(8, 2, 31962, "3527929709749632");
-}
-
-Test(prove, a_gap_is_certified_where_one_is_asked_for)
-{
-    struct deepseek d;
-    struct prove_result r;
-    struct err_msg msg;
-    struct arena a;
-    deepseek_init(&d, 2, 8);
-    d.problem.gap = 0.01;
-    arena_init(&a);
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    cr_assert_leq(r.gap, 0.01);
-    cr_assert_geq(r.bound_ns, 118000); // the ranks' mean load alone is 118464
-    cr_assert_leq(r.bound_ns, r.layouts[0].step_ns);
-    arena_clear(&a);
-}
-
-static bool interrupt_soon(void *data)
-{
-    struct deepseek *d = data;
-    return ++d->n_asked > 20;
-}
-
-/* A search that cannot have ended keeps what it found, and a bound below it. */
-static void check_unfinished(const struct prove_result *r)
-{
-    cr_assert_eq(r->state, PROVE_GAP);
-    cr_assert_eq(r->n_layouts, 1);
-    cr_assert_lt(r->bound_ns, r->layouts[0].step_ns);
-    cr_assert_gt(r->bound_ns, r->layouts[0].step_ns / 2);
-    cr_assert_gt(r->gap, 0);
-}
-
-Test(prove, time_limit_and_interrupt_leave_the_best_and_a_bound)
-{
-    struct deepseek d;
-    struct prove_result r;
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    deepseek_init(&d, 16, 3);
-    d.problem.time_limit_s = 0.2;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    check_unfinished(&r);
-    deepseek_init(&d, 16, 3);
-    d.problem.hooks.interrupted = interrupt_soon;
-    d.problem.hooks.data = &d;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    check_unfinished(&r);
-    cr_assert_leq(d.n_asked, 60); // it ends soon after it was told
-    arena_clear(&a);
-}
-
-Test(prove, the_best_of_a_large_space_are_listed_in_order)
-{
-    struct deepseek d;
-    struct prove_result r, again;
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    deepseek_init(&d, 16, 1);
-    d.problem.top = 5;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    cr_assert_eq(prove_layouts(&a, &d.problem, &again, &msg), ERR_OK);
-    cr_assert_eq(r.n_layouts, 5);
-    cr_assert_eq(r.state, PROVE_OPTIMAL);
-    cr_assert_eq(r.layouts[0].step_ns, 18702);
-    for (int i = 0; i < 5; i++) {
-        const struct prove_layout *l = &r.layouts[i], *before = l - 1;
-        cr_assert(i == 0 || l->step_ns > before->step_ns ||
-                  (l->step_ns == before->step_ns && l->near >= before->near));
-        cr_assert_eq(memcmp(l->cuts, again.layouts[i].cuts, 17 * sizeof(int)),
-                     0, "another answer the second time");
+    int64_t value[SPACE_N_SUMS][MAX_STAGES], sum = 0;
+    int32_t count[SPACE_N_SUMS * MAX_STAGES];
+    struct lanes_times t;
+    for (int j = 0; j < SPACE_N_SUMS; j++) {
+        t.value[j] = value[j];
+        for (int s = 0; s < sp->n_stages; s++)
+            value[j][s] = sp->sum[j][pos[s + 1]] - sp->sum[j][pos[s]];
     }
-    arena_clear(&a);
+    int64_t length = lanes_path(lanes, &t, false, count);
+    for (int j = 0; j < SPACE_N_SUMS; j++)
+        for (int s = 0; s < sp->n_stages; s++)
+            sum += count[j * sp->n_stages + s] * value[j][s];
+    cr_assert_eq(length, sum);
+    cr_assert_leq(length, step_ns);
 }
 
-static int64_t one_byte_a_unit(void *data, int stage, int from, int to)
+/* E in the first stage and L in the last, the other cuts anywhere. */
+static void draw_ends(struct instance *in, const struct space *sp, int *pos)
 {
-    (void)data, (void)stage;
-    return to - from;
+    int n = sp->n_stages, last = sp->n_pos - 1;
+    pos[0] = 0;
+    for (int s = 1; s < n; s++)
+        pos[s] = draw(in, s == 1 ? 1 : pos[s - 1], last - 1);
+    pos[n] = last;
 }
 
-Test(prove, memory_moves_the_optimum_or_leaves_nothing)
+Test(prove, combined_operations_take_what_the_simulator_says)
 {
-    struct deepseek d;
-    struct prove_result r;
-    struct err_msg msg;
-    struct arena a;
-    struct prove_memory memory = {.limit_bytes = 5,
-                                  .chunk_bytes = one_byte_a_unit};
-    arena_init(&a);
-    deepseek_init(&d, 16, 1);
-    d.problem.memory = &memory;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    cr_assert_eq(r.state, PROVE_OPTIMAL);
-    cr_assert_gt(r.layouts[0].step_ns, 18702); // that one has 6 in stage 0
-    for (int s = 0; s < 16; s++)
-        cr_assert_leq(r.layouts[0].cuts[s + 1] - r.layouts[0].cuts[s], 5);
-    memory.limit_bytes = 3; // 48 of 64 units
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    cr_assert_eq(r.n_layouts, 0);
-    cr_assert_neq(r.state, PROVE_GAP);
-    deepseek_init(&d, 8, 2);
-    d.problem.memory = &memory;
-    memory.limit_bytes = 7; // 56 of 64: no chunk is too heavy, all together are
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_OK);
-    cr_assert_eq(r.n_layouts, 0);
-    cr_assert_neq(r.state, PROVE_GAP);
-    arena_clear(&a);
-}
-
-Test(prove, refusals_name_the_number)
-{
-    struct deepseek d;
-    struct prove_result r;
-    struct err_msg msg;
-    struct arena a;
-    arena_init(&a);
-    deepseek_init(&d, 16, 9);
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_RANGE);
-    cr_assert_not_null(strstr(msg.text, "144"));
-    deepseek_init(&d, 16, 2);
-    d.problem.order.group = 3;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_RANGE);
-    deepseek_init(&d, 16, 1);
-    d.fwd[5] = -1;
-    cr_assert_eq(prove_layouts(&a, &d.problem, &r, &msg), ERR_RANGE);
-    cr_assert_not_null(strstr(msg.text, "unit 5"));
-    arena_clear(&a);
+    static struct instance in;
+    for (int number = 0; number < 60; number++) {
+        struct arena a;
+        struct err_msg msg;
+        struct space sp;
+        struct lanes *lanes;
+        int pos[LANES_WIDE * (MAX_STAGES + 1)], cuts[MAX_STAGES + 1];
+        int64_t step[LANES_WIDE];
+        draw_overlapped(&in, number);
+        int size = in.problem.order.pp * in.problem.order.vpp + 1;
+        arena_init(&a);
+        cr_assert_eq(space_init(&a, &in.problem, &sp, &msg), ERR_OK);
+        cr_assert_eq(lanes_new(&a, &sp, &lanes, &msg), ERR_OK);
+        for (int i = 0; i < LANES_WIDE; i++)
+            draw_ends(&in, &sp, pos + i * size);
+        lanes_eval(lanes, &sp, pos, LANES_WIDE, step);
+        for (int i = 0; i < LANES_WIDE; i++) {
+            space_units(&sp, pos + i * size, cuts);
+            cr_assert_eq(step[i], sim_step(&in, cuts), "instance %d, layout %d",
+                         number, i);
+            check_path(lanes, &sp, pos + i * size, step[i]);
+        }
+        arena_clear(&a);
+    }
 }

@@ -172,10 +172,10 @@ Test(report, sources_are_the_folders_with_layouts)
                      0);
     enum err none = report_find_sources(&arena, &find, &s, &msg);
     write_file("results/a/layouts.csv", layouts);
-    write_file("results/b/layouts.csv", layouts);
+    write_file("results/b/recipes.csv", layouts);
     enum err e = report_find_sources(&arena, &find, &s, &msg);
     unlink(arena_printf(&arena, "%s/a/layouts.csv", root));
-    unlink(arena_printf(&arena, "%s/b/layouts.csv", root));
+    unlink(arena_printf(&arena, "%s/b/recipes.csv", root));
     for (int i = 3; i >= 0; i--)
         rmdir(arena_printf(&arena, "%s%s", root, make[i]));
     cr_expect_eq(none, ERR_PARSE, "without any");
@@ -206,6 +206,80 @@ Test(report, a_page_has_every_table_that_there_is)
     cr_expect_not_null(strstr(page, "\n## Runs\n\n1 runs, 1 valid"), "%s",
                        page);
     cr_expect_null(strstr(page, "## Jitter"), "%s", page);
+}
+
+static const char recipes_csv[] =
+    "format,experiment,way,pp,vpp,ep_overlap,grid,m_over_t,l_over_t,who,"
+    "compared,layout,pred_step_ms,planner_step_ms,bound_ms,proof,gap_pct,"
+    "worst_rank_mem_bytes,reason\n"
+    "f,y,1,2,1,0,0,1,2,planner,0,Et*2|tL,100,100,100,optimal,0,1073741824,\n"
+    "f,y,1,2,1,0,0,1,2,recipe,1,Et|ttL,110,100,100,optimal,10,2147483648,\n"
+    "f,y,1,2,1,0,0,1,2,default,0,Et|ttL,110,100,100,optimal,10,2147483648,\n"
+    "f,y,1,2,1,1,0,,,planner,0,,,,,refused,,,no: virtual stages\n"
+    "f,y,2,2,2,0,0,1,2,planner,0,E|t|t|tL,90,90,80,gap,12.5,1073741824,\n"
+    "f,y,2,2,2,0,0,1,2,count-based,1,E|t|t|L,99,90,80,gap,23.75,,\n"
+    "f,y,1,2,1,0,1,1.5,1,planner,0,Et*2|tL,50,50,50,optimal,0,1073741824,\n"
+    "f,y,1,2,1,0,1,1.5,1,recipe,1,Et|ttL,50,50,50,optimal,0,2147483648,\n"
+    "f,y,1,2,1,0,1,1.5,4,planner,0,E|tL,60,60,60,optimal,0,3221225472,\n"
+    "f,y,1,2,1,0,1,1.5,4,recipe,1,Et|ttL,63,60,60,optimal,5,2147483648,\n";
+
+/* A table of a folder that holds nothing but recipes.csv, which `make` gets. */
+static const char *planned_table(const char *name, enum err *e,
+                                 struct err_msg *msg)
+{
+    const char *out = NULL;
+    const char *sub = arena_printf(&arena, "%s/y", dir);
+    const struct report_source source = {"y", sub, "figs"};
+    cr_assert_eq(mkdir(sub, 0700), 0);
+    write_file("y/recipes.csv", recipes_csv);
+    *e = name ? report_table(&arena, name, &source, &out, msg)
+              : report_page(&arena, &source, &out, msg);
+    unlink(arena_printf(&arena, "%s/recipes.csv", sub));
+    rmdir(sub);
+    return out;
+}
+
+Test(report, recipes_stand_beside_the_planners_layout)
+{
+    enum err e;
+    struct err_msg msg = {""};
+    const char *t = planned_table("recipes", &e, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_not_null(strstr(t,
+                              "| PP2 VPP1 | no | recipe, default | Et\\|ttL | "
+                              "110.0 | 10.00 | 2.0 |\n"),
+                       "%s", t);
+    cr_expect_not_null(strstr(t, "| PP2 VPP1 | yes | - | refused: no: virtual "
+                                 "stages | - | - | - |\n"),
+                       "%s", t);
+    // not proved: from the planner's layout to the bound
+    cr_expect_not_null(strstr(t, "| 99.0 | 10.00 to 23.75 |"), "%s", t);
+    cr_expect_null(strstr(t, "| 63.0 |"), "other costs are another table");
+}
+
+Test(report, ratios_are_columns_of_gaps)
+{
+    enum err e;
+    struct err_msg msg = {""};
+    const char *t = planned_table("ratios", &e, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_not_null(strstr(t, "| gap % at L/t 1 | gap % at L/t 4 |"), "%s",
+                       t);
+    cr_expect_not_null(strstr(t, "| PP2 VPP1 | no | recipe | 1.5 | 0.00 | 5.00 "
+                                 "| 2.0 | 1.0 to 3.0 |\n"),
+                       "%s", t);
+}
+
+Test(report, a_page_of_what_was_only_planned_has_no_other_table)
+{
+    enum err e;
+    struct err_msg msg = {""};
+    const char *page = planned_table(NULL, &e, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_not_null(strstr(page, "\n## Recipes\n\n| split |"), "%s", page);
+    cr_expect_not_null(strstr(page, "](figs/y-recipes.svg)\n"), "%s", page);
+    cr_expect_null(strstr(page, "## Summary"), "%s", page);
+    cr_expect_null(strstr(page, "## Layouts"), "%s", page);
 }
 
 Test(report, draws_figures_from_csv)

@@ -9,17 +9,38 @@
 
 #include <stdio.h>
 
+/* What a planned experiment's dataset is made of: no launcher, no runs. */
+static enum err bench_publish_open_planned(struct arena *a,
+                                           const struct experiment_options *opt,
+                                           struct experiment *e,
+                                           struct err_msg *msg)
+{
+    enum err err = workload_read(a, &e->manifest, &e->workload, msg);
+    if (err == ERR_OK)
+        err = machine_read(a, &e->machine, msg);
+    e->dir =
+        opt->out ? opt->out : arena_printf(a, "results/%s", e->manifest.name);
+    return err != ERR_OK || e->dir
+               ? err
+               : err_set(msg, ERR_NOMEM, "publish: out of memory");
+}
+
 /* Costs and roles are made again from the runs: what is published is what a
  * reader of the dataset can make, too. */
 static enum err bench_publish_publish(struct arena *a,
                                       const struct experiment_options *opt,
                                       const char *to, struct err_msg *msg)
 {
-    struct experiment e;
-    enum err err = experiment_open(a, opt, &e, msg);
-    if (err == ERR_OK)
+    struct experiment e = {.a = a};
+    enum err err = manifest_read(a, opt->manifest, &e.manifest, msg);
+    const bool planned = err == ERR_OK && manifest_plans_only(&e.manifest);
+    if (planned)
+        err = bench_publish_open_planned(a, opt, &e, msg);
+    else if (err == ERR_OK)
+        err = experiment_open(a, opt, &e, msg);
+    if (err == ERR_OK && !planned)
         err = experiment_fit(&e, msg);
-    if (err == ERR_OK)
+    if (err == ERR_OK && !planned)
         err = experiment_resolve(&e, N_ROLES, false, msg);
     const char *dir = to;
     if (err == ERR_OK && !dir)
@@ -27,7 +48,8 @@ static enum err bench_publish_publish(struct arena *a,
     if (err == ERR_OK && !dir)
         err = err_set(msg, ERR_NOMEM, "publish: out of memory");
     if (err == ERR_OK)
-        err = reference_publish(&e, dir, msg);
+        err = planned ? reference_publish_planned(&e, dir, msg)
+                      : reference_publish(&e, dir, msg);
     if (err == ERR_OK)
         printf("%s\n", dir);
     return err;

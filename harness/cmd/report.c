@@ -142,8 +142,9 @@ const struct command CMD_REPORT = {
         "With --into, or without DIR: fills the tables of FILE (between\n"
         "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers; TABLE "
         "is\n"
-        "summary, figures, layouts, stages, jitter or runs). Without DIR they "
-        "are\n"
+        "summary, figures, layouts, stages, jitter or runs; of an experiment "
+        "that\n"
+        "only plans recipes, ratios or figures). Without DIR they are\n"
         "those below results/reference/: that is the published report. Tables "
         "of\n"
         "experiments without a folder stay as they are.\n",

@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "cmd.h"
 #include "experiment/perform.h"
+#include "recipes.h"
 #include "report/summary.h"
 
 #include <math.h>
@@ -313,6 +314,27 @@ static enum err bench_run_run(struct arena *a,
     return err;
 }
 
+/* What decides how the manifest is run; a broken one is reported here, too. */
+static enum err bench_run_any(struct cmd *c,
+                              const struct experiment_options *opt)
+{
+    struct manifest mf;
+    const bool dry = cmd_given(c, OPT_DRY_RUN);
+    enum err e = manifest_read(&c->arena, opt->manifest, &mf, &c->msg);
+    if (e != ERR_OK || !manifest_plans_only(&mf))
+        return e != ERR_OK
+                   ? e
+                   : bench_run_run(&c->arena, opt, dry, &c->status, &c->msg);
+    if (opt->only != N_ROLES || opt->max_usd > 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "%s: --only and --max-usd are for experiments that run "
+                       "something, this one only plans",
+                       opt->manifest);
+    const struct recipes_request r = {
+        .manifest = &mf, .out = opt->out, .dry = dry, .quiet = opt->quiet};
+    return recipes_command(&c->arena, &r, &c->msg);
+}
+
 static enum err bench_run(struct cmd *c)
 {
     struct experiment_options opt = {.out = cmd_text(c, OPT_OUT),
@@ -322,8 +344,7 @@ static enum err bench_run(struct cmd *c)
         e = bench_run_read_limits(&opt, cmd_text(c, OPT_ONLY),
                                   cmd_text(c, OPT_MAX_USD), &c->msg);
     if (e == ERR_OK)
-        e = bench_run_run(&c->arena, &opt, cmd_given(c, OPT_DRY_RUN),
-                          &c->status, &c->msg);
+        e = bench_run_any(c, &opt);
     return e;
 }
 
@@ -347,7 +368,10 @@ const struct command CMD_RUN = {
         "used\n"
         "again, so the same command continues after an interruption; runs "
         "that\n"
-        "failed are tried again.\n",
+        "failed are tried again.\n"
+        "A manifest with `plan` starts nothing: the planner's layouts beside "
+        "public\n"
+        "recipes, DIR/recipes.csv.\n",
     .print_more = print_roles,
     .closing =
         "Exit status: 0 all runs valid and `accept` met; 1 some run not "

@@ -6,6 +6,7 @@
 #include "report/validate.h"
 #include "cmd.h"
 #include "report/reference.h"
+#include "report/validate_recipes.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -130,6 +131,40 @@ struct outcome {
     bool worse;
 };
 
+/* A dataset that was only planned: the same layouts, predicted again. */
+static enum err check_planned(struct arena *a, const char *dir,
+                              struct outcome *o, struct err_msg *msg)
+{
+    struct validate_recipes v;
+    enum err e = validate_recipes(a, dir, &v, msg);
+    if (e != ERR_OK)
+        return e;
+    printf("%s: %d layouts predicted again, %d changed, %d below their bound",
+           v.experiment, v.n, v.n_changed, v.n_below);
+    printf("%s%s\n", *v.first ? ": worse: " : ": not worse", v.first);
+    o->worse |= v.n_changed > 0 || v.n_below > 0;
+    return ERR_OK;
+}
+
+static enum err check_measured(struct arena *a, const char *dir,
+                               struct outcome *o, struct err_msg *msg)
+{
+    struct validate_rows now;
+    struct validate_verdict v;
+    enum err e = validate_dataset(a, dir, &now, msg);
+    if (e == ERR_OK)
+        e = validate_judge(a, &now, &o->baseline, &v, msg);
+    if (e == ERR_OK)
+        e = bench_validate_append(a, &o->all, &now, msg);
+    if (e != ERR_OK)
+        return e;
+    bench_validate_print_rows(&now);
+    bench_validate_print_verdict(now.n > 0 ? now.row[0].experiment : dir, now.n,
+                                 &v);
+    o->worse |= v.worse;
+    return ERR_OK;
+}
+
 /* All datasets are looked at, also after one that is worse. */
 static enum err check_all(struct arena *a, const struct request *r,
                           struct outcome *o, struct err_msg *msg)
@@ -138,19 +173,11 @@ static enum err check_all(struct arena *a, const struct request *r,
            "layout", "pred ms", "meas ms", "err %", "before", "replay %",
            "mem %");
     for (int i = 0; i < r->n_dirs; i++) {
-        struct validate_rows now;
-        struct validate_verdict v;
-        enum err e = validate_dataset(a, r->dirs[i], &now, msg);
-        if (e == ERR_OK)
-            e = validate_judge(a, &now, &o->baseline, &v, msg);
-        if (e == ERR_OK)
-            e = bench_validate_append(a, &o->all, &now, msg);
+        enum err e = validate_recipes_is(a, r->dirs[i])
+                         ? check_planned(a, r->dirs[i], o, msg)
+                         : check_measured(a, r->dirs[i], o, msg);
         if (e != ERR_OK)
             return e;
-        bench_validate_print_rows(&now);
-        bench_validate_print_verdict(
-            now.n > 0 ? now.row[0].experiment : r->dirs[i], now.n, &v);
-        o->worse |= v.worse;
     }
     if (r->all && !all_there(&o->all, &o->baseline))
         o->worse = true;
@@ -216,7 +243,11 @@ const struct command CMD_VALIDATE = {
         "Worse is: a mean absolute step error or a largest memory error above "
         "the\n"
         "baseline's by more than 0.05 percentage points, a replay error above\n"
-        "0.5%, or a layout that is not predicted any more. A dataset that the\n"
+        "0.5%, or a layout that is not predicted any more; of a dataset that "
+        "was\n"
+        "only planned (recipes.csv), any prediction that is another now, or a "
+        "layout\n"
+        "faster than its proved bound. A dataset that the\n"
         "baseline does not hold is new; its replay error is judged all the "
         "same.\n",
     .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "

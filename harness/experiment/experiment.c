@@ -107,13 +107,15 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
         return experiment_no_memory(e, msg);
     if (mf->costs_from)
         return ERR_OK;
+    struct model plain = *m; // profile runs have one chunk a rank
+    plain.par.vpp = 1;
     if (mf->profile_layouts.n == 0)
         err = profile_layouts(
-            e->a, m, &(struct profile_wish){m->par.pp, n, wants_standalone(mf)},
-            l, msg);
+            e->a, &plain,
+            &(struct profile_wish){m->par.pp, n, wants_standalone(mf)}, l, msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         err = layout_read(e->a, mf->profile_layouts.word[i], m, &l[i], msg);
-    for (int i = 0; i < n && err == ERR_OK; i++)
+    for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         if (l[i].vpp != 1)
             err = err_set(msg, ERR_RANGE,
                           "runs[%d]: '%s' has %d chunks a rank: want one, so "
@@ -162,6 +164,11 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     struct experiment *e = out;
     *e = (struct experiment){.a = a};
     enum err err = manifest_read(a, opt->manifest, &e->manifest, msg);
+    if (err == ERR_OK && manifest_plans_only(&e->manifest))
+        err = err_set(msg, ERR_RANGE,
+                      "%s: 'plan': only planned, it has no runs: 'moe-bench "
+                      "run' plans it",
+                      opt->manifest);
     if (err == ERR_OK)
         err = workload_read(a, &e->manifest, &e->workload, msg);
     if (err == ERR_OK)

@@ -32,6 +32,11 @@ int manifest_n_iterations(const struct manifest *mf, bool profile)
            (profile && mf->profile_count > 0 ? mf->profile_count : mf->count);
 }
 
+bool manifest_plans_only(const struct manifest *mf)
+{
+    return mf->planning.n_ways > 0;
+}
+
 bool manifest_has_role(const struct manifest *mf, enum role role)
 {
     for (int i = 0; i < mf->n_measure; i++)
@@ -383,8 +388,6 @@ static void read_names(struct reader top, struct manifest *mf)
     reader_text(top, "question", &mf->question);
     reader_text(top, "costs_from", &mf->costs_from);
     reader_int(top, "rounds", (struct json_range){1, 1000}, &mf->rounds);
-    reader_require(top, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
-    reader_require(top, "iterations", "{\"warmup\": W, \"count\": N}");
     const char *const keys[] = {"name", "costs_from"};
     // both become parts of paths
     const char *const names[] = {mf->name, mf->costs_from};
@@ -395,27 +398,56 @@ static void read_names(struct reader top, struct manifest *mf)
                            names[i]);
 }
 
+/* What a measured experiment says of its runs. */
+static void read_measured(struct reader top, struct manifest *mf)
+{
+    reader_require(top, "launcher", "an object, e.g. {\"kind\": \"auto\"}");
+    reader_require(top, "iterations", "{\"warmup\": W, \"count\": N}");
+    read_launcher(top, &mf->launcher);
+    read_iterations(top, mf);
+    read_profile(top, mf);
+    read_measure(top, mf);
+    manifest_read_limits(top, mf);
+    read_accept(top, &mf->accept);
+}
+
+/* Nothing runs: what is said of runs would be without effect. */
+static void read_plan_only(struct reader top, struct manifest *mf)
+{
+    static const char *const without[] = {
+        "launcher", "iterations", "rounds", "profile",
+        "measure",  "costs_from", "limits", "accept"};
+    for (size_t i = 0; i < COUNT(without); i++)
+        if (reader_get(top, without[i]).item)
+            reader_fail_at(top, without[i], ERR_PARSE,
+                           "an experiment with 'plan' runs nothing and takes "
+                           "no key '%s'",
+                           without[i]);
+    if (mf->ep_overlap)
+        reader_fail_at(reader_object(top, "parallel"), "ep_overlap", ERR_PARSE,
+                       "an experiment with 'plan' says it there");
+    planning_read(top, &mf->planning);
+}
+
 static void read_top(struct reader top, struct manifest *mf)
 {
     static const char *const keys[] = {
         "format", "name",      "question", "model",      "parallel",
         "batch",  "hardware",  "launcher", "trainer",    "iterations",
         "rounds", "profile",   "measure",  "costs_from", "limits",
-        "accept", "published", "assumed"};
+        "accept", "published", "assumed",  "plan"};
     reader_keys(top, keys, COUNT(keys));
     read_names(top, mf);
     read_model(top, mf);
     read_hardware(top, &mf->hardware);
-    read_launcher(top, &mf->launcher);
     manifest_read_trainer(top, &mf->trainer);
     manifest_overrides(top, &mf->overrides);
     reader_bool(reader_object(top, "parallel"), "ep_overlap", &mf->ep_overlap);
-    read_iterations(top, mf);
-    read_profile(top, mf);
-    read_measure(top, mf);
-    manifest_read_limits(top, mf);
-    read_accept(top, &mf->accept);
     read_sources(top, mf);
+    if (reader_get(top, "plan").item)
+        read_plan_only(top, mf);
+    else
+        read_measured(top, mf);
 }
 
 /* Paths of a manifest are relative to it, wherever the harness is called. */

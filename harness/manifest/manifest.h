@@ -4,6 +4,10 @@
  * and how often. Reads strictly: an unknown, doubled, missing or mistyped key
  * is an error that names file, key, what was found and what is wanted.
  *
+ * One with a section `plan` measures nothing: it compares layouts by the
+ * planner alone (planning.h), and needs no launcher, iterations or layouts to
+ * measure.
+ *
  * Plain data, owned by the arena. Sized for a few dozen measured layouts.
  */
 #ifndef MANIFEST_H
@@ -14,6 +18,7 @@
 #include "base/text.h"
 #include "megatron/overrides.h"
 #include "model/model.h"
+#include "planning.h"
 #include "role.h"
 
 #include <stdbool.h>
@@ -113,6 +118,7 @@ struct manifest {
     int profile_timers;           // timing log level of profile runs
     const struct manifest_measure *measure;
     int n_measure;
+    struct planning planning;  // n_ways 0: an experiment that is measured
     const char *costs_from;    // an experiment's name, or NULL
     double run_limit_s;        // a run is killed after this long
     double experiment_limit_s; // no run starts that could pass it, 0: none
@@ -130,6 +136,9 @@ enum err manifest_read(struct arena *a, const char *path, struct manifest *out,
 
 /* Iterations that one run makes, warm-up included. */
 int manifest_n_iterations(const struct manifest *mf, bool profile);
+
+/* True for a manifest that plans only. */
+bool manifest_plans_only(const struct manifest *mf);
 
 /* True when some layout to measure has the role. */
 bool manifest_has_role(const struct manifest *mf, enum role role);

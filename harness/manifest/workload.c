@@ -38,6 +38,22 @@ static enum err make_flags(struct arena *a, const struct manifest *mf,
     return e;
 }
 
+/* Flags of a `plan`: what the model's file leaves open, as recomputation. */
+static enum err add_flags(struct arena *a, struct megatron_args *args,
+                          const struct manifest *mf, struct err_msg *msg)
+{
+    const struct planning *p = &mf->planning;
+    const struct megatron_args_options strict = {.strict = true};
+    char *argv[PLANNING_MAX_FLAGS];
+    for (int i = 0; i < p->n_flags; i++) {
+        argv[i] = arena_strdup(a, p->flags[i]);
+        if (!argv[i])
+            return err_set(msg, ERR_NOMEM, "%s: out of memory", mf->path);
+    }
+    enum err e = megatron_args_read(args, argv, p->n_flags, &strict, msg);
+    return e == ERR_OK ? e : err_prefix(msg, e, "%s: plan: flags", mf->path);
+}
+
 /* Overrides last: a manifest's parallel sizes win over those of the model's
  * file. */
 static enum err make_model(struct arena *a, const cJSON *object,
@@ -50,6 +66,9 @@ static enum err make_model(struct arena *a, const cJSON *object,
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     struct megatron_flags *f = megatron_args_flags(args);
     enum err e = megatron_args_read_json(args, object, where, msg);
+    if (e != ERR_OK)
+        return e;
+    e = add_flags(a, args, mf, msg);
     if (e != ERR_OK)
         return e;
     overrides_apply(&mf->overrides, f);
@@ -101,4 +120,16 @@ enum err workload_read(struct arena *a, const struct manifest *mf,
 done:
     cJSON_Delete(object);
     return e;
+}
+
+enum err workload_read_way(struct arena *a, const struct manifest *mf,
+                           const struct planning_way *way, struct workload *out,
+                           struct err_msg *msg)
+{
+    struct manifest of = *mf;
+    of.overrides.size[OVERRIDE_PP] = way->pp;
+    of.overrides.size[OVERRIDE_VPP] = way->vpp > 1 ? way->vpp : 0;
+    if (way->ep > 0)
+        of.overrides.size[OVERRIDE_EP] = way->ep;
+    return workload_read(a, &of, out, msg);
 }

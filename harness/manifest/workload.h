@@ -25,4 +25,9 @@ struct workload {
 enum err workload_read(struct arena *a, const struct manifest *mf,
                        struct workload *out, struct err_msg *msg);
 
+/* The same, split as one way of the manifest's `plan` says. */
+enum err workload_read_way(struct arena *a, const struct manifest *mf,
+                           const struct planning_way *way, struct workload *out,
+                           struct err_msg *msg);
+
 #endif

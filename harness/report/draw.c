@@ -37,17 +37,19 @@ static const struct figure figures[] = {
      "timeline.gp", "timeline.csv", "end_ms"},
     {"unit-cost", "cost of the units by FLOPs and measured", "unit_cost.gp",
      "units.csv", "fwd_ms"},
+    {"recipes", "gap of public recipes to the optimum", "recipes.gp",
+     "recipes.csv", "gap_pct"},
 };
 
-/* ERR_PARSE for a file that cannot be read; of those that older results do not
- * have, a missing one has nothing to draw. */
+/* ERR_PARSE for a file that cannot be read; one that the experiment does not
+ * have (older ones, those that only plan) has nothing to draw. */
 static enum err has_data(struct arena *a, const struct figure *g,
                          const char *path, bool *out, struct err_msg *msg)
 {
     struct csv csv;
     double x;
     *out = false;
-    if (access(path, F_OK) != 0 && strcmp(g->csv, "layouts.csv") != 0)
+    if (access(path, F_OK) != 0)
         return ERR_OK;
     enum err e = csv_read_file(a, path, &csv, msg);
     for (size_t i = 0; e == ERR_OK && i < csv.n_rows && !*out; i++)
@@ -113,7 +115,7 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     struct supervise_result r;
     bool some = false;
     enum err e = has_data(a, g, argv[4], &some, msg);
-    if (e == ERR_OK && !some && d->log)
+    if (e == ERR_OK && !some && d->log && access(argv[4], F_OK) == 0)
         fprintf(d->log, "%s: left out, no %s in %s\n", argv[5], g->needs,
                 argv[4]);
     if (e == ERR_OK && some)
@@ -130,17 +132,35 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     return ERR_OK;
 }
 
+/* An experiment has one of these; a folder without both is a slip, and the
+ * message is that of the file that most have. */
+static enum err draw_check(struct arena *a, const struct report_source *source,
+                           struct err_msg *msg)
+{
+    struct csv csv;
+    const char *planned = arena_printf(a, "%s/recipes.csv", source->dir);
+    const char *measured = arena_printf(a, "%s/layouts.csv", source->dir);
+    if (!planned || !measured)
+        return draw_no_memory(msg);
+    if (access(planned, F_OK) == 0)
+        return ERR_OK;
+    return csv_read_file(a, measured, &csv, msg);
+}
+
 enum err draw_figures(struct arena *a, const struct drawing *d,
                       struct err_msg *msg)
 {
+    enum err e = draw_check(a, d->source, msg);
+    if (e != ERR_OK)
+        return e;
     if (!launch_find_program(a, "gnuplot"))
         return err_set(msg, ERR_CHILD,
                        "gnuplot not found in PATH, run 'make deps'");
-    enum err made = file_make_folders(d->out, msg);
-    if (made != ERR_OK)
-        return made;
+    e = file_make_folders(d->out, msg);
+    if (e != ERR_OK)
+        return e;
     for (size_t i = 0; i < COUNT(figures); i++) {
-        enum err e = draw_figure(a, d, &figures[i], msg);
+        e = draw_figure(a, d, &figures[i], msg);
         if (e != ERR_OK)
             return e;
     }

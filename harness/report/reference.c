@@ -165,9 +165,9 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
 static enum err put_files(const struct publishing *p, struct err_msg *msg)
 {
     static const char *const names[] = {
-        "runs.csv",   "iterations.csv", "layouts.csv",
-        "stages.csv", "costs.json",     "plan.json",
-        "units.csv",  "timeline.csv",   "jitter.csv"};
+        "runs.csv",   "iterations.csv", "layouts.csv", "stages.csv",
+        "costs.json", "plan.json",      "units.csv",   "timeline.csv",
+        "jitter.csv", "recipes.csv"};
     enum err e = ERR_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++) {
         const char *from = arena_printf(p->a, "%s/%s", p->e->dir, names[i]);
@@ -184,12 +184,20 @@ static enum err put_files(const struct publishing *p, struct err_msg *msg)
     return e;
 }
 
+enum { UTC_BYTES = 32 };
+
+static void reference_now(char now[UTC_BYTES])
+{
+    time_t t = time(NULL);
+    struct tm utc;
+    gmtime_r(&t, &utc);
+    strftime(now, UTC_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
 /* Dates are those of the runs: when it was published says nothing of them. */
 static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
 {
-    char now[32];
-    time_t t = time(NULL);
-    struct tm utc;
+    char now[UTC_BYTES];
     const struct run_list *runs = &p->e->runs;
     const struct run_record *first = &runs->run[0], *last = first;
     for (size_t i = 0; i < runs->n; i++) {
@@ -197,8 +205,7 @@ static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
         first = r->started_s < first->started_s ? r : first;
         last = r->started_s > last->started_s ? r : last;
     }
-    gmtime_r(&t, &utc);
-    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    reference_now(now);
     struct writer_doc doc;
     struct writer o = writer_open(&doc);
     writer_text(o, "format", FORMAT);
@@ -228,25 +235,82 @@ static enum err put_all(const struct publishing *p, struct err_msg *msg)
 
 /* Made beside its place and renamed: a reader sees the old one or the new one,
  * and a failure leaves the old. */
-enum err reference_publish(const struct experiment *e, const char *dir,
-                           struct err_msg *msg)
+static enum err reference_place(const struct publishing *p, const char *dir,
+                                enum err (*put)(const struct publishing *p,
+                                                struct err_msg *msg),
+                                struct err_msg *msg)
 {
-    struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
-    enum err err =
-        p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
-    if (err != ERR_OK)
-        return err;
-    file_remove_tree(p.dir);
-    err = put_all(&p, msg);
+    file_remove_tree(p->dir);
+    enum err err = put(p, msg);
     if (err != ERR_OK) {
-        file_remove_tree(p.dir);
+        file_remove_tree(p->dir);
         return err;
     }
     file_remove_tree(dir);
-    if (rename(p.dir, dir) != 0)
+    if (rename(p->dir, dir) != 0)
         return err_set(msg, ERR_IO, "%s: cannot rename: %s", dir,
                        strerror(errno));
     return ERR_OK;
+}
+
+enum err reference_publish(const struct experiment *e, const char *dir,
+                           struct err_msg *msg)
+{
+    const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
+    enum err err =
+        p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
+    return err == ERR_OK ? reference_place(&p, dir, put_all, msg) : err;
+}
+
+/* ---- publishing what was only planned ---- */
+
+static enum err put_planned_dataset(const struct publishing *p,
+                                    struct err_msg *msg)
+{
+    char now[UTC_BYTES];
+    struct writer_doc doc;
+    struct writer o = writer_open(&doc);
+    reference_now(now);
+    writer_text(o, "format", FORMAT);
+    writer_text(o, "experiment", p->e->manifest.name);
+    writer_text(o, "source", cost_source_name(COST_ANALYTIC));
+    writer_text(o, "commit", p->e->machine.commit);
+    writer_text(o, "published_utc", now);
+    writer_number(o, "n_runs", 0);
+    return results_write_json(p->a, p->dir, DATASET, writer_close(&doc), msg);
+}
+
+static enum err put_planned(const struct publishing *p, struct err_msg *msg)
+{
+    enum err e = reference_make_folder(p->dir, msg);
+    if (e == ERR_OK)
+        e = put_files(p, msg);
+    if (e == ERR_OK)
+        e = put_model(p, msg);
+    return e == ERR_OK ? put_planned_dataset(p, msg) : e;
+}
+
+/* The manifest that was planned is kept beside its table. */
+static enum err check_planned(const struct experiment *e, struct err_msg *msg)
+{
+    char hex[TEXT_SHA256_HEX];
+    struct err_msg ignored;
+    const char *copy = arena_printf(e->a, "%s/manifest.json", e->dir);
+    if (copy && text_sha256_file(copy, hex, &ignored) == ERR_OK &&
+        strcmp(hex, e->manifest.sha256) == 0)
+        return ERR_OK;
+    return err_set(msg, ERR_MODEL,
+                   "%s: no results of this manifest; 'moe-bench run %s' first",
+                   e->dir, e->manifest.path);
+}
+
+enum err reference_publish_planned(const struct experiment *e, const char *dir,
+                                   struct err_msg *msg)
+{
+    const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
+    enum err err =
+        p.dir ? check_planned(e, msg) : reference_no_memory(dir, msg);
+    return err == ERR_OK ? reference_place(&p, dir, put_planned, msg) : err;
 }
 
 /* ---- unpacking ---- */

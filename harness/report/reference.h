@@ -24,6 +24,12 @@
 enum err reference_publish(const struct experiment *e, const char *dir,
                            struct err_msg *msg);
 
+/* The same of an experiment that only plans: manifest, model, machine and
+ * recipes.csv. Reads e->manifest, workload, machine and dir. ERR_MODEL when
+ * `dir` holds no results of this very manifest. */
+enum err reference_publish_planned(const struct experiment *e, const char *dir,
+                                   struct err_msg *msg);
+
 /* True for a folder that holds a dataset. */
 bool reference_is(struct arena *a, const char *dir);
 

@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "recipes_tables.h"
 #include "summary.h"
 
 #include <dirent.h>
@@ -32,17 +33,20 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- sources ---- */
 
-/* A folder without layouts.csv (models, raw data) is not an experiment. */
+/* A folder with neither layouts.csv nor recipes.csv (models, raw data) is not
+ * an experiment. */
 static enum err add_source(struct arena *a, const char *name,
                            const struct report_find *f,
                            struct report_sources *to, struct err_msg *msg)
 {
     const char *dir = arena_printf(a, "%s/%s", f->from, name);
     const char *csv = dir ? arena_printf(a, "%s/layouts.csv", dir) : NULL;
-    const char *experiment = csv ? arena_strdup(a, name) : NULL;
+    const char *planned = csv ? arena_printf(a, "%s/recipes.csv", dir) : NULL;
+    const char *experiment = planned ? arena_strdup(a, name) : NULL;
     if (!experiment)
         return report_no_memory(f->from, msg);
-    if (name[0] != '.' && access(csv, R_OK) == 0)
+    if (name[0] != '.' &&
+        (access(csv, R_OK) == 0 || access(planned, R_OK) == 0))
         to->source[to->n++] =
             (struct report_source){experiment, dir, f->figures};
     return ERR_OK;
@@ -242,9 +246,13 @@ struct table {
 
 /* In the order of a report of one experiment. */
 static const struct table tables[] = {
-    {"summary", "Summary", NULL, NULL, NULL, report_print_summary},
+    {"summary", "Summary", "layouts.csv", NULL, NULL, report_print_summary},
     {"runs", "Runs", "runs.csv", runs_table, "status", NULL},
     {"layouts", "Layouts", "layouts.csv", layouts_table, "meas_step_ms", NULL},
+    {"recipes", "Recipes", "recipes.csv", recipes_tables_print, "gap_pct",
+     NULL},
+    {"ratios", "Other costs of MTP layer and head", "recipes.csv",
+     recipes_tables_print_ratios, "gap_pct", NULL},
     {"figures", "Figures", NULL, NULL, NULL, draw_links},
     {"stages", "Stages", "stages.csv", stages_table, "units", NULL},
     {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
@@ -265,7 +273,7 @@ static enum err find_table(const char *name, const struct table **out,
     const char *near = text_nearest(name, names, COUNT(tables));
     return err_set(msg, ERR_PARSE,
                    "unknown table '%s', want summary, figures, layouts, "
-                   "stages, jitter or runs%s%s%s",
+                   "stages, jitter, runs, recipes or ratios%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }

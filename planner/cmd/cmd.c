@@ -413,7 +413,8 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (e == ERR_OK)
         e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
     struct model fits = m->model;
-    if (e == ERR_OK && m->any_replicas)
+    // replicas change what lies outside the pipeline; FLOPs say nothing of it
+    if (e == ERR_OK && (m->any_replicas || cost->source == COST_ANALYTIC))
         fits.par.dp = (int)cost_fact(cost, "data_parallel_size", fits.par.dp);
     if (e == ERR_OK)
         e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);

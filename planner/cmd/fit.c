@@ -484,6 +484,7 @@ static enum err run_costs(struct cmd *c)
 }
 
 static const enum cmd_option fit_options[] = {OPT_RUN,
+                                              OPT_RECOMPUTE,
                                               OPT_PP,
                                               OPT_GBS,
                                               OPT_MBS,
@@ -509,6 +510,7 @@ static const enum cmd_option fit_options[] = {OPT_RUN,
                                               N_OPTIONS};
 static const enum cmd_option cost_options[] = {OPT_ANALYTIC,
                                                OPT_TFLOPS,
+                                               OPT_RECOMPUTE,
                                                OPT_MBS,
                                                OPT_GBS,
                                                OPT_SEQ,
@@ -552,9 +554,10 @@ const struct command CMD_COSTS = {
     .name = "costs",
     .run = run_costs,
     .synopsis = "costs MODEL --analytic [-o costs.json]",
-    .help = "Costs in proportion to FLOPs, backward twice forward: what a "
-            "planner without measurements assumes;\ntransfers and what EP "
-            "overlap saves as given.\nExample: moe-layout costs "
+    .help = "Costs in proportion to FLOPs, backward twice forward (three "
+            "times with full uniform recompute):\nwhat a planner without "
+            "measurements assumes; transfers and what EP overlap saves as "
+            "given.\nExample: moe-layout costs "
             "experiments/models/7b-a1b.json --analytic -o flops.json",
     .options = cost_options,
     .takes_model = true,

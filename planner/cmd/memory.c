@@ -260,6 +260,8 @@ static enum err read_question(struct cmd *c, struct question *q)
                     "memory: want MODEL and one LAYOUT in quotes");
     struct model *m = &q->model.model;
     if (e == ERR_OK)
+        cmd_order(c, m);
+    if (e == ERR_OK)
         e = layout_read(&c->arena, c->args[0], m, &q->layout, &c->msg);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
@@ -348,10 +350,11 @@ static enum err cmd_memory_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,     OPT_TP,      OPT_VPP,      OPT_CP,   OPT_EP,
-    OPT_ETP,    OPT_MBS,     OPT_GBS,      OPT_SEQ,  OPT_WORLD,
-    OPT_HBM,    OPT_MARGIN,  OPT_PLATFORM, OPT_OUT,  OPT_BATCH,
-    OPT_CORPUS, OPT_TRAINER, OPT_JSON,     OPT_HELP, N_OPTIONS};
+    OPT_PP,       OPT_TP,   OPT_VPP,        OPT_GROUP,     OPT_CP,
+    OPT_EP,       OPT_ETP,  OPT_EP_OVERLAP, OPT_RECOMPUTE, OPT_MBS,
+    OPT_GBS,      OPT_SEQ,  OPT_WORLD,      OPT_HBM,       OPT_MARGIN,
+    OPT_PLATFORM, OPT_OUT,  OPT_BATCH,      OPT_CORPUS,    OPT_TRAINER,
+    OPT_JSON,     OPT_HELP, N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",

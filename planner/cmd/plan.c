@@ -9,6 +9,7 @@
 #include "plan.h"
 
 #include "base/text.h"
+#include "megatron/args.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,27 @@ static enum err plan_make_ways(struct cmd *c, struct choose_way **ways, int *n)
     return e;
 }
 
-/* With one way the refusal is the answer; with several they are listed. */
+/* With one way its refusal is the answer; with several each has its own. */
+static enum err plan_refused_all(struct cmd *c, enum err e,
+                                 const struct choose_way *ways, int n)
+{
+    if (n == 1)
+        return err_set(&c->msg, e, "%s", ways[0].refusal);
+    for (int i = 0; i < n; i++)
+        fprintf(stderr, "moe-layout: PP %d, VPP %d, group %d: %s\n", ways[i].pp,
+                ways[i].vpp, ways[i].group, ways[i].refusal);
+    return err_set(&c->msg, e, "plan: none of %d combinations can be planned",
+                   n);
+}
+
+static bool plan_any_left(const struct choose_way *ways, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!ways[i].refusal)
+            return true;
+    return false;
+}
+
 static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                                 int n)
 {
@@ -154,10 +175,22 @@ static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                     "replicas make more\n",
                     w->ctx.n_mb, w->pp);
     }
-    for (int i = 0; i < n; i++)
-        if (!ways[i].refusal)
-            return ERR_OK;
-    return err_set(&c->msg, ERR_RANGE, "%s", ways[0].refusal);
+    return plan_any_left(ways, n) ? ERR_OK
+                                  : plan_refused_all(c, ERR_RANGE, ways, n);
+}
+
+/* Megatron takes one of the three that say what a chunk holds. */
+static void plan_warn_of_chunks(const struct cmd *c)
+{
+    static const enum flag_id others[] = {FLAG_VPP, FLAG_LAYERS_PER_VPP};
+    const struct megatron_flags *f = megatron_args_flags(c->source);
+    for (int i = 0; i < 2; i++)
+        if (flags_given(f, others[i]))
+            fprintf(
+                stderr,
+                "moe-layout: note: take --%s out of %s: Megatron refuses it "
+                "beside --pipeline-model-parallel-layout\n",
+                flag_name(others[i]), c->source_name);
 }
 
 /* ---- the command ---- */
@@ -213,8 +246,11 @@ static enum err cmd_plan_run(struct cmd *c)
                    &c->msg);
     if (shown)
         fputs("\r\033[K", stderr);
+    if (e == ERR_MODEL && !plan_any_left(ways, n))
+        return plan_refused_all(c, e, ways, n);
     if (e != ERR_OK)
         return e;
+    plan_warn_of_chunks(c);
     const struct plan_output out = {c, ways, n, &found};
     return plan_output(&out);
 }
@@ -242,7 +278,9 @@ const struct command CMD_PLAN = {
         "times; expected step under jitter; near: ranks within 2% of the "
         "slowest.\nExamples: moe-layout plan experiments/models/7b-a1b.json "
         "--pp 4 --gbs 64 --costs costs.json --hbm-gb 80\n          moe-layout "
-        "plan launch.sh --pp 4,8 --vpp 1,2,4 --costs costs.json --print flag",
+        "plan launch.sh --pp 4,8 --vpp 1,2,4 --world 64 --costs costs.json\n"
+        "With --print flag the words are bare, for $(...): torchrun ... $("
+        "moe-layout plan ... --print flag)",
     .options = takes,
     .takes_model = true,
 };

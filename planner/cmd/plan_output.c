@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "base/writer.h"
+#include "megatron/args.h"
 #include "plan.h"
 #include "plan/jitter.h"
 
@@ -14,21 +15,36 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
+// a gap that three digits of a percentage would show as none
+static const double PLAN_NO_GAP = 5e-6;
+
 enum { PLAN_LAYOUT_COLUMNS = 26 }; // least width of a table
 
 /* ---- flags ---- */
 
+/* A pipeline size that was chosen among several, or that the source states
+ * otherwise, has to stand with the layout. */
+static bool plan_states_pp(const struct plan_output *o,
+                           const struct choose_way *w)
+{
+    const char *text = o->cmd->option[OPT_PP];
+    const struct megatron_flags *f = megatron_args_flags(o->cmd->source);
+    return (text && strchr(text, ',')) ||
+           (flags_given(f, FLAG_PP) && flags_int(f, FLAG_PP, 1) != w->pp);
+}
+
 /* All flags of a pick that differ between ways, and those that the options
- * asked for: a layout string implies the virtual stages. */
+ * asked for: a layout string implies the virtual stages. `quote` stands around
+ * the layout, whose | and () a shell would take for its own. */
 static const char *plan_flags(const struct plan_output *o,
-                              const struct choose_pick *p)
+                              const struct choose_pick *p, const char *quote)
 {
     struct arena *a = &o->cmd->arena;
     const struct choose_way *w = p->way;
     const char *recompute = o->cmd->option[OPT_RECOMPUTE];
-    const char *s = arena_printf(a, "--pipeline-model-parallel-layout '%s'",
-                                 p->plan->layout);
-    if (s && o->cmd->option[OPT_PP] && strchr(o->cmd->option[OPT_PP], ','))
+    const char *s = arena_printf(a, "--pipeline-model-parallel-layout %s%s%s",
+                                 quote, p->plan->layout, quote);
+    if (s && plan_states_pp(o, w))
         s = arena_printf(a, "%s --pipeline-model-parallel-size %d", s, w->pp);
     if (s && w->vpp > 1 && w->group != w->pp)
         s = arena_printf(
@@ -64,10 +80,12 @@ enum err plan_output_check(struct cmd *c)
                    "plan: --print: got '%s', want flag, layout or list", what);
 }
 
+/* Flags are read by $(...) in a launch script, where quotes would become part
+ * of the layout. */
 static enum err plan_print_one(const struct plan_output *o, const char *what)
 {
     const struct choose_pick *best = &o->found->picks[0];
-    const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best)
+    const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best, "")
                        : strcmp(what, "list") == 0
                            ? layout_list(&o->cmd->arena, &best->plan->parsed)
                            : best->plan->layout;
@@ -139,7 +157,7 @@ static cJSON *plan_json(const struct plan_output *o)
         writer_number(tree, "refused_by_core", (double)r->n_refused);
     writer_text(tree, "proof", search_proof_name(f->proof));
     writer_number(tree, "gap_pct", 100 * f->gap);
-    writer_text(tree, "flags", plan_flags(o, &f->picks[0]));
+    writer_text(tree, "flags", plan_flags(o, &f->picks[0], "'"));
     writer_text(tree, "p2p", p2p_mode_name(best->ctx.mode));
     writer_text(tree, "costs_source", cost_source_name(best->ctx.cost->source));
     return writer_close(&doc);
@@ -207,6 +225,13 @@ static void plan_print_table(const struct plan_output *o)
     }
     for (int i = 0; i < r->n_baselines; i++)
         plan_print_row(r->baseline_names[i], &r->baselines[i], width);
+    if (r->baseline_refusals[0])
+        printf("%-12s %s\n", "default", r->baseline_refusals[0]);
+    if (r->baseline_refusals[1])
+        printf("%-12s %s\n", "count-based", r->baseline_refusals[1]);
+    if (o->n_ways > 1)
+        printf("vs default, vs count: of the row's own combination; those "
+               "shown are the first row's\n");
 }
 
 /* ---- what was searched ---- */
@@ -218,13 +243,19 @@ static void plan_print_way(const struct plan_output *o,
 {
     const struct search_result *r = &w->result;
     if (o->n_ways > 1)
-        printf("PP %d, VPP %d%s: ", w->pp, w->vpp,
-               w->vpp > 1 && w->group != w->pp ? ", group of its own" : "");
+        printf("PP %d, VPP %d", w->pp, w->vpp);
+    if (o->n_ways > 1 && w->vpp > 1 && w->group != w->pp)
+        printf(", group %d", w->group);
+    if (o->n_ways > 1)
+        printf(": ");
     if (w->refusal) {
         printf("not planned: %s\n", w->refusal);
         return;
     }
-    printf("searched %s layouts (%s transfers, %d micro-batches, %s costs): ",
+    if (o->n_ways > 1)
+        printf("%.3f ms, ", r->plans[0].pred_step_s * 1e3);
+    printf("%s %s layouts (%s transfers, %d micro-batches, %s costs): ",
+           r->proof == SEARCH_ENUMERATED ? "searched" : "a space of",
            r->searched, p2p_mode_name(w->ctx.mode), w->ctx.n_mb,
            cost_source_name(w->ctx.cost->source));
     if (r->proof == SEARCH_ENUMERATED)
@@ -232,6 +263,9 @@ static void plan_print_way(const struct plan_output *o,
                "has the fewest slow stages of those that are\n");
     else if (r->proof == SEARCH_OPTIMAL)
         printf("optimal, no layout is faster than %.3f ms\n", r->bound_s * 1e3);
+    else if (r->gap < PLAN_NO_GAP)
+        printf("optimal to 0.001%%, no layout is faster than %.3f ms\n",
+               r->bound_s * 1e3);
     else
         printf("no layout is faster than %.3f ms, a gap of %.3f%%%s\n",
                r->bound_s * 1e3, 100 * r->gap,
@@ -283,7 +317,7 @@ static enum err plan_print_result(const struct plan_output *o)
         printf("core %s: refuses %lld more layouts\n", w->ctx.core->name,
                (long long)w->result.n_refused);
     plan_print_hint(&w->result);
-    const char *flags = plan_flags(o, best);
+    const char *flags = plan_flags(o, best, "'");
     const char *list = layout_list(&o->cmd->arena, &best->plan->parsed);
     if (!flags || !list)
         return err_set(&o->cmd->msg, ERR_NOMEM, "plan: out of memory");

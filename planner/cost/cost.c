@@ -27,6 +27,18 @@ const char *cost_source_name(enum cost_source s)
     return source_names[s];
 }
 
+/* Forwards that a backward runs once more: under full uniform recompute that of
+ * the layer, an MTP layer's included; embedding and loss keep what they made.
+ * Block recompute takes some layers of a stage, which no cost of a kind says.
+ */
+static int again_of(const struct model *m, enum unit_kind k)
+{
+    return m->memory.full_recompute == RECOMPUTE_UNIFORM && k != KIND_E &&
+                   k != KIND_L
+               ? 1
+               : 0;
+}
+
 /* Forward FLOPs at one rate for all units; a backward pass multiplies twice
  * where a forward does once: by the weights for the input's gradient, by the
  * input for the weights'. */
@@ -37,8 +49,9 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
         if (model_unit_count(m, (enum unit_kind)k) == 0)
             continue;
         double fwd = model_unit_fwd_flops(m, (enum unit_kind)k) / flops_per_s;
-        out->unit[k] =
-            (struct unit_cost){.known = true, .fwd_s = fwd, .bwd_s = 2 * fwd};
+        double again = again_of(m, (enum unit_kind)k) * fwd;
+        out->unit[k] = (struct unit_cost){
+            .known = true, .fwd_s = fwd, .bwd_s = 2 * fwd + again};
     }
 }
 
@@ -84,11 +97,15 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
         for (int j = 0; j < n; j++)
             if (strcmp(c->facts[i].key, now[j].key) == 0 &&
                 c->facts[i].value != now[j].value)
-                return err_set(msg, ERR_PARSE,
-                               "%s: costs were made for %s %lld, the model has "
-                               "%lld: profile it again",
-                               where, now[j].key, (long long)c->facts[i].value,
-                               (long long)now[j].value);
+                return err_set(
+                    msg, ERR_PARSE,
+                    "%s: costs were made for %s %lld, the model has "
+                    "%lld: %s",
+                    where, now[j].key, (long long)c->facts[i].value,
+                    (long long)now[j].value,
+                    c->source == COST_ANALYTIC
+                        ? "make them again, with this command's options"
+                        : "profile it again");
     for (int k = 0; k < N_KINDS; k++)
         if (model_unit_count(m, (enum unit_kind)k) > 0 && !c->unit[k].known &&
             !(k == KIND_M && c->joint_ml))

@@ -60,7 +60,9 @@ struct cost {
     int n_fitted;
 };
 
-/* Costs in proportion to FLOPs: seconds = flops / flops_per_s. */
+/* Costs in proportion to FLOPs: seconds = flops / flops_per_s, backward twice
+ * forward, and three times where full uniform recompute runs the forward once
+ * more. */
 void cost_analytic(const struct model *m, double flops_per_s, struct cost *out);
 
 /* Costs file, moe-layout/costs/1. `m` NULL writes no fingerprint. */

@@ -29,6 +29,8 @@ struct collector {
     struct err_msg *msg;
 };
 
+static const double SEARCH_GIB = 1024.0 * 1024.0 * 1024.0;
+
 const char *search_proof_name(enum search_proof p)
 {
     static const char *const names[] = {[SEARCH_ENUMERATED] = "enumerated",
@@ -90,8 +92,7 @@ static enum err search_check_any(const struct layout_space *space,
         return err_set(msg, ERR_MODEL,
                        "search: none of %lld layouts fits in %.1f GiB a rank: "
                        "use more stages, a smaller micro-batch or recompute",
-                       (long long)c->n_dropped,
-                       ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0));
+                       (long long)c->n_dropped, ctx->hbm_bytes / SEARCH_GIB);
     return ERR_OK;
 }
 
@@ -132,21 +133,56 @@ static const char *search_core_refuses(const struct plan_context *ctx)
     return NULL;
 }
 
-static enum err search_nothing_fits(const struct plan_context *ctx,
+/* The count-based rule over all chunks. */
+static enum err search_count_based(struct arena *a, const struct model *m,
+                                   int pp, struct layout *out,
+                                   struct err_msg *msg)
+{
+    const int vpp = m->par.vpp;
+    enum err e = baseline_count_based(a, m, pp * vpp, out, msg);
+    if (e != ERR_OK)
+        return e;
+    out->pp = pp;
+    out->vpp = vpp;
+    return layout_validate(out, m->n_layers, m->n_mtp, msg) == LAYOUT_OK
+               ? ERR_OK
+               : ERR_MODEL;
+}
+
+/* GiB of the fullest rank when layers are dealt out evenly: how far from
+ * fitting the space is; 0 where the rule gives no layout. */
+static double search_even_gib(const struct candidates *c)
+{
+    const struct schedule *s = c->ctx->schedule;
+    struct model m = *c->ctx->model;
+    struct layout l;
+    int64_t most = 0;
+    m.par.vpp = s->vpp;
+    if (search_count_based(c->arena, &m, s->pp, &l, NULL) != ERR_OK)
+        return 0;
+    for (int r = 0; r < l.pp; r++) {
+        int64_t peak = plan_rank_peak(&c->memory, &l, r);
+        most = peak > most ? peak : most;
+    }
+    return (double)most / SEARCH_GIB;
+}
+
+static enum err search_nothing_fits(const struct candidates *c,
                                     const struct exact_result *found,
                                     struct err_msg *msg)
 {
-    const double gib = ctx->hbm_bytes / (1024.0 * 1024.0 * 1024.0);
-    if (found->state == PROVE_GAP)
-        return err_set(msg, ERR_MODEL,
-                       "search: none of %s layouts was found to fit in %.1f "
-                       "GiB a rank in the time given: raise --time-limit, or "
-                       "use more stages or recompute",
-                       found->space, gib);
-    return err_set(msg, ERR_MODEL,
-                   "search: none of %s layouts fits in %.1f GiB a rank: use "
-                   "more stages, a smaller micro-batch or recompute",
-                   found->space, gib);
+    const double gib = c->ctx->hbm_bytes / SEARCH_GIB;
+    const double even = search_even_gib(c);
+    const bool distributed = c->ctx->model->memory.distributed;
+    return err_set(
+        msg, ERR_MODEL,
+        "search: none of %s layouts %s in %.1f GiB a rank%s; the count-based "
+        "one takes %.1f GiB: use more stages, a smaller micro-batch%s or "
+        "recompute",
+        found->space, found->state == PROVE_GAP ? "was found to fit" : "fits",
+        gib,
+        found->state == PROVE_GAP ? " in the time given (--time-limit)" : "",
+        even, distributed ? "" : ", the distributed optimizer");
 }
 
 static enum err search_prove(const struct layout_space *space,
@@ -171,39 +207,25 @@ static enum err search_prove(const struct layout_space *space,
     if (e != ERR_OK)
         return e;
     if (found.n_found == 0)
-        return search_nothing_fits(ctx, &found, msg);
+        return search_nothing_fits(&c->list, &found, msg);
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
-    r->bound_s = found.bound_s;
     double best = INFINITY;
     for (size_t i = 0; i < c->list.n; i++)
         best = fmin(best, c->list.all[i].step_s);
     // costs were rounded to nanoseconds: what differs by less is no gap
     const double rounding = 1e-9 * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);
+    r->bound_s = found.bound_s;
+    if (best < found.bound_s && best >= found.bound_s - rounding)
+        r->bound_s = best;
     r->proof =
         found.state != PROVE_GAP && r->gap == 0 ? SEARCH_OPTIMAL : SEARCH_GAP;
     return ERR_OK;
 }
 
 /* ---- plans ---- */
-
-/* The count-based rule over all chunks. */
-static enum err search_count_based(struct arena *a, const struct model *m,
-                                   int pp, struct layout *out,
-                                   struct err_msg *msg)
-{
-    const int vpp = m->par.vpp;
-    enum err e = baseline_count_based(a, m, pp * vpp, out, msg);
-    if (e != ERR_OK)
-        return e;
-    out->pp = pp;
-    out->vpp = vpp;
-    return layout_validate(out, m->n_layers, m->n_mtp, msg) == LAYOUT_OK
-               ? ERR_OK
-               : ERR_MODEL;
-}
 
 static void set_speedups(const struct search_result *r, struct plan *p)
 {
@@ -238,14 +260,17 @@ static enum err add_baselines(const struct candidates *c,
     m.par.vpp = ctx->schedule->vpp;
     for (int i = 0; i < 2; i++) {
         struct layout l;
-        enum err e = rules[i].make(a, &m, ctx->schedule->pp, &l, NULL);
+        struct err_msg why = {""};
+        enum err e = rules[i].make(a, &m, ctx->schedule->pp, &l, &why);
         if (e == ERR_OK && rules[i].needs_layout && plan_refusal(ctx, &l))
-            e = ERR_MODEL;
+            e = err_set(&why, ERR_MODEL, "%s", plan_refusal(ctx, &l));
         if (e == ERR_OK)
             e = plan_engine_predict(c->engine, &l, &plans[r->n_baselines], msg);
         if (e == ERR_OK)
             r->baseline_names[r->n_baselines++] = rules[i].name;
-        else if (e != ERR_MODEL)
+        else if (e == ERR_MODEL)
+            r->baseline_refusals[i] = arena_strdup(a, why.text);
+        else
             return e;
     }
     enum err e = jitter_fill(a, ctx, plans, r->n_baselines, msg);

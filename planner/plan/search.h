@@ -39,11 +39,12 @@ enum { SEARCH_NOT_COUNTED = -1 };
 struct search_result {
     const struct plan *plans; // best first
     int n_plans;
-    const struct plan *baselines; // default, count-based: those that exist
-    const char *baseline_names[2];
+    const struct plan *baselines;  // default, count-based: those that exist
+    const char *baseline_names[2]; // of those
     int n_baselines;
-    char searched[PROVE_DIGITS];  // layouts of the space, decimal
-    int64_t n_dropped_for_memory; // or SEARCH_NOT_COUNTED
+    const char *baseline_refusals[2]; // why there is no default, count-based
+    char searched[PROVE_DIGITS];      // layouts of the space, decimal
+    int64_t n_dropped_for_memory;     // or SEARCH_NOT_COUNTED
     int64_t n_refused; // by the version of core, not among those searched
     enum search_proof proof;
     double bound_s; // no layout of the space has a shorter step

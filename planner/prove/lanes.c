@@ -1,13 +1,10 @@
 /*
- * How it works. lanes_new() lists the operations of all ranks in an order in
- * which each comes after what it waits for: repeatedly the rank whose next
- * operation can begin first, with chunks of equal time, so that few results
- * are alive at any moment. The list is kept twice: with slots for batches
- * (values of dead operations are overwritten, all of it stays in the first
- * cache level), and with plain operation numbers for the critical path, which
- * needs every value. For 1F1B a third list has fewer micro-batches.
+ * How it works. lanes_list() has put the operations into an order in which
+ * each comes after what it waits for; a batch runs through it in one loop, a
+ * critical path once forwards and once back. For 1F1B with many micro-batches
+ * a second list has fewer of them.
  */
-#include "lanes.h"
+#include "lanes_list.h"
 
 #include "wide.h"
 
@@ -16,336 +13,17 @@
 /* Rounds after which most layouts of 1F1B repeat themselves. */
 enum { LANES_STEADY_ROUNDS = 40 };
 
-enum { LANES_NONE = 0 }; // operation 0 and slot 0: ended at time 0
-
-/* Operation numbers or slots of what it waits for, and what it takes. */
-struct lane_op {
-    int32_t before, input, input2, out, time;
-};
-
-struct lane_pair {
-    int fwd, bwd; // chunks of a combined operation
-};
-
-struct lanes {
-    int n_stages, n_ops, n_pairs, n_slots, n_times;
-    struct lane_op *op, *slotted; // [n_ops], operation i has number i + 1
-    struct lane_pair *pairs;      // time n_stages * 2 + i
-    bool combined;
-    int64_t *value; // [n_slots][LANES_WIDE]
-    int64_t *time;  // [n_times][LANES_WIDE]
-    int64_t *end;   // [n_ops + 1] of one evaluation
-    /* 1F1B with many micro-batches: the same with fewer, and how many fewer;
-     * there, slots of the last two steady rounds, [2 * pp] each */
-    struct lanes *brief;
-    int n_skipped, n_round;
-    int *before_round, *last_round;
-};
-
-/* ---- compiling: the order in which operations run ---- */
-
-struct builder {
-    const struct order *o;
-    int n_stages;
-    int *next, *size; // [pp] next operation of each rank, and how many
-    int *last;        // [pp] number of the rank's previous operation
-    int *fwd, *bwd;   // [n_stages * n_mb] number of the operation, 0: none
-    double *free_at, *ended; // [pp], [n_ops + 1]
-    int *pair_of;            // [n_stages * n_stages], -1: none yet
-    struct order_op *op;     // [pp] the rank's next operation
-};
-
-static int lanes_stage(const struct builder *b, int chunk, int rank)
-{
-    return chunk * b->o->pp + rank;
-}
-
-/* Numbers of the inputs of an operation; false while one has not run. */
-static bool lanes_inputs(const struct builder *b, int rank,
-                         const struct order_op *op, int in[2])
-{
-    int n_mb = b->o->n_mb;
-    in[0] = in[1] = LANES_NONE;
-    if (op->fwd_chunk >= 0) {
-        int s = lanes_stage(b, op->fwd_chunk, rank);
-        in[0] = s == 0 ? LANES_NONE : b->fwd[(s - 1) * n_mb + op->fwd_mb];
-        if (s > 0 && in[0] == LANES_NONE)
-            return false;
-    }
-    if (op->bwd_chunk >= 0) {
-        int s = lanes_stage(b, op->bwd_chunk, rank);
-        int *from =
-            s == b->n_stages - 1 ? b->fwd + s * n_mb : b->bwd + (s + 1) * n_mb;
-        int *to = op->fwd_chunk >= 0 ? &in[1] : &in[0];
-        *to = from[op->bwd_mb];
-        return *to != LANES_NONE;
-    }
-    return true;
-}
-
-/* Number of a combination of chunks in one operation, new or known. */
-static int lanes_pair(struct lanes *l, struct builder *b, int fwd, int bwd)
-{
-    int *at = &b->pair_of[fwd * b->n_stages + bwd];
-    if (*at < 0) {
-        *at = l->n_pairs;
-        l->pairs[l->n_pairs++] = (struct lane_pair){fwd, bwd};
-    }
-    return *at;
-}
-
-/* Which of the chunk times the operation takes: forwards of all stages, then
- * backwards, then combinations. */
-static int lanes_time_of(struct lanes *l, struct builder *b, int rank,
-                         const struct order_op *op)
-{
-    if (op->kind == ORDER_FORWARD)
-        return lanes_stage(b, op->fwd_chunk, rank);
-    if (op->kind == ORDER_BACKWARD)
-        return b->n_stages + lanes_stage(b, op->bwd_chunk, rank);
-    return 2 * b->n_stages + lanes_pair(l, b,
-                                        lanes_stage(b, op->fwd_chunk, rank),
-                                        lanes_stage(b, op->bwd_chunk, rank));
-}
-
-/* When the operation could begin with all forwards 1 long, backwards 2. */
-static double lanes_start(const struct builder *b, int rank, const int in[2])
-{
-    double t = b->free_at[rank];
-    for (int i = 0; i < 2; i++)
-        t = b->ended[in[i]] > t ? b->ended[in[i]] : t;
-    return t;
-}
-
-/* The rank whose next operation begins first; -1 when all are done. */
-static int lanes_first_rank(const struct builder *b, int in[2])
-{
-    int best = -1;
-    double best_start = 0;
-    for (int r = 0; r < b->o->pp; r++) {
-        int its[2];
-        if (b->next[r] >= b->size[r])
-            continue;
-        if (!lanes_inputs(b, r, &b->op[r], its))
-            continue;
-        double start = lanes_start(b, r, its);
-        if (best < 0 || start < best_start) {
-            best = r;
-            best_start = start;
-            in[0] = its[0];
-            in[1] = its[1];
-        }
-    }
-    return best;
-}
-
-/* Adds the next operation of a rank to the list. */
-static void lanes_append(struct lanes *l, struct builder *b, int rank,
-                         const int in[2])
-{
-    struct order_op op = b->op[rank];
-    if (++b->next[rank] < b->size[rank])
-        b->op[rank] = order_at(b->o, rank, b->next[rank]);
-    double start = lanes_start(b, rank, in);
-    int number = l->n_ops + 1;
-    l->op[l->n_ops++] = (struct lane_op){b->last[rank], in[0], in[1], number,
-                                         lanes_time_of(l, b, rank, &op)};
-    l->combined = l->combined || in[1] != LANES_NONE;
-    b->last[rank] = number;
-    b->ended[number] =
-        start + (op.fwd_chunk >= 0 ? 1 : 0) + (op.bwd_chunk >= 0 ? 2 : 0);
-    b->free_at[rank] = b->ended[number];
-    if (op.fwd_chunk >= 0)
-        b->fwd[lanes_stage(b, op.fwd_chunk, rank) * b->o->n_mb + op.fwd_mb] =
-            number;
-    if (op.bwd_chunk >= 0)
-        b->bwd[lanes_stage(b, op.bwd_chunk, rank) * b->o->n_mb + op.bwd_mb] =
-            number;
-}
-
-/* ---- slots ---- */
-
-/* How often each result is read. */
-static void lanes_count_uses(const struct lanes *l, int *uses)
-{
-    for (int i = 0; i < l->n_ops; i++) {
-        uses[l->op[i].before]++;
-        uses[l->op[i].input]++;
-        uses[l->op[i].input2]++;
-    }
-}
-
-struct slots {
-    int *uses, *slot_of, *spare;
-    int n_spare, n_slots;
-};
-
-/* The slot of operation `number`, read once more. */
-static int lanes_slot_read(const struct slots *s, int number)
-{
-    s->uses[number]--;
-    return s->slot_of[number];
-}
-
-static void lanes_slot_release(struct slots *s, int number)
-{
-    if (number != LANES_NONE && s->uses[number] == 0) {
-        s->uses[number] = -1; // an operation may be read twice at once
-        s->spare[s->n_spare++] = s->slot_of[number];
-    }
-}
-
-/* A result takes its slot before its inputs give theirs back, so that the
- * loops never read what they write. */
-static void lanes_assign(struct lanes *l, struct slots *s)
-{
-    lanes_count_uses(l, s->uses);
-    for (int i = 0; i < l->n_round; i++) { // read once more, after the end
-        s->uses[l->before_round[i]]++;
-        s->uses[l->last_round[i]]++;
-    }
-    s->n_slots = 1;
-    for (int i = 0; i < l->n_ops; i++) {
-        struct lane_op op = l->op[i];
-        int out = s->n_spare ? s->spare[--s->n_spare] : s->n_slots++;
-        s->slot_of[i + 1] = out;
-        l->slotted[i] = (struct lane_op){
-            lanes_slot_read(s, op.before), lanes_slot_read(s, op.input),
-            lanes_slot_read(s, op.input2), out, op.time};
-        lanes_slot_release(s, op.before);
-        lanes_slot_release(s, op.input);
-        lanes_slot_release(s, op.input2);
-    }
-    l->n_slots = s->n_slots;
-    for (int i = 0; i < l->n_round; i++) {
-        l->before_round[i] = s->slot_of[l->before_round[i]];
-        l->last_round[i] = s->slot_of[l->last_round[i]];
-    }
-}
-
-/* ---- the module's memory ---- */
-
-static bool lanes_builder_init(struct arena *a, struct builder *b,
-                               const struct order *o, int n_ops)
-{
-    size_t pp = (size_t)o->pp, stages = pp * (size_t)o->vpp;
-    size_t cells = stages * (size_t)o->n_mb;
-    *b = (struct builder){.o = o, .n_stages = o->pp * o->vpp};
-    b->next = arena_alloc(a, pp, sizeof(int));
-    b->size = arena_alloc(a, pp, sizeof(int));
-    b->last = arena_alloc(a, pp, sizeof(int));
-    b->fwd = arena_alloc(a, cells, sizeof(int));
-    b->bwd = arena_alloc(a, cells, sizeof(int));
-    b->free_at = arena_alloc(a, pp, sizeof(double));
-    b->ended = arena_alloc(a, (size_t)n_ops + 1, sizeof(double));
-    b->pair_of = arena_alloc(a, stages * stages, sizeof(int));
-    b->op = arena_alloc(a, pp, sizeof *b->op);
-    if (!b->op || !b->next || !b->size || !b->last || !b->fwd || !b->bwd ||
-        !b->free_at || !b->ended || !b->pair_of)
-        return false;
-    for (int r = 0; r < o->pp; r++) {
-        b->size[r] = order_size(o, r);
-        b->op[r] = order_at(o, r, 0);
-    }
-    for (size_t i = 0; i < stages * stages; i++)
-        b->pair_of[i] = -1;
-    return true;
-}
-
-static bool lanes_slots_init(struct arena *a, struct slots *s, int n_ops)
-{
-    size_t n = (size_t)n_ops + 1;
-    s->uses = arena_alloc(a, n, sizeof(int));
-    s->slot_of = arena_alloc(a, n, sizeof(int));
-    s->spare = arena_alloc(a, n, sizeof(int));
-    return s->uses && s->slot_of && s->spare;
-}
-
-static int lanes_n_ops(const struct order *o)
-{
-    int n = 0;
-    for (int r = 0; r < o->pp; r++)
-        n += order_size(o, r);
-    return n;
-}
-
-/* Round i of rank r is its i-th steady forward and backward, F(r, w + i) and
- * B(r, i). The last round that all ranks have whole is M - P. */
-static void lanes_mark_rounds(struct lanes *l, const struct builder *b)
-{
-    const struct order *o = b->o;
-    int round = o->n_mb - o->pp;
-    for (int r = 0; r < o->pp && l->n_round; r++) {
-        int fwd = r * o->n_mb + order_warmup(o, r) + round;
-        int bwd = r * o->n_mb + round;
-        l->last_round[2 * r] = b->fwd[fwd];
-        l->last_round[2 * r + 1] = b->bwd[bwd];
-        l->before_round[2 * r] = b->fwd[fwd - 1];
-        l->before_round[2 * r + 1] = b->bwd[bwd - 1];
-    }
-}
-
-static enum err lanes_compile(struct arena *scratch, const struct order *o,
-                              struct lanes *l, int n_ops)
-{
-    struct builder b;
-    struct slots s = {0};
-    if (!lanes_builder_init(scratch, &b, o, n_ops) ||
-        !lanes_slots_init(scratch, &s, n_ops))
-        return ERR_NOMEM;
-    int in[2], rank;
-    while ((rank = lanes_first_rank(&b, in)) >= 0)
-        lanes_append(l, &b, rank, in);
-    lanes_mark_rounds(l, &b);
-    lanes_assign(l, &s);
-    return ERR_OK;
-}
-
-static bool lanes_alloc(struct arena *a, struct lanes *l, const struct order *o,
-                        int n_ops)
-{
-    size_t n = (size_t)n_ops, stages = (size_t)(o->pp * o->vpp);
-    l->n_stages = o->pp * o->vpp;
-    l->op = arena_alloc(a, n, sizeof *l->op);
-    l->slotted = arena_alloc(a, n, sizeof *l->slotted);
-    l->pairs = arena_alloc(a, stages * stages, sizeof *l->pairs);
-    l->end = arena_alloc(a, n + 1, sizeof *l->end);
-    l->before_round = arena_alloc(a, 2 * stages, sizeof(int));
-    l->last_round = arena_alloc(a, 2 * stages, sizeof(int));
-    return l->op && l->slotted && l->pairs && l->end && l->before_round &&
-           l->last_round;
-}
-
-/* `n_round`: values of a steady round to keep, 0: none. NULL: out of memory. */
-static struct lanes *lanes_build(struct arena *a, const struct order *o,
-                                 int n_round)
-{
-    int n_ops = lanes_n_ops(o);
-    struct lanes *l = arena_alloc(a, 1, sizeof *l);
-    if (!l || !lanes_alloc(a, l, o, n_ops))
-        return NULL;
-    l->n_round = n_round;
-    struct arena scratch;
-    arena_init(&scratch);
-    enum err e = lanes_compile(&scratch, o, l, n_ops);
-    arena_clear(&scratch);
-    l->n_times = 2 * l->n_stages + l->n_pairs;
-    l->value = arena_alloc(a, (size_t)l->n_slots * LANES_WIDE, sizeof(int64_t));
-    l->time = arena_alloc(a, (size_t)l->n_times * LANES_WIDE, sizeof(int64_t));
-    return e == ERR_OK && l->value && l->time ? l : NULL;
-}
-
 enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
                    struct err_msg *msg)
 {
     struct order brief = sp->problem->order;
-    struct lanes *l = lanes_build(a, &brief, 0);
+    struct lanes *l = lanes_list(a, &brief, 0);
     bool ok = l;
     if (ok && brief.vpp == 1 && !brief.ep_overlap &&
         brief.n_mb > brief.pp + LANES_STEADY_ROUNDS) {
         l->n_skipped = brief.n_mb - brief.pp - LANES_STEADY_ROUNDS;
         brief.n_mb -= l->n_skipped;
-        l->brief = lanes_build(a, &brief, 2 * brief.pp);
+        l->brief = lanes_list(a, &brief, 2 * brief.pp);
         ok = l->brief;
     }
     if (!ok)
@@ -387,6 +65,28 @@ WIDE static void lanes_run2(const struct lane_op *op, int n_ops, int64_t *value,
     }
 }
 
+/* What a chunk, of the positions from pos[0] to pos[1], has of a sum. */
+static int64_t lanes_chunk(const struct space *sp, enum space_sum which,
+                           const int *pos)
+{
+    return sp->sum[which][pos[1]] - sp->sum[which][pos[0]];
+}
+
+/* A combined operation without the parts that are operations of their own. As
+ * in the simulator its layers never take less than 0, whatever savings are
+ * claimed. */
+static int64_t lanes_pair_time(const struct lanes *l, const struct space *sp,
+                               const int *fwd, const int *bwd)
+{
+    int64_t parts = lanes_chunk(sp, SPACE_PART_FWD, fwd) +
+                    lanes_chunk(sp, SPACE_PART_BWD, bwd);
+    int64_t layers = lanes_chunk(sp, SPACE_FWD, fwd) +
+                     lanes_chunk(sp, SPACE_BWD, bwd) - parts -
+                     space_saving(sp, fwd, bwd);
+    layers = layers > 0 ? layers : 0;
+    return l->has_parts ? layers : parts + layers;
+}
+
 /* Chunk times of one layout, from prefix sums. */
 static void lanes_fill(struct lanes *l, const struct space *sp, const int *pos,
                        int lane)
@@ -398,12 +98,13 @@ static void lanes_fill(struct lanes *l, const struct space *sp, const int *pos,
         t[(l->n_stages + s) * LANES_WIDE] = bwd[pos[s + 1]] - bwd[pos[s]];
     }
     t += 2 * l->n_stages * LANES_WIDE;
-    for (int i = 0; i < l->n_pairs; i++) {
-        struct lane_pair p = l->pairs[i];
-        t[i * LANES_WIDE] = fwd[pos[p.fwd + 1]] - fwd[pos[p.fwd]] +
-                            bwd[pos[p.bwd + 1]] - bwd[pos[p.bwd]] -
-                            space_saving(sp, pos + p.fwd, pos + p.bwd);
-    }
+    for (enum lane_part i = 0; i < LANE_N_PARTS; i++)
+        t[i * LANES_WIDE] =
+            lanes_chunk(sp, lanes_part_sum(i), pos + lanes_part_stage(l, i));
+    t += LANE_N_PARTS * LANES_WIDE;
+    for (int i = 0; i < l->n_pairs; i++)
+        t[i * LANES_WIDE] = lanes_pair_time(l, sp, pos + l->pairs[i].fwd,
+                                            pos + l->pairs[i].bwd);
 }
 
 /* The step ends when rank 0 has done its last operation, as that is the last
@@ -468,11 +169,18 @@ static int64_t lanes_op_time(const struct lanes *l, const struct lanes_times *t,
         return t->value[SPACE_FWD][time];
     if (time < 2 * s)
         return t->value[SPACE_BWD][time - s];
-    struct lane_pair p = l->pairs[time - 2 * s];
+    time -= 2 * s;
+    if (time < LANE_N_PARTS) {
+        enum lane_part part = (enum lane_part)time;
+        return t->value[lanes_part_sum(part)][lanes_part_stage(l, part)];
+    }
+    struct lane_pair p = l->pairs[time - LANE_N_PARTS];
     int64_t f = t->value[SPACE_SAVE_FWD][p.fwd];
     int64_t b = t->value[SPACE_SAVE_BWD][p.bwd];
-    return t->value[SPACE_FWD][p.fwd] + t->value[SPACE_BWD][p.bwd] +
-           (f > b ? f : b);
+    int64_t parts =
+        t->value[SPACE_PART_FWD][p.fwd] + t->value[SPACE_PART_BWD][p.bwd];
+    return t->value[SPACE_FWD][p.fwd] + t->value[SPACE_BWD][p.bwd] -
+           (l->has_parts ? parts : 0) + (f > b ? f : b);
 }
 
 /* The operation lies on the path: the chunks it is worth. */
@@ -484,11 +192,19 @@ static void lanes_count_op(const struct lanes *l, const struct lanes_times *t,
         count[time]++;
         return;
     }
-    struct lane_pair p = l->pairs[time - 2 * s];
+    time -= 2 * s;
+    if (time < LANE_N_PARTS) {
+        enum lane_part part = (enum lane_part)time;
+        count[(int)lanes_part_sum(part) * s + lanes_part_stage(l, part)]++;
+        return;
+    }
+    struct lane_pair p = l->pairs[time - LANE_N_PARTS];
     bool fwd =
         t->value[SPACE_SAVE_FWD][p.fwd] > t->value[SPACE_SAVE_BWD][p.bwd];
     count[SPACE_FWD * s + p.fwd]++;
     count[SPACE_BWD * s + p.bwd]++;
+    count[SPACE_PART_FWD * s + p.fwd] -= l->has_parts;
+    count[SPACE_PART_BWD * s + p.bwd] -= l->has_parts;
     count[fwd ? SPACE_SAVE_FWD * s + p.fwd : SPACE_SAVE_BWD * s + p.bwd]++;
 }
 
@@ -499,11 +215,11 @@ static int lanes_binding(const int64_t *end, const struct lane_op *op,
 {
     int at = op->before;
     int64_t bar = end[at] + (late_input ? 0 : 1);
-    if (op->input != LANES_NONE && end[op->input] >= bar) {
+    if (op->input != LANE_NONE && end[op->input] >= bar) {
         at = op->input;
         bar = end[at] + (late_input ? 0 : 1);
     }
-    return op->input2 != LANES_NONE && end[op->input2] >= bar ? op->input2 : at;
+    return op->input2 != LANE_NONE && end[op->input2] >= bar ? op->input2 : at;
 }
 
 static int64_t lanes_later(int64_t a, int64_t b)
@@ -515,7 +231,7 @@ int64_t lanes_path(struct lanes *l, const struct lanes_times *t,
                    bool late_input, int32_t *count)
 {
     int64_t *end = l->end;
-    end[LANES_NONE] = 0;
+    end[LANE_NONE] = 0;
     /* times of chunks are read once into the first lane */
     for (int i = 0; i < l->n_times; i++)
         l->time[i] = lanes_op_time(l, t, i);
@@ -526,7 +242,7 @@ int64_t lanes_path(struct lanes *l, const struct lanes_times *t,
                      l->time[op->time];
     }
     memset(count, 0, sizeof *count * (size_t)(SPACE_N_SUMS * l->n_stages));
-    for (int at = l->n_ops; at != LANES_NONE;) {
+    for (int at = l->n_ops; at != LANE_NONE;) {
         const struct lane_op *op = &l->op[at - 1];
         lanes_count_op(l, t, op->time, count);
         at = lanes_binding(end, op, late_input);

@@ -6,6 +6,11 @@
  * input, adds its time, and leaves the result in a slot; a slot is used again
  * as soon as nobody reads it. A batch of layouts goes through the list side by
  * side, one lane each. Transfers cost nothing ("ideal").
+ *
+ * A combined operation of the first or last stage is more than one of these
+ * (sim/overlap.h): embedding forward and loss backward come before its layers,
+ * as soon as their own input is there, loss forward and embedding backward
+ * after both outputs have left.
  */
 #ifndef PROVE_LANES_H
 #define PROVE_LANES_H
@@ -26,8 +31,9 @@ void lanes_eval(struct lanes *l, const struct space *sp, const int *pos, int n,
                 int64_t *step_ns);
 
 /* A path through the operations as a linear function of the chunks: how often
- * it takes chunk s forward and backward, and how often a combined operation's
- * saving is taken as that of its forward or its backward chunk. Entry
+ * it takes chunk s forward and backward, how often a combined operation's
+ * saving is taken as that of its forward or its backward chunk, and the parts
+ * (less than 0 where it takes a combined operation's layers alone). Entry
  * [which * n_stages + s]; the path's length for a layout is the sum of
  * count * (sum[which][to] - sum[which][from]), never more than its step. */
 struct lanes_times {

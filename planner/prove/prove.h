@@ -72,6 +72,9 @@ struct prove_problem {
     /* NULL: combined operations save nothing; without EP overlap not looked
      * at */
     const struct prove_saving *saving;
+    /* EP overlap: embedding and loss head belong to the layers' operation, as
+     * in moe-train; else they go before and after it, as in Megatron */
+    bool whole_operations;
     /* NULL: no limit */
     const struct prove_memory *memory;
     /* one more rule for the chunk [from, to) of a stage; NULL: none */

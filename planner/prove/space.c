@@ -73,11 +73,18 @@ static int64_t space_unit_saving(const struct space *sp, int unit, bool forward)
 static int64_t space_unit_value(const struct space *sp, int unit,
                                 enum space_sum which)
 {
+    const struct prove_problem *p = sp->problem;
+    bool part = p->order.ep_overlap && !p->whole_operations &&
+                (unit == 0 || unit == p->n_units - 1);
     switch (which) {
     case SPACE_FWD:
-        return sp->problem->fwd_ns[unit];
+        return p->fwd_ns[unit];
     case SPACE_BWD:
-        return sp->problem->bwd_ns[unit];
+        return p->bwd_ns[unit];
+    case SPACE_PART_FWD:
+        return part ? p->fwd_ns[unit] : 0;
+    case SPACE_PART_BWD:
+        return part ? p->bwd_ns[unit] : 0;
     case SPACE_SAVE_FWD:
         return -space_unit_saving(sp, unit, true);
     default:

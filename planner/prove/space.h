@@ -16,12 +16,16 @@
 
 /* Forward and backward times, and what EP overlap can save at most when the
  * chunk is the forward, or the backward, of a combined operation (negated, as
- * it is taken off). */
+ * it is taken off). The parts are what of a chunk's forward and backward a
+ * combined operation does apart from the layers, embedding and loss head; 0
+ * without EP overlap. */
 enum space_sum {
     SPACE_FWD,
     SPACE_BWD,
     SPACE_SAVE_FWD,
     SPACE_SAVE_BWD,
+    SPACE_PART_FWD,
+    SPACE_PART_BWD,
     SPACE_N_SUMS
 };
 

@@ -61,8 +61,9 @@ claim $? "machine --json prints the hash"
 
 for m in experiments/*.json; do
     "$bench" run "$m" --dry-run --out "$work/none" >"$work/out" 2>"$work/err"
-    [ $? -eq 0 ] && grep -q 'pipeline-model-parallel-layout' "$work/out"
-    claim $? "$m is read and its commands are printed"
+    [ $? -eq 0 ] && grep -Eq 'pipeline-model-parallel-layout|^# .* searches' \
+        "$work/out"
+    claim $? "$m is read and its commands, or searches, are printed"
 done
 
 "$bench" run -q tests/fixtures/fake.json --out "$work/fake" >/dev/null 2>&1

@@ -90,9 +90,51 @@ is "ranked across combinations, none below the bound" \
         all(w["best_step_ms"] >= w["bound_ms"] - 1e-6
             for w in d["combinations"] if "bound_ms" in w)]' <"$tmp/ways.json")" \
     "[True, True]"
+is "the table's lines name each combination and its best step" \
+    "$($L plan $MODEL --pp 4 --vpp 1,2 --group 4,8 --gbs 32 --costs \
+        "$tmp/c.json" | grep -c '^PP 4, VPP [12]\(, group 8\)\?: [0-9.]* ms, ')" 3
+is "where nothing fits each combination says so" \
+    "$($L plan $MODEL --pp 4 --vpp 1,2 --gbs 32 --hbm-gb 1 --costs \
+        "$tmp/c.json" 2>&1 | grep -c 'PP 4, VPP [12], group 4: .*none of\|none of 2')" 3
+is "costs from FLOPs hold for any number of replicas" \
+    "$($L plan $MODEL --pp 4 --world 8 --gbs 32 --costs "$tmp/c.json" \
+        --print layout | wc -l)" 1
+# what a plan was asked with, the other commands take as well
+$L costs $MODEL --analytic --recompute full -o "$tmp/full.json" >/dev/null
+set -- --pp 4 --gbs 64 --recompute full --ep-overlap --group 8
+$L plan $MODEL --vpp 2 "$@" --ep-save 1,0,0 --costs "$tmp/full.json" --json \
+    --top 1 2>/dev/null >"$tmp/one.json"
+pick=$(json 'd["layouts"][0]["layout"]' <"$tmp/one.json")
+is "simulate gives a plan's step with recompute, overlap and group" \
+    "$($L simulate $MODEL "$pick" "$@" --ep-save 1,0,0 --costs \
+        "$tmp/full.json" --json 2>/dev/null | json '"%.6f" % d["pred_step_ms"]')" \
+    "$(json '"%.6f" % d["layouts"][0]["pred_step_ms"]' <"$tmp/one.json")"
+is "memory gives its bytes" \
+    "$($L memory $MODEL "$pick" "$@" --json |
+        json 'max(s["peak_bytes"] for s in d["stages"])')" \
+    "$(json 'max(s["mem_bytes"] for s in d["layouts"][0]["stages"])' \
+        <"$tmp/one.json")"
 is "the flags of the winner name its pipeline size" \
     "$(json '"--pipeline-model-parallel-size %d" % d["layouts"][0]["pp"] in d["flags"]' \
         <"$tmp/ways.json")" True
+is "--print flag gives words that \$(...) hands on as they are" \
+    "$(printf '<%s>' $($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" \
+        --print flag))" \
+    "<--pipeline-model-parallel-layout><$($L plan $MODEL --pp 4 --gbs 16 \
+        --costs "$tmp/c.json" --print layout)>"
+cat >"$tmp/launch.sh" <<'EOF'
+torchrun pretrain_gpt.py --num-layers 8 --hidden-size 256 --seq-length 128 \
+    --num-attention-heads 4 --vocab-size 1024 --micro-batch-size 1 \
+    --global-batch-size 16 --pipeline-model-parallel-size 4 \
+    --num-virtual-stages-per-pipeline-rank 2
+EOF
+$L costs "$tmp/launch.sh" --analytic -o "$tmp/s.json" >/dev/null
+$L plan "$tmp/launch.sh" --pp 2 --costs "$tmp/s.json" --print flag \
+    >"$tmp/out" 2>"$tmp/err"
+is "flags state a pipeline size that the script states otherwise" \
+    "$(cut -d' ' -f3- "$tmp/out")" "--pipeline-model-parallel-size 2"
+is "virtual stages that Megatron refuses beside a layout are pointed out" \
+    "$(grep -c 'take --num-virtual-stages-per-pipeline-rank out of' "$tmp/err")" 1
 is "--print list is the list of lists alone" \
     "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --print list |
         cut -c1-14)" '[["embedding",'
@@ -148,7 +190,7 @@ refuses "JSON cut short" 2 "not valid JSON" $L size "$tmp/m.json"
 echo '{"layout": "EL"}' >"$tmp/b.jsonl"
 refuses "batch line without its keys" 2 "b.jsonl:1: pp" \
     $L check --batch "$tmp/b.jsonl"
-refuses "costs of another model" 2 "profile it again" \
+refuses "costs of another model" 2 "make them again" \
     $L plan $MODEL --pp 4 --gbs 16 --seq 128 --costs "$tmp/c.json"
 refuses "no batch size" 2 "--gbs" \
     $L plan $MODEL --pp 4 --costs "$tmp/c.json"
