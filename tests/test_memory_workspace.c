@@ -58,7 +58,7 @@ Test(memory_workspace, two_threads_have_a_cublas_workspace_each)
     cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 2 * 8320 * 1024);
     m.memory.deterministic = true;
     cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 64 * MIB);
-    m.memory.overlap_experts = true;
+    m.overlap_moe_comm = true;
     cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 96 * MIB, "one more stream");
 }
 

@@ -1,5 +1,6 @@
 #include "schedule/order.h"
 #include "schedule/schedule.h"
+#include "small_model.h"
 
 #include <criterion/criterion.h>
 #include <stdbool.h>
@@ -223,4 +224,29 @@ Test(order, refuses_what_megatron_refuses_and_says_what_would_do)
         cr_expect_eq(e, ERR_RANGE, "%zu", i);
         cr_expect(strstr(msg.text, refusals[i].reason), "%zu: %s", i, msg.text);
     }
+}
+
+Test(order, a_model_asks_for_its_order)
+{
+    struct model m = small_model();
+    m.par.vpp = 2;
+    struct order o = order_of_model(&m);
+    cr_expect(o.pp == 4 && o.vpp == 2 && o.n_mb == 6 && !o.ep_overlap);
+    cr_expect_eq(o.group, 4, "the number of ranks by default");
+    m.memory.mb_group = 6;
+    m.overlap_moe_comm = true;
+    o = order_of_model(&m);
+    cr_expect(o.group == 6 && o.ep_overlap);
+    cr_expect_eq(order_check(&o, NULL), ERR_OK);
+}
+
+Test(order, too_many_micro_batches_of_a_model_stay_too_many)
+{
+    struct model m = small_model();
+    m.batch.n_microbatches = ORDER_MAX_MB;
+    struct order o = order_of_model(&m);
+    cr_expect_eq(order_check(&o, NULL), ERR_OK);
+    m.batch.n_microbatches = (INT64_C(1) << 32) + 8; // 8 in an int
+    o = order_of_model(&m);
+    cr_expect_eq(order_check(&o, NULL), ERR_RANGE);
 }

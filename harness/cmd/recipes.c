@@ -5,6 +5,7 @@
  */
 #include "recipes.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "experiment/recipes.h"
@@ -12,7 +13,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
@@ -61,19 +61,12 @@ struct recipes_progress {
     double start_s, last_s;
 };
 
-static double recipes_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* At most one line a second, rewritten on a terminal. */
 static void recipes_show(struct recipes_progress *p, int i, int n,
                          const struct recipe_case *c)
 {
     const struct planning_way *w = &p->manifest->planning.way[c->way];
-    double now_s = recipes_now_s();
+    double now_s = clock_now_s();
     if (p->quiet || now_s - p->last_s < 1)
         return;
     p->last_s = now_s;
@@ -90,7 +83,7 @@ static enum err recipes_plan_all(struct arena *a,
     struct recipes_progress p = {.manifest = r->manifest,
                                  .quiet = r->quiet,
                                  .terminal = isatty(STDERR_FILENO),
-                                 .start_s = recipes_now_s()};
+                                 .start_s = clock_now_s()};
     enum err e = recipes_cases(a, r->manifest, &cases, msg);
     *rows = (struct recipe_rows){NULL, 0, 0};
     for (int i = 0; e == ERR_OK && i < cases.n; i++) {

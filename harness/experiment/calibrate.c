@@ -26,6 +26,8 @@ const char *calibrate_other_costs(struct arena *a,
     return NULL;
 }
 
+/* Costs of another experiment must be of this model: a file that lies there
+ * from earlier may not be. */
 static enum err read_other_costs(struct arena *a,
                                  const struct calibrate_input *in,
                                  struct cost *c, struct err_msg *msg)
@@ -76,6 +78,7 @@ static enum err calibrate_add_run(struct arena *a,
     enum err err = figures_run(a, run, rule, &f, msg);
     if (err != ERR_OK)
         return err;
+    // without a step that can be corrected the timers are taken as they are
     double speed = mean_step_ms(&run->log) / f.corr_ms;
     *out = (struct fit_run){.layout_text = run->layout,
                             .log = &run->log,
@@ -84,6 +87,8 @@ static enum err calibrate_add_run(struct arena *a,
     return layout_read(a, run->layout, m, &out->layout, msg);
 }
 
+/* Profile runs are those of round 0. All come from one machine and launcher, so
+ * the last one's source is that of all. */
 static enum err add_runs(struct arena *a, const struct calibrate_input *in,
                          struct fit_runs *to, enum cost_source *source,
                          struct err_msg *msg)
@@ -143,6 +148,8 @@ static enum err add_step_costs(struct arena *a,
     return err == ERR_OK ? overhead_fit(a, &ctx, &all, c, msg) : err;
 }
 
+/* The context of the experiment is for measured runs; the fit's is the same
+ * with one chunk a rank and no EP overlap, as profile runs are made. */
 enum err calibrate(struct arena *a, const struct calibrate_input *from,
                    double reference_ms, struct calibration *out,
                    struct err_msg *msg)

@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096 };
+enum { CAMPAIGN_PATH_BYTES = 4096 }; // PATH_MAX of Linux
 
 /* Below this a job could not make one useful run. */
-#define LEAST_S 60.0
+#define CAMPAIGN_LEAST_S 60.0
 
 bool campaign_is_wanted(const struct manifest *mf, const struct launch *l)
 {
@@ -39,9 +39,10 @@ double campaign_limit_s(const struct campaign *c, double spent_usd)
     return floor(fmax(limit_s, 0));
 }
 
+/* argv[0] may be relative, or found through PATH. */
 static const char *own_program(struct arena *a)
 {
-    char path[PATH_BYTES];
+    char path[CAMPAIGN_PATH_BYTES];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     return n > 0 ? arena_strndup(a, path, (size_t)n) : NULL;
 }
@@ -52,6 +53,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The folder of results is absolute: a job may start somewhere else. */
 static struct words campaign_command(struct arena *a, const struct campaign *c)
 {
     bool remote = c->launch->by->remote;
@@ -82,6 +84,8 @@ static struct words campaign_environment(struct arena *a,
     return (struct words){word, word[0] ? 1 : 0};
 }
 
+/* The name carries a hash of the folder: two experiments of one name, in two
+ * folders, are two jobs. */
 static enum err make_job(struct arena *a, const struct campaign *c,
                          double limit_s, struct launch_job *out,
                          struct err_msg *msg)
@@ -197,6 +201,7 @@ static double read_spent(struct arena *a, const char *folder)
     return strtod(text.data, NULL);
 }
 
+/* Jobs of an experiment share its budget, also over interrupted commands. */
 static enum err add_spent(struct arena *a, const char *folder, double usd,
                           struct err_msg *msg)
 {
@@ -209,7 +214,7 @@ static enum err add_spent(struct arena *a, const char *folder, double usd,
 static enum err check_money(const struct campaign *c, double spent,
                             struct err_msg *msg)
 {
-    if (campaign_limit_s(c, spent) >= LEAST_S)
+    if (campaign_limit_s(c, spent) >= CAMPAIGN_LEAST_S)
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
                    "%s: budget of $%.2f: $%.2f spent, which leaves no minute; "
@@ -232,6 +237,9 @@ static void pass_on(void *data, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
+/* job.json tells of a job that lasts: renamed, so that the next command starts
+ * another instead of watching this one. Its price is noted even when it was
+ * interrupted. */
 static enum err see_through(struct arena *a, const struct campaign *c,
                             struct job_request *r, struct progress *p,
                             struct err_msg *msg)
@@ -257,6 +265,8 @@ static enum err see_through(struct arena *a, const struct campaign *c,
     return e;
 }
 
+/* A job that goes on already was paid for when it started: money is asked for
+ * a new one only. The lock keeps two commands from starting one each. */
 enum err campaign_run(struct arena *a, const struct campaign *c,
                       struct progress *p, struct err_msg *msg)
 {

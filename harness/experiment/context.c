@@ -28,23 +28,11 @@ static enum p2p_mode context_mode(const struct manifest *mf,
     return p2p_mode_default(w->model.par.vpp);
 }
 
-/* More micro-batches than an order takes stay too many. */
-static struct order context_order(const struct model *m)
-{
-    int64_t n_mb = m->batch.n_microbatches;
-    return (struct order){
-        .pp = m->par.pp,
-        .vpp = m->par.vpp,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
-        .ep_overlap = m->overlap_moe_comm};
-}
-
 enum err context_make(const struct manifest *mf, const struct workload *w,
                       struct schedule *schedule, struct plan_context *ctx,
                       struct err_msg *msg)
 {
-    const struct order order = context_order(&w->model);
+    const struct order order = order_of_model(&w->model);
     ctx->model = &w->model;
     ctx->mode = context_mode(mf, w);
     ctx->n_mb = order.n_mb;
@@ -62,7 +50,7 @@ enum err context_of_profile(const struct plan_context *ctx, struct model *m,
     *m = *ctx->model;
     m->par.vpp = 1;
     m->overlap_moe_comm = false;
-    const struct order order = context_order(m);
+    const struct order order = order_of_model(m);
     *out = *ctx;
     out->model = m;
     out->mode = P2P_BLOCKING;

@@ -24,6 +24,7 @@ static enum err core_check_standalone(const struct manifest *mf,
                    role_name(ROLE_STANDALONE_MTP), ctx->core->name);
 }
 
+/* Before the first run: Megatron would refuse the layout at its start only. */
 enum err core_check(struct arena *a, const struct manifest *mf,
                     const struct plan_context *ctx,
                     const struct core_profile *profile, struct err_msg *msg)

@@ -8,8 +8,8 @@
  */
 #include "execute.h"
 
+#include "base/clock.h"
 #include "base/writer.h"
-
 #include "figures/figures.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
@@ -20,17 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 256 };
-
-static double execute_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+enum { EXECUTE_TEXT_BYTES = 256 }; // of a line on the terminal; cut beyond
 
 /* ---- progress ---- */
 
@@ -40,7 +32,7 @@ void progress_init(struct progress *p, const char *name, int n_runs,
     *p = (struct progress){.name = name,
                            .n_runs = n_runs,
                            .n_iterations = n_iterations,
-                           .start_s = execute_now_s(),
+                           .start_s = clock_now_s(),
                            .quiet = quiet,
                            .terminal = isatty(STDERR_FILENO) != 0};
 }
@@ -64,7 +56,7 @@ static double eta_s(const struct progress *p, int iteration, double now)
 /* Lines that are not rewritten would fill a log: one in ten seconds there. */
 static void show_step(struct progress *p, int iteration, double step_ms)
 {
-    double now = execute_now_s(), eta = eta_s(p, iteration, now);
+    double now = clock_now_s(), eta = eta_s(p, iteration, now);
     if (p->quiet || now - p->last_s < (p->terminal ? 1 : 10))
         return;
     p->last_s = now;
@@ -78,7 +70,7 @@ static void show_step(struct progress *p, int iteration, double step_ms)
 /* Step times as this process sees them, whatever clock the trainer prints. */
 static void note_pace(struct progress *p)
 {
-    double now = execute_now_s();
+    double now = clock_now_s();
     if (p->line_s > 0 && now - p->line_s > p->longest_s)
         p->longest_s = now - p->line_s;
     p->line_s = now;
@@ -86,6 +78,8 @@ static void note_pace(struct progress *p)
         p->silent_s = fmax(p->hang_steps * p->longest_s, p->hang_s);
 }
 
+/* Megatron's line of an iteration; others of the log say nothing of the pace.
+ * The line is read loosely: what counts is parsed from the whole log later. */
 static void on_line(void *data, const char *line)
 {
     const char *it = strstr(line, " iteration ");
@@ -101,6 +95,7 @@ static void on_line(void *data, const char *line)
 
 /* ---- judgement ---- */
 
+/* A reason that could not be printed into memory is still no valid run. */
 static void execute_do_judge(struct run_record *run, enum run_status s,
                              const char *reason)
 {
@@ -212,6 +207,8 @@ static cJSON *words_json(const struct words *w)
     return writer_close(&doc);
 }
 
+/* Only names on a list: an environment may hold tokens, and results are
+ * published. */
 static cJSON *environment_json(char *const *env)
 {
     struct writer_doc doc;
@@ -252,6 +249,8 @@ static enum err put_inputs(const struct attempt *t, char *const *env,
     return e;
 }
 
+/* The GPU as the manifest names it, which may be on another machine; without
+ * one this machine's processor. */
 static const char *hardware_name(struct arena *a,
                                  const struct execute_request *req)
 {
@@ -263,6 +262,7 @@ static const char *hardware_name(struct arena *a,
                         h->gpu);
 }
 
+/* A price that is not known is not 0: NAN becomes an empty field. */
 static struct run_record new_record(struct arena *a,
                                     const struct execute_request *req)
 {
@@ -288,7 +288,7 @@ static enum err execute_interrupted(const struct supervise_result *r,
 
 static void say_end(struct progress *p, const struct run_record *run)
 {
-    char text[TEXT_BYTES];
+    char text[EXECUTE_TEXT_BYTES];
     snprintf(text, sizeof text, "%s: %s%s%s (%.1f s)", run->run_id,
              run_status_name(run->status), *run->reason ? ", " : "",
              run->reason, run->wall_s);
@@ -296,6 +296,8 @@ static void say_end(struct progress *p, const struct run_record *run)
     p->n_done += p->n_iterations;
 }
 
+/* A log that cannot be parsed is like an empty one: the run is judged, and kept
+ * with its reason, in any case. */
 static enum err read_ending(struct arena *a, const struct execute_request *req,
                             const struct job_result *job,
                             struct run_record *run, struct err_msg *msg)
@@ -326,6 +328,8 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
     return ERR_OK;
 }
 
+/* Launched as the layout asks; what of it tells runs apart goes into the
+ * record. */
 static enum err execute_build(struct arena *a,
                               const struct execute_request *req,
                               struct run_record *run, struct launch *l,
@@ -445,6 +449,7 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
     return e;
 }
 
+/* Each run has a pace of its own: limits on silence follow from its steps. */
 static void new_pace(struct progress *p, const struct manifest *mf)
 {
     p->line_s = p->longest_s = p->silent_s = 0;
@@ -479,6 +484,8 @@ static enum err execute_start(struct arena *a,
     return e;
 }
 
+/* After an error the folder goes: it would pass for a finished run. Without
+ * run.folder a job is left that writes into it. */
 enum err execute_run(struct arena *a, const struct execute_request *req,
                      struct progress *p, struct run_record *out,
                      struct err_msg *msg)

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP_IN_PLAN = 10 };
+enum { EXPERIMENT_TOP = 10 }; // layouts in plan.json, as `plan` prints
 
 #define GIB 1073741824.0
 
@@ -157,6 +157,7 @@ enum err experiment_reload(struct experiment *e, struct err_msg *msg)
     return err;
 }
 
+/* Everything that can be refused is refused here, before a run costs time. */
 enum err experiment_open(struct arena *a, const struct experiment_options *opt,
                          struct experiment *out, struct err_msg *msg)
 {
@@ -234,8 +235,9 @@ static void experiment_write_plans(struct writer to, const char *key,
 enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
 {
     struct search_result r;
-    const struct search_options opt = {
-        .standalone_mtp = wants_standalone(&e->manifest), .top = TOP_IN_PLAN};
+    const struct search_options opt = {.standalone_mtp =
+                                           wants_standalone(&e->manifest),
+                                       .top = EXPERIMENT_TOP};
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
     if (err != ERR_OK)
         return err;

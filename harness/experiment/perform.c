@@ -15,7 +15,7 @@
  * there are. They are so after the first run of a call, and when the runs have
  * grown by one in so many: over an experiment a constant number of rows a run.
  */
-enum { RUNS_A_REBUILD = 8 };
+enum { PERFORM_RUNS_A_REBUILD = 8 };
 
 /* ---- limits ---- */
 
@@ -79,7 +79,7 @@ static enum err write_tables(struct pass *p, struct err_msg *msg)
 /* Whether enough runs came in since they were written. */
 static bool tables_are_due(const struct pass *p)
 {
-    return p->e->runs.n > p->n_written + p->n_written / RUNS_A_REBUILD;
+    return p->e->runs.n > p->n_written + p->n_written / PERFORM_RUNS_A_REBUILD;
 }
 
 /* One that came while no run was there to be ended by it. */

@@ -141,13 +141,8 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
         return e;
     struct model *m = &b->workload.model;
     m->overlap_moe_comm = c->ep_overlap;
-    const int64_t n_mb = m->batch.n_microbatches;
-    const struct order order = {
-        .pp = way->pp,
-        .vpp = way->vpp,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : way->pp,
-        .ep_overlap = c->ep_overlap};
+    struct order order = order_of_model(m);
+    order.vpp = way->vpp; // a model without the flag, too
     e = schedule_outline(&order, P2P_IDEAL, &b->schedule, msg);
     b->refused = e == ERR_RANGE;
     if (e != ERR_OK)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Enough to hold the whole space of a model of some dozen layers. */
-enum { TOP = 2000 };
+enum { ROLES_TOP = 2000 };
 
 #define FLOPS_PER_S 1e12 // scale of analytic costs: the order ignores it
 
@@ -37,7 +37,7 @@ struct role_finder {
 /* m stays with L: the layouts that Megatron's users have run for long. */
 static enum err search_plain(struct finder *f, struct err_msg *msg)
 {
-    const struct search_options opt = {.top = TOP};
+    const struct search_options opt = {.top = ROLES_TOP};
     if (f->plain.n_plans > 0)
         return ERR_OK;
     return search_layouts(f->a, f->ctx, &opt, &f->plain, msg);
@@ -45,7 +45,8 @@ static enum err search_plain(struct finder *f, struct err_msg *msg)
 
 static enum err search_all(struct finder *f, struct err_msg *msg)
 {
-    const struct search_options opt = {.standalone_mtp = true, .top = TOP};
+    const struct search_options opt = {.standalone_mtp = true,
+                                       .top = ROLES_TOP};
     if (f->standalone.n_plans > 0)
         return ERR_OK;
     return search_layouts(f->a, f->ctx, &opt, &f->standalone, msg);
@@ -292,6 +293,8 @@ static int whose_runs(const struct targets *t, int i)
     return i;
 }
 
+/* A layout that waits for costs keeps its place in the order of the manifest.
+ */
 static struct target unknown_target(enum role role)
 {
     return (struct target){.role = role,
@@ -339,6 +342,8 @@ static void warn_left_out(const struct roles_request *req, struct arena *a,
         req->warn(req->data, line);
 }
 
+/* A role that this model or core cannot have is left out with a warning; the
+ * others are still worth their runs. */
 enum err roles_resolve(struct arena *a, const struct roles_request *req,
                        struct targets *out, struct err_msg *msg)
 {

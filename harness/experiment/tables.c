@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FIELDS = 40 };
+enum { TABLES_MAX_FIELDS = 40 }; // runs.csv has 33
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct row {
     struct arena *a;
-    const char *field[MAX_FIELDS];
+    const char *field[TABLES_MAX_FIELDS];
     size_t n;
 };
 
@@ -114,6 +114,7 @@ static struct row row_new(struct arena *a, const char *format,
 
 /* ---- rows of layouts ---- */
 
+/* Measured or emulated, as its runs say: the first stands for all. */
 static const char *source_of(const struct run_list *runs, const char *role,
                              const char *layout)
 {
@@ -139,6 +140,7 @@ static struct rounds_request tables_request(const struct tables_input *in,
                                    .keep = in->keep};
 }
 
+/* The rank that needs most decides whether a layout fits. */
 static double worst_predicted(const struct plan *p)
 {
     double worst = 0;
@@ -147,6 +149,7 @@ static double worst_predicted(const struct plan *p)
     return worst;
 }
 
+/* Errors are relative to what was measured, NAN where nothing was. */
 static enum err tables_fill_row(struct arena *a, const struct tables_input *in,
                                 const struct target *t, struct layout_row *row,
                                 struct err_msg *msg)
@@ -165,6 +168,8 @@ static enum err tables_fill_row(struct arena *a, const struct tables_input *in,
     return e;
 }
 
+/* Speedups are over the default layout, wherever it stands among the roles:
+ * hence the second pass. Without it they are NAN, which makes empty fields. */
 enum err tables_layout_rows(struct arena *a, const struct tables_input *in,
                             struct layout_row *rows, struct err_msg *msg)
 {
@@ -412,6 +417,8 @@ static enum err write_units(struct arena *a, const struct tables_input *in,
 
 /* ---- what jitter adds ---- */
 
+/* Times are of the prediction: jitter is simulated, and `near_bottleneck` says
+ * how many ranks it hits. */
 static enum err write_jitter(struct arena *a, const struct tables_input *in,
                              FILE *out, bool *ok, struct err_msg *msg)
 {

@@ -9,6 +9,7 @@
  */
 #include "supervise.h"
 
+#include "base/clock.h"
 #include "lines.h"
 
 #include <dirent.h>
@@ -51,13 +52,6 @@ struct watch { // the harness' side of a running job
     bool told; // the ending has arrived
     enum err err;
 };
-
-static double supervise_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void sleep_ms(long ms)
 {
@@ -297,7 +291,7 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
                              w->job->log_path, strerror(errno));
             close_fd(&w->alive);
         }
-        w->output_s = supervise_now_s();
+        w->output_s = clock_now_s();
         lines_feed(&w->lines, data, (size_t)n);
     }
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
@@ -334,7 +328,7 @@ static void check_signals(struct watch *w)
 /* Limits are looked at every SUPERVISE_POLL_MS, between reads. */
 static void check_limits(struct watch *w)
 {
-    double now = supervise_now_s();
+    double now = clock_now_s();
     const double *silent_s = w->job->silent_s;
     if (w->job->limit_s > 0 && now - w->start_s > w->job->limit_s)
         supervise_stop(w, SUPERVISE_TIMEOUT, 0);
@@ -359,7 +353,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
         }
         check_limits(w);
     }
-    w->result.wall_s = supervise_now_s() - w->start_s;
+    w->result.wall_s = clock_now_s() - w->start_s;
 }
 
 /* In the order of what explains the others: a full disk, a dead guard, a
@@ -392,7 +386,7 @@ enum err supervise_run(const struct supervise_job *job,
                       .alive = -1,
                       .ended = -1,
                       .output = -1,
-                      .start_s = supervise_now_s()};
+                      .start_s = clock_now_s()};
     w.output_s = w.start_s;
     sigset_t held = held_signals(), before;
     sigprocmask(SIG_BLOCK, &held, &before);

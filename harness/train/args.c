@@ -38,7 +38,7 @@ static const struct train_row {
 #undef TRAIN_MODEL_ROW
 #undef TRAIN_OWN_ROW
 };
-enum { N_ROWS = sizeof table / sizeof table[0] };
+enum { TRAIN_ARGS_N_ROWS = sizeof table / sizeof table[0] };
 
 static const char *row_name(const struct train_row *row)
 {
@@ -56,8 +56,8 @@ static const char *const value_names[] = {
 /* The table as rows of options; NULL when out of memory. */
 static const struct option_row *train_args_rows(struct arena *a)
 {
-    struct option_row *rows = arena_alloc(a, N_ROWS, sizeof *rows);
-    for (int i = 0; rows && i < N_ROWS; i++) {
+    struct option_row *rows = arena_alloc(a, TRAIN_ARGS_N_ROWS, sizeof *rows);
+    for (int i = 0; rows && i < TRAIN_ARGS_N_ROWS; i++) {
         const struct train_row *row = &table[i];
         const char *name = arena_printf(a, "--%s", row_name(row));
         bool help = row->type != TRAIN_TYPE_MODEL && row->own == TRAIN_HELP;
@@ -101,7 +101,7 @@ static enum err read_own(struct train_args *t, const struct train_row *row,
 static enum err read_defaults(struct train_args *t, struct err_msg *msg)
 {
     enum err e = ERR_OK;
-    for (int i = 0; i < N_ROWS && e == ERR_OK; i++)
+    for (int i = 0; i < TRAIN_ARGS_N_ROWS && e == ERR_OK; i++)
         if (table[i].standard)
             e = read_own(t, &table[i], table[i].standard, msg);
     return e;
@@ -128,8 +128,9 @@ static enum err train_args_take_all(struct arena *a, struct train_args *t,
                                     struct option_line line,
                                     struct err_msg *msg)
 {
-    const struct option_spec spec = {
-        .program = "moe-train", .rows = train_args_rows(a), .n_rows = N_ROWS};
+    const struct option_spec spec = {.program = "moe-train",
+                                     .rows = train_args_rows(a),
+                                     .n_rows = TRAIN_ARGS_N_ROWS};
     enum err e = spec.rows ? read_defaults(t, msg)
                            : err_set(msg, ERR_NOMEM, "flags: out of memory");
     while (e == ERR_OK && line.at < line.argc) {
@@ -257,7 +258,7 @@ void train_args_print_help(FILE *out)
     fprintf(out, "\nTrains a small MoE transformer with MTP on CPU cores, one "
                  "rank a pipeline stage.\n\nflags (as Megatron-LM names them, "
                  "defaults in brackets):\n");
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < TRAIN_ARGS_N_ROWS; i++) {
         const struct train_row *row = &table[i];
         fprintf(out, "  --%-38s %s", row_name(row), row->help);
         if (row->standard)
@@ -384,7 +385,7 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
 /* Flags of this program's own table, as given or by default. */
 static enum err dump_own(struct arena *a, const struct train_args *t, FILE *out)
 {
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < TRAIN_ARGS_N_ROWS; i++) {
         const struct train_row *row = &table[i];
         if (row->type == TRAIN_TYPE_MODEL || row->type == TRAIN_TYPE_SWITCH)
             continue;

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_GROUP = 8, TAG_CHUNK = 90, TAG_PING = 91, N_PINGS = 21 };
+enum {
+    COMM_MAX_GROUP = 8,
+    COMM_TAG_CHUNK = 90,
+    COMM_TAG_PING = 91,
+    COMM_N_PINGS = 21
+};
 
 static const char *const clock_names[N_CLOCKS] = {"wall", "cpu", "flops"};
 
@@ -158,7 +163,7 @@ void comm_wait(const struct comm *c, MPI_Request *request)
 
 void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
 {
-    MPI_Request request[MAX_GROUP];
+    MPI_Request request[COMM_MAX_GROUP];
     for (int i = 0; i < n; i++)
         comm_start(c, &m[i], &request[i]);
     comm_check(c, MPI_Waitall(n, request, MPI_STATUSES_IGNORE), "MPI_Waitall");
@@ -169,14 +174,14 @@ void comm_exchange(const struct comm *c, const struct comm_message *m, int n)
 /* Median seconds of one message of `bytes` between ranks 0 and 1. */
 static double ping_pong(const struct comm *c, int64_t bytes)
 {
-    double time_s[N_PINGS] = {0};
+    double time_s[COMM_N_PINGS] = {0};
     if (c->pp_rank > 1)
         return 0;
     struct comm_message m = {.data = c->scratch,
                              .bytes = bytes,
                              .peer = 1 - c->pp_rank,
-                             .tag = TAG_PING};
-    for (int i = 0; i < N_PINGS; i++) {
+                             .tag = COMM_TAG_PING};
+    for (int i = 0; i < COMM_N_PINGS; i++) {
         double start_s = comm_now(c);
         m.send = c->pp_rank == 0;
         comm_exchange(c, &m, 1);
@@ -184,7 +189,7 @@ static double ping_pong(const struct comm *c, int64_t bytes)
         comm_exchange(c, &m, 1);
         time_s[i] = (comm_now(c) - start_s) / 2;
     }
-    return stats_median(time_s, N_PINGS);
+    return stats_median(time_s, COMM_N_PINGS);
 }
 
 /* Two sizes give the two unknowns of latency + bytes / bandwidth. */
@@ -218,11 +223,12 @@ void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
     for (int len; c->dp > 1 && n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
         if (c->dp_rank > 0)
-            comm_check(c, MPI_Send(x, len, MPI_FLOAT, 0, TAG_CHUNK, c->data),
+            comm_check(c,
+                       MPI_Send(x, len, MPI_FLOAT, 0, COMM_TAG_CHUNK, c->data),
                        "MPI_Send");
         for (int r = 1; c->dp_rank == 0 && r < c->dp; r++) {
             comm_check(c,
-                       MPI_Recv(c->scratch, len, MPI_FLOAT, r, TAG_CHUNK,
+                       MPI_Recv(c->scratch, len, MPI_FLOAT, r, COMM_TAG_CHUNK,
                                 c->data, MPI_STATUS_IGNORE),
                        "MPI_Recv");
             ops_add(o, len, c->scratch, x);
@@ -236,7 +242,8 @@ void comm_send(const struct comm *c, const real *x, int64_t n, int peer)
 {
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
-        comm_check(c, MPI_Send(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe),
+        comm_check(c,
+                   MPI_Send(x, len, MPI_FLOAT, peer, COMM_TAG_CHUNK, c->pipe),
                    "MPI_Send");
     }
 }
@@ -246,7 +253,7 @@ void comm_recv(const struct comm *c, real *x, int64_t n, int peer)
     for (int len; n > 0; x += len, n -= len) {
         len = comm_chunk_of(n);
         comm_check(c,
-                   MPI_Recv(x, len, MPI_FLOAT, peer, TAG_CHUNK, c->pipe,
+                   MPI_Recv(x, len, MPI_FLOAT, peer, COMM_TAG_CHUNK, c->pipe,
                             MPI_STATUS_IGNORE),
                    "MPI_Recv");
     }

@@ -139,7 +139,7 @@ void layer_carve_weights(const struct dims *d, bool moe, int unit,
 {
     int64_t C = d->hidden, N = d->n_experts, F = d->moe_ffn;
     int64_t P = plain_ffn(d, moe), A = d->n_heads * d->head_dim;
-    int id = unit * IDS_A_UNIT;
+    int id = unit * LAYER_IDS_A_UNIT;
     double out_std = init_std / sqrt(2.0 * d->n_layers);
     const struct {
         const char *name;

@@ -33,7 +33,7 @@ enum err dims_from_model(const struct model *m, struct dims *out,
 
 /* Places of a layer's tensors within the ids of its unit; an MTP unit has
  * its own behind them. */
-enum { IDS_A_UNIT = 16, LAYER_IDS = 9 };
+enum { LAYER_IDS_A_UNIT = 16, LAYER_IDS = 9 };
 
 struct layer_weights { // or their gradients
     real *norm1, *qkv, *out, *norm2;

@@ -9,7 +9,7 @@
 
 static const char ops_format[] = "moe-train/ops/1";
 
-enum { OP_VALUES = 5, MEMORY_LINES = 2 };
+enum { LOG_OP_VALUES = 5, LOG_MEMORY_LINES = 2 };
 
 enum timer {
     T_FORWARD,
@@ -53,7 +53,7 @@ enum err train_log_new(struct arena *a, struct train_log *log,
 {
     const struct schedule *todo = log->pipeline->schedule;
     size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
-    size_t n = n_ops * OP_VALUES + N_TIMERS;
+    size_t n = n_ops * LOG_OP_VALUES + N_TIMERS;
     log->mine = arena_alloc(a, n, sizeof *log->mine);
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
@@ -176,29 +176,29 @@ static void log_memory(struct train_log *log, int64_t iteration)
 static void train_log_write_op(struct train_log *log, int64_t iteration,
                                int rank, const double *v)
 {
-    enum { N_FIELDS = 8, TEXT_BYTES = 32 };
-    char text[N_FIELDS][CSV_NUMBER_BYTES];
-    snprintf(text[1], TEXT_BYTES, "%lld", (long long)iteration);
-    snprintf(text[2], TEXT_BYTES, "%d", rank);
-    snprintf(text[3], TEXT_BYTES, "%d", (int)v[1]);
-    snprintf(text[4], TEXT_BYTES, "%d", (int)v[2]);
-    const char *const field[N_FIELDS] = {ops_format,
-                                         text[1],
-                                         text[2],
-                                         text[3],
-                                         text[4],
-                                         v[0] > 0 ? "forward" : "backward",
-                                         csv_number(v[3], text[6]),
-                                         csv_number(v[4], text[7])};
-    csv_write_row(log->ops, field, N_FIELDS);
+    enum { LOG_N_FIELDS = 8, LOG_TEXT_BYTES = 32 };
+    char text[LOG_N_FIELDS][CSV_NUMBER_BYTES];
+    snprintf(text[1], LOG_TEXT_BYTES, "%lld", (long long)iteration);
+    snprintf(text[2], LOG_TEXT_BYTES, "%d", rank);
+    snprintf(text[3], LOG_TEXT_BYTES, "%d", (int)v[1]);
+    snprintf(text[4], LOG_TEXT_BYTES, "%d", (int)v[2]);
+    const char *const field[LOG_N_FIELDS] = {ops_format,
+                                             text[1],
+                                             text[2],
+                                             text[3],
+                                             text[4],
+                                             v[0] > 0 ? "forward" : "backward",
+                                             csv_number(v[3], text[6]),
+                                             csv_number(v[4], text[7])};
+    csv_write_row(log->ops, field, LOG_N_FIELDS);
 }
 
 static void record_ops(struct train_log *log, int64_t iteration)
 {
     const struct pipeline *p = log->pipeline;
-    int n = p->n_ops * OP_VALUES;
+    int n = p->n_ops * LOG_OP_VALUES;
     for (int i = 0; i < p->n_ops; i++) {
-        double *v = log->mine + i * OP_VALUES;
+        double *v = log->mine + i * LOG_OP_VALUES;
         v[0] = p->ops[i].forward;
         v[1] = p->ops[i].stage;
         v[2] = p->ops[i].mb;
@@ -209,7 +209,7 @@ static void record_ops(struct train_log *log, int64_t iteration)
     for (int r = 0; log->ops && r < log->comm->world; r++)
         for (int i = 0; i < p->n_ops; i++)
             train_log_write_op(log, iteration, r,
-                               log->all + r * n + i * OP_VALUES);
+                               log->all + r * n + i * LOG_OP_VALUES);
 }
 
 /* The disk is full, say. The other ranks are on their way into the next step
@@ -227,7 +227,7 @@ void train_log_step(struct train_log *log, const struct train_step *step)
     step_losses(log, loss);
     if (train_log_prints(log))
         train_log_print_iteration(log, step, loss);
-    if (step->iteration <= MEMORY_LINES)
+    if (step->iteration <= LOG_MEMORY_LINES)
         log_memory(log, step->iteration);
     if (log->timing_level > 0)
         log_timers(log, step);

@@ -1,7 +1,8 @@
 /*
  * How it works: products of any size go to BLAS; everything else is a plain
- * loop. Reductions keep LANES partial sums that are added at the end, because
- * a compiler may not reorder one running sum, and so cannot vectorise it.
+ * loop. Reductions keep OPS_LANES partial sums that are added at the end,
+ * because a compiler may not reorder one running sum, and so cannot vectorise
+ * it.
  */
 #include "ops.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 
 /* One vector of 512 bits of floats, two of 256: enough for both. */
-enum { LANES = 16 };
+enum { OPS_LANES = 16 };
 
 static const double norm_eps = 1e-5; // Megatron's --norm-epsilon
 
@@ -116,52 +117,52 @@ void ops_linear_dw(struct ops *o, struct mat dy, struct mat x, struct mat dw)
 }
 
 /* In one order, so that a sum is the same bits in every build. */
-static real lane_sum(const real lane[LANES])
+static real lane_sum(const real lane[OPS_LANES])
 {
     real sum = 0;
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < OPS_LANES; j++)
         sum += lane[j];
     return sum;
 }
 
 real ops_dot(int n, const real *a, const real *b)
 {
-    real lane[LANES] = {0};
+    real lane[OPS_LANES] = {0};
     int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
+    for (; i + OPS_LANES <= n; i += OPS_LANES)
+        for (int j = 0; j < OPS_LANES; j++)
             lane[j] += a[i + j] * b[i + j];
     for (; i < n; i++)
-        lane[i % LANES] += a[i] * b[i];
+        lane[i % OPS_LANES] += a[i] * b[i];
     return lane_sum(lane);
 }
 
 static real row_sum(int n, const real *a)
 {
-    real lane[LANES] = {0};
+    real lane[OPS_LANES] = {0};
     int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
+    for (; i + OPS_LANES <= n; i += OPS_LANES)
+        for (int j = 0; j < OPS_LANES; j++)
             lane[j] += a[i + j];
     for (; i < n; i++)
-        lane[i % LANES] += a[i];
+        lane[i % OPS_LANES] += a[i];
     return lane_sum(lane);
 }
 
 /* Softmax subtracts it, so that exp() does not overflow. */
 static real row_max(int n, const real *a)
 {
-    real lane[LANES];
-    for (int j = 0; j < LANES; j++)
+    real lane[OPS_LANES];
+    for (int j = 0; j < OPS_LANES; j++)
         lane[j] = a[0];
     int i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
+    for (; i + OPS_LANES <= n; i += OPS_LANES)
+        for (int j = 0; j < OPS_LANES; j++)
             lane[j] = a[i + j] > lane[j] ? a[i + j] : lane[j];
     for (; i < n; i++)
         lane[0] = a[i] > lane[0] ? a[i] : lane[0];
     real max = lane[0];
-    for (int j = 1; j < LANES; j++)
+    for (int j = 1; j < OPS_LANES; j++)
         max = lane[j] > max ? lane[j] : max;
     return max;
 }
@@ -187,13 +188,13 @@ void ops_rmsnorm_back(struct ops *o, const struct norm_back *b)
     for (int t = 0; t < b->x.rows; t++) {
         const real *x = row_of(b->x, t), *dy = row_of(b->dy, t);
         real *dx = row_of(b->dx, t), inv = b->inv[t];
-        real lane[LANES] = {0};
+        real lane[OPS_LANES] = {0};
         int c = 0;
-        for (; c + LANES <= C; c += LANES)
-            for (int j = 0; j < LANES; j++)
+        for (; c + OPS_LANES <= C; c += OPS_LANES)
+            for (int j = 0; j < OPS_LANES; j++)
                 lane[j] += dy[c + j] * b->w[c + j] * x[c + j];
         for (; c < C; c++)
-            lane[c % LANES] += dy[c] * b->w[c] * x[c];
+            lane[c % OPS_LANES] += dy[c] * b->w[c] * x[c];
         real k = lane_sum(lane) * inv * inv * inv / (real)C;
         for (c = 0; c < C; c++) {
             b->dw[c] += dy[c] * x[c] * inv;
@@ -300,14 +301,14 @@ void ops_add(struct ops *o, int64_t n, const real *x, real *y)
 
 double ops_square_sum(struct ops *o, int64_t n, const real *x)
 {
-    double lane[LANES] = {0}, sum = 0;
+    double lane[OPS_LANES] = {0}, sum = 0;
     int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
+    for (; i + OPS_LANES <= n; i += OPS_LANES)
+        for (int j = 0; j < OPS_LANES; j++)
             lane[j] += (double)x[i + j] * (double)x[i + j];
     for (; i < n; i++)
-        lane[i % LANES] += (double)x[i] * (double)x[i];
-    for (int j = 0; j < LANES; j++)
+        lane[i % OPS_LANES] += (double)x[i] * (double)x[i];
+    for (int j = 0; j < OPS_LANES; j++)
         sum += lane[j];
     o->work += 2.0 * (double)n;
     return sum;

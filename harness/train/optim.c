@@ -6,7 +6,7 @@
 enum err optim_new(struct arena *a, const struct shard *s,
                    const struct adamw *settings, double clip, struct optim *out)
 {
-    int n = unit_count(&s->shared.dims) * IDS_A_UNIT;
+    int n = unit_count(&s->shared.dims) * LAYER_IDS_A_UNIT;
     *out = (struct optim){.adamw = *settings, .clip = clip, .n_squares = n};
     out->squares = arena_alloc(a, (size_t)n, sizeof *out->squares);
     return out->squares ? ERR_OK : ERR_NOMEM;
@@ -53,7 +53,7 @@ static void sum_embedding(const struct comm *c, struct shard *s)
 /* Copies of the embedding count once, on the first rank. */
 static bool counts_here(const struct shard *s, const struct tensor *t)
 {
-    return t->id != IDS_A_UNIT * unit_embedding(&s->shared.dims) ||
+    return t->id != LAYER_IDS_A_UNIT * unit_embedding(&s->shared.dims) ||
            s->use_rank[USE_LOOKUP] == s->rank;
 }
 

@@ -15,7 +15,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TAG_FORWARD = 1, TAG_BACKWARD = 2, TAG_SHAPE = 10, SHAPE_DIMS = 3 };
+enum {
+    PIPELINE_TAG_FORWARD = 1,
+    PIPELINE_TAG_BACKWARD = 2,
+    PIPELINE_TAG_SHAPE = 10,
+    PIPELINE_SHAPE_DIMS = 3
+};
 
 struct pipeline_message {
     enum message which;
@@ -59,12 +64,13 @@ static struct comm_message message_of(const struct pipeline *p,
     int mb = op->mbs[which];
     struct comm_message m = {
         .peer = schedule_peer(p->schedule, p->shard->rank, which),
-        .tag = which == SEND_FORWARD || which == RECV_FORWARD ? TAG_FORWARD
-                                                              : TAG_BACKWARD,
+        .tag = which == SEND_FORWARD || which == RECV_FORWARD
+                   ? PIPELINE_TAG_FORWARD
+                   : PIPELINE_TAG_BACKWARD,
         .send = which == SEND_FORWARD || which == SEND_BACKWARD};
     bool entry = which == RECV_FORWARD || which == SEND_BACKWARD;
     m.bytes = entry ? stage_in_bytes(s) : stage_out_bytes(s);
-    if (m.tag == TAG_FORWARD)
+    if (m.tag == PIPELINE_TAG_FORWARD)
         m.data = entry ? stage_in(s, mb) : stage_out(s, mb);
     else
         m.data = entry ? stage_din(s, mb) : stage_dout(s, mb);
@@ -84,7 +90,8 @@ static int messages_of(const struct pipeline *p, const struct op *op,
 /* ---- shapes ---- */
 
 struct shape {
-    int64_t dim[SHAPE_DIMS]; // rows of all hidden states, sequences, width
+    int64_t
+        dim[PIPELINE_SHAPE_DIMS]; // rows of all hidden states, sequences, width
 };
 
 static struct shape shape_of(const struct dims *d, int64_t bytes)
@@ -97,7 +104,7 @@ static void check_shape(const struct pipeline *p, struct shape got,
                         struct shape want)
 {
     struct err_msg msg;
-    for (int i = 0; i < SHAPE_DIMS; i++) {
+    for (int i = 0; i < PIPELINE_SHAPE_DIMS; i++) {
         if (got.dim[i] == want.dim[i])
             continue;
         err_set(&msg, ERR_CHILD,
@@ -125,7 +132,7 @@ static void exchange_shapes(const struct pipeline *p,
         out[i] = m[i];
         out[i].data = &shape[i];
         out[i].bytes = sizeof shape[i];
-        out[i].tag += TAG_SHAPE;
+        out[i].tag += PIPELINE_TAG_SHAPE;
     }
     comm_exchange(p->comm, out, n);
     for (int i = 0; i < n; i++)

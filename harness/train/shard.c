@@ -64,7 +64,7 @@ static int64_t table_count(const struct shard *s)
 static void carve_weights(struct shard *s, const struct model *m,
                           struct tensors *t, real **embedding, bool grads)
 {
-    int first = IDS_A_UNIT * unit_embedding(&s->shared.dims);
+    int first = LAYER_IDS_A_UNIT * unit_embedding(&s->shared.dims);
     if (holds_embedding(s))
         *embedding = tensors_carve(
             t, weight_spec("embedding", table_count(s), first, 0.02));

@@ -83,21 +83,6 @@ static enum err check_order(struct arena *a, const struct split *s,
     return e;
 }
 
-/* More micro-batches than an order takes stay too many, so that order_check()
- * says so. Megatron's default for a group is the number of ranks. */
-static void set_order(const struct megatron_flags *f, const struct model *m,
-                      struct split *s)
-{
-    int64_t n_mb = m->batch.n_microbatches;
-    s->order = (struct order){
-        .pp = m->par.pp,
-        .vpp = m->par.vpp,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
-        .group = m->memory.mb_group ? m->memory.mb_group : m->par.pp,
-        .ep_overlap = m->overlap_moe_comm};
-    s->p2p = split_p2p(f, m->par.vpp);
-}
-
 /* The layout first: it may be what says the number of chunks. */
 enum err split_read(struct arena *a, const struct megatron_flags *f,
                     struct model *m, struct split *out, struct err_msg *msg)
@@ -109,7 +94,8 @@ enum err split_read(struct arena *a, const struct megatron_flags *f,
     if (e != ERR_OK)
         return e;
     m->par.vpp = s.layout.vpp;
-    set_order(f, m, &s);
+    s.order = order_of_model(m);
+    s.p2p = split_p2p(f, m->par.vpp);
     e = check_order(a, &s, msg);
     if (e == ERR_OK)
         e = check_overlap(m, msg);

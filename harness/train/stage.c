@@ -122,15 +122,16 @@ void stage_carve_weights(struct stage *s, const struct model *m,
         layer_carve_weights(d, l->moe, l->unit, t, grads ? &l->dw : &l->w);
     }
     if (s->ends_layers)
-        *(grads ? &s->norm.dw : &s->norm.w) =
-            tensors_carve(t, weight_spec("final_norm", d->hidden,
-                                         IDS_A_UNIT * unit_final_norm(d), -1));
+        *(grads ? &s->norm.dw : &s->norm.w) = tensors_carve(
+            t, weight_spec("final_norm", d->hidden,
+                           LAYER_IDS_A_UNIT * unit_final_norm(d), -1));
     for (int i = 0; i < s->n_mtp; i++)
         mtp_carve_weights(d, layer_is_moe(m, m->n_layers - 1), unit_mtp(d, i),
                           t, grads ? &s->mtp[i].dw : &s->mtp[i].w);
     if (s->has_loss && !d->tied)
         *(grads ? &s->loss.dw : &s->loss.w) = tensors_carve(
-            t, weight_spec("output", table, IDS_A_UNIT * unit_output(d), 0.02));
+            t, weight_spec("output", table, LAYER_IDS_A_UNIT * unit_output(d),
+                           0.02));
 }
 
 /* x[0] to x[n_layers] share one gradient, worked on in place; a stage behind

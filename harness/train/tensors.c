@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A cache line, and the widest vector. */
-enum { ALIGN_BYTES = 64 };
+enum { TENSORS_ALIGN_BYTES = 64 };
 
 void tensors_init(struct tensors *t, const char *kind)
 {
@@ -42,9 +42,10 @@ static bool tensors_grow(struct tensors *t)
 static int64_t rounded_bytes(const struct tensor *spec)
 {
     int64_t size = (int64_t)spec->elem_bytes;
-    if (spec->count > (INT64_MAX / 2 - ALIGN_BYTES) / size)
+    if (spec->count > (INT64_MAX / 2 - TENSORS_ALIGN_BYTES) / size)
         return -1;
-    return (spec->count * size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    return (spec->count * size + TENSORS_ALIGN_BYTES - 1) /
+           TENSORS_ALIGN_BYTES * TENSORS_ALIGN_BYTES;
 }
 
 static void tensors_add_row(struct tensors *t, struct tensor spec)
@@ -90,8 +91,9 @@ int *tensors_carve_int(struct tensors *t, const char *name, int64_t count)
 
 enum err tensors_alloc(struct tensors *t, struct err_msg *msg)
 {
-    size_t bytes = t->bytes ? (size_t)t->bytes : ALIGN_BYTES;
-    void *base = t->out_of_room ? NULL : aligned_alloc(ALIGN_BYTES, bytes);
+    size_t bytes = t->bytes ? (size_t)t->bytes : TENSORS_ALIGN_BYTES;
+    void *base =
+        t->out_of_room ? NULL : aligned_alloc(TENSORS_ALIGN_BYTES, bytes);
     if (!base)
         return err_set(msg, ERR_NOMEM,
                        "%s: no memory for %.1f MiB, use a smaller model, "

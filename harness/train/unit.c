@@ -1,8 +1,8 @@
 /*
  * How it works: units are numbered E, layers, final norm, m, L through the
- * whole model, and a tensor's id is its unit's number times IDS_A_UNIT plus its
- * place. So first values and the order of sums depend on the model alone, and
- * losses are the same to the last bit for every layout.
+ * whole model, and a tensor's id is its unit's number times LAYER_IDS_A_UNIT
+ * plus its place. So first values and the order of sums depend on the model
+ * alone, and losses are the same to the last bit for every layout.
  *
  * An m of depth k (DeepSeek-V3, section 2.2) with tokens t shifted by k:
  *
@@ -94,7 +94,7 @@ void mtp_carve_weights(const struct dims *d, bool moe, int unit,
                        struct tensors *t, struct mtp_weights *out)
 {
     int64_t C = d->hidden;
-    int id = unit * IDS_A_UNIT + LAYER_IDS;
+    int id = unit * LAYER_IDS_A_UNIT + LAYER_IDS;
     layer_carve_weights(d, moe, unit, t, &out->layer);
     out->norm_e = tensors_carve(t, weight_spec("mtp_enorm", C, id, -1));
     out->norm_h = tensors_carve(t, weight_spec("mtp_hnorm", C, id + 1, -1));

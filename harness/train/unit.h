@@ -12,9 +12,9 @@
 
 #include "layer.h"
 
-/* Index of a unit in the whole model; times IDS_A_UNIT it gives the ids of its
- * tensors, so that first values and the order of sums are the layout's no
- * more. `i` is the layer's or MTP layer's number from 0. */
+/* Index of a unit in the whole model; times LAYER_IDS_A_UNIT it gives the ids
+ * of its tensors, so that first values and the order of sums are the layout's
+ * no more. `i` is the layer's or MTP layer's number from 0. */
 int unit_embedding(const struct dims *d);
 int unit_layer(const struct dims *d, int i);
 int unit_final_norm(const struct dims *d);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MAX_ROUNDS = 60 };
+enum { EP_SAVE_MAX_ROUNDS = 60 };
 static const double CLOSE =
     1e-9; // of a step time, relative: measured far worse
 
@@ -41,7 +41,7 @@ static enum err narrow(struct step_of *f, double want_s, struct bracket lo,
                        struct bracket hi, double *save_s)
 {
     int stays = 0; // which end stayed last: -1 lo, 1 hi
-    for (int i = 0; i < MAX_ROUNDS; i++) {
+    for (int i = 0; i < EP_SAVE_MAX_ROUNDS; i++) {
         const double part = lo.over_s / (lo.over_s - hi.over_s);
         struct bracket mid = {lo.save_s + part * (hi.save_s - lo.save_s), 0};
         double step = 0;

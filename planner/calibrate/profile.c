@@ -19,10 +19,10 @@
 #include <string.h>
 
 enum {
-    N_COLUMNS = N_KINDS + 1, // the kinds and the timers' constant
-    N_CELLS = N_COLUMNS * N_COLUMNS,
-    MAX_CANDIDATES = 1200, // a larger space is thinned out
-    MAX_WALK = 2000000     // a larger one is sampled
+    PROFILE_N_COLUMNS = N_KINDS + 1, // the kinds and the timers' constant
+    PROFILE_N_CELLS = PROFILE_N_COLUMNS * PROFILE_N_COLUMNS,
+    PROFILE_MAX_CANDIDATES = 1200, // a larger space is thinned out
+    PROFILE_MAX_WALK = 2000000     // a larger one is sampled
 };
 
 static const double GUESS_FLOOR = 0.02; // least cost of a kind, in layers
@@ -42,18 +42,18 @@ struct candidates {
     double relax;       // both bounds times this
     int64_t skip, seen; // every skip-th layout is kept
     int n;
-    bool taken[MAX_CANDIDATES];           // chosen already
-    char *text[MAX_CANDIDATES];           // layout strings
-    double gram[MAX_CANDIDATES][N_CELLS]; // R'R of each
+    bool taken[PROFILE_MAX_CANDIDATES];                   // chosen already
+    char *text[PROFILE_MAX_CANDIDATES];                   // layout strings
+    double gram[PROFILE_MAX_CANDIDATES][PROFILE_N_CELLS]; // R'R of each
 };
 
 /* Units and the timers' constants of all chunks of a rank as one row of
  * guessed seconds; returns their sum. */
 static double rank_row(const struct candidates *c, const struct layout *l,
-                       int rank, double row[N_COLUMNS])
+                       int rank, double row[PROFILE_N_COLUMNS])
 {
     double time_s = GUESS_CHUNK * l->vpp * c->layer_s;
-    memset(row, 0, N_COLUMNS * sizeof *row);
+    memset(row, 0, PROFILE_N_COLUMNS * sizeof *row);
     row[N_KINDS] = time_s;
     for (int s = rank; s < l->n_stages; s += l->pp) {
         int counts[N_KINDS];
@@ -71,15 +71,16 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
                      double *gram)
 {
     for (int r = 0; r < l->pp; r++) {
-        double row[N_COLUMNS];
+        double row[PROFILE_N_COLUMNS];
         const double time_s = rank_row(c, l, r, row);
         if (time_s > c->most_s * c->relax ||
             (double)memory_rank_params(c->model, l, r) >
                 c->most_params * c->relax)
             return false;
-        for (int i = 0; i < N_COLUMNS; i++)
-            for (int j = 0; j < N_COLUMNS; j++)
-                gram[i * N_COLUMNS + j] += row[i] * row[j] / (time_s * time_s);
+        for (int i = 0; i < PROFILE_N_COLUMNS; i++)
+            for (int j = 0; j < PROFILE_N_COLUMNS; j++)
+                gram[i * PROFILE_N_COLUMNS + j] +=
+                    row[i] * row[j] / (time_s * time_s);
     }
     return true;
 }
@@ -87,7 +88,7 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
 static enum err profile_collect(void *data, const struct layout *l)
 {
     struct candidates *c = data;
-    if (c->seen++ % c->skip || c->n == MAX_CANDIDATES)
+    if (c->seen++ % c->skip || c->n == PROFILE_MAX_CANDIDATES)
         return ERR_OK;
     double *gram = c->gram[c->n];
     memset(gram, 0, sizeof c->gram[0]);
@@ -103,15 +104,17 @@ static enum err profile_collect(void *data, const struct layout *l)
 /* Logarithm of the determinant by Cholesky. */
 static double log_det(const double *gram)
 {
-    double l[N_CELLS] = {0}, sum = 0;
-    for (int i = 0; i < N_COLUMNS; i++)
+    double l[PROFILE_N_CELLS] = {0}, sum = 0;
+    for (int i = 0; i < PROFILE_N_COLUMNS; i++)
         for (int j = 0; j <= i; j++) {
-            double v = gram[i * N_COLUMNS + j] + (i == j ? RIDGE : 0);
+            double v = gram[i * PROFILE_N_COLUMNS + j] + (i == j ? RIDGE : 0);
             for (int k = 0; k < j; k++)
-                v -= l[i * N_COLUMNS + k] * l[j * N_COLUMNS + k];
+                v -=
+                    l[i * PROFILE_N_COLUMNS + k] * l[j * PROFILE_N_COLUMNS + k];
             if (i == j && v <= 0)
                 return -1e300;
-            l[i * N_COLUMNS + j] = i == j ? sqrt(v) : v / l[j * N_COLUMNS + j];
+            l[i * PROFILE_N_COLUMNS + j] =
+                i == j ? sqrt(v) : v / l[j * PROFILE_N_COLUMNS + j];
             sum += i == j ? log(v) : 0;
         }
     return sum;
@@ -119,8 +122,8 @@ static double log_det(const double *gram)
 
 static double profile_gain(const double *have, const double *more)
 {
-    double sum[N_CELLS];
-    for (int i = 0; i < N_CELLS; i++)
+    double sum[PROFILE_N_CELLS];
+    for (int i = 0; i < PROFILE_N_CELLS; i++)
         sum[i] = have[i] + more[i];
     return log_det(sum);
 }
@@ -144,7 +147,7 @@ static int best_addition(const struct candidates *c, const double *have,
 /* The best pair, then the best addition, all different. */
 static void profile_choose(struct candidates *c, int n, int *chosen)
 {
-    double best = -INFINITY, sum[N_CELLS] = {0};
+    double best = -INFINITY, sum[PROFILE_N_CELLS] = {0};
     for (int i = 0; i < c->n; i++) {
         int j = best_addition(c, c->gram[i], i + 1, &best);
         if (j >= 0) {
@@ -157,7 +160,7 @@ static void profile_choose(struct candidates *c, int n, int *chosen)
             best = -INFINITY;
             chosen[k] = best_addition(c, sum, 0, &best);
         }
-        for (int i = 0; i < N_CELLS; i++)
+        for (int i = 0; i < PROFILE_N_CELLS; i++)
             sum[i] += c->gram[chosen[k]][i];
         c->taken[chosen[k]] = true;
     }
@@ -175,12 +178,12 @@ static bool profile_determines(const struct candidates *c, const int *chosen,
                 bool joint = !standalone;
                 int to_i = joint && i == KIND_M ? KIND_L : i;
                 int to_j = joint && j == KIND_M ? KIND_L : j;
-                g[to_i][to_j] += c->gram[chosen[k]][i * N_COLUMNS + j];
+                g[to_i][to_j] += c->gram[chosen[k]][i * PROFILE_N_COLUMNS + j];
             }
     for (int p = 0; p < N_KINDS; p++) {
         double before = 0;
         for (int k = 0; k < n; k++)
-            before += c->gram[chosen[k]][p * N_COLUMNS + p];
+            before += c->gram[chosen[k]][p * PROFILE_N_COLUMNS + p];
         if (before == 0 || (p == KIND_M && !standalone))
             continue;
         if (g[p][p] < 1e-7 * before)
@@ -252,7 +255,7 @@ static enum err profile_sample(struct candidates *c, int pp, bool standalone,
     if (!n)
         return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
     c->skip = 1;
-    for (int round = 0; round < 8 * MAX_CANDIDATES; round++) {
+    for (int round = 0; round < 8 * PROFILE_MAX_CANDIDATES; round++) {
         bool apart = standalone && c->model->n_mtp && round % 2;
         int stages = all - apart;
         for (int s = 0; s < stages; s++)
@@ -302,9 +305,9 @@ static enum err profile_gather(struct candidates *c, int pp, bool standalone,
     c->n = 0;
     c->seen = 0;
     memset(c->taken, 0, sizeof c->taken);
-    if (n > MAX_WALK || c->model->par.vpp > 1)
+    if (n > PROFILE_MAX_WALK || c->model->par.vpp > 1)
         return profile_sample(c, pp, standalone, msg);
-    c->skip = 1 + (int64_t)(n / MAX_CANDIDATES);
+    c->skip = 1 + (int64_t)(n / PROFILE_MAX_CANDIDATES);
     return layout_space_each(c->arena, &space, profile_collect, c, msg);
 }
 

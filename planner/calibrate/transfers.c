@@ -16,11 +16,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { INSIDE, BETWEEN, N_LINKS };
-enum { MAX_ROUNDS = 30, MAX_HALVINGS = 8 };
+enum { TRANSFERS_INSIDE, TRANSFERS_BETWEEN, TRANSFERS_N_LINKS };
+enum { TRANSFERS_MAX_ROUNDS = 30, TRANSFERS_MAX_HALVINGS = 8 };
 // Pairs of samples of single operations, to tell what jitter adds; twice, as
 // that depends on latencies.
-enum { SAMPLES = 64, JITTER_ROUNDS = 2 };
+enum { TRANSFERS_SAMPLES = 64, TRANSFERS_JITTER_ROUNDS = 2 };
 static const double CLOSE = 1e-4; // of a latency: timers tell it far worse
 // A difference quotient's step, of the mean stage time: well below a transfer
 // that matters, well above rounding.
@@ -54,7 +54,7 @@ struct exchanges {
     struct seen *seen;
     int n_seen, n_rows;
     struct cost cost; // with the latencies that are tried
-    int link[N_LINKS], n_links;
+    int link[TRANSFERS_N_LINKS], n_links;
     double nudge_s;
     double *rows; // n_rows predictions a set: now, and one a link moved
     double *a, *b;
@@ -128,30 +128,32 @@ static enum err add_run(struct exchanges *x, const struct plan_context *ctx,
  * several chunks a rank only. */
 static void find_links(struct exchanges *x, const struct plan_context *ctx)
 {
-    bool has[N_LINKS] = {false, false};
+    bool has[TRANSFERS_N_LINKS] = {false, false};
     for (int i = 0; i < x->n_seen; i++) {
         const struct layout *l = &x->seen[i].run->layout;
         const int n = l->vpp > 1 ? l->pp : l->pp - 1;
         for (int r = 0; r < n; r++)
             has[transfer_between_nodes(&ctx->model->par, l->pp,
                                        ctx->gpus_per_node, r)
-                    ? BETWEEN
-                    : INSIDE] = true;
+                    ? TRANSFERS_BETWEEN
+                    : TRANSFERS_INSIDE] = true;
     }
-    x->cost.parted = x->cost.parted || (has[INSIDE] && has[BETWEEN]);
+    x->cost.parted =
+        x->cost.parted || (has[TRANSFERS_INSIDE] && has[TRANSFERS_BETWEEN]);
     x->n_links = 0;
-    if (has[INSIDE] || !x->cost.parted) // of all, when there is only one kind
-        x->link[x->n_links++] = INSIDE;
-    if (has[BETWEEN] && x->cost.parted)
-        x->link[x->n_links++] = BETWEEN;
+    if (has[TRANSFERS_INSIDE] ||
+        !x->cost.parted) // of all, when there is only one kind
+        x->link[x->n_links++] = TRANSFERS_INSIDE;
+    if (has[TRANSFERS_BETWEEN] && x->cost.parted)
+        x->link[x->n_links++] = TRANSFERS_BETWEEN;
 }
 
 /* ---- what the simulator says ---- */
 
 static double *latency_of(struct exchanges *x, int i)
 {
-    return x->link[i] == INSIDE ? &x->cost.latency_s
-                                : &x->cost.between.latency_s;
+    return x->link[i] == TRANSFERS_INSIDE ? &x->cost.latency_s
+                                          : &x->cost.between.latency_s;
 }
 
 /* Adds `by` times what each rank spends in exchanges to out[pp]. */
@@ -193,13 +195,13 @@ static enum err sample_jitter(struct seen *s, struct err_msg *msg)
     double *op = arena_alloc(&scratch, 2 * n, sizeof *op);
     enum err e =
         op ? add_exchanges(s, &steady, -1, s->jitter_s, msg) : no_memory(msg);
-    for (int i = 0; i < 2 * SAMPLES && e == ERR_OK; i++) {
+    for (int i = 0; i < 2 * TRANSFERS_SAMPLES && e == ERR_OK; i++) {
         const struct plan_ops ops = {l, op, op + n};
         if (i % 2 == 0)
             jitter_draw(&mean, ctx, i, op, op + n);
         else
             mirror(s->op_fwd_s, cv, 2 * n, op); // backwards stand behind
-        e = add_exchanges(s, &ops, 0.5 / SAMPLES, s->jitter_s, msg);
+        e = add_exchanges(s, &ops, 0.5 / TRANSFERS_SAMPLES, s->jitter_s, msg);
     }
     arena_clear(&scratch);
     return e;
@@ -265,11 +267,11 @@ static enum err linearise(struct exchanges *x, struct err_msg *msg)
 static enum err go(struct exchanges *x, const double *to, bool *done,
                    struct err_msg *msg)
 {
-    double from[N_LINKS], best = misfit(x, x->rows), part = 1;
+    double from[TRANSFERS_N_LINKS], best = misfit(x, x->rows), part = 1;
     double *moved = x->rows + x->n_rows;
     for (int j = 0; j < x->n_links; j++)
         from[j] = *latency_of(x, j);
-    for (int half = 0; half < MAX_HALVINGS; half++, part /= 2) {
+    for (int half = 0; half < TRANSFERS_MAX_HALVINGS; half++, part /= 2) {
         for (int j = 0; j < x->n_links; j++)
             *latency_of(x, j) = from[j] + part * (to[j] - from[j]);
         enum err e = predict(x, moved, msg);
@@ -295,7 +297,7 @@ static enum err search(struct exchanges *x, struct lsq_solution *s,
 {
     enum err e = predict(x, x->rows, msg);
     bool done = false;
-    for (int i = 0; i < MAX_ROUNDS && !done && e == ERR_OK; i++) {
+    for (int i = 0; i < TRANSFERS_MAX_ROUNDS && !done && e == ERR_OK; i++) {
         e = linearise(x, msg);
         const struct lsq_problem p = {x->n_rows, x->n_links, x->a, x->b};
         if (e == ERR_OK)
@@ -311,7 +313,7 @@ static enum err search(struct exchanges *x, struct lsq_solution *s,
 static enum err search_all(struct exchanges *x, struct lsq_solution *s,
                            struct err_msg *msg)
 {
-    const int rounds = x->cost.jitter_cv > 0 ? JITTER_ROUNDS : 0;
+    const int rounds = x->cost.jitter_cv > 0 ? TRANSFERS_JITTER_ROUNDS : 0;
     enum err e = search(x, s, msg);
     for (int k = 0; k < rounds && e == ERR_OK; k++) {
         for (int i = 0; i < x->n_seen && e == ERR_OK; i++)
@@ -325,14 +327,15 @@ static enum err search_all(struct exchanges *x, struct lsq_solution *s,
 static const char *transfers_note(struct exchanges *x,
                                   const struct lsq_solution *s)
 {
-    const char *each[N_LINKS] = {"", ""};
+    const char *each[TRANSFERS_N_LINKS] = {"", ""};
     bool rate = false;
     for (int j = 0; j < x->n_links && each[0]; j++) {
-        const char *where = !x->cost.parted        ? ""
-                            : x->link[j] == INSIDE ? " inside a node"
-                                                   : " between nodes";
-        rate = rate || (x->link[j] == INSIDE ? x->cost.bytes_per_s
-                                             : x->cost.between.bytes_per_s) > 0;
+        const char *where = !x->cost.parted                  ? ""
+                            : x->link[j] == TRANSFERS_INSIDE ? " inside a node"
+                                                             : " between nodes";
+        rate = rate || (x->link[j] == TRANSFERS_INSIDE
+                            ? x->cost.bytes_per_s
+                            : x->cost.between.bytes_per_s) > 0;
         each[j] =
             arena_printf(x->arena, "%s%.1f us (+- %.1f)%s", j ? " and " : "",
                          *latency_of(x, j) * 1e6, 1.96e6 * s->se[j], where);
@@ -354,7 +357,7 @@ static enum err fit_seen(struct exchanges *x, const struct plan_context *ctx,
     const size_t n = (size_t)x->n_rows;
     find_links(x, ctx);
     x->rows = arena_alloc(x->arena, 2 * n, sizeof *x->rows);
-    x->a = arena_alloc(x->arena, n * N_LINKS, sizeof *x->a);
+    x->a = arena_alloc(x->arena, n * TRANSFERS_N_LINKS, sizeof *x->a);
     x->b = arena_alloc(x->arena, n, sizeof *x->b);
     if (!x->rows || !x->a || !x->b)
         return no_memory(msg);

@@ -1,4 +1,8 @@
-/* moe-layout check: one layout, or many from a file. */
+/*
+ * moe-layout check: one layout, or many from a file. How it works: both ways
+ * make a verdict (parse, then validate, then what the version of core says),
+ * which is printed or written by the same functions.
+ */
 #include "base/reader.h"
 #include "base/writer.h"
 #include "cmd.h"

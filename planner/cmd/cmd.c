@@ -164,6 +164,8 @@ static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
     return ERR_OK;
 }
 
+/* The same words as a manifest's, read by the same function: a command and an
+ * experiment mean the same settings. */
 enum err cmd_settings(struct cmd *c, struct plan_settings *out)
 {
     struct overrides o;
@@ -365,19 +367,6 @@ static void warn_of_savings(struct cmd *c, const struct cost *cost,
             c->command->name);
 }
 
-/* The order of work of a model's flags; too many micro-batches stay too many.
- */
-static struct order order_of(const struct model *m)
-{
-    const int64_t n_mb = m->batch.n_microbatches;
-    return (struct order){
-        .pp = m->par.pp,
-        .vpp = m->par.vpp,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
-        .ep_overlap = m->overlap_moe_comm};
-}
-
 /* Megatron has no default either: costs and memory of some length would be
  * numbers of another run. */
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
@@ -431,7 +420,7 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);
     if (e == ERR_OK)
         e = cmd_ep_save(c, &cost->ep_save);
-    const struct order order = order_of(&m->model);
+    const struct order order = order_of_model(&m->model);
     if (e == ERR_OK)
         e = schedule_outline(&order, plan_settings_mode(&set, &m->model),
                              schedule, &c->msg);

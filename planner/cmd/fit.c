@@ -1,4 +1,11 @@
-/* moe-layout fit and costs: make a costs file. */
+/*
+ * moe-layout fit and costs: make a costs file.
+ *
+ * How it works: runs are read and checked against the model, those with EP
+ * overlap are set aside; unit costs come first, then what needs them (links,
+ * overhead, savings of overlap), then corrections of memory. `costs` skips the
+ * runs: FLOPs stand for times, and links are what the options say.
+ */
 #include "cost/fit.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -92,6 +99,8 @@ static enum err read_overlap_run(struct cmd *c, const struct model *m,
                        : e;
 }
 
+/* Layouts of all runs may have their own number of chunks; a --vpp that
+ * disagrees with one is a slip in the command. */
 static enum err read_runs(struct cmd *c, const struct model *m,
                           struct fit_cmd_runs *runs)
 {
@@ -142,6 +151,7 @@ static void cmd_fit_write(struct writer tree, const struct fit *f)
     }
 }
 
+/* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
 static void print_costs(const struct cost *c)
 {
     printf("%-8s %12s %10s %12s %10s   (%s; 95%% intervals)\n", "unit",
@@ -158,6 +168,7 @@ static void print_costs(const struct cost *c)
     }
 }
 
+/* In the units of data sheets: microseconds, and bits a second. */
 static void print_link(const char *where, const struct cost_link *l)
 {
     printf("transfer%s: %.2f us", where, l->latency_s * 1e6);
@@ -210,6 +221,7 @@ static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
     }
 }
 
+/* Both errors, so that a reader sees what the corrections are worth. */
 static void cmd_fit_print_memory(const struct memory_fit *f,
                                  const struct fit_run *runs)
 {
@@ -326,11 +338,7 @@ static enum err cmd_fit_fit(struct cmd *c, const struct model *m,
     const struct overhead_runs all = {runs->profile, runs->n};
     struct model split = *m; // as the first run split it
     split.par.vpp = runs->profile[0].layout.vpp;
-    const struct order order = {
-        .pp = m->par.pp,
-        .vpp = split.par.vpp,
-        .n_mb = (int)m->batch.n_microbatches,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp};
+    const struct order order = order_of_model(&split);
     struct schedule schedule;
     enum err e =
         fit_costs(&c->arena, &(struct fit_input){m, runs->profile, runs->n},
@@ -437,6 +445,8 @@ static enum err run_fit(struct cmd *c)
     return e == ERR_OK ? fit_print(c, &f, &memory, runs.profile) : e;
 }
 
+/* 100 TFLOP/s by default: any rate gives the same ranking while transfers are
+ * free, as they are unless stated. */
 static enum err run_costs(struct cmd *c)
 {
     struct cmd_model m;

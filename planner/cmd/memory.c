@@ -1,6 +1,8 @@
 /*
  * moe-layout memory: bytes of every rank of a layout, what fits, and why the
- * fullest rank is the fullest.
+ * fullest rank is the fullest. How it works: the question is read once, every
+ * rank is predicted and judged; the parts of a rank are a table, which prints
+ * them and finds the part by which the fullest rank exceeds the others.
  */
 #include "memory.h"
 
@@ -42,7 +44,7 @@ static const struct part parts[] = {
     {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
     {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
 };
-enum { N_PARTS = sizeof parts / sizeof parts[0] };
+enum { MEMORY_N_PARTS = sizeof parts / sizeof parts[0] };
 
 /* The same with what goes with the parameters taken together. */
 static const struct part causes[] = {
@@ -53,7 +55,7 @@ static const struct part causes[] = {
     {"head", "the loss head", offsetof(struct memory_rank, head_bytes)},
     {"workspace", "workspaces", offsetof(struct memory_rank, workspace_bytes)},
 };
-enum { N_CAUSES = sizeof causes / sizeof causes[0] };
+enum { MEMORY_N_CAUSES = sizeof causes / sizeof causes[0] };
 
 /* By offset, so that table, JSON and reason cannot differ in what they name. */
 static double part_bytes(const struct memory_rank *r, const struct part *p)
@@ -69,7 +71,7 @@ static const struct part *largest_excess(const struct question *q,
 {
     const struct part *best = causes;
     int n = q->layout.pp;
-    for (int i = 0; i < N_CAUSES; i++) {
+    for (int i = 0; i < MEMORY_N_CAUSES; i++) {
         double others = 0;
         for (int r = 0; r < n; r++)
             others +=
@@ -135,7 +137,7 @@ static void cmd_memory_print_table(struct cmd *c, const struct question *q)
     for (int r = 0; r < q->layout.pp; r++) {
         const struct memory_rank *k = &q->ranks[r];
         printf("%-4d", r);
-        for (int p = 0; p < N_PARTS; p++)
+        for (int p = 0; p < MEMORY_N_PARTS; p++)
             printf(" %7.3f", part_bytes(k, &parts[p]) / GIB);
         printf("  %7.3f", (double)k->peak_bytes / GIB);
         if (q->limit_bytes > 0)
@@ -201,7 +203,7 @@ static void cmd_memory_write_rank(struct cmd *c, struct writer list,
     writer_number(o, "rank", r);
     writer_text(o, "units", rank_units(&c->arena, &q->layout, r));
     writer_number(o, "params", (double)k->params);
-    for (int p = 0; p < N_PARTS; p++) {
+    for (int p = 0; p < MEMORY_N_PARTS; p++) {
         char key[32];
         snprintf(key, sizeof key, "%s_bytes", parts[p].name);
         writer_number(o, key, part_bytes(k, &parts[p]));

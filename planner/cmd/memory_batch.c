@@ -24,6 +24,8 @@ struct batch_line {
     struct memory_case_input in;
 };
 
+/* Keys that are not known here are let pass: a case may carry what was measured
+ * for it. */
 static void memory_batch_read_line(struct reader top, struct batch_line *out)
 {
     // 0, or absent: as the flags say

@@ -1,4 +1,8 @@
-/* moe-layout memory --corpus: predictions against measured cases. */
+/*
+ * moe-layout memory --corpus: predictions against measured cases. How it works:
+ * memory/corpus predicts all cases; here they become rows of a CSV file, errors
+ * by group, and a check of the fitted constants with one family left out.
+ */
 #include "memory.h"
 
 #include "base/csv.h"
@@ -33,7 +37,7 @@ static const char *const columns[] = {"format",
                                       "meas_peak_bytes",
                                       "peak_error_pct",
                                       "source"};
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+enum { CORPUS_N_COLUMNS = sizeof columns / sizeof columns[0] };
 
 /* Absent and 0 are empty fields: a case that was not measured is no error. */
 static const char *bytes_text(int64_t v, char *buf, size_t size)
@@ -55,10 +59,10 @@ static const char *percent_text(bool there, double error, char *buf,
 
 static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
 {
-    enum { BYTES = 32 };
+    enum { CORPUS_TEXT_BYTES = 32 };
     // of the six numbers among the fields
-    char text[6][BYTES];
-    const char *const fields[N_COLUMNS] = {
+    char text[6][CORPUS_TEXT_BYTES];
+    const char *const fields[CORPUS_N_COLUMNS] = {
         FORMAT,
         r->name,
         r->platform,
@@ -67,14 +71,16 @@ static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
         r->primary ? "1" : "0",
         r->reason ? "0" : "1",
         r->reason,
-        bytes_text(r->pred_allocated_bytes, text[0], BYTES),
-        bytes_text(r->meas_allocated_bytes, text[1], BYTES),
-        percent_text(!r->reason, corpus_allocated_error(r), text[2], BYTES),
-        bytes_text(r->pred_peak_bytes, text[3], BYTES),
-        bytes_text(r->meas_peak_bytes, text[4], BYTES),
-        percent_text(!r->reason, corpus_peak_error(r), text[5], BYTES),
+        bytes_text(r->pred_allocated_bytes, text[0], CORPUS_TEXT_BYTES),
+        bytes_text(r->meas_allocated_bytes, text[1], CORPUS_TEXT_BYTES),
+        percent_text(!r->reason, corpus_allocated_error(r), text[2],
+                     CORPUS_TEXT_BYTES),
+        bytes_text(r->pred_peak_bytes, text[3], CORPUS_TEXT_BYTES),
+        bytes_text(r->meas_peak_bytes, text[4], CORPUS_TEXT_BYTES),
+        percent_text(!r->reason, corpus_peak_error(r), text[5],
+                     CORPUS_TEXT_BYTES),
         SOURCE};
-    return csv_write_row(out, fields, N_COLUMNS);
+    return csv_write_row(out, fields, CORPUS_N_COLUMNS);
 }
 
 /* The file is written in place: a table that is half written was asked for by
@@ -86,7 +92,7 @@ static enum err cmd_memory_corpus_write_table(struct cmd *c,
     FILE *out = fopen(path, "w");
     if (!out)
         return err_set(&c->msg, ERR_IO, "%s: %s", path, strerror(errno));
-    bool ok = csv_write_row(out, columns, N_COLUMNS);
+    bool ok = csv_write_row(out, columns, CORPUS_N_COLUMNS);
     for (size_t i = 0; ok && i < all->n_rows; i++)
         ok = cmd_memory_corpus_write_row(out, &all->rows[i]);
     ok = fclose(out) == 0 && ok;

@@ -173,7 +173,7 @@ static const struct rule {
     {"count-based", baseline_count_based},
     {"parameter-balanced", baseline_parameter_balanced},
 };
-enum { N_RULES = sizeof rules / sizeof rules[0] };
+enum { MODEL_N_RULES = sizeof rules / sizeof rules[0] };
 
 /* A rule that cannot be applied is a result (with its reason), not an error;
  * memory that ran out is one. */
@@ -215,7 +215,7 @@ static enum err run_baselines(struct cmd *c)
     bool json = cmd_given(c, OPT_JSON);
     struct writer_doc doc;
     struct writer list = writer_list(writer_open(&doc), "baselines");
-    for (int i = 0; i < N_RULES && e == ERR_OK; i++)
+    for (int i = 0; i < MODEL_N_RULES && e == ERR_OK; i++)
         e = one_baseline(c, &m.model, &rules[i], json ? &list : NULL);
     if (e == ERR_OK && json)
         return writer_print(&doc, true, stdout, &c->msg);

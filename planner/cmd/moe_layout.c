@@ -10,7 +10,7 @@ static const struct command *const commands[] = {
     &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
     &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,  &CMD_MEMORY,
 };
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+enum { MOE_LAYOUT_N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* Synopses are the commands' own, so that usage and help cannot differ. */
 static void print_usage(FILE *out)
@@ -18,7 +18,7 @@ static void print_usage(FILE *out)
     fprintf(out, "moe-layout " MOE_VERSION
                  ": pipeline layouts for Mixture-of-Experts models in "
                  "Megatron-LM\n\nusage: moe-layout COMMAND [options]\n\n");
-    for (int i = 0; i < N_COMMANDS; i++)
+    for (int i = 0; i < MOE_LAYOUT_N_COMMANDS; i++)
         fprintf(out, "  %s\n", commands[i]->synopsis);
     fprintf(out, "\nmoe-layout COMMAND --help tells more. Example:\n"
                  "  moe-layout baselines experiments/models/7b-a1b.json "
@@ -27,7 +27,7 @@ static void print_usage(FILE *out)
 
 static const struct command *cmd_moe_layout_find(const char *name)
 {
-    for (int i = 0; i < N_COMMANDS; i++)
+    for (int i = 0; i < MOE_LAYOUT_N_COMMANDS; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
@@ -71,12 +71,14 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
     return code;
 }
 
+/* With the nearest name, as for options. */
 static enum err moe_layout_unknown(const char *word, struct err_msg *msg)
 {
-    const char *names[N_COMMANDS];
-    for (int i = 0; i < N_COMMANDS; i++)
+    const char *names[MOE_LAYOUT_N_COMMANDS];
+    for (int i = 0; i < MOE_LAYOUT_N_COMMANDS; i++)
         names[i] = commands[i]->name;
-    return options_unknown_command("moe-layout", word, names, N_COMMANDS, msg);
+    return options_unknown_command("moe-layout", word, names,
+                                   MOE_LAYOUT_N_COMMANDS, msg);
 }
 
 /* Any of the three words that people try first. */

@@ -1,4 +1,11 @@
-/* moe-layout plan: the fastest layouts of one or several splits of the work. */
+/*
+ * moe-layout plan: the fastest layouts of one or several splits of the work.
+ *
+ * How it works: --pp, --vpp and --group may be lists; each combination is one
+ * way, with model, costs and schedule of its own. What Megatron refuses of a
+ * way is kept as its refusal; the others are searched and ranked together by
+ * choose(), and printed by plan_output().
+ */
 #include "plan.h"
 
 #include "base/text.h"
@@ -72,6 +79,8 @@ static enum err plan_refuse(struct cmd *c, enum err e, struct choose_way *way)
                         : err_set(&c->msg, ERR_NOMEM, "plan: out of memory");
 }
 
+/* The order of steps matters: costs are checked against the model as split, and
+ * EP overlap changes the schedule that cmd_context() outlines. */
 static enum err plan_make_way(struct cmd *c, const struct cmd_split *split,
                               struct choose_way *out)
 {
@@ -84,11 +93,10 @@ static enum err plan_make_way(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return plan_refuse(c, e, out);
     struct model *m = &w->m.model;
-    if (cmd_given(c, OPT_EP_OVERLAP))
-        m->overlap_moe_comm = true;
+    cmd_order(c, m);
     out->pp = m->par.pp;
     out->vpp = m->par.vpp;
-    out->group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp;
+    out->group = order_of_model(m).group;
     e = cmd_context(c, &w->m, &w->cost, &w->schedule, &out->ctx);
     return e == ERR_OK ? e : plan_refuse(c, e, out);
 }
@@ -103,6 +111,9 @@ static bool plan_is_repeated(const struct choose_way *ways, int n)
     return false;
 }
 
+/* All combinations, the last list running fastest. Where pipeline sizes are
+ * compared all ways get the same ranks, so data parallelism takes up the rest.
+ */
 static enum err plan_make_ways(struct cmd *c, struct choose_way **ways, int *n)
 {
     struct plan_sizes pp, vpp, group;
@@ -193,6 +204,8 @@ static void plan_progress(void *data, int64_t best_ns, int64_t bound_ns,
             (double)best_ns * 1e-6, (double)bound_ns * 1e-6, seconds);
 }
 
+/* --prove without a limit goes on to the proof. Progress is for people: a file
+ * of it would be in the way. */
 static enum err plan_options(struct cmd *c, bool *shown,
                              struct search_options *out)
 {

@@ -18,7 +18,7 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 // a gap that three digits of a percentage would show as none
 static const double PLAN_NO_GAP = 5e-6;
 
-enum { PLAN_LAYOUT_COLUMNS = 26 }; // at least
+enum { PLAN_LAYOUT_COLUMNS = 26 }; // least width of a table
 
 /* ---- flags ---- */
 
@@ -97,6 +97,7 @@ static enum err plan_print_one(const struct plan_output *o, const char *what)
 
 /* ---- JSON ---- */
 
+/* A plan does not know of which way it is. */
 static void plan_write_plan(struct writer list, const struct plan *p,
                             const struct choose_way *w)
 {
@@ -188,6 +189,7 @@ static void plan_print_row(const char *label, const struct plan *p, int width)
            p->tight_memory ? " tight-memory" : "");
 }
 
+/* Of the longest layout in the table, baselines included. */
 static int plan_width(const struct plan_output *o)
 {
     const struct search_result *r = &o->found->picks[0].way->result;
@@ -234,6 +236,8 @@ static void plan_print_table(const struct plan_output *o)
 
 /* ---- what was searched ---- */
 
+/* The bound is of free transfers where the mode has others: said, so that the
+ * gap is not taken for a loss. */
 static void plan_print_way(const struct plan_output *o,
                            const struct choose_way *w)
 {
@@ -321,6 +325,7 @@ static enum err plan_print_result(const struct plan_output *o)
     return ERR_OK;
 }
 
+/* JSON has all; --print is for scripts that paste one thing. */
 enum err plan_output(const struct plan_output *o)
 {
     const char *what = o->cmd->option[OPT_PRINT];

@@ -20,6 +20,7 @@ struct span {
     int from, to;
 };
 
+/* Both ends are rounded down, so that neighbours meet without a gap. */
 static struct span span_of(const struct sim_event *e, double step_s, int width)
 {
     struct span s = {(int)(e->start_s / step_s * width),
@@ -117,6 +118,8 @@ static void print_stages(const struct plan *p, int pp)
     }
 }
 
+/* The step of the plan is what will be measured; the timeline is of the
+ * pipeline, and the difference lies outside it. */
 static enum err print_simulation(struct cmd *c, const struct plan_context *ctx,
                                  const struct plan *p,
                                  const struct sim_result *r)

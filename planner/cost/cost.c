@@ -17,7 +17,7 @@ static const char *const source_names[] = {
     [COST_PUBLISHED] = "published",
     [COST_ANALYTIC] = "analytic",
 };
-enum { N_SOURCES = sizeof source_names / sizeof source_names[0] };
+enum { COST_N_SOURCES = sizeof source_names / sizeof source_names[0] };
 
 static const char FORMAT[] = "moe-layout/costs/1";
 static const char JOINT_KEY[] = "mL"; // m and L that were never apart
@@ -39,6 +39,9 @@ static int again_of(const struct model *m, enum unit_kind k)
                : 0;
 }
 
+/* Forward FLOPs at one rate for all units; a backward pass multiplies twice
+ * where a forward does once: by the weights for the input's gradient, by the
+ * input for the weights'. */
 void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
 {
     *out = (struct cost){.source = COST_ANALYTIC, .rules = MEMORY_MEGATRON};
@@ -52,6 +55,7 @@ void cost_analytic(const struct model *m, double flops_per_s, struct cost *out)
     }
 }
 
+/* Units add up: what a boundary of a stage costs is in its transfers. */
 struct cost_times cost_stage(const struct cost *c, const struct model *m,
                              const struct layout *l, int stage)
 {
@@ -82,6 +86,8 @@ int64_t cost_fact(const struct cost *c, const char *key, int64_t other)
     return other;
 }
 
+/* m has no cost of its own where the profile never parted it from L: the cost
+ * of L then is that of both. */
 enum err cost_check_model(const struct cost *c, const struct model *m,
                           const char *where, struct err_msg *msg)
 {
@@ -129,6 +135,8 @@ static void cost_read_unit(struct reader at, struct unit_cost *out)
     out->known = reader_is_there(at);
 }
 
+/* "mL" is stored as L with joint_ml set. A file that has it beside m or L would
+ * count a unit twice. */
 static void cost_read_units(struct reader top, struct cost *c)
 {
     const char *keys[N_KINDS + 1] = {[N_KINDS] = JOINT_KEY};
@@ -148,6 +156,8 @@ static void cost_read_units(struct reader top, struct cost *c)
     }
 }
 
+/* "between" absent: one link stands for transfers inside a node and between
+ * nodes. */
 static void cost_read_p2p(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {"latency_s", "bytes_per_s",
@@ -182,6 +192,8 @@ static void cost_read_ep_save(struct reader top, struct cost *c)
     to->known = reader_is_there(save);
 }
 
+/* Corrections that a fit found against measured memory. Shares may be negative,
+ * down to -1: nothing left of the unit. */
 static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
 {
     static const struct json_range relative = {-1, 1e3}, bytes = {-1e15, 1e15};
@@ -260,7 +272,7 @@ static void cost_read_top(struct reader top, struct cost *c)
     int source = COST_MEASURED;
     reader_keys(top, keys, sizeof keys / sizeof keys[0]);
     reader_require(top, "source", "measured, emulated, published or analytic");
-    reader_choice(top, "source", source_names, N_SOURCES, &source);
+    reader_choice(top, "source", source_names, COST_N_SOURCES, &source);
     c->source = (enum cost_source)source;
     cost_read_units(top, c);
     reader_double(top, "chunk_s", TIME, &c->chunk_s);
@@ -328,6 +340,8 @@ static void cost_write_facts(struct writer to, const struct cost *c)
         writer_number(facts, c->facts[i].key, (double)c->facts[i].value);
 }
 
+/* By hashes of the logs a reader can tell whether the costs belong to the runs
+ * that lie beside them. */
 static void cost_write_fitted(struct writer to, const struct cost *c)
 {
     struct writer from = writer_list(to, "fitted_from");

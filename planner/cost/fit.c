@@ -210,6 +210,7 @@ static void cost_fit_fill(struct design *d)
     }
 }
 
+/* Filled anew each time, since choose_unknowns() changes the columns. */
 static struct lsq_problem cost_fit_problem(struct design *d)
 {
     cost_fit_fill(d);
@@ -400,6 +401,7 @@ static void read_costs(const struct design *d, const struct lsq_solution *s,
     c->chunk_s = d->chunk ? s->x[2 * d->n_kinds] : 0;
 }
 
+/* Relative, as the fit weighs its rows. */
 static double cost_fit_misfit(double pred, double meas)
 {
     return meas > 0 ? fabs(pred / meas - 1) : 0;
@@ -475,6 +477,8 @@ static enum err set_origin(struct arena *a, const struct fit_input *in,
     return ERR_OK;
 }
 
+/* What the costs cannot tell, in the user's words: it limits which layouts can
+ * be planned, or moves a constant into the units. */
 static const char *cost_fit_note(struct arena *a, const struct design *d)
 {
     const char *joint =

@@ -181,7 +181,6 @@ static void set_kernels(const struct megatron_flags *f,
     o->loss_fusion = flags_given(f, FLAG_CE_FUSION);
     o->deterministic = flags_given(f, FLAG_DETERMINISTIC);
     o->graphs = megatron_memory_has_graphs(f);
-    o->overlap_experts = flags_given(f, FLAG_OVERLAP_MOE_COMM);
     o->mb_group =
         (int)megatron_memory_within(flags_int(f, FLAG_MB_GROUP, 0), 0);
     // 0 defers all micro-batches of a step

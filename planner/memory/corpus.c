@@ -38,10 +38,10 @@ static const char *family_of(const struct model *m)
     if (m->n_experts && m->hidden >= 4096)
         return "moe-large";
     if (m->n_experts)
-        return m->par.cp > 1        ? "moe-cp"
-               : o->overlap_experts ? "moe-overlap"
-               : o->grouped_gemm    ? "moe-grouped"
-                                    : "moe-sequential";
+        return m->par.cp > 1         ? "moe-cp"
+               : m->overlap_moe_comm ? "moe-overlap"
+               : o->grouped_gemm     ? "moe-grouped"
+                                     : "moe-sequential";
     if (o->local_kernels)
         return "dense-local";
     return m->par.cp > 1    ? "dense-cp"

@@ -278,18 +278,21 @@ static struct workspace_place place_of(const struct memory_terms *t,
     return at;
 }
 
-static struct order order_of(const struct model *m, const struct layout *l,
-                             int vpp)
+/* Of a layout, whose ranks may be others than the model's. Memory refuses
+ * nothing: numbers beyond what an order takes are cut to it, and a group larger
+ * than the step, refused where a schedule is made, is all micro-batches. */
+static struct order memory_order(const struct model *m, const struct layout *l,
+                                 int vpp)
 {
-    int64_t n_mb = m->batch.n_microbatches;
-    struct order order = {
-        .pp = l->pp,
-        .vpp = vpp,
-        .ep_overlap = m->overlap_moe_comm,
-        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB : (int)n_mb,
-        .group = m->memory.mb_group > 0 ? m->memory.mb_group : l->pp};
-    // a larger one is refused where a schedule is made: all micro-batches
-    order.group = order.group > order.n_mb ? order.n_mb : order.group;
+    struct order order = order_of_model(m);
+    order.pp = l->pp;
+    order.vpp = vpp;
+    if (order.n_mb > ORDER_MAX_MB)
+        order.n_mb = ORDER_MAX_MB;
+    if (m->memory.mb_group <= 0)
+        order.group = l->pp;
+    if (order.group > order.n_mb)
+        order.group = order.n_mb;
     return order;
 }
 
@@ -308,7 +311,7 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
         add_chunk_sums(t, &chunks[v], &sums);
         n_tables += tables_of(t, &chunks[v]);
     }
-    struct order order = order_of(m, l, vpp);
+    struct order order = memory_order(m, l, vpp);
     struct workspace_place at = place_of(t, l, rank);
     memory_static(t, &sums, n_tables, out);
     find_peak(t, chunks, &order, rank, out);
@@ -326,7 +329,7 @@ static void train_rank(const struct memory_terms *t, const struct layout *l,
                        int rank, struct memory_rank *out)
 {
     struct memory_train x;
-    struct order order = order_of(t->model, l, l->vpp);
+    struct order order = memory_order(t->model, l, l->vpp);
     memory_train_rank(t->model, l, &order, rank, &x);
     out->in_flight = order_max_in_flight(&order, rank);
     out->params = x.weights / t->rules.param_bytes;

@@ -81,7 +81,7 @@ static int64_t cublas_bytes(const struct model *m, enum platform p)
 {
     int64_t one = m->memory.deterministic ? CONFIGURED_MIB * MIB
                                           : platforms[p].cublas_kib * KIB;
-    return one * (CUBLAS_HANDLES + m->memory.overlap_experts);
+    return one * (CUBLAS_HANDLES + m->overlap_moe_comm);
 }
 
 /* Megatron's global memory buffer "mpu" serves both the gathered input of the

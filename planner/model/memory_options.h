@@ -55,11 +55,10 @@ struct memory_options {
     bool attention_dropout, hidden_dropout;
     bool attention_mask; // the loader makes one
     bool loss_fusion;
-    bool deterministic;   // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
-    bool graphs;          // CUDA graphs of parts of every layer
-    bool overlap_experts; // a second compute stream
-    int loss_deferral;    // micro-batches whose logits' gradients are kept
-    unsigned recompute;   // bits 1 << enum recompute_module
+    bool deterministic; // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
+    bool graphs;        // CUDA graphs of parts of every layer
+    int loss_deferral;  // micro-batches whose logits' gradients are kept
+    unsigned recompute; // bits 1 << enum recompute_module
     enum recompute_method full_recompute;
     int recompute_layers;
     int mb_group; // micro-batches a group of the interleaved order, 0: PP

@@ -1,3 +1,10 @@
+/*
+ * How it works: a candidate is its stages' strings in one piece of memory and
+ * three numbers, since a search keeps some hundred thousand of them. They are
+ * predicted in blocks, which the plan's engine simulates side by side, and
+ * sorted twice: by time, and within a tie by how many ranks are near the
+ * slowest.
+ */
 #include "candidates.h"
 
 #include <math.h>
@@ -23,6 +30,8 @@ enum err candidates_init(struct arena *a, const struct plan_context *ctx,
     return out->engine ? ERR_OK : candidates_no_memory(msg);
 }
 
+/* One rank that holds too much decides. A layout that is tight, for what is
+ * allowed to NCCL and the CUDA context, stays and is marked in its plan. */
 bool candidates_fits(const struct candidates *c, const struct layout *l)
 {
     const struct plan_context *ctx = c->ctx;
@@ -59,6 +68,8 @@ static char *candidates_pack(struct arena *a, const struct layout *l)
     return text;
 }
 
+/* An arena cannot give back the old lists; with doubling they are together no
+ * larger than the new one. */
 static bool candidates_grow(struct candidates *c)
 {
     if (c->n < c->cap)
@@ -149,6 +160,7 @@ enum err candidates_add(struct candidates *c, const struct layout *l,
     return e == ERR_OK ? candidates_predict(c, msg) : e;
 }
 
+/* A plain walk: it is asked for the few layouts that a search adds by hand. */
 bool candidates_has(const struct candidates *c, const struct layout *l)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -197,6 +209,9 @@ static int candidates_by_bottleneck(const void *x, const void *y)
     return candidates_by_time(x, y);
 }
 
+/* A tie reaches PLAN_TIE beyond its fastest layout. Within it jitter decides
+ * which layout wins, and the fewer ranks are near the slowest, the less of it
+ * reaches the step. */
 void candidates_sort(struct candidates *c)
 {
     struct candidate *all = c->all;

@@ -1,16 +1,10 @@
 #include "choose.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double choose_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Sum of two decimal numbers: `sum` is longer than both. */
 static void choose_add(char sum[PROVE_DIGITS], const char *x)
@@ -47,6 +41,7 @@ static enum err choose_search(struct arena *a, struct choose_way *way,
     return way->refusal ? ERR_OK : ERR_NOMEM;
 }
 
+/* What a way leaves of the time goes to those after it, in equal parts. */
 static enum err choose_search_all(struct arena *a,
                                   const struct choose_from *from,
                                   const struct search_options *opt,
@@ -54,7 +49,7 @@ static enum err choose_search_all(struct arena *a,
 {
     struct choose_way *ways = from->ways;
     const int n = from->n;
-    const double end_s = choose_now_s() + opt->time_limit_s;
+    const double end_s = clock_now_s() + opt->time_limit_s;
     int left = 0;
     for (int i = 0; i < n; i++)
         left += !ways[i].refusal;
@@ -65,7 +60,7 @@ static enum err choose_search_all(struct arena *a,
         // a search may overrun a little: those after it still get a turn
         if (opt->time_limit_s > 0)
             one.time_limit_s =
-                fmax(end_s - choose_now_s(), 0.01 * opt->time_limit_s) / left;
+                fmax(end_s - clock_now_s(), 0.01 * opt->time_limit_s) / left;
         left--;
         enum err e = choose_search(a, &ways[i], &one, msg);
         if (e != ERR_OK)
@@ -76,6 +71,7 @@ static enum err choose_search_all(struct arena *a,
 
 /* ---- ranking ---- */
 
+/* The expected step, where jitter is known: it is what will be measured. */
 static double choose_step(const struct choose_pick *p)
 {
     return isfinite(p->plan->exp_step_s) ? p->plan->exp_step_s
@@ -96,6 +92,7 @@ static int choose_by_bottleneck(const void *x, const void *y)
     return choose_by_step(x, y);
 }
 
+/* The same rule for ties as in candidates_sort(), across ways. */
 static void choose_rank(struct choose_pick *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, choose_by_step);
@@ -151,6 +148,8 @@ static void choose_proof(const struct choose_way *ways, int n,
     out->gap = out->proof == SEARCH_GAP ? fmax(0, best / out->bound_s - 1) : 0;
 }
 
+/* The ways' layouts are parts of one space: it is proved as far as the least
+ * proved part, and holds as many layouts as all together. */
 enum err choose(struct arena *a, const struct choose_from *from,
                 const struct search_options *opt, struct choose_result *out,
                 struct err_msg *msg)

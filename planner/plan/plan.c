@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double NEAR = 0.98; // within 2% of the slowest stage
-enum { SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
+static const double PLAN_NEAR = 0.98; // within 2% of the slowest stage
+enum { PLAN_SHAPE_BYTES = 3 * 8 };    // a shape message: three 64-bit integers
 
 /* Times of a layout that is being simulated, one among others. */
 struct plan_lane {
@@ -52,6 +52,7 @@ enum err plan_context_check(const struct plan_context *ctx,
                    where, why);
 }
 
+/* Savings are copied out so that step_variance() can move them alone. */
 void plan_context_costs(struct plan_context *ctx, const struct cost *cost)
 {
     const struct cost_ep_save *s = &cost->ep_save;
@@ -114,6 +115,7 @@ static struct plan_engine *plan_engine_with(struct arena *a,
     return plan_lanes(e, 1) ? e : NULL;
 }
 
+/* Graphs of the schedule are compiled here, once for all layouts. */
 struct plan_engine *plan_engine_new(struct arena *a,
                                     const struct plan_context *ctx)
 {
@@ -139,7 +141,7 @@ static void set_transfers(const struct plan_engine *e, const struct layout *l,
         in->shape_x_s =
             fmax(in->shape_x_s,
                  s + 1 < l->n_stages
-                     ? cost_transfer_s(ctx->cost, SHAPE_BYTES, between)
+                     ? cost_transfer_s(ctx->cost, PLAN_SHAPE_BYTES, between)
                      : 0);
     }
     in->x_s = x_s;
@@ -211,10 +213,11 @@ static struct plan_step plan_step_of(const struct plan_engine *e,
         step.unevenness += work * work;
     }
     for (int r = 0; r < l->pp; r++)
-        step.near_bottleneck += plan_rank_work(lane, l, r) >= NEAR * most;
+        step.near_bottleneck += plan_rank_work(lane, l, r) >= PLAN_NEAR * most;
     return step;
 }
 
+/* PLAN_LANES at a time; memory of lanes is kept for the next call. */
 enum err plan_engine_steps(struct plan_engine *e, const struct layout *layouts,
                            int n, struct plan_step *out)
 {
@@ -250,6 +253,7 @@ const char *plan_engine_error(const struct plan_engine *e)
     return e->msg.text;
 }
 
+/* As steps, but operations take the times that a run recorded for them. */
 enum err plan_engine_replays(struct plan_engine *e, const struct plan_ops *ops,
                              int n, double *steps_s)
 {
@@ -349,6 +353,7 @@ static enum err step_variance(const struct plan_engine *with_graphs,
     return err;
 }
 
+/* Costs without m apart from L would give a stage of m alone no time. */
 static enum err check_joint(const struct plan_context *ctx,
                             const struct layout *l, struct err_msg *msg)
 {
@@ -361,6 +366,7 @@ static enum err check_joint(const struct plan_context *ctx,
                    "stage of its own");
 }
 
+/* Memory is a rank's: all its chunks show the same number. */
 int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
                        int rank)
 {
@@ -437,6 +443,7 @@ enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
     if (err != ERR_OK)
         return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
     p.pred_step_s = step.step_s;
+    // 1.96 standard errors either way: a normal's 95% interval
     p.pred_lo_s = step.step_s - 1.96 * sqrt(variance);
     p.pred_hi_s = step.step_s + 1.96 * sqrt(variance);
     p.near_bottleneck = step.near_bottleneck;
@@ -455,6 +462,7 @@ enum err plan_predict(struct arena *a, const struct plan_context *ctx,
              : err_set(msg, ERR_NOMEM, "plan: out of memory");
 }
 
+/* Events are wanted here alone: they cost memory for each operation. */
 enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct sim_result *out,
                        struct err_msg *msg)
@@ -496,6 +504,7 @@ enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
 
 /* ---- JSON ---- */
 
+/* Times in ms, as users read them; what is not known (NaN) becomes null. */
 cJSON *plan_to_json(const struct plan *p)
 {
     struct writer_doc doc;

@@ -41,6 +41,8 @@ const char *search_proof_name(enum search_proof p)
 
 /* ---- enumerating ---- */
 
+/* What is dropped is counted by its reason, so that a search that ends with
+ * nothing can say why. */
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
@@ -57,6 +59,8 @@ static enum err search_collect(void *data, const struct layout *l)
     return candidates_put(&c->list, l, c->msg);
 }
 
+/* The count is text, for it may not fit any integer; its length is looked at
+ * before it is read as a number. */
 static bool search_is_small(const struct layout_space *space)
 {
     char text[SPACE_COUNT_BYTES];
@@ -234,6 +238,8 @@ static void set_speedups(const struct search_result *r, struct plan *p)
     }
 }
 
+/* What the search is compared with: Megatron's own split, and the rule that
+ * counts layers only. One that the model or the core refuses is left out. */
 static enum err add_baselines(const struct candidates *c,
                               struct search_result *r, struct err_msg *msg)
 {

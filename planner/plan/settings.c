@@ -28,6 +28,7 @@ static enum err settings_margin(const char *text, double *out,
     return ERR_OK;
 }
 
+/* The upper bound only catches slips: no node has as many. */
 static enum err settings_node(const char *text, int *out, struct err_msg *msg)
 {
     int64_t n = 0;

@@ -14,9 +14,9 @@
 /* Slack that a start may give its first chunks or its last: shares of a chunk
  * that move from the ends to the middle. */
 static const double TILTS[] = {0, -0.5, 0.5, -1, 1};
-enum { N_TILTS = sizeof TILTS / sizeof *TILTS };
+enum { DESCENT_N_TILTS = sizeof TILTS / sizeof *TILTS };
 
-enum { N_RUNS = 16 }; // starts with uneven chunks, at most
+enum { DESCENT_N_RUNS = 16 }; // starts with uneven chunks, at most
 
 struct descent {
     struct proof *p;
@@ -236,11 +236,11 @@ static void descent_run_of(const struct descent *d, int first, double *weight)
 static bool descent_all(struct descent *d, int n_random)
 {
     double weight[PROVE_MAX_STAGES];
-    int n = d->n - 1, step = (n + N_RUNS - 1) / N_RUNS;
+    int n = d->n - 1, step = (n + DESCENT_N_RUNS - 1) / DESCENT_N_RUNS;
     bool ok = true;
     for (int s = 0; s < n; s++)
         weight[s] = 1;
-    for (int i = 0; ok && i < N_TILTS && !d->p->stopped; i++)
+    for (int i = 0; ok && i < DESCENT_N_TILTS && !d->p->stopped; i++)
         ok = descent_start(d, weight, TILTS[i], 0);
     for (int i = 0; ok && i < n_random && !d->p->stopped; i++)
         ok = descent_start(d, weight, descent_random(d), 0.7);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Rounds after which most layouts of 1F1B repeat themselves. */
-enum { STEADY_ROUNDS = 40 };
+enum { LANES_STEADY_ROUNDS = 40 };
 
 enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
                    struct err_msg *msg)
@@ -20,8 +20,8 @@ enum err lanes_new(struct arena *a, const struct space *sp, struct lanes **out,
     struct lanes *l = lanes_list(a, &brief, 0);
     bool ok = l;
     if (ok && brief.vpp == 1 && !brief.ep_overlap &&
-        brief.n_mb > brief.pp + STEADY_ROUNDS) {
-        l->n_skipped = brief.n_mb - brief.pp - STEADY_ROUNDS;
+        brief.n_mb > brief.pp + LANES_STEADY_ROUNDS) {
+        l->n_skipped = brief.n_mb - brief.pp - LANES_STEADY_ROUNDS;
         brief.n_mb -= l->n_skipped;
         l->brief = lanes_list(a, &brief, 2 * brief.pp);
         ok = l->brief;

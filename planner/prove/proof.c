@@ -4,16 +4,9 @@
  */
 #include "proof.h"
 
-#include <time.h>
+#include "base/clock.h"
 
 static const double WORD_EVERY = 0.1; // seconds between progress calls
-
-double proof_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum err proof_init(struct arena *a, const struct space *sp, struct lanes *l,
                     struct proof *out, struct err_msg *msg)
@@ -50,7 +43,7 @@ long proof_work(const struct proof *p)
 bool proof_stop(struct proof *p)
 {
     const struct prove_hooks *h = &p->sp->problem->hooks;
-    double now = proof_now();
+    double now = clock_now_s();
     if (p->deadline > 0 && now > p->deadline)
         p->stopped = true;
     if (h->interrupted && h->interrupted(h->data))

@@ -60,7 +60,6 @@ long proof_work(const struct proof *p);
 
 /* Whether to stop; asks the clock, the work limit and the caller. */
 bool proof_stop(struct proof *p);
-double proof_now(void);
 
 /* Offers a complete layout: memory, exact step time, best list. Returns its
  * step time, INT64_MAX when it does not fit. */

@@ -9,7 +9,7 @@
 /* Nodes of the depth-first part before halving: small, as probing the halves
  * decides more than looking at layouts does. */
 static const long BUDGET = 30000;
-enum { ROOT_PASSES = 10, CHILD_PASSES = 2 };
+enum { BRANCH_ROOT_PASSES = 10, BRANCH_CHILD_PASSES = 2 };
 
 /* Where a graph is cut in two: `middle` belongs to the second half. */
 enum halves_by { HALVES_POSITION, HALVES_LENGTH, HALVES_LOAD };
@@ -100,7 +100,8 @@ static bool proof_settle_at(struct proof *p, struct live *l, int depth)
     if (proof_stop(p))
         return false;
     if (!proof_prune_bytes(p, l) || proof_relax(p, l) == PROOF_REFUTED ||
-        proof_probe(p, l, depth ? CHILD_PASSES : ROOT_PASSES) == PROOF_REFUTED)
+        proof_probe(p, l, depth ? BRANCH_CHILD_PASSES : BRANCH_ROOT_PASSES) ==
+            PROOF_REFUTED)
         return !p->stopped;
     if (p->stopped)
         return false;

@@ -173,20 +173,20 @@ static void dive_set_path(struct proof *p, int k, const int32_t *count,
  * of the next few with the fewest hits. */
 static void dive_learn(struct proof *p, const int32_t *count, int depth)
 {
-    enum { LOOK_AT = 24 };
+    enum { DIVE_LOOK_AT = 24 };
     struct dive *d = p->dive;
     int k = d->n_paths, fixed = d->n_loads;
     if (k < DIVE_PATHS) {
         d->n_paths++;
     } else {
         k = fixed + d->oldest;
-        for (int i = 0; i < LOOK_AT; i++) {
+        for (int i = 0; i < DIVE_LOOK_AT; i++) {
             int other = fixed + (d->oldest + i) % (DIVE_PATHS - fixed);
             if (d->hits[other] < d->hits[k])
                 k = other;
             d->hits[other] /= 2;
         }
-        d->oldest = (d->oldest + LOOK_AT) % (DIVE_PATHS - fixed);
+        d->oldest = (d->oldest + DIVE_LOOK_AT) % (DIVE_PATHS - fixed);
     }
     dive_set_path(p, k, count, depth);
 }
@@ -298,14 +298,14 @@ static void dive_credit(struct dive *d, const int64_t *base,
 static bool dive_prunes(struct dive *d, const int64_t *base,
                         const int64_t *rest)
 {
-    enum { CREDIT_EVERY = 16 };
+    enum { DIVE_CREDIT_EVERY = 16 };
     int blocks = (d->n_paths + DIVE_BLOCK - 1) / DIVE_BLOCK, b = d->last_block;
     for (int i = 0; i < blocks; i++, b = b + 1 < blocks ? b + 1 : 0) {
         int at = b * DIVE_BLOCK;
         if (!dive_block_prunes(base + at, rest + at, d->most + at))
             continue;
         d->last_block = b;
-        if (d->left % CREDIT_EVERY == 0)
+        if (d->left % DIVE_CREDIT_EVERY == 0)
             dive_credit(d, base, rest, b);
         return true;
     }

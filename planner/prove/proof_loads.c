@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* More possible loads than this and only their range is used. */
-enum { LOAD_VALUES = 4096, LOAD_SUMS = 65536, NARROWEST = 16 };
+enum { LOAD_VALUES = 4096, LOAD_SUMS = 65536, LOAD_NARROWEST = 16 };
 
 struct loads {
     int64_t value[LOAD_VALUES];
@@ -137,7 +137,7 @@ static enum proof_end loads_probe_range(struct proof *p, struct live *l,
                                         int rank, bool low)
 {
     int64_t *load = live_load(l, rank);
-    for (int share = 2; share <= NARROWEST && !p->stopped;) {
+    for (int share = 2; share <= LOAD_NARROWEST && !p->stopped;) {
         int64_t part = (load[1] - load[0]) / share;
         int64_t bounds[2] = {low ? load[0] : load[1] - part,
                              low ? load[0] + part : load[1]};

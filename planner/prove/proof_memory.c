@@ -75,13 +75,13 @@ bool proof_prune_memory(const struct proof *p, struct live *l)
 
 /* ---- shortest paths in bytes ---- */
 
-enum { ALL_RANKS = -1 };
+enum { MEMORY_ALL_RANKS = -1 };
 
 /* What a chunk adds to the sum that is limited. */
 static int64_t memory_bytes(const struct proof *p, int rank, int s, int from,
                             int to)
 {
-    bool counts = rank == ALL_RANKS || s % p->sp->pp == rank;
+    bool counts = rank == MEMORY_ALL_RANKS || s % p->sp->pp == rank;
     return counts ? space_bytes(p->sp, s, from, to) : 0;
 }
 
@@ -137,8 +137,9 @@ static bool memory_drop(struct proof *p, struct live *l, int rank, int s,
 
 bool proof_prune_bytes(struct proof *p, struct live *l)
 {
-    for (int rank = ALL_RANKS; p->sp->bytes && rank < l->pp; rank++) {
-        int64_t limit = p->sp->limit_bytes * (rank == ALL_RANKS ? l->pp : 1);
+    for (int rank = MEMORY_ALL_RANKS; p->sp->bytes && rank < l->pp; rank++) {
+        int64_t limit =
+            p->sp->limit_bytes * (rank == MEMORY_ALL_RANKS ? l->pp : 1);
         bool any = false;
         memory_ahead(p, l, rank);
         p->behind[0] = 0;

@@ -16,7 +16,7 @@ static const double FINE = 256;
 /* Duals become integers that sum to about this. */
 static const double MIX_TOTAL = 1 << 20;
 static const double CLOSE = 1e-7; // of theta: the solution is simulated exactly
-enum { POINTS = 400, PRUNE_EVERY = 3, KEEP_ROWS = 200 };
+enum { RELAX_POINTS = 400, RELAX_PRUNE_EVERY = 3, RELAX_KEEP_ROWS = 200 };
 
 struct relax {
     int64_t *value; // [SPACE_N_SUMS][n_stages]
@@ -105,7 +105,7 @@ static void relax_make_room(struct proof *p)
 {
     struct relax *r = p->relax;
     size_t size = relax_row_size(p);
-    int n = simplex_purge(p->lp, KEEP_ROWS, r->kept);
+    int n = simplex_purge(p->lp, RELAX_KEEP_ROWS, r->kept);
     for (int k = 0; k < n; k++)
         memmove(p->row + (size_t)k * size, p->row + (size_t)r->kept[k] * size,
                 size * sizeof *p->row);
@@ -306,7 +306,7 @@ static enum relax_end relax_step(struct proof *p, struct live *l, int number)
     double limit = (double)proof_limit(p) / p->step_unit;
     bool over = simplex_solve(p->lp, limit * (1 + 1e-9)) != SIMPLEX_OPTIMAL;
     int dropped = 0;
-    if (over || number % PRUNE_EVERY == PRUNE_EVERY - 1)
+    if (over || number % RELAX_PRUNE_EVERY == RELAX_PRUNE_EVERY - 1)
         dropped = relax_prune(p, l);
     if (dropped < 0)
         return RELAX_EMPTY;
@@ -323,7 +323,7 @@ enum proof_end proof_relax(struct proof *p, struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    for (int n = 0; n < POINTS && !proof_stop(p); n++) {
+    for (int n = 0; n < RELAX_POINTS && !proof_stop(p); n++) {
         enum relax_end end = relax_step(p, l, n);
         if (end == RELAX_EMPTY)
             return PROOF_REFUTED;
@@ -337,7 +337,7 @@ int64_t proof_relax_bound(struct proof *p, const struct live *l)
 {
     relax_first_row(p, l);
     relax_set_bounds(p, l);
-    for (int n = 0; n < POINTS && !proof_stop(p); n++) {
+    for (int n = 0; n < RELAX_POINTS && !proof_stop(p); n++) {
         if (simplex_solve(p->lp, INFINITY) != SIMPLEX_OPTIMAL ||
             relax_separate(p) <= simplex_theta(p->lp))
             break;

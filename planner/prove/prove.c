@@ -7,6 +7,7 @@
  */
 #include "prove.h"
 
+#include "base/clock.h"
 #include "descent.h"
 #include "proof.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 
 static const double ENUMERATE = 20000; // layouts; cheaper than a proof
-enum { RANDOM_STARTS = 3 };
+enum { PROVE_RANDOM_STARTS = 3 };
 
 /* ---- checks ---- */
 
@@ -241,7 +242,7 @@ static enum err prove_fill(struct arena *a, const struct proof *p,
     out->gap =
         out->bound_ns > 0 ? (double)worst / (double)out->bound_ns - 1 : 0;
     out->n_evaluated = p->best.n_seen;
-    out->seconds = proof_now() - p->began;
+    out->seconds = clock_now_s() - p->began;
     return ERR_OK;
 }
 
@@ -267,7 +268,7 @@ static enum err prove_run(struct arena *scratch, struct proof *p,
         out->state = done ? PROVE_ENUMERATED : PROVE_GAP;
         return e;
     }
-    enum err e = descent_run(p, &root, RANDOM_STARTS, msg);
+    enum err e = descent_run(p, &root, PROVE_RANDOM_STARTS, msg);
     if (e != ERR_OK)
         return e;
     bool settled = prove_search(p, &root);
@@ -283,7 +284,7 @@ enum err prove_layouts(struct arena *a, const struct prove_problem *problem,
     struct space sp;
     struct lanes *lanes = NULL;
     struct proof *p = NULL;
-    double began = proof_now();
+    double began = clock_now_s();
     enum err e = prove_check(problem, msg);
     if (e != ERR_OK)
         return e;

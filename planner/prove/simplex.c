@@ -26,7 +26,12 @@ enum family {
 static const double TOLERANCE = 1e-7; // rows are scaled to entries of about 1
 static const double PIVOT = 1e-8;     // smallest usable pivot
 static const double SHIFT = 1e-7;     // of the right side, against stalling
-enum { REFACTOR = 150, MAX_PIVOTS = 4000, LANES = 8, ROW_BLOCK = 32 };
+enum {
+    SIMPLEX_REFACTOR = 150,
+    SIMPLEX_MAX_PIVOTS = 4000,
+    SIMPLEX_LANES = 8,
+    SIMPLEX_ROW_BLOCK = 32
+};
 
 struct simplex {
     int n, m, groups, max_rows, n_rows; // m = n + 1
@@ -78,9 +83,10 @@ struct simplex *simplex_new(struct arena *a, int n, int groups, int max_rows)
     *s = (struct simplex){.n = n,
                           .groups = groups,
                           .m = n + 1,
-                          .max_rows = (max_rows + ROW_BLOCK - 1) / ROW_BLOCK *
-                                      ROW_BLOCK,
-                          .stride = (n + LANES) / LANES * LANES};
+                          .max_rows = (max_rows + SIMPLEX_ROW_BLOCK - 1) /
+                                      SIMPLEX_ROW_BLOCK * SIMPLEX_ROW_BLOCK,
+                          .stride = (n + SIMPLEX_LANES) / SIMPLEX_LANES *
+                                    SIMPLEX_LANES};
     return simplex_alloc(a, s) ? s : NULL;
 }
 
@@ -142,7 +148,9 @@ static double simplex_column(struct simplex *s, int id)
 
 /* ---- the basis ---- */
 
-/* ---- kernels: nearly all the time goes here; n is a multiple of LANES ---- */
+/* ---- kernels: nearly all the time goes here ---- */
+
+/* In all of them n is a multiple of SIMPLEX_LANES: loops have no rest. */
 
 WIDE static void simplex_add_times(double *restrict to,
                                    const double *restrict from, double times,
@@ -164,20 +172,20 @@ WIDE static void simplex_subtract_outer(double *columns, const double *dir,
     }
 }
 
-/* value = c + g x, ROW_BLOCK rows at a time. */
+/* value = c + g x, SIMPLEX_ROW_BLOCK rows at a time. */
 WIDE static void simplex_price_rows(const struct simplex *s, double *value)
 {
-    for (int k = 0; k < s->n_rows; k += ROW_BLOCK) {
-        double sum[ROW_BLOCK];
-        for (int j = 0; j < ROW_BLOCK; j++)
+    for (int k = 0; k < s->n_rows; k += SIMPLEX_ROW_BLOCK) {
+        double sum[SIMPLEX_ROW_BLOCK];
+        for (int j = 0; j < SIMPLEX_ROW_BLOCK; j++)
             sum[j] = s->c[k + j];
         for (int i = 0; i < s->n; i++) {
             const double *g = s->g + i * s->max_rows + k;
             double x = s->y[i + 1];
-            for (int j = 0; j < ROW_BLOCK; j++)
+            for (int j = 0; j < SIMPLEX_ROW_BLOCK; j++)
                 sum[j] += g[j] * x;
         }
-        for (int j = 0; j < ROW_BLOCK; j++)
+        for (int j = 0; j < SIMPLEX_ROW_BLOCK; j++)
             value[k + j] = sum[j];
     }
 }
@@ -275,7 +283,7 @@ static void simplex_refactor(struct simplex *s)
     for (int i = 0; i < m; i++)
         if (s->level[i] < -1e-6) { // drifted out: begin anew
             simplex_start(s);
-            s->since_refactor = REFACTOR;
+            s->since_refactor = SIMPLEX_REFACTOR;
             break;
         }
 }
@@ -473,12 +481,12 @@ enum simplex_end simplex_solve(struct simplex *s, double stop_at)
 {
     if (s->n_solves++ == 0)
         simplex_start(s);
-    if (s->n_solves == 1 || s->since_refactor >= REFACTOR)
+    if (s->n_solves == 1 || s->since_refactor >= SIMPLEX_REFACTOR)
         simplex_refactor(s);
     simplex_values(s);
     s->ray = -1;
-    for (int n = 0; n < MAX_PIVOTS; n++) {
-        if (s->since_refactor >= REFACTOR)
+    for (int n = 0; n < SIMPLEX_MAX_PIVOTS; n++) {
+        if (s->since_refactor >= SIMPLEX_REFACTOR)
             simplex_refactor(s);
         if (s->y[0] >= stop_at)
             return SIMPLEX_PASSED;

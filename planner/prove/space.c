@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-enum { COUNT_LIMBS = 3 };
-static const int64_t COUNT_BASE = 1000000000000; // limbs print as 12 digits
+enum { SPACE_COUNT_LIMBS = 3 };
+static const int64_t SPACE_COUNT_BASE =
+    1000000000000; // limbs print as 12 digits
 
 /* ---- positions ---- */
 
@@ -194,27 +195,27 @@ bool space_allows(const struct space *sp, int stage, int from, int to)
 /* ---- counting: decimal limbs, as spaces pass 2^64 ---- */
 
 struct count {
-    int64_t limb[COUNT_LIMBS];
+    int64_t limb[SPACE_COUNT_LIMBS];
 };
 
 static void space_count_add(struct count *to, const struct count *more)
 {
     int64_t carry = 0;
-    for (int i = 0; i < COUNT_LIMBS; i++) {
+    for (int i = 0; i < SPACE_COUNT_LIMBS; i++) {
         int64_t sum = to->limb[i] + more->limb[i] + carry;
-        carry = i < COUNT_LIMBS - 1 ? sum / COUNT_BASE : 0;
-        to->limb[i] = sum - carry * COUNT_BASE;
+        carry = i < SPACE_COUNT_LIMBS - 1 ? sum / SPACE_COUNT_BASE : 0;
+        to->limb[i] = sum - carry * SPACE_COUNT_BASE;
     }
 }
 
 static double space_count_print(const struct count *c,
                                 char digits[PROVE_DIGITS])
 {
-    char text[COUNT_LIMBS * 20];
+    char text[SPACE_COUNT_LIMBS * 20];
     int used = 0;
-    for (int i = COUNT_LIMBS - 1; i >= 0; i--) {
+    for (int i = SPACE_COUNT_LIMBS - 1; i >= 0; i--) {
         int64_t rest = c->limb[i];
-        for (int64_t unit = COUNT_BASE / 10; unit; unit /= 10) {
+        for (int64_t unit = SPACE_COUNT_BASE / 10; unit; unit /= 10) {
             text[used++] = (char)('0' + rest / unit % 10);
         }
     }
@@ -222,7 +223,7 @@ static double space_count_print(const struct count *c,
     size_t zeros = strspn(text, "0");
     zeros = zeros == (size_t)used ? zeros - 1 : zeros;
     memcpy(digits, text + zeros, (size_t)used - zeros + 1);
-    double base = (double)COUNT_BASE;
+    double base = (double)SPACE_COUNT_BASE;
     return ((double)c->limb[2] * base + (double)c->limb[1]) * base +
            (double)c->limb[0];
 }

@@ -6,6 +6,8 @@
  */
 #include "order.h"
 
+#include "model/model.h"
+
 #include <stddef.h>
 #include <stdio.h>
 
@@ -15,6 +17,20 @@ enum { ORDER_MAX_OPS = 1 << 24 };
 static int least(int a, int b)
 {
     return a < b ? a : b;
+}
+
+/* Megatron's default for a group is the number of ranks
+ * (model_parallel_config.py). One micro-batch beyond the cap stands for any
+ * larger number: an int cannot hold them all. */
+struct order order_of_model(const struct model *m)
+{
+    const int64_t n_mb = m->batch.n_microbatches;
+    return (struct order){
+        .pp = m->par.pp,
+        .vpp = m->par.vpp,
+        .n_mb = n_mb > ORDER_MAX_MB ? ORDER_MAX_MB + 1 : (int)n_mb,
+        .group = m->memory.mb_group > 0 ? m->memory.mb_group : m->par.pp,
+        .ep_overlap = m->overlap_moe_comm};
 }
 
 /* ---- what Megatron refuses ---- */

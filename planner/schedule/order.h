@@ -40,6 +40,13 @@ struct order_op {
     int bwd_chunk, bwd_mb;
 };
 
+struct model;
+
+/* The order that a model's flags ask for: its ranks, chunks, micro-batches,
+ * group and EP overlap. Not checked: more micro-batches than ORDER_MAX_MB stay
+ * too many, so that order_check() refuses them. */
+struct order order_of_model(const struct model *m);
+
 /* ERR_RANGE for what Megatron refuses, and beyond the sizes above or 2^24
  * operations in all: the message says which numbers would do. With vpp > 1:
  * pp > 1, pp <= group <= n_mb, and n_mb mod group 0 or at least pp. EP overlap

@@ -93,7 +93,7 @@ static bool work_input(struct compiler *c, struct work *w, int stage, int mb,
         return true;
     const int *ends = forward ? c->forward_end : c->backward_end;
     const int node = ends[from * c->g->n_mb + mb];
-    if (node == NO_NODE)
+    if (node == GRAPH_NO_NODE)
         return false;
     w->after_input.index[GRAPH_TRANSFER] = b;
     compiler_join(&w->join, node,
@@ -113,7 +113,7 @@ static int work_end(struct compiler *c, struct work *w, const struct op *op)
                                         .mb = op->mb,
                                         .bwd_chunk = op->bwd_chunk,
                                         .bwd_mb = op->bwd_mb},
-                              .start = NO_NODE,
+                              .start = GRAPH_NO_NODE,
                               .end = node,
                               .weight = weights_get(&c->weights, &w->alone)};
     compiler_mark(c, &mark);
@@ -305,7 +305,7 @@ static enum err run_all(struct compiler *c, struct err_msg *msg)
     for (int r = 0; r < c->s->pp; r++) {
         struct join j = {.n = 0};
         compiler_join(&j, c->ranks[r].clock, W_ZERO);
-        if (c->ranks[r].aside != NO_NODE)
+        if (c->ranks[r].aside != GRAPH_NO_NODE)
             compiler_join(&j, c->ranks[r].aside, W_ZERO);
         c->g->finish[r] = compiler_node(c, &j);
     }
@@ -326,7 +326,7 @@ static int room_for(const struct compiler *c)
             int messages = 0;
             for (int m = 0; m < N_MESSAGES; m++)
                 messages += op->mbs[m] != NO_MB;
-            room += messages ? N_PHASES * (2 * messages + 2) : 2;
+            room += messages ? GRAPH_N_PHASES * (2 * messages + 2) : 2;
         }
     return room;
 }
@@ -343,14 +343,14 @@ static int *filled(struct arena *a, size_t n, int value)
 static bool take_memory(struct compiler *c)
 {
     struct graph *g = c->g;
-    const int phases = g->options.shape_exchange ? N_PHASES : 1;
+    const int phases = g->options.shape_exchange ? GRAPH_N_PHASES : 1;
     const size_t n = (size_t)g->n_stages * (size_t)g->n_mb;
     const size_t messages = has_instant_inputs(c) ? 0 : n * 2 * (size_t)phases;
     const int room = room_for(c);
-    c->forward_end = filled(c->a, n, NO_NODE);
-    c->backward_end = filled(c->a, n, NO_NODE);
-    c->posted = filled(c->a, messages * N_ENDS, NO_NODE);
-    c->arrived = filled(c->a, messages, NO_NODE);
+    c->forward_end = filled(c->a, n, GRAPH_NO_NODE);
+    c->backward_end = filled(c->a, n, GRAPH_NO_NODE);
+    c->posted = filled(c->a, messages * GRAPH_N_ENDS, GRAPH_NO_NODE);
+    c->arrived = filled(c->a, messages, GRAPH_NO_NODE);
     c->ranks = arena_alloc(c->a, (size_t)g->n_ranks, sizeof *c->ranks);
     g->finish = arena_alloc(c->a, (size_t)g->n_ranks, sizeof *g->finish);
     g->instrs = arena_alloc(c->a, (size_t)room, sizeof *g->instrs);
@@ -361,11 +361,12 @@ static bool take_memory(struct compiler *c)
             c->a, 2 * (size_t)(g->options.n_rounds + 1) * (size_t)g->n_ranks,
             sizeof *g->rounds);
     for (int r = 0; c->ranks && r < g->n_ranks; r++)
-        c->ranks[r] = (struct rank_pos){
-            .clock = START,
-            .aside = NO_NODE,
-            .phase = g->options.shape_exchange ? SHAPE : PAYLOAD,
-            .posted = NO_NODE};
+        c->ranks[r] = (struct rank_pos){.clock = GRAPH_START,
+                                        .aside = GRAPH_NO_NODE,
+                                        .phase = g->options.shape_exchange
+                                                     ? GRAPH_PHASE_SHAPE
+                                                     : GRAPH_PHASE_PAYLOAD,
+                                        .posted = GRAPH_NO_NODE};
     return c->forward_end && c->backward_end && c->posted && c->arrived &&
            c->ranks && g->finish && g->instrs && g->marks &&
            (g->rounds || !g->options.n_rounds);

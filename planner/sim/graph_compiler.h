@@ -8,20 +8,20 @@
 #include "graph_store.h"
 #include "graph_weights.h"
 
-/* START is the node of time 0. */
-enum { NO_NODE = -1, START = 0 };
+/* GRAPH_START is the node of time 0. */
+enum { GRAPH_NO_NODE = -1, GRAPH_START = 0 };
 
 /* A group of messages has one phase, or two when a shape exchange goes ahead;
  * a message has two ends and goes forward or backward. */
-enum { PAYLOAD, SHAPE, N_PHASES };
-enum { SENDER, RECEIVER, N_ENDS };
+enum { GRAPH_PHASE_PAYLOAD, GRAPH_PHASE_SHAPE, GRAPH_N_PHASES };
+enum { GRAPH_SENDER, GRAPH_RECEIVER, GRAPH_N_ENDS };
 
 struct rank_pos {
     int pc;
     int clock;  // node of what the rank did last
-    int aside;  // of its communication stream, NO_NODE: not used yet
+    int aside;  // of its communication stream, GRAPH_NO_NODE: not used yet
     int phase;  // of the group at pc
-    int posted; // node at which this phase of it was posted, or NO_NODE
+    int posted; // node at which this phase of it was posted, or GRAPH_NO_NODE
 };
 
 struct compiler {
@@ -30,8 +30,8 @@ struct compiler {
     struct graph *g;
     struct weights weights;
     struct rank_pos *ranks;
-    int *forward_end, *backward_end; // [stage * n_mb + mb], or NO_NODE
-    int *posted;  // [message_at() * N_ENDS + end]: node that posted it
+    int *forward_end, *backward_end; // [stage * n_mb + mb], or GRAPH_NO_NODE
+    int *posted;  // [message_at() * GRAPH_N_ENDS + end]: node that posted it
     int *arrived; // [message_at()]: node of its arrival
 };
 

@@ -34,8 +34,8 @@ static void post(struct compiler *c, int rank, const struct op *op, int node)
     for (int m = 0; m < N_MESSAGES; m++)
         if (op->mbs[m] != NO_MB) {
             size_t at = message_at(c, rank, op, (enum message)m);
-            int end = is_send((enum message)m) ? SENDER : RECEIVER;
-            c->posted[at * N_ENDS + (size_t)end] = node;
+            int end = is_send((enum message)m) ? GRAPH_SENDER : GRAPH_RECEIVER;
+            c->posted[at * GRAPH_N_ENDS + (size_t)end] = node;
         }
     c->ranks[rank].posted = node;
 }
@@ -43,7 +43,7 @@ static void post(struct compiler *c, int rank, const struct op *op, int node)
 static int transfer_weight(struct compiler *c, int rank, const struct op *op,
                            enum message m)
 {
-    if (c->ranks[rank].phase == SHAPE)
+    if (c->ranks[rank].phase == GRAPH_PHASE_SHAPE)
         return weights_get(&c->weights, &(struct weight_key){.kind = W_SHAPE});
     const int b = schedule_boundary(c->s, rank, op, m);
     return weights_get(&c->weights,
@@ -87,7 +87,7 @@ static void mark_message(struct compiler *c, int rank, const struct op *op,
                                    .mb = op->mbs[m],
                                    .bwd_mb = NO_MB,
                                    .message = m};
-    x.start = NO_NODE;
+    x.start = GRAPH_NO_NODE;
     if (!is_send(m)) { // as its sender sees it
         const bool forward = is_forward(m);
         x.event.rank = schedule_peer(c->s, rank, m);
@@ -95,21 +95,21 @@ static void mark_message(struct compiler *c, int rank, const struct op *op,
         const int b = schedule_boundary(c->s, rank, op, m);
         x.event.chunk = (forward ? b : b + 1) / c->s->pp;
     }
-    if (c->ranks[rank].phase == PAYLOAD)
+    if (c->ranks[rank].phase == GRAPH_PHASE_PAYLOAD)
         compiler_mark(c, &x);
 }
 
-/* When message m has arrived, NO_NODE while an end has not posted it. */
+/* When message m has arrived, GRAPH_NO_NODE while an end has not posted it. */
 static int arrival(struct compiler *c, int rank, const struct op *op,
                    enum message m, struct arrivals *known)
 {
     const size_t at = message_at(c, rank, op, m);
-    if (c->arrived[at] != NO_NODE)
+    if (c->arrived[at] != GRAPH_NO_NODE)
         return c->arrived[at];
-    const int x = c->posted[at * N_ENDS + SENDER];
-    const int y = c->posted[at * N_ENDS + RECEIVER];
-    if (x == NO_NODE || y == NO_NODE)
-        return NO_NODE;
+    const int x = c->posted[at * GRAPH_N_ENDS + GRAPH_SENDER];
+    const int y = c->posted[at * GRAPH_N_ENDS + GRAPH_RECEIVER];
+    if (x == GRAPH_NO_NODE || y == GRAPH_NO_NODE)
+        return GRAPH_NO_NODE;
     const int weight = transfer_weight(c, rank, op, m);
     const int node = arrival_node(c, known, x, y, weight);
     mark_message(c, rank, op, m,
@@ -126,7 +126,7 @@ static bool join_arrivals(struct compiler *c, int rank, const struct op *op,
         if (op->mbs[m] == NO_MB)
             continue;
         int node = arrival(c, rank, op, (enum message)m, &known);
-        if (node == NO_NODE)
+        if (node == GRAPH_NO_NODE)
             return false;
         compiler_join(j, node, weight);
     }
@@ -141,7 +141,7 @@ static int group_start(struct compiler *c, int rank, const struct op *op)
 {
     const struct rank_pos *r = &c->ranks[rank];
     struct join j = {.n = 0};
-    if (!op->aside || r->aside == NO_NODE)
+    if (!op->aside || r->aside == GRAPH_NO_NODE)
         return r->clock;
     compiler_join(&j, r->aside, W_ZERO);
     compiler_join(&j, r->clock, W_ZERO);
@@ -167,10 +167,11 @@ static void arrive_at(struct compiler *c, int rank, const struct op *op,
                       int node)
 {
     struct rank_pos *r = &c->ranks[rank];
-    const bool both = r->phase == SHAPE && r->aside != NO_NODE;
+    const bool both =
+        r->phase == GRAPH_PHASE_SHAPE && r->aside != GRAPH_NO_NODE;
     if (op->aside || both)
         r->aside = node;
-    if (!op->aside || r->phase == SHAPE)
+    if (!op->aside || r->phase == GRAPH_PHASE_SHAPE)
         r->clock = node;
 }
 
@@ -179,38 +180,39 @@ static bool run_phase(struct compiler *c, int rank, const struct op *op)
 {
     struct rank_pos *r = &c->ranks[rank];
     const int sync =
-        r->phase == SHAPE
+        r->phase == GRAPH_PHASE_SHAPE
             ? weights_get(&c->weights, &(struct weight_key){.kind = W_SYNC})
             : W_ZERO;
     struct join j = {.n = 0};
-    if (r->posted == NO_NODE)
+    if (r->posted == GRAPH_NO_NODE)
         post(c, rank, op, group_start(c, rank, op));
     if (!join_arrivals(c, rank, op, sync, &j))
         return false;
     const int end = compiler_node(c, &j);
     mark_wait(c, rank, op, r->posted, end);
     arrive_at(c, rank, op, end);
-    r->posted = NO_NODE;
+    r->posted = GRAPH_NO_NODE;
     return true;
 }
 
 bool compiler_group(struct compiler *c, int rank, const struct op *op)
 {
     struct rank_pos *r = &c->ranks[rank];
-    if (r->phase == SHAPE) {
+    if (r->phase == GRAPH_PHASE_SHAPE) {
         if (!run_phase(c, rank, op))
             return false;
-        r->phase = PAYLOAD;
+        r->phase = GRAPH_PHASE_PAYLOAD;
     }
     if (op->kind == OP_POST) {
         const int start = group_start(c, rank, op);
         post(c, rank, op, start);
         arrive_at(c, rank, op, start);
-        r->posted = NO_NODE;
+        r->posted = GRAPH_NO_NODE;
     } else if (!run_phase(c, rank, op)) {
         return false;
     }
-    r->phase = c->g->options.shape_exchange ? SHAPE : PAYLOAD;
+    r->phase =
+        c->g->options.shape_exchange ? GRAPH_PHASE_SHAPE : GRAPH_PHASE_PAYLOAD;
     return true;
 }
 
@@ -219,7 +221,7 @@ bool compiler_wait(struct compiler *c, int rank, const struct op *op)
     struct rank_pos *r = &c->ranks[rank];
     struct join j = {.n = 0};
     const int start = op->aside ? r->aside : r->clock, phase = r->phase;
-    r->phase = PAYLOAD;
+    r->phase = GRAPH_PHASE_PAYLOAD;
     compiler_join(&j, start, W_ZERO);
     const bool done = join_arrivals(c, rank, op, W_ZERO, &j);
     if (done) {

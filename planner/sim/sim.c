@@ -388,10 +388,11 @@ static int jobs_alike(const struct jobs *jobs)
 enum err sim_engine_steps(struct sim_engine *e, const struct sim_input *ins,
                           int n, double *steps_s, struct err_msg *msg)
 {
-    enum { AT_ONCE = 1024 }; // bounds the memory of the jobs
-    struct job job[AT_ONCE];
+    enum { SIM_AT_ONCE = 1024 }; // bounds the memory of the jobs
+    struct job job[SIM_AT_ONCE];
     for (int done = 0; done < n;) {
-        struct jobs jobs = {job, n - done < AT_ONCE ? n - done : AT_ONCE};
+        struct jobs jobs = {job,
+                            n - done < SIM_AT_ONCE ? n - done : SIM_AT_ONCE};
         for (int i = 0; i < jobs.n; i++)
             job[i] =
                 (struct job){.in = &ins[done + i], .step = &steps_s[done + i]};

@@ -29,7 +29,11 @@ static const char *part_of(enum op_kind kind)
                                       : "";
 }
 
-enum { PROCESS_RANKS, PROCESS_MESSAGES, N_PROCESSES };
+enum {
+    TIMELINE_PROCESS_RANKS,
+    TIMELINE_PROCESS_MESSAGES,
+    TIMELINE_N_PROCESSES
+};
 
 /* A chunk as letters: A to Z, then AA and on. */
 static const char *chunk_name(int chunk, char out[4])
@@ -81,10 +85,11 @@ static const char *trace_colour(const struct sim_event *e)
                                        "thread_state_runnable",
                                        "thread_state_uninterruptible",
                                        "rail_idle"};
-    enum { N_LIST = sizeof list / sizeof list[0] };
+    enum { TIMELINE_N_LIST = sizeof list / sizeof list[0] };
     if (e->mb == NO_MB && e->bwd_mb == NO_MB)
         return "grey";
-    return list[(has_backward_only(e) ? e->bwd_chunk : e->chunk) % N_LIST];
+    return list[(has_backward_only(e) ? e->bwd_chunk : e->chunk) %
+                TIMELINE_N_LIST];
 }
 
 /* An object with the fields that every trace event has. */
@@ -118,17 +123,19 @@ static void trace_place(struct writer events, const char *kind, int process,
 /* Two processes, and in the first a track a rank in the order of ranks. */
 static void trace_tracks(struct writer events, int n_ranks)
 {
-    static const char *const processes[N_PROCESSES] = {
-        [PROCESS_RANKS] = "ranks", [PROCESS_MESSAGES] = "messages"};
-    for (int p = 0; p < N_PROCESSES; p++) {
+    static const char *const processes[TIMELINE_N_PROCESSES] = {
+        [TIMELINE_PROCESS_RANKS] = "ranks",
+        [TIMELINE_PROCESS_MESSAGES] = "messages"};
+    for (int p = 0; p < TIMELINE_N_PROCESSES; p++) {
         trace_name(events, "process_name", p, 0, processes[p]);
         trace_place(events, "process_sort_index", p, 0, p);
     }
     for (int rank = 0; rank < n_ranks; rank++) {
         char label[32];
         snprintf(label, sizeof label, "rank %d", rank);
-        trace_name(events, "thread_name", PROCESS_RANKS, rank, label);
-        trace_place(events, "thread_sort_index", PROCESS_RANKS, rank, rank);
+        trace_name(events, "thread_name", TIMELINE_PROCESS_RANKS, rank, label);
+        trace_place(events, "thread_sort_index", TIMELINE_PROCESS_RANKS, rank,
+                    rank);
     }
 }
 
@@ -137,7 +144,8 @@ static void trace_work(struct writer events, const struct sim_event *e, int vpp)
 {
     char name[64];
     event_name(e, vpp, name, sizeof name);
-    struct writer item = trace_item(events, name, "X", PROCESS_RANKS, e->rank);
+    struct writer item =
+        trace_item(events, name, "X", TIMELINE_PROCESS_RANKS, e->rank);
     writer_text(item, "cat", names[e->kind]);
     writer_number(item, "ts", e->start_s * 1e6);
     writer_number(item, "dur", (e->end_s - e->start_s) * 1e6);
@@ -166,7 +174,7 @@ static void trace_message(struct writer events, const struct sim_event *e,
     const double at[2] = {e->start_s, e->end_s};
     for (int i = 0; i < 2; i++) {
         struct writer item = trace_item(events, name, i == 0 ? "b" : "e",
-                                        PROCESS_MESSAGES, e->rank);
+                                        TIMELINE_PROCESS_MESSAGES, e->rank);
         writer_text(item, "cat", names[OP_POST]);
         writer_number(item, "id", number);
         writer_number(item, "ts", at[i] * 1e6);
@@ -227,22 +235,22 @@ cJSON *timeline_trace(const struct sim_result *r, const struct schedule *s)
 /* ---- drawing ---- */
 
 enum {
-    LEFT = 70,
-    RIGHT = 70, // the ranks' names again: a drawing is wider than a screen
-    TOP = 50,
-    ROW = 34,
-    BAR = 24,
-    MESSAGE = 3, // height of a message's bar
-    FONT = 10,
-    DIGIT = 6,  // width of one
-    MARGIN = 3, // beside the digits of a number
-    WIDTH_LEAST = 1100,
-    WIDTH_MOST = 30000, // viewers still open it
-    PER_EVENT = 24      // so that most work has room for two digits
+    SVG_LEFT = 70,
+    SVG_RIGHT = 70, // the ranks' names again: a drawing is wider than a screen
+    SVG_TOP = 50,
+    SVG_ROW = 34,
+    SVG_BAR = 24,
+    SVG_MESSAGE = 3, // height of a message's bar
+    SVG_FONT = 10,
+    SVG_DIGIT = 6,  // width of one
+    SVG_MARGIN = 3, // beside the digits of a number
+    SVG_WIDTH_LEAST = 1100,
+    SVG_WIDTH_MOST = 30000, // viewers still open it
+    SVG_PER_EVENT = 24      // so that most work has room for two digits
 };
 
 /* The shortest message that is still seen. */
-static const double LEAST_MESSAGE = 1.5;
+static const double SVG_LEAST_MESSAGE = 1.5;
 
 /* Light and dark of a chunk: grey first, for one chunk a rank, then hues that
  * differ in lightness too. */
@@ -254,11 +262,11 @@ static const struct {
     {"#f2e394", "#8c6d1f"}, {"#9fe0d8", "#1b7f79"}, {"#f4bfe0", "#a8327e"},
 };
 
-enum { N_COLOURS = sizeof colours / sizeof colours[0] };
+enum { TIMELINE_N_COLOURS = sizeof colours / sizeof colours[0] };
 
 static int colour_of(int chunk, int vpp)
 {
-    return vpp == 1 ? 0 : 1 + chunk % (N_COLOURS - 1);
+    return vpp == 1 ? 0 : 1 + chunk % (TIMELINE_N_COLOURS - 1);
 }
 
 struct drawing {
@@ -275,10 +283,10 @@ static double width_of_event(const struct drawing *d, const struct sim_event *e)
 static void draw_box(const struct drawing *d, const struct sim_event *e, int y,
                      int height, const char *style)
 {
-    double x = LEFT + e->start_s / d->step_s * d->width;
+    double x = SVG_LEFT + e->start_s / d->step_s * d->width;
     double w = width_of_event(d, e);
-    if (e->kind == OP_POST && w < LEAST_MESSAGE)
-        w = LEAST_MESSAGE;
+    if (e->kind == OP_POST && w < SVG_LEAST_MESSAGE)
+        w = SVG_LEAST_MESSAGE;
     fprintf(d->out,
             "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" "
             "stroke-width=\"0.6\" %s/>\n",
@@ -289,13 +297,13 @@ static void draw_box(const struct drawing *d, const struct sim_event *e, int y,
 static void draw_number(const struct drawing *d, const struct sim_event *e,
                         int y, int mb, const char *colour)
 {
-    double x = LEFT + (e->start_s + e->end_s) / 2 / d->step_s * d->width;
+    double x = SVG_LEFT + (e->start_s + e->end_s) / 2 / d->step_s * d->width;
     const int digits = snprintf(NULL, 0, "%d", mb);
-    if (width_of_event(d, e) >= digits * DIGIT + MARGIN)
+    if (width_of_event(d, e) >= digits * SVG_DIGIT + SVG_MARGIN)
         fprintf(d->out,
                 "<text x=\"%.2f\" y=\"%d\" text-anchor=\"middle\" "
                 "font-size=\"%d\" fill=\"%s\">%d</text>\n",
-                x, y, FONT, colour, mb);
+                x, y, SVG_FONT, colour, mb);
 }
 
 static void draw_work(const struct drawing *d, const struct sim_event *e,
@@ -305,7 +313,7 @@ static void draw_work(const struct drawing *d, const struct sim_event *e,
     const int c = colour_of(chunk, d->vpp);
     snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
              forward ? colours[c].light : colours[c].dark);
-    draw_box(d, e, y, BAR, style);
+    draw_box(d, e, y, SVG_BAR, style);
 }
 
 /* Forward above, backward below. */
@@ -315,14 +323,14 @@ static void draw_combined(const struct drawing *d, const struct sim_event *e,
     char style[64];
     snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
              colours[colour_of(e->chunk, d->vpp)].light);
-    draw_box(d, e, y, BAR / 2, style);
+    draw_box(d, e, y, SVG_BAR / 2, style);
     snprintf(style, sizeof style, "fill=\"%s\" stroke=\"#333\"",
              colours[colour_of(e->bwd_chunk, d->vpp)].dark);
-    draw_box(d, e, y + BAR / 2, BAR / 2, style);
+    draw_box(d, e, y + SVG_BAR / 2, SVG_BAR / 2, style);
     if (e->kind != OP_COMBINED)
         return;
-    draw_number(d, e, y + BAR / 2 - 2, e->mb, "#000");
-    draw_number(d, e, y + BAR - 2, e->bwd_mb, "#fff");
+    draw_number(d, e, y + SVG_BAR / 2 - 2, e->mb, "#000");
+    draw_number(d, e, y + SVG_BAR - 2, e->bwd_mb, "#fff");
 }
 
 /* Forward messages above backward ones, in the colour of their sender's. */
@@ -334,12 +342,13 @@ static void draw_message(const struct drawing *d, const struct sim_event *e,
     const int c = colour_of(e->chunk, d->vpp);
     snprintf(style, sizeof style, "fill=\"%s\" stroke=\"none\"",
              colours[c].dark);
-    draw_box(d, e, y + BAR + 1 + (forward ? 0 : MESSAGE), MESSAGE - 1, style);
+    draw_box(d, e, y + SVG_BAR + 1 + (forward ? 0 : SVG_MESSAGE),
+             SVG_MESSAGE - 1, style);
 }
 
 static void draw_event(const struct drawing *d, const struct sim_event *e)
 {
-    const int y = TOP + e->rank * ROW;
+    const int y = SVG_TOP + e->rank * SVG_ROW;
     switch (e->kind) {
     case OP_FORWARD:
     case OP_HEAD_FORWARD:
@@ -362,7 +371,7 @@ static void draw_event(const struct drawing *d, const struct sim_event *e)
         draw_message(d, e, y);
         break;
     default:
-        draw_box(d, e, y, BAR, "fill=\"none\" stroke=\"#aaa\"");
+        draw_box(d, e, y, SVG_BAR, "fill=\"none\" stroke=\"#aaa\"");
     }
 }
 
@@ -383,7 +392,7 @@ static void put_text(FILE *out, const char *text)
 static void draw_legend(const struct drawing *d, int y)
 {
     for (int v = 0; v < d->vpp && d->vpp > 1; v++) {
-        const int x = LEFT + v * 90, c = colour_of(v, d->vpp);
+        const int x = SVG_LEFT + v * 90, c = colour_of(v, d->vpp);
         char name[4];
         fprintf(d->out,
                 "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" "
@@ -398,24 +407,24 @@ static void draw_legend(const struct drawing *d, int y)
 /* At both ends. */
 static void draw_rank_name(const struct drawing *d, int rank)
 {
-    const int places[] = {10, LEFT + d->width + 10};
+    const int places[] = {10, SVG_LEFT + d->width + 10};
     for (int i = 0; i < 2; i++)
         fprintf(d->out,
                 "<text x=\"%d\" y=\"%d\" font-size=\"13\">rank %d</text>\n",
-                places[i], TOP + rank * ROW + 17, rank);
+                places[i], SVG_TOP + rank * SVG_ROW + 17, rank);
 }
 
 static void draw(const struct drawing *d, const struct sim_result *r,
                  int n_ranks, const char *title)
 {
-    const int height = TOP + n_ranks * ROW + (d->vpp > 1 ? 50 : 30);
-    const int width = LEFT + d->width + RIGHT;
+    const int height = SVG_TOP + n_ranks * SVG_ROW + (d->vpp > 1 ? 50 : 30);
+    const int width = SVG_LEFT + d->width + SVG_RIGHT;
     fprintf(d->out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
             "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
             "<text x=\"%d\" y=\"24\" font-size=\"15\">",
-            width, height, width, height, LEFT);
+            width, height, width, height, SVG_LEFT);
     put_text(d->out, title);
     fputs("</text>\n", d->out);
     for (int rank = 0; rank < n_ranks; rank++)
@@ -427,7 +436,7 @@ static void draw(const struct drawing *d, const struct sim_result *r,
             "<text x=\"%d\" y=\"%d\" font-size=\"12\">light: forward, dark: "
             "backward, outline: exchange, thin: messages; numbers: "
             "micro-batches; whole width %.3f ms</text>\n</svg>\n",
-            LEFT, height - 8, r->step_s * 1e3);
+            SVG_LEFT, height - 8, r->step_s * 1e3);
 }
 
 /* Wide enough for the rank with most work. */
@@ -438,9 +447,10 @@ static int width_of(const struct schedule *s)
         const int n = order_size(&s->order, r);
         most = n > most ? n : most;
     }
-    const int width =
-        most < WIDTH_MOST / PER_EVENT ? most * PER_EVENT : WIDTH_MOST;
-    return width > WIDTH_LEAST ? width : WIDTH_LEAST;
+    const int width = most < SVG_WIDTH_MOST / SVG_PER_EVENT
+                          ? most * SVG_PER_EVENT
+                          : SVG_WIDTH_MOST;
+    return width > SVG_WIDTH_LEAST ? width : SVG_WIDTH_LEAST;
 }
 
 char *timeline_svg(struct arena *a, const struct sim_result *r,

@@ -146,6 +146,10 @@ is "EP overlap keeps a chunk more in flight on every rank" \
     "$($vpp --json --ep-overlap |
         json '[s["in_flight"] for s in d["stages"][:4]]')" \
     "$($vpp --json | json '[s["in_flight"] + 1 for s in d["stages"][:4]]')"
+is "EP overlap takes the memory that it takes as Megatron's flag" \
+    "$($vpp --json --ep-overlap | json '[s["mem_bytes"] for s in d["stages"]]')" \
+    "$($vpp --json -- --overlap-moe-expert-parallel-comm |
+        json '[s["mem_bytes"] for s in d["stages"]]')"
 is "what pairs of layers save makes the step shorter" \
     "$(for save in 0,0,0 5,0,0; do $vpp --json --ep-overlap --ep-save $save |
         json 'd["pred_step_ms"]'; done | sort -g | uniq | wc -l)" 2
