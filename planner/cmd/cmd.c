@@ -215,6 +215,42 @@ static enum err cmd_open_source(struct cmd *c, struct megatron_args **out)
     return *out ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "model: out of memory");
 }
 
+/* A misspelt module would be recomputed nowhere, and its memory missing. */
+static bool cmd_is_module(const char *word, size_t len)
+{
+    static const char *const names[N_RECOMPUTE] = {
+#define CMD_MODULE_NAME(name, id) name,
+        RECOMPUTE_TABLE(CMD_MODULE_NAME)
+#undef CMD_MODULE_NAME
+    };
+    for (int i = 0; i < N_RECOMPUTE; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], word, len) == 0)
+            return true;
+    return false;
+}
+
+static enum err cmd_set_modules(struct cmd *c, const char *text,
+                                struct megatron_flags *f)
+{
+    char *modules = arena_strdup(&c->arena, text);
+    if (!modules)
+        return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+    for (char *p = modules; p;) {
+        size_t len = strcspn(p, ",");
+        if (!cmd_is_module(p, len))
+            return err_set(&c->msg, ERR_PARSE,
+                           "%s: --recompute: got '%s', want none, full, "
+                           "selective, or names of --recompute-modules with "
+                           "commas",
+                           c->command->name, text);
+        if (!p[len])
+            break;
+        p[len] = ' ';
+        p += len + 1;
+    }
+    return flags_set(f, FLAG_RECOMPUTE_MODULES, modules, &c->msg);
+}
+
 /* --recompute as Megatron's flags. */
 static enum err cmd_set_recompute(struct cmd *c, struct megatron_args *args)
 {
@@ -237,13 +273,9 @@ static enum err cmd_set_recompute(struct cmd *c, struct megatron_args *args)
                    : e;
     }
     enum err e = flags_set(f, FLAG_RECOMPUTE_GRANULARITY, "selective", &c->msg);
-    if (e != ERR_OK || strcmp(text, "selective") == 0)
-        return e;
-    char *modules = arena_strdup(&c->arena, text);
-    for (char *p = modules; p && *p; p++)
-        *p = *p == ',' ? ' ' : *p;
-    return modules ? flags_set(f, FLAG_RECOMPUTE_MODULES, modules, &c->msg)
-                   : err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+    return e != ERR_OK || strcmp(text, "selective") == 0
+               ? e
+               : cmd_set_modules(c, text, f);
 }
 
 /* A split of its own leaves no word of the source's. */
@@ -308,6 +340,10 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
         text_read_file(&c->arena, path, CMD_MAX_BATCH_BYTES, &text, &c->msg);
     if (e != ERR_OK)
         return e;
+    // what follows it would be dropped without a word
+    if (strlen(text.data) != text.len)
+        return err_set(&c->msg, ERR_PARSE, "%s: holds a zero byte, want text",
+                       path);
     int line = 0;
     for (char *p = text.data; *p && e == ERR_OK; line++) {
         char *end = strchr(p, '\n');

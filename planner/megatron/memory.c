@@ -60,7 +60,7 @@ static bool megatron_memory_has_graphs(const struct megatron_flags *f)
            !flags_is(f, FLAG_CUDA_GRAPH_IMPL, "none");
 }
 
-/* Without a list of recompute_modules Megatron captures whole layers. */
+/* Without a list of modules Megatron captures whole layers. */
 static bool graphs_everything(const struct megatron_flags *f)
 {
     return flags_given(f, FLAG_ENABLE_CUDA_GRAPH) ||
@@ -212,8 +212,7 @@ static void set_modules(const struct megatron_flags *f,
         if (megatron_memory_has_word(text, recompute_modules[i]))
             o->recompute |= 1U << i;
     if (!o->recompute)
-        o->refusal =
-            "none of the words of --recompute-recompute_modules is known";
+        o->refusal = "none of the words of --recompute-modules is known";
 }
 
 static void set_recompute(const struct megatron_flags *f,

@@ -61,6 +61,20 @@ manifest 0.9 H100 '{"role": "pick"}'
 test $? -eq 2 && grep -q "trainer.core: .*want 0.12 to 0.20" "$work/err"
 claim $? "moe-bench: an unknown version is bad input"
 
+# ---- recompute ----
+plan --recompute none
+claim $? "plan: --recompute none"
+for what in full selective core_attn moe,mlp; do
+    plan --recompute $what # other costs, so that it ends there
+    test $? -eq 2 && grep -q "costs were made for.*recompute" "$work/err"
+    claim $? "plan: --recompute $what"
+done
+for what in '' , Full core_attn,moes core_attn, none,moe; do
+    plan --recompute "$what"
+    test $? -eq 2 && grep -q -- "--recompute: got '$what', want" "$work/err"
+    claim $? "plan: --recompute '$what' is bad input"
+done
+
 # ---- the GPU ----
 bytes() { # of all stages of the first layout
     tr -d ' \t\n' <"$work/out" | grep -o '"mem_bytes":[0-9]*' | sed -n 1,4p
