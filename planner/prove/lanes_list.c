@@ -104,17 +104,24 @@ static int lanes_first_rank(const struct builder *b, int in[2])
     return best;
 }
 
-/* Adds an operation of this time to the list; `length` is for the order. */
+/* What an operation takes: the index of its time, and for the order of the list
+ * a length, with all forwards 1 long and backwards 2. */
+struct lane_work {
+    int time;
+    double length;
+};
+
+/* Adds an operation of a rank to the list; returns its number. */
 static int lanes_add(struct lanes *l, struct builder *b, int rank,
-                     const int in[2], int time, double length)
+                     const int in[2], struct lane_work work)
 {
     double start = lanes_start(b, rank, in);
     int number = l->n_ops + 1;
     l->op[l->n_ops++] =
-        (struct lane_op){b->last[rank], in[0], in[1], number, time};
+        (struct lane_op){b->last[rank], in[0], in[1], number, work.time};
     l->combined = l->combined || in[1] != LANE_NONE;
     b->last[rank] = number;
-    b->ended[number] = b->free_at[rank] = start + length;
+    b->ended[number] = b->free_at[rank] = start + work.length;
     return number;
 }
 
@@ -127,9 +134,9 @@ static void lanes_add_heads(struct lanes *l, struct builder *b, int rank,
     int first = 2 * b->n_stages;
     if (lanes_stage(b, op->fwd_chunk, rank) == 0)
         lanes_add(l, b, rank, (int[2]){LANE_NONE, LANE_NONE},
-                  first + LANE_HEAD_FWD, 0);
+                  (struct lane_work){first + LANE_HEAD_FWD, 0});
     if (lanes_stage(b, op->bwd_chunk, rank) == b->n_stages - 1) {
-        lanes_add(l, b, rank, in, first + LANE_HEAD_BWD, 0);
+        lanes_add(l, b, rank, in, (struct lane_work){first + LANE_HEAD_BWD, 0});
         in[0] = in[1] = LANE_NONE;
     }
 }
@@ -140,9 +147,11 @@ static void lanes_add_tails(struct lanes *l, struct builder *b, int rank,
     const int none[2] = {LANE_NONE, LANE_NONE};
     int first = 2 * b->n_stages;
     if (lanes_stage(b, op->fwd_chunk, rank) == b->n_stages - 1)
-        lanes_add(l, b, rank, none, first + LANE_TAIL_FWD, 0);
+        lanes_add(l, b, rank, none,
+                  (struct lane_work){first + LANE_TAIL_FWD, 0});
     if (lanes_stage(b, op->bwd_chunk, rank) == 0)
-        lanes_add(l, b, rank, none, first + LANE_TAIL_BWD, 0);
+        lanes_add(l, b, rank, none,
+                  (struct lane_work){first + LANE_TAIL_BWD, 0});
 }
 
 /* Adds the next operation of a rank to the list. */
@@ -155,9 +164,10 @@ static void lanes_append(struct lanes *l, struct builder *b, int rank,
         b->op[rank] = order_at(b->o, rank, b->next[rank]);
     if (parts)
         lanes_add_heads(l, b, rank, &op, in);
-    int number =
-        lanes_add(l, b, rank, in, lanes_time_of(l, b, rank, &op),
-                  (op.fwd_chunk >= 0 ? 1 : 0) + (op.bwd_chunk >= 0 ? 2 : 0));
+    const struct lane_work work = {lanes_time_of(l, b, rank, &op),
+                                   (op.fwd_chunk >= 0 ? 1 : 0) +
+                                       (op.bwd_chunk >= 0 ? 2 : 0)};
+    int number = lanes_add(l, b, rank, in, work);
     if (parts)
         lanes_add_tails(l, b, rank, &op);
     if (op.fwd_chunk >= 0)
