@@ -225,6 +225,8 @@ Test(cost, the_trainer_is_named_or_told_by_the_bytes_of_a_value)
 }
 
 static const char *const bad[] = {
+    COSTS_HEAD ", \"p2p\": {\"bytes_per_s\": 1e-320}}",
+    COSTS_HEAD ", \"p2p\": {\"between\": {\"bytes_per_s\": 0.5}}}",
     COSTS_HEAD ", \"memory\": {\"trainer\": \"torch\"}}",
     "{\"format\": \"moe-layout/costs/1\", \"units\": {}}",
     "{\"format\": \"moe-layout/costs/1\", \"source\": \"guess\", \"units\": "

@@ -229,6 +229,25 @@ Test(search, other_transfers_end_with_a_gap_to_the_ideal_bound)
     arena_clear(&f.arena);
 }
 
+/* Of 128 stages a round of shifts alone takes longer than the timeout, which
+ * is for a search that runs on without end: it is no bound on the time. */
+Test(search, a_time_limit_ends_shifts_too, .timeout = 60)
+{
+    struct fixture f;
+    set_up_deepseek(&f, 16, 8, 1024);
+    f.cost.latency_s = 1e-6;
+    f.ctx.mode = P2P_BLOCKING;
+    const struct search_options opt = {
+        .empty_stages = true, .top = 1, .time_limit_s = 0.1};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK,
+                 "%s", f.msg.text);
+    cr_assert_eq(f.r.n_plans, 1);
+    // 61 layers between 127 cuts that may fall together: C(188, 61)
+    cr_assert_str_eq(f.r.searched,
+                     "176286729408113438853175658692651737684288810050688");
+    arena_clear(&f.arena);
+}
+
 /* DeepSeek-V3's own unit times in us, where most of the loss head's time lies
  * outside the layers that EP overlap combines. */
 static void set_up_overlapped(struct fixture *f, enum p2p_mode mode)

@@ -158,6 +158,16 @@ static void cost_read_units(struct reader top, struct cost *c)
 
 /* "between" absent: one link stands for transfers inside a node and between
  * nodes. */
+/* 0 is no limit; bytes over a rate next to nothing would not be finite. */
+static void cost_read_rate(struct reader link, const char *key, double *out)
+{
+    reader_double(link, key, RATE, out);
+    if (*out > 0 && *out < 1)
+        reader_fail(reader_get(link, key), ERR_RANGE,
+                    "got %g, want 0 for no limit, or 1 byte a second and more",
+                    *out);
+}
+
 static void cost_read_p2p(struct reader top, struct cost *c)
 {
     static const char *const keys[] = {"latency_s", "bytes_per_s",
@@ -165,12 +175,12 @@ static void cost_read_p2p(struct reader top, struct cost *c)
     struct reader p2p = reader_object(top, "p2p");
     reader_keys(p2p, keys, 4);
     reader_double(p2p, keys[0], TIME, &c->latency_s);
-    reader_double(p2p, keys[1], RATE, &c->bytes_per_s);
+    cost_read_rate(p2p, keys[1], &c->bytes_per_s);
     reader_double(p2p, keys[2], TIME, &c->exchange_sync_s);
     struct reader between = reader_object(p2p, keys[3]);
     reader_keys(between, keys, 2);
     reader_double(between, keys[0], TIME, &c->between.latency_s);
-    reader_double(between, keys[1], RATE, &c->between.bytes_per_s);
+    cost_read_rate(between, keys[1], &c->between.bytes_per_s);
     c->parted = reader_is_there(between);
 }
 

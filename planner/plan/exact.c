@@ -15,10 +15,15 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 /* Shifts are tried from so many of the best layouts, and so many times each:
  * every accepted shift gains something, and gains end after a few. */
 enum { EXACT_STARTS = 4, EXACT_SHIFTS = 40, EXACT_LIST = 24 };
+
+/* Of a limited time, so much is the proof's where shifts follow it: with 128
+ * stages a round of shifts is 16000 simulations, which may take all of it. */
+static const double EXACT_PROOF_SHARE = 0.8;
 
 struct exact {
     struct arena *arena;
@@ -34,7 +39,15 @@ struct exact {
     int *in_flight;           // [stage], at the rank's fullest moment
     struct layout scratch;    // for checks: units point into `text`
     char *text;
+    double end_s; // of the shifts, on the clock; INFINITY: no limit
 };
+
+static double exact_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 /* ---- the units ---- */
 
@@ -190,7 +203,8 @@ static enum err exact_prove(struct exact *x, struct prove_result *out,
         .whole_operations = !overlap_has_parts(ctx->cost),
         .memory = ctx->hbm_bytes > 0 ? &memory : NULL,
         .top = top < PROVE_MAX_TOP ? top : PROVE_MAX_TOP,
-        .time_limit_s = opt->time_limit_s,
+        .time_limit_s = opt->time_limit_s *
+                        (ctx->mode == P2P_IDEAL ? 1 : EXACT_PROOF_SHARE),
         .hooks = opt->hooks};
     return prove_layouts(x->arena, &p, out, msg);
 }
@@ -234,14 +248,15 @@ static double exact_shifted(struct exact *x, const int *cuts, struct shift m,
     return e == ERR_OK ? step_s : (double)INFINITY;
 }
 
-/* Makes the best of all shifts of a range of cuts; true when one is faster. */
+/* Makes the best of all shifts of a range of cuts, or of those there was time
+ * for; true when one is faster. */
 static bool exact_best_shift(struct exact *x, int *cuts, int *to,
                              double *step_s)
 {
     const int n = x->n_stages;
     struct shift best = {0, 0, 0};
     for (int i = 1; i < n; i++)
-        for (int k = 2 * i; k < 2 * n; k++) {
+        for (int k = 2 * i; k < 2 * n && exact_now_s() < x->end_s; k++) {
             const struct shift m = {i, k / 2, k % 2 ? 1 : -1};
             const double t = exact_shifted(x, cuts, m, to);
             if (t < *step_s) {
@@ -311,6 +326,8 @@ enum err exact_search(struct candidates *c, const struct exact_options *opt,
                       .pp = o->pp,
                       .vpp = o->vpp,
                       .n_mtp = m->n_mtp};
+    x.end_s = opt->time_limit_s > 0 ? exact_now_s() + opt->time_limit_s
+                                    : (double)INFINITY;
     x.scratch =
         (struct layout){.pp = o->pp, .vpp = o->vpp, .n_stages = x.n_stages};
     if (!exact_room(&x))

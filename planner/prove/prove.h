@@ -25,7 +25,7 @@ enum {
     PROVE_MAX_STAGES = 128,
     PROVE_MAX_UNITS = 254,
     PROVE_MAX_TOP = 1000,
-    PROVE_DIGITS = 40
+    PROVE_DIGITS = 128
 };
 
 /* What a unit is to EP overlap: which layers pair up, and with what saving. */

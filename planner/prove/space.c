@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { SPACE_COUNT_LIMBS = 3 };
+// 120 digits: 254 units on 128 stages, empty ones too, are 10^105 layouts
+enum { SPACE_COUNT_LIMBS = 10 };
 static const int64_t SPACE_COUNT_BASE =
     1000000000000; // limbs print as 12 digits
 
@@ -203,7 +204,7 @@ static void space_count_add(struct count *to, const struct count *more)
     int64_t carry = 0;
     for (int i = 0; i < SPACE_COUNT_LIMBS; i++) {
         int64_t sum = to->limb[i] + more->limb[i] + carry;
-        carry = i < SPACE_COUNT_LIMBS - 1 ? sum / SPACE_COUNT_BASE : 0;
+        carry = sum / SPACE_COUNT_BASE;
         to->limb[i] = sum - carry * SPACE_COUNT_BASE;
     }
 }
@@ -211,7 +212,7 @@ static void space_count_add(struct count *to, const struct count *more)
 static double space_count_print(const struct count *c,
                                 char digits[PROVE_DIGITS])
 {
-    char text[SPACE_COUNT_LIMBS * 20];
+    char text[SPACE_COUNT_LIMBS * 12 + 1];
     int used = 0;
     for (int i = SPACE_COUNT_LIMBS - 1; i >= 0; i--) {
         int64_t rest = c->limb[i];
@@ -223,9 +224,10 @@ static double space_count_print(const struct count *c,
     size_t zeros = strspn(text, "0");
     zeros = zeros == (size_t)used ? zeros - 1 : zeros;
     memcpy(digits, text + zeros, (size_t)used - zeros + 1);
-    double base = (double)SPACE_COUNT_BASE;
-    return ((double)c->limb[2] * base + (double)c->limb[1]) * base +
-           (double)c->limb[0];
+    double n = 0;
+    for (int i = SPACE_COUNT_LIMBS - 1; i >= 0; i--)
+        n = n * (double)SPACE_COUNT_BASE + (double)c->limb[i];
+    return n;
 }
 
 /* One stage after the other: number of ways to each position. */
