@@ -212,6 +212,25 @@ Test(search, large_spaces_are_proved)
     }
 }
 
+/* A step of two and a half hours on each rank: more than the search counts in
+ * nanoseconds. */
+Test(search, steps_of_hours_are_proved_in_coarser_time)
+{
+    struct fixture f;
+    set_up_deepseek(&f, 16, 1, 64);
+    for (int k = 0; k < N_KINDS; k++) {
+        f.cost.unit[k].fwd_s *= 5e5;
+        f.cost.unit[k].bwd_s *= 5e5;
+    }
+    const struct search_options opt = {
+        .standalone_mtp = true, .empty_stages = true, .top = 1};
+    cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &f.r, &f.msg), ERR_OK,
+                 "%s", f.msg.text);
+    cr_assert_eq(f.r.proof, SEARCH_OPTIMAL);
+    cr_assert_float_eq(f.r.plans[0].pred_step_s, 18702 * 0.5, 1e-6);
+    arena_clear(&f.arena);
+}
+
 /* Slow transfers make the ideal bound a bound only. */
 Test(search, other_transfers_end_with_a_gap_to_the_ideal_bound)
 {

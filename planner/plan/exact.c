@@ -9,13 +9,13 @@
  */
 #include "exact.h"
 
+#include "base/clock.h"
 #include "layout/layout.h"
 #include "memory/static.h"
 #include "sim/overlap.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* Shifts are tried from so many of the best layouts, and so many times each:
  * every accepted shift gains something, and gains end after a few. */
@@ -39,21 +39,34 @@ struct exact {
     int *in_flight;           // [stage], at the rank's fullest moment
     struct layout scratch;    // for checks: units point into `text`
     char *text;
-    double end_s; // of the shifts, on the clock; INFINITY: no limit
+    double tick_s; // what the search counts in: a nanosecond, or more
+    double end_s;  // of the shifts, on the clock; INFINITY: no limit
 };
-
-static double exact_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- the units ---- */
 
-static int64_t exact_ns(double s)
+/* The search takes work of up to 2^44 units of time in a row. */
+static const double EXACT_MOST = 8796093022208.0; // 2^43, half of it
+
+/* Whole nanoseconds, or what is doubled from them until all work of a step,
+ * one chunk after the other, is a number that the search takes. */
+static double exact_tick(const struct exact *x)
 {
-    return llround(s * 1e9);
+    const struct plan_context *ctx = x->c->ctx;
+    double all_s = 0, tick_s = 1e-9;
+    for (int k = 0; k < N_KINDS; k++) {
+        const struct unit_cost *u = &ctx->cost->unit[k];
+        all_s += model_unit_count(ctx->model, (enum unit_kind)k) *
+                 (u->fwd_s + u->bwd_s);
+    }
+    while (all_s * ctx->n_mb > EXACT_MOST * tick_s)
+        tick_s *= 2;
+    return tick_s;
+}
+
+static int64_t exact_ns(const struct exact *x, double s)
+{
+    return llround(s / x->tick_s);
 }
 
 static void exact_unit(struct exact *x, int i, enum unit_kind kind)
@@ -64,8 +77,8 @@ static void exact_unit(struct exact *x, int i, enum unit_kind kind)
     x->kinds[i] = kind;
     x->letters[i] = kind_letter(kind);
     x->layers[i] = !layer ? PROVE_NO_LAYER : dense ? PROVE_DENSE : PROVE_MOE;
-    x->fwd_ns[i] = exact_ns(u->fwd_s);
-    x->bwd_ns[i] = exact_ns(u->bwd_s);
+    x->fwd_ns[i] = exact_ns(x, u->fwd_s);
+    x->bwd_ns[i] = exact_ns(x, u->bwd_s);
 }
 
 static void exact_units(struct exact *x)
@@ -175,16 +188,33 @@ static int64_t exact_limit(const struct exact *x)
     return (int64_t)(ctx->hbm_bytes / (1 + margin * ctx->memory_margin));
 }
 
+/* The search's times in nanoseconds again. */
+static void exact_progress(void *data, int64_t best, int64_t bound,
+                           double seconds)
+{
+    const struct exact *x = data;
+    const struct prove_hooks *to = &x->opt->hooks;
+    const double ns = x->tick_s * 1e9;
+    to->progress(to->data, (int64_t)((double)best * ns),
+                 (int64_t)((double)bound * ns), seconds);
+}
+
+static bool exact_interrupted(void *data)
+{
+    const struct exact *x = data;
+    return x->opt->hooks.interrupted(x->opt->hooks.data);
+}
+
 static enum err exact_prove(struct exact *x, struct prove_result *out,
                             struct err_msg *msg)
 {
     const struct plan_context *ctx = x->c->ctx;
     const struct exact_options *opt = x->opt;
-    const struct prove_saving saving = {.kinds = x->layers,
-                                        .both_ns = exact_ns(ctx->save.both_s),
-                                        .fwd_ns = exact_ns(ctx->save.forward_s),
-                                        .bwd_ns =
-                                            exact_ns(ctx->save.backward_s)};
+    const struct prove_saving saving = {
+        .kinds = x->layers,
+        .both_ns = exact_ns(x, ctx->save.both_s),
+        .fwd_ns = exact_ns(x, ctx->save.forward_s),
+        .bwd_ns = exact_ns(x, ctx->save.backward_s)};
     const struct prove_memory memory = {.limit_bytes = exact_limit(x),
                                         .chunk_bytes = exact_chunk_bytes,
                                         .fits = exact_fits,
@@ -205,7 +235,10 @@ static enum err exact_prove(struct exact *x, struct prove_result *out,
         .top = top < PROVE_MAX_TOP ? top : PROVE_MAX_TOP,
         .time_limit_s = opt->time_limit_s *
                         (ctx->mode == P2P_IDEAL ? 1 : EXACT_PROOF_SHARE),
-        .hooks = opt->hooks};
+        .hooks = {.progress = opt->hooks.progress ? exact_progress : NULL,
+                  .interrupted =
+                      opt->hooks.interrupted ? exact_interrupted : NULL,
+                  .data = x}};
     return prove_layouts(x->arena, &p, out, msg);
 }
 
@@ -256,7 +289,7 @@ static bool exact_best_shift(struct exact *x, int *cuts, int *to,
     const int n = x->n_stages;
     struct shift best = {0, 0, 0};
     for (int i = 1; i < n; i++)
-        for (int k = 2 * i; k < 2 * n && exact_now_s() < x->end_s; k++) {
+        for (int k = 2 * i; k < 2 * n && clock_now_s() < x->end_s; k++) {
             const struct shift m = {i, k / 2, k % 2 ? 1 : -1};
             const double t = exact_shifted(x, cuts, m, to);
             if (t < *step_s) {
@@ -326,12 +359,13 @@ enum err exact_search(struct candidates *c, const struct exact_options *opt,
                       .pp = o->pp,
                       .vpp = o->vpp,
                       .n_mtp = m->n_mtp};
-    x.end_s = opt->time_limit_s > 0 ? exact_now_s() + opt->time_limit_s
+    x.end_s = opt->time_limit_s > 0 ? clock_now_s() + opt->time_limit_s
                                     : (double)INFINITY;
     x.scratch =
         (struct layout){.pp = o->pp, .vpp = o->vpp, .n_stages = x.n_stages};
     if (!exact_room(&x))
         return err_set(msg, ERR_NOMEM, "search: out of memory");
+    x.tick_s = exact_tick(&x);
     exact_units(&x);
     for (int rank = 0; rank < o->pp; rank++)
         exact_moment(&x, o, rank);
@@ -345,8 +379,9 @@ enum err exact_search(struct candidates *c, const struct exact_options *opt,
     if (r.n_layouts > 0 && r.layouts[0].step_ns < bound_ns)
         bound_ns = r.layouts[0].step_ns;
     *out = (struct exact_result){.state = r.state,
-                                 .bound_s = (double)bound_ns * 1e-9 +
+                                 .bound_s = (double)bound_ns * x.tick_s +
                                             exact_least_overhead(&x),
+                                 .tick_s = x.tick_s,
                                  .n_found = r.n_layouts};
     memcpy(out->space, r.space, sizeof out->space);
     return ERR_OK;

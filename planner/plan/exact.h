@@ -23,6 +23,8 @@ struct exact_options {
 struct exact_result {
     enum prove_state state; // of the search under ideal transfers
     double bound_s;         // no step of the space is shorter
+    double tick_s;          // to which costs were rounded: 1 ns, or more where
+                            // a step takes hours
     char space[PROVE_DIGITS];
     int n_found; // 0: none fits in memory
 };

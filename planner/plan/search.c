@@ -214,8 +214,8 @@ static enum err search_prove(const struct layout_space *space,
     double best = INFINITY;
     for (size_t i = 0; i < c->list.n; i++)
         best = fmin(best, c->list.all[i].step_s);
-    // costs were rounded to nanoseconds: what differs by less is no gap
-    const double rounding = 1e-9 * ctx->n_mb * space->n_layers;
+    // costs were rounded: what differs by less is no gap
+    const double rounding = found.tick_s * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);
     r->bound_s = found.bound_s;
     if (best < found.bound_s && best >= found.bound_s - rounding)
