@@ -114,8 +114,8 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(cal
 	$(Q)$(TEST_LINK)
 
 # the plain reader of logs, oracle of the fast one
-$(B)/tests/test_log_plain: $(B)/tests/plain_log.o
-build/fuzz/fuzz_logparse: build/fuzz/obj/tests/plain_log.o
+$(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
+build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
 
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)

@@ -1,0 +1,73 @@
+/*
+ * plain_lines: what one line tells the slow reader of training logs. plain_log
+ * cuts the text into lines, gives them in order, and judges at the end.
+ */
+#ifndef PLAIN_LINES_H
+#define PLAIN_LINES_H
+
+#include "base/arena.h"
+#include "log/block.h"
+#include "log/facts.h"
+#include "log/runlog.h"
+
+/* The longest iteration line put together again, as in planner/log/state.c. */
+enum { PLAIN_WRAPPED = 8192 };
+
+/* A timer of the open block; its rows, one a rank, are on the heap. */
+struct plain_timer {
+    char name[BLOCK_NAME];
+    struct log_list rows; // struct log_row
+    double min_ms, max_ms;
+};
+
+/* The open block, as wide as the product keeps one. */
+struct plain_block {
+    enum log_block_form form; // none: no block is open
+    uint64_t stream;
+    bool followed, named; // a line came behind it; rows have a timer
+    struct plain_timer timer[BLOCK_MAX_TIMERS];
+    size_t n_timers, n_rows, n_lines;
+};
+
+/* An iteration line, and what decides later whether it is usable. */
+struct plain_iteration {
+    struct log_step step;
+    int nth;     // of its section, from 1
+    bool cut;    // the file ends in it or in its block
+    bool closed; // it has its block
+};
+
+/* All that was read so far. The lists are on the heap and freed by who made
+ * this; what their items point to is in `arena`. `section` is -1 before the
+ * first iteration; a section is a run in the file, and there may be several. */
+struct plain {
+    struct arena *arena;
+    size_t max_line;
+    struct log_list iterations, timers, memory, arguments;
+    struct plain_block block;
+    size_t last_block_lines;
+    struct logfail fail;
+    enum log_dialect dialect;
+    char clock[16];
+    double p2p_latency_s, p2p_bytes_per_s;
+    int64_t total, padded_vocab;
+    int section, n_logged, memory_section;
+    bool new_run, seen_loss, ended, tail_cut;
+    bool is_moe_train, is_bridge, in_arguments, has_arguments, has_timers;
+    uint64_t arguments_stream;
+    char wrap[PLAIN_WRAPPED];
+    size_t n_wrap;
+};
+
+/* The iteration that was read last, NULL before the first. */
+struct plain_iteration *plain_lines_current(struct plain *p);
+
+/* Ends the open block, if any, and keeps its timers in `p->timers`; `at_end`
+ * of the file a block that nothing followed counts as cut and is not kept. */
+void plain_lines_close_block(struct plain *p, bool at_end);
+
+/* Adds to `p` all that a line, or a part of it between CRs, tells. `line` is
+ * without colours and line end; `cut` when its end is missing. */
+void plain_lines_take(struct plain *p, struct log_text line, bool cut);
+
+#endif
