@@ -111,15 +111,6 @@ static enum err add_runs(struct arena *a, const struct calibrate_input *in,
                                "no valid profile run to fit costs from");
 }
 
-static enum err calibrate_join_notes(struct arena *a, const char *more,
-                                     const char **note, struct err_msg *msg)
-{
-    if (more)
-        *note = *note ? arena_printf(a, "%s; %s", *note, more) : more;
-    return *note || !more ? ERR_OK
-                          : err_set(msg, ERR_NOMEM, "costs: out of memory");
-}
-
 /* Jitter first: what lies outside the pipeline is the rest of an expected
  * step, once transfers are known. Where no operations were recorded timers
  * tell the jitter. */
@@ -144,7 +135,7 @@ static enum err add_step_costs(struct arena *a,
     overhead_jitter(a, &ctx, &all, c);
     err = transfers_fit(a, &ctx, &all, &t, msg);
     if (err == ERR_OK)
-        err = calibrate_join_notes(a, t.note, &out->note, msg);
+        err = fit_join_notes(a, t.note, &out->note, msg);
     return err == ERR_OK ? overhead_fit(a, &ctx, &all, c, msg) : err;
 }
 

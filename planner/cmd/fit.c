@@ -296,14 +296,6 @@ static enum err read_links(struct cmd *c, struct cost *cost)
     return ERR_OK;
 }
 
-static enum err join_notes(struct cmd *c, const char **note, const char *more)
-{
-    if (more)
-        *note = *note ? arena_printf(&c->arena, "%s; %s", *note, more) : more;
-    return *note || !more ? ERR_OK
-                          : err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
-}
-
 /* Transfers from timers, unless --p2p-latency-us states them. */
 static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
                           const struct overhead_runs *all, struct fit *out)
@@ -312,7 +304,8 @@ static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
     enum err e = read_links(c, &out->cost);
     if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
         e = transfers_fit(&c->arena, ctx, all, &t, &c->msg);
-    return e == ERR_OK ? join_notes(c, &out->note, t.note) : e;
+    return e == ERR_OK ? fit_join_notes(&c->arena, t.note, &out->note, &c->msg)
+                       : e;
 }
 
 /* What EP overlap saves: --ep-save wins over --overlap-run. */
@@ -323,9 +316,11 @@ static enum err fit_save(struct cmd *c, const struct plan_context *ctx,
     if (run && !cmd_given(c, OPT_EP_SAVE))
         e = ep_save_fit(ctx, run, &out->cost, &c->msg);
     if (e == ERR_OK && run && !cmd_given(c, OPT_EP_SAVE))
-        e = join_notes(c, &out->note,
-                       "one step tells one number of EP overlap: a pair with "
-                       "one MoE layer is taken to save half of a pair of two");
+        e = fit_join_notes(&c->arena,
+                           "one step tells one number of EP overlap: a pair "
+                           "with one MoE layer is taken to save half of a "
+                           "pair of two",
+                           &out->note, &c->msg);
     return e == ERR_OK ? cmd_ep_save(c, &out->cost.ep_save) : e;
 }
 

@@ -526,3 +526,12 @@ enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
         *out = f;
     return e;
 }
+
+enum err fit_join_notes(struct arena *a, const char *more, const char **note,
+                        struct err_msg *msg)
+{
+    if (more)
+        *note = *note ? arena_printf(a, "%s; %s", *note, more) : more;
+    return *note || !more ? ERR_OK
+                          : err_set(msg, ERR_NOMEM, "fit: out of memory");
+}

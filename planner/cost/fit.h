@@ -67,4 +67,9 @@ struct fit_input {
 enum err fit_costs(struct arena *a, const struct fit_input *in, struct fit *out,
                    struct err_msg *msg);
 
+/* Adds what is said beside a fit to its note, after "; "; `more` NULL adds
+ * nothing. ERR_NOMEM. Owned by the arena. */
+enum err fit_join_notes(struct arena *a, const char *more, const char **note,
+                        struct err_msg *msg);
+
 #endif
