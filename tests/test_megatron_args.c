@@ -35,7 +35,7 @@ static enum err take_line(struct fixture *f, const char *line, bool strict)
     char *rest = arena_strdup(&f->arena, line);
     for (char *w; (w = strtok_r(rest, " ", &rest));)
         words[n++] = w;
-    const struct megatron_args_options opt = {strict, on_warning, f};
+    const struct megatron_args_options opt = {strict, on_warning, f, NULL};
     enum err e = megatron_args_read(f->args, words, n, &opt, &f->msg);
     return e == ERR_OK
                ? megatron_args_model(&f->arena, f->args, &f->model, &f->msg)

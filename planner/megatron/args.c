@@ -25,13 +25,18 @@ struct megatron_args {
     megatron_warning warn;
     void *data;
     struct warned *warned; // unknown names that were told of
+    struct account account;
+    const struct args_origin *origin; // of the words being read, or NULL
 };
 
 struct megatron_args *megatron_args_new(struct arena *a)
 {
     struct megatron_args *args = arena_alloc(a, 1, sizeof *args);
-    if (args)
-        flags_init(&args->f, a);
+    if (!args)
+        return NULL;
+    *args = (struct megatron_args){.warn = NULL};
+    flags_init(&args->f, a);
+    account_init(&args->account, a);
     return args;
 }
 
@@ -42,6 +47,11 @@ struct megatron_args *megatron_args_copy(struct arena *a,
     if (copy)
         *copy = *args;
     return copy;
+}
+
+struct account *megatron_args_account(struct megatron_args *args)
+{
+    return &args->account;
 }
 
 /* ---- warnings ---- */
@@ -65,6 +75,7 @@ void megatron_args_warn(struct megatron_args *args, const char *name,
         *w = (struct warned){copy, args->warned};
         args->warned = w;
     }
+    account_add(&args->account, &args->account.warnings, line);
     if (args->warn)
         args->warn(args->data, line);
 }
@@ -101,19 +112,46 @@ static bool is_flag(const char *word)
     return text_starts(word, "--") && word[2] != '\0';
 }
 
+/* Why the word is not known, or NULL. */
+static const struct flag_unknown *args_unknown(const struct megatron_args *args,
+                                               int at)
+{
+    return args->origin ? args->origin[at].unknown : NULL;
+}
+
 /* argparse's nargs="+": values go on up to the next flag. They are kept as one
  * text, parted by blanks. */
 static enum err take_words(struct megatron_args *args, enum flag_id id,
                            struct option_line *line, struct err_msg *msg)
 {
     char *all = arena_strdup(args->f.arena, "");
+    const int first = line->at + 1;
     while (all && line->at + 1 < line->argc &&
            !is_flag(line->argv[line->at + 1])) {
         all = arena_printf(args->f.arena, "%s%s%s", all, *all ? " " : "",
                            line->argv[line->at + 1]);
         line->at++;
     }
+    for (int i = first; i <= line->at; i++)
+        if (args_unknown(args, i))
+            return flags_set_unknown(&args->f, id, args_unknown(args, i), msg);
     return all ? flags_set(&args->f, id, all, msg) : ERR_NOMEM;
+}
+
+/* One value: behind a '=' in the flag's own word, or the next word. */
+static enum err take_value(struct megatron_args *args, enum flag_id id,
+                           struct option_line *line, struct err_msg *msg)
+{
+    const char *equals = strchr(line->argv[line->at], '=');
+    if (!equals &&
+        (line->at + 1 >= line->argc || is_flag(line->argv[line->at + 1])))
+        return err_set(msg, ERR_PARSE, "--%s: value missing", flag_name(id));
+    line->at += !equals;
+    const struct flag_unknown *unknown = args_unknown(args, line->at);
+    if (unknown)
+        return flags_set_unknown(&args->f, id, unknown, msg);
+    return flags_set(&args->f, id, equals ? equals + 1 : line->argv[line->at],
+                     msg);
 }
 
 enum err megatron_args_take(struct megatron_args *args,
@@ -139,15 +177,10 @@ enum err megatron_args_take(struct megatron_args *args,
             return err_set(msg, ERR_PARSE, "--%s: takes no value",
                            flag_name(id));
         flags_set_on(&args->f, id);
-    } else if (equals) {
-        e = flags_set(&args->f, id, equals + 1, msg);
-    } else if (flag_type(id) == FLAG_TYPE_WORDS) {
+    } else if (!equals && flag_type(id) == FLAG_TYPE_WORDS) {
         e = take_words(args, id, line, msg);
     } else {
-        if (line->at + 1 >= line->argc || is_flag(line->argv[line->at + 1]))
-            return err_set(msg, ERR_PARSE, "--%s: value missing",
-                           flag_name(id));
-        e = flags_set(&args->f, id, line->argv[++line->at], msg);
+        e = take_value(args, id, line, msg);
     }
     if (e == ERR_OK)
         line->at++;
@@ -199,28 +232,57 @@ static bool pass_known(struct option_line *line)
     return true;
 }
 
+/* A word of its own that only running could tell. */
+static void assume_no_flags(struct megatron_args *args,
+                            const struct flag_unknown *unknown)
+{
+    char line[400];
+    snprintf(line, sizeof line,
+             "%s%s%.200s is not known, and taken as holding none of the flags",
+             unknown->where, *unknown->where ? ": " : "", unknown->why);
+    account_add(&args->account, &args->account.assumed, line);
+}
+
+/* The words and where they come from are set. */
+static enum err read_words(struct megatron_args *args, struct option_line line,
+                           bool strict, struct err_msg *msg)
+{
+    const char *before = args->f.from;
+    while (line.at < line.argc) {
+        bool known = false;
+        if (args->origin)
+            args->f.from = args->origin[line.at].from;
+        if (args_unknown(args, line.at) && !is_flag(line.argv[line.at])) {
+            assume_no_flags(args, args_unknown(args, line.at++));
+            continue;
+        }
+        enum err e = megatron_args_take(args, &line, &known, msg);
+        if (e != ERR_OK)
+            return e;
+        if (known || pass_known(&line))
+            continue;
+        e = megatron_args_unknown(args, line.argv[line.at], strict, msg);
+        if (e != ERR_OK)
+            return e;
+        // its values, if any, go with it
+        for (line.at++; line.at < line.argc && !is_flag(line.argv[line.at]);)
+            line.at++;
+    }
+    args->f.from = before;
+    return ERR_OK;
+}
+
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
                             int argc, const struct megatron_args_options *opt,
                             struct err_msg *msg)
 {
     if (opt->warn)
         megatron_args_on_warning(args, opt->warn, opt->data);
+    args->origin = opt->origin;
     struct option_line line = {.argc = argc, .argv = argv};
-    while (line.at < argc) {
-        bool known = false;
-        enum err e = megatron_args_take(args, &line, &known, msg);
-        if (e != ERR_OK)
-            return e;
-        if (known || pass_known(&line))
-            continue;
-        e = megatron_args_unknown(args, argv[line.at], opt->strict, msg);
-        if (e != ERR_OK)
-            return e;
-        // its values, if any, go with it
-        for (line.at++; line.at < argc && !is_flag(argv[line.at]);)
-            line.at++;
-    }
-    return ERR_OK;
+    enum err e = read_words(args, line, opt->strict, msg);
+    args->origin = NULL;
+    return e;
 }
 
 /* ---- JSON ---- */

@@ -6,6 +6,7 @@
 #ifndef MEGATRON_ARGS_H
 #define MEGATRON_ARGS_H
 
+#include "account.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -34,6 +35,10 @@ typedef void (*megatron_warning)(void *data, const char *line);
 void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,
                               void *data);
 
+/* What the sources were and what was found beside the flags. Warnings go there,
+ * too. */
+struct account *megatron_args_account(struct megatron_args *args);
+
 /* For readers of sources: tells `line`, once for each `name`. */
 void megatron_args_warn(struct megatron_args *args, const char *name,
                         const char *line);
@@ -45,6 +50,15 @@ enum err megatron_args_take(struct megatron_args *args,
                             struct option_line *line, bool *known,
                             struct err_msg *msg);
 
+/* Where a word of an argument vector comes from: goes into the slot of the flag
+ * that it gives. A word that is not known makes its flag's value unknown; as a
+ * word of its own it might hold any flags, which is assumed not to be so, and
+ * said. */
+struct args_origin {
+    const char *from;                   // "run.sh:7"
+    const struct flag_unknown *unknown; // NULL: the word is known
+};
+
 /* Reads all of argv. Flags that Megatron has and that have no effect here pass
  * silently; unknown ones are an error when `strict`, else each is reported
  * once through `warn` (NULL: as set before) with the nearest name. */
@@ -52,6 +66,7 @@ struct megatron_args_options {
     bool strict;
     megatron_warning warn;
     void *data;
+    const struct args_origin *origin; // of each word of argv, or NULL
 };
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
                             int argc, const struct megatron_args_options *opt,

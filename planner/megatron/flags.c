@@ -155,7 +155,7 @@ static struct flag_slot flags_default(enum flag_id id)
 
 void flags_init(struct megatron_flags *f, struct arena *a)
 {
-    *f = (struct megatron_flags){.arena = a, .where = ""};
+    *f = (struct megatron_flags){.arena = a, .where = "", .from = ""};
     for (int i = 0; i < N_FLAGS; i++)
         f->slot[i] = flags_default((enum flag_id)i);
 }
@@ -164,8 +164,9 @@ void flags_init(struct megatron_flags *f, struct arena *a)
 static void flags_fill(struct megatron_flags *f, enum flag_id id,
                        struct flag_slot slot)
 {
-    slot.known = true;
+    slot.known = !slot.unknown;
     slot.turn = ++f->n_turns;
+    slot.from = f->from;
     f->slot[id] = slot;
 }
 
@@ -204,6 +205,21 @@ void flags_set_on(struct megatron_flags *f, enum flag_id id)
     flags_fill(f, id, (struct flag_slot){.value = {.on = true}});
 }
 
+/* A switch that may be on is as unknown as a size. */
+enum err flags_set_unknown(struct megatron_flags *f, enum flag_id id,
+                           const struct flag_unknown *unknown,
+                           struct err_msg *msg)
+{
+    struct flag_unknown *u = arena_alloc(f->arena, 1, sizeof *u);
+    const char *where = arena_strdup(f->arena, unknown->where);
+    const char *why = arena_strdup(f->arena, unknown->why);
+    if (!u || !where || !why)
+        return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    *u = (struct flag_unknown){where, why};
+    flags_fill(f, id, (struct flag_slot){.unknown = u});
+    return ERR_OK;
+}
+
 /* Back to Megatron's default, not to nothing: a command line without the flag.
  */
 void flags_clear(struct megatron_flags *f, enum flag_id id)
@@ -231,6 +247,11 @@ enum err flags_pass(struct megatron_flags *f, const struct flag_passed *flag,
 bool flags_given(const struct megatron_flags *f, enum flag_id id)
 {
     return f->slot[id].turn > 0;
+}
+
+bool flags_unknown(const struct megatron_flags *f, enum flag_id id)
+{
+    return f->slot[id].unknown != NULL;
 }
 
 int64_t flags_int(const struct megatron_flags *f, enum flag_id id,
@@ -270,7 +291,8 @@ enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
         if (!f->slot[i].turn && row->range.needed)
             return err_set(msg, ERR_PARSE, "%s%smodel: --%s: missing", f->where,
                            colon, row->name);
-        if (!f->slot[i].turn || row->type != FLAG_TYPE_INT)
+        if (!f->slot[i].turn || row->type != FLAG_TYPE_INT ||
+            f->slot[i].unknown)
             continue;
         int64_t v = f->slot[i].value.whole;
         if (v < row->range.lo || v > row->range.hi)

@@ -322,9 +322,17 @@ struct flag_range {
     bool needed; // the flag has to be given
 };
 
+/* A value that was given and cannot be told without running what gives it. */
+struct flag_unknown {
+    const char *where; // "run.sh:7"; "" where there is no line
+    const char *why;   // what decides it: "$(hostname)", "$N is never set"
+};
+
 struct flag_slot {
-    int turn;   // when it was given, counted from 1; 0: it was not
-    bool known; // there is a value: given, or the default
+    int turn;         // when it was given, counted from 1; 0: it was not
+    bool known;       // there is a value: given, or the default
+    const char *from; // of what was given: "run.sh:7", "option", "-- flag"
+    const struct flag_unknown *unknown; // NULL: the value can be told
     union {
         int64_t whole;
         double real;
@@ -346,6 +354,7 @@ struct flag_passed {
 struct megatron_flags {
     struct arena *arena;
     const char *where; // file name for messages, "" for a command line
+    const char *from;  // where the next flags come from, for their slots
     struct flag_slot slot[N_FLAGS];
     const struct flag_passed *passed; // the last one first
     int n_turns;
@@ -385,6 +394,12 @@ enum err flags_set(struct megatron_flags *f, enum flag_id id, const char *text,
 void flags_set_int(struct megatron_flags *f, enum flag_id id, int64_t value);
 void flags_set_on(struct megatron_flags *f, enum flag_id id);
 
+/* Given, with a value that is not known; both texts are copied. A later source
+ * that gives the flag a value takes its place. ERR_NOMEM. */
+enum err flags_set_unknown(struct megatron_flags *f, enum flag_id id,
+                           const struct flag_unknown *unknown,
+                           struct err_msg *msg);
+
 /* As if it had never been given. */
 void flags_clear(struct megatron_flags *f, enum flag_id id);
 
@@ -398,8 +413,12 @@ enum err flags_pass(struct megatron_flags *f, const struct flag_passed *flag,
 /* Was it given? Of a switch: is it on? */
 bool flags_given(const struct megatron_flags *f, enum flag_id id);
 
+/* Was it given with a value that is not known? */
+bool flags_unknown(const struct megatron_flags *f, enum flag_id id);
+
 /* The value given or the default; `other` (NULL for text) where there is
- * neither. The flag must be of the type: INT, REAL, TEXT or WORDS. */
+ * neither, or where it is not known. The flag must be of the type: INT, REAL,
+ * TEXT or WORDS. */
 int64_t flags_int(const struct megatron_flags *f, enum flag_id id,
                   int64_t other);
 double flags_real(const struct megatron_flags *f, enum flag_id id,

@@ -44,8 +44,11 @@ static void overrides_drop_split(const struct overrides *o,
 
 void overrides_apply(const struct overrides *o, struct megatron_flags *f)
 {
+    const char *before = f->from;
     overrides_drop_split(o, f);
+    f->from = "option";
     for (int i = 0; i < N_OVERRIDES; i++)
         if (overrides[i].flag != FLAG_NONE && o->size[i])
             flags_set_int(f, overrides[i].flag, o->size[i]);
+    f->from = before;
 }

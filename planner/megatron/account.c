@@ -1,0 +1,73 @@
+#include "account.h"
+
+#include <string.h>
+
+void account_init(struct account *to, struct arena *a)
+{
+    *to = (struct account){.arena = a, .source = "flags"};
+}
+
+bool account_has(const struct account_list *list, const char *text)
+{
+    for (const struct account_line *l = list->first; l; l = l->next)
+        if (strcmp(l->text, text) == 0)
+            return true;
+    return false;
+}
+
+/* Whether or not the list has it. */
+static void account_append(struct account *to, struct account_list *list,
+                           const char *text)
+{
+    struct account_line *line = arena_alloc(to->arena, 1, sizeof *line);
+    const char *copy = arena_strdup(to->arena, text);
+    if (!line || !copy)
+        return;
+    *line = (struct account_line){copy, NULL};
+    if (list->last)
+        list->last->next = line;
+    else
+        list->first = line;
+    list->last = line;
+    list->n++;
+}
+
+void account_add(struct account *to, struct account_list *list,
+                 const char *text)
+{
+    if (!account_has(list, text))
+        account_append(to, list, text);
+}
+
+/* Both lists have as many lines: reasons may be alike. */
+void account_change(struct account *to, const char *flag, const char *reason)
+{
+    if (account_has(&to->changes, flag))
+        return;
+    account_append(to, &to->changes, flag);
+    account_append(to, &to->reasons, reason);
+}
+
+/* Names with commas; NULL when out of memory. */
+static const char *account_names(const struct account *from)
+{
+    const char *all = "";
+    for (const struct account_line *l = from->changes.first; l && all;
+         l = l->next)
+        all =
+            arena_printf(from->arena, "%s%s%s", all, *all ? ", " : "", l->text);
+    return all;
+}
+
+enum err account_refuse_changes(const struct account *from, const char *where,
+                                struct err_msg *msg)
+{
+    if (!from->changes.n)
+        return ERR_OK;
+    const char *names = account_names(from);
+    if (!names)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    return err_set(msg, ERR_RANGE,
+                   "%s: %s: %s; --ignore-unknown goes on without", where, names,
+                   from->reasons.first->text);
+}
