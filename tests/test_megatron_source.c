@@ -41,7 +41,8 @@ static void read_model(struct arena *a, const char *path, struct model *m)
     struct err_msg msg = {""};
     arena_init(a);
     struct megatron_args *args = megatron_args_new(a);
-    enum err e = model_source_read(a, path, args, &msg);
+    enum err e = model_source_read(a, &(struct source_request){.path = path},
+                                   args, &msg);
     if (e == ERR_OK)
         e = megatron_args_model(a, args, m, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
@@ -125,7 +126,8 @@ static enum err read_text(const char *text, struct err_msg *msg)
     char *copy = arena_strdup(&a, text);
     const struct text_span span = {copy, strlen(copy)};
     struct megatron_args *args = megatron_args_new(&a);
-    enum err e = model_source_read_text(&a, &span, "c.json", args, msg);
+    enum err e = model_source_read_text(
+        &a, &span, &(struct source_request){.path = "c.json"}, args, msg);
     if (e == ERR_OK)
         e = megatron_args_model(&a, args, &m, msg);
     arena_clear(&a);
@@ -217,7 +219,8 @@ Test(model_source, a_large_log_keeps_its_padded_vocabulary)
                 100.0 + i % 7); // 31 bytes
     cr_assert_eq(fclose(f), 0);
     struct megatron_args *args = megatron_args_new(&a);
-    enum err e = model_source_read(&a, path, args, &msg);
+    enum err e = model_source_read(&a, &(struct source_request){.path = path},
+                                   args, &msg);
     unlink(path);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     e = megatron_args_model(&a, args, &m, &msg);

@@ -7,9 +7,7 @@
 #include "cmd.h"
 
 #include "base/text.h"
-#include "megatron/args.h"
-#include "megatron/overrides.h"
-#include "megatron/source.h"
+#include "open.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,9 +23,14 @@ static const struct option_row rows[N_OPTIONS] = {
  * counted when the options are known: a file of cases takes their place. */
 static struct option_spec cmd_spec(const struct command *command, int *takes)
 {
+    // what decides which model a source holds goes with every model
+    static const enum cmd_option of_sources[] = {OPT_LAUNCH, OPT_SET, OPT_ARG,
+                                                 OPT_IGNORE};
     int n = 0;
     for (const enum cmd_option *o = command->options; *o != N_OPTIONS; o++)
         takes[n++] = (int)*o;
+    for (int i = 0; i < 4 && command->takes_model; i++)
+        takes[n++] = (int)of_sources[i];
     takes[n] = N_OPTIONS;
     return (struct option_spec){.command = command->name,
                                 .program = "moe-layout",
@@ -112,220 +115,14 @@ enum err cmd_double(struct cmd *c, enum cmd_option o, double lo, double hi,
                           out, &c->msg);
 }
 
-/* ---- the model ---- */
-
-/* To standard error: results on standard output stay what a program can read.
- */
-static void cmd_warn(void *data, const char *line)
-{
-    (void)data;
-    struct err_msg one; // without control characters
-    err_set(&one, ERR_OK, "%s", line);
-    fprintf(stderr, "moe-layout: warning: %s\n", one.text);
-}
-
-/* The option that the row of the overrides' table names; every row has one. */
-static enum cmd_option override_to_option(enum override_id id)
-{
-    int o = 0;
-    while (o < N_OPTIONS && strcmp(rows[o].name, override_option(id)) != 0)
-        o++;
-    return (enum cmd_option)o;
-}
-
-/* Options that a split of the work takes the place of. */
-static bool split_has(const struct cmd_split *split, enum override_id id)
-{
-    return split &&
-           (id == OVERRIDE_PP || id == OVERRIDE_VPP || id == OVERRIDE_GROUP);
-}
-
-/* Bounds are those of the flag that the option stands for. */
-static enum err read_overrides(struct cmd *c, const struct cmd_split *split,
-                               struct overrides *out)
-{
-    *out = (struct overrides){.size = {0}};
-    for (int i = 0; i < N_OVERRIDES; i++) {
-        enum cmd_option o = override_to_option((enum override_id)i);
-        enum flag_id flag = override_flag((enum override_id)i);
-        out->text[i] = c->option[o];
-        if (flag == FLAG_NONE || split_has(split, (enum override_id)i))
-            continue;
-        struct flag_range range = flag_range(flag);
-        enum err e = cmd_int(c, o, range.lo, range.hi, &out->size[i]);
-        if (e != ERR_OK)
-            return e;
-    }
-    if (split) {
-        out->size[OVERRIDE_PP] = split->pp;
-        out->size[OVERRIDE_VPP] = split->vpp > 1 ? split->vpp : 0;
-        out->size[OVERRIDE_GROUP] = split->group;
-    }
-    return ERR_OK;
-}
-
 /* The same words as a manifest's, read by the same function: a command and an
  * experiment mean the same settings. */
 enum err cmd_settings(struct cmd *c, struct plan_settings *out)
 {
     struct overrides o;
     const struct cmd_split none = {0}; // sizes are read elsewhere
-    enum err e = read_overrides(c, &none, &o);
+    enum err e = open_overrides(c, &none, &o);
     return e == ERR_OK ? plan_settings_read(&o, out, &c->msg) : e;
-}
-
-/* MODEL, the flags after "--", or both: flags are read last, so they win. */
-static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
-{
-    const struct megatron_args_options opt = {.strict = false};
-    // with flags the first operand is a file only if there is one to spare
-    bool file = !c->has_flags || c->n_args > c->command->takes_layout;
-    megatron_args_on_warning(args, cmd_warn, NULL);
-    c->source_name = "flags";
-    if (file && c->n_args == 0)
-        return err_set(&c->msg, ERR_PARSE,
-                       "%s: model missing: name a model file, or give "
-                       "Megatron flags after '--'",
-                       c->command->name);
-    if (file) {
-        c->source_name = c->args[0];
-        c->n_args--;
-        memmove(c->args, c->args + 1, (size_t)c->n_args * sizeof c->args[0]);
-        enum err e =
-            model_source_read(&c->arena, c->source_name, args, &c->msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
-}
-
-/* The source is read once; every model is made from a copy of its flags. */
-static enum err cmd_open_source(struct cmd *c, struct megatron_args **out)
-{
-    if (!c->source) {
-        struct megatron_args *args = megatron_args_new(&c->arena);
-        if (!args)
-            return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
-        enum err e = cmd_read_source(c, args);
-        if (e != ERR_OK)
-            return e;
-        c->source = args;
-    }
-    *out = megatron_args_copy(&c->arena, c->source);
-    return *out ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "model: out of memory");
-}
-
-/* A misspelt module would be recomputed nowhere, and its memory missing. */
-static bool cmd_is_module(const char *word, size_t len)
-{
-    static const char *const names[N_RECOMPUTE] = {
-#define CMD_MODULE_NAME(name, id) name,
-        RECOMPUTE_TABLE(CMD_MODULE_NAME)
-#undef CMD_MODULE_NAME
-    };
-    for (int i = 0; i < N_RECOMPUTE; i++)
-        if (strlen(names[i]) == len && memcmp(names[i], word, len) == 0)
-            return true;
-    return false;
-}
-
-static enum err cmd_set_modules(struct cmd *c, const char *text,
-                                struct megatron_flags *f)
-{
-    char *modules = arena_strdup(&c->arena, text);
-    if (!modules)
-        return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
-    for (char *p = modules; p;) {
-        size_t len = strcspn(p, ",");
-        if (!cmd_is_module(p, len))
-            return err_set(&c->msg, ERR_PARSE,
-                           "%s: --recompute: got '%s', want none, full, "
-                           "selective, or names of --recompute-modules with "
-                           "commas",
-                           c->command->name, text);
-        if (!p[len])
-            break;
-        p[len] = ' ';
-        p += len + 1;
-    }
-    return flags_set(f, FLAG_RECOMPUTE_MODULES, modules, &c->msg);
-}
-
-/* --recompute as Megatron's flags. */
-static enum err cmd_set_recompute(struct cmd *c, struct megatron_args *args)
-{
-    const char *text = c->option[OPT_RECOMPUTE];
-    struct megatron_flags *f = megatron_args_flags(args);
-    if (!text)
-        return ERR_OK;
-    flags_clear(f, FLAG_RECOMPUTE_GRANULARITY);
-    flags_clear(f, FLAG_RECOMPUTE_METHOD);
-    flags_clear(f, FLAG_RECOMPUTE_NUM_LAYERS);
-    flags_clear(f, FLAG_RECOMPUTE_MODULES);
-    flags_clear(f, FLAG_RECOMPUTE_ACTIVATIONS);
-    if (strcmp(text, "none") == 0)
-        return ERR_OK;
-    if (strcmp(text, "full") == 0) {
-        flags_set_int(f, FLAG_RECOMPUTE_NUM_LAYERS, 1);
-        enum err e = flags_set(f, FLAG_RECOMPUTE_METHOD, "uniform", &c->msg);
-        return e == ERR_OK
-                   ? flags_set(f, FLAG_RECOMPUTE_GRANULARITY, "full", &c->msg)
-                   : e;
-    }
-    enum err e = flags_set(f, FLAG_RECOMPUTE_GRANULARITY, "selective", &c->msg);
-    return e != ERR_OK || strcmp(text, "selective") == 0
-               ? e
-               : cmd_set_modules(c, text, f);
-}
-
-/* A split of its own leaves no word of the source's. */
-static enum err cmd_apply_split(struct cmd *c, const struct cmd_split *split,
-                                struct megatron_flags *f)
-{
-    if (!split)
-        return ERR_OK;
-    if (split->several && !flags_given(f, FLAG_WORLD_SIZE) &&
-        !c->option[OPT_WORLD])
-        return err_set(&c->msg, ERR_PARSE,
-                       "%s: --world: missing: pipeline sizes are compared on "
-                       "the same number of ranks",
-                       c->command->name);
-    bool own = split->pp && split->pp != flags_int(f, FLAG_PP, 1);
-    if (!split->vpp && !own)
-        return ERR_OK;
-    flags_clear(f, FLAG_LAYOUT);
-    flags_clear(f, FLAG_VPP);
-    flags_clear(f, FLAG_LAYERS_PER_VPP);
-    return ERR_OK;
-}
-
-enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
-                         struct cmd_model *out)
-{
-    struct overrides o;
-    struct megatron_args *args;
-    enum err e = cmd_open_source(c, &args);
-    if (e == ERR_OK)
-        e = read_overrides(c, split, &o);
-    if (e == ERR_OK)
-        e = cmd_apply_split(c, split, megatron_args_flags(args));
-    if (e == ERR_OK)
-        e = cmd_set_recompute(c, args);
-    if (e != ERR_OK)
-        return e;
-    struct megatron_flags *f = megatron_args_flags(args);
-    // options of moe-layout win over everything that Megatron's flags say
-    overrides_apply(&o, f);
-    out->name = c->source_name;
-    out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
-    out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
-    out->any_replicas = split && split->several;
-    return megatron_args_model(&c->arena, args, &out->model, &c->msg);
-}
-
-enum err cmd_model(struct cmd *c, struct cmd_model *out)
-{
-    return cmd_model_split(c, NULL, out);
 }
 
 /* ---- batches ---- */

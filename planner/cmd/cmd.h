@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/options.h"
+#include "base/writer.h"
 #include "model/model.h"
 #include "plan/plan.h"
 #include "plan/settings.h"
@@ -40,6 +41,15 @@
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
     X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    /* which launch a source holds, where it is a script with several or with  \
+     * variables that the environment gives */                                 \
+    X(OPT_LAUNCH, "--launch", "K", "of several launches of a script the K-th") \
+    X(OPT_SET, "--set", "NAME=VALUE",                                          \
+      "a variable of the script's environment; may be repeated")               \
+    X(OPT_ARG, "--arg", "WORD",                                                \
+      "a positional parameter of the script; may be repeated")                 \
+    X(OPT_IGNORE, "--ignore-unknown", "",                                      \
+      "go on although a flag changes the model and is not understood")         \
     /* spaces of layouts, which need no model */                               \
     X(OPT_LAYERS, "--layers", "N", "decoder layers")                           \
     X(OPT_MTP, "--mtp", "K", "MTP layers (0)")                                 \
@@ -132,6 +142,7 @@ struct cmd {
     struct megatron_args *source; // of MODEL, once it was read
     const char *source_name;
     bool savings_told; // that those of EP overlap are not known
+    bool summary_told; // what was read of the source
 };
 
 /* A command: its row of the table of commands. */
@@ -143,11 +154,13 @@ struct command {
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
     bool takes_layout; // one argument behind MODEL
+    bool sizes_only;   // how ranks share the model decides nothing
 };
 
 /* All commands; moe_layout.c says in which order they are listed. */
-extern const struct command CMD_SIZE, CMD_CHECK, CMD_COUNT, CMD_BASELINES,
-    CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN, CMD_SIMULATE, CMD_MEMORY;
+extern const struct command CMD_READ, CMD_SIZE, CMD_CHECK, CMD_COUNT,
+    CMD_BASELINES, CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN,
+    CMD_SIMULATE, CMD_MEMORY;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */
@@ -178,6 +191,15 @@ struct cmd_model {
     const char *name;  // for messages
 };
 enum err cmd_model(struct cmd *c, struct cmd_model *out);
+
+/* The flags' slots of the command line, options applied, and nothing demanded
+ * or judged: for commands that answer for a source of which not all is known.
+ * Positional arguments are shifted as above. */
+enum err cmd_source(struct cmd *c, struct megatron_args **out);
+
+/* Members "warnings" and "assumed" of a JSON answer: what reading the source
+ * found. A list "warnings" that the answer has already goes on. */
+void cmd_write_account(const struct cmd *c, struct writer top);
 
 /* The same for one of several ways to split the work: sizes of 0 are the
  * source's own. Virtual stages and a layout of the source hold for its own

@@ -301,6 +301,7 @@ const struct command CMD_SIZE = {
     .name = "size",
     .run = run_size,
     .synopsis = "size MODEL",
+    .sizes_only = true,
     .help = "Parameters (MTP block apart) and forward operations of each unit "
             "for one micro-batch.\nExample: moe-layout size "
             "experiments/models/7b-a1b.json",

@@ -7,8 +7,10 @@
 
 // in the order in which a user needs them
 static const struct command *const commands[] = {
-    &CMD_SIZE, &CMD_CHECK, &CMD_COUNT, &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
-    &CMD_FIT,  &CMD_COSTS, &CMD_PLAN,  &CMD_SIMULATE,  &CMD_MEMORY,
+    &CMD_READ,     &CMD_SIZE,      &CMD_CHECK,
+    &CMD_COUNT,    &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
+    &CMD_FIT,      &CMD_COSTS,     &CMD_PLAN,
+    &CMD_SIMULATE, &CMD_MEMORY,
 };
 enum { MOE_LAYOUT_N_COMMANDS = sizeof commands / sizeof commands[0] };
 

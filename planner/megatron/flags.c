@@ -282,15 +282,11 @@ bool flags_is(const struct megatron_flags *f, enum flag_id id,
 }
 
 /* After all sources have been read: an override may replace a value that is out
- * of range. Needed flags come first, in the order of the table. */
-enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
+ * of range. */
+enum err flags_check_given(const struct megatron_flags *f, struct err_msg *msg)
 {
     for (int i = 0; i < N_FLAGS; i++) {
         const struct flag *row = &flags[i];
-        const char *colon = *f->where ? ": " : "";
-        if (!f->slot[i].turn && row->range.needed)
-            return err_set(msg, ERR_PARSE, "%s%smodel: --%s: missing", f->where,
-                           colon, row->name);
         if (!f->slot[i].turn || row->type != FLAG_TYPE_INT ||
             f->slot[i].unknown)
             continue;
@@ -298,8 +294,18 @@ enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
         if (v < row->range.lo || v > row->range.hi)
             return err_set(msg, ERR_RANGE,
                            "%s%s--%s: got %lld, want %lld to %lld", f->where,
-                           colon, row->name, (long long)v,
+                           *f->where ? ": " : "", row->name, (long long)v,
                            (long long)row->range.lo, (long long)row->range.hi);
     }
     return ERR_OK;
+}
+
+/* Needed flags in the order of the table. */
+enum err flags_check_ranges(const struct megatron_flags *f, struct err_msg *msg)
+{
+    for (int i = 0; i < N_FLAGS; i++)
+        if (!f->slot[i].turn && flags[i].range.needed)
+            return err_set(msg, ERR_PARSE, "%s%smodel: --%s: missing", f->where,
+                           *f->where ? ": " : "", flags[i].name);
+    return flags_check_given(f, msg);
 }

@@ -429,8 +429,10 @@ const char *flags_text(const struct megatron_flags *f, enum flag_id id);
 bool flags_is(const struct megatron_flags *f, enum flag_id id,
               const char *wanted);
 
-/* Every integer that was given within its range, and the needed ones given:
- * ERR_RANGE, ERR_PARSE. */
+/* Every integer that was given lies within its range: ERR_RANGE. */
+enum err flags_check_given(const struct megatron_flags *f, struct err_msg *msg);
+
+/* The same, and the needed ones were given: ERR_PARSE. */
 enum err flags_check_ranges(const struct megatron_flags *f,
                             struct err_msg *msg);
 

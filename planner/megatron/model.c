@@ -34,14 +34,18 @@ static int64_t vocab_tokens(const struct megatron_flags *f)
 }
 
 /* The table is padded to a multiple of divisor x TP. */
+int64_t megatron_padded_vocab(const struct megatron_flags *f, int64_t tp)
+{
+    int64_t multiple = flags_int(f, FLAG_MAKE_VOCAB_DIVISIBLE, 128) * tp;
+    return flags_int(f, FLAG_PADDED_VOCAB_SIZE,
+                     megatron_model_round_up(vocab_tokens(f), multiple));
+}
+
 static enum err set_vocab(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
-    int64_t tokens = vocab_tokens(f);
-    int64_t multiple = flags_int(f, FLAG_MAKE_VOCAB_DIVISIBLE, 128) * m->par.tp;
-    m->vocab = flags_int(f, FLAG_VOCAB_SIZE, tokens);
-    m->padded_vocab = flags_int(f, FLAG_PADDED_VOCAB_SIZE,
-                                megatron_model_round_up(tokens, multiple));
+    m->vocab = flags_int(f, FLAG_VOCAB_SIZE, vocab_tokens(f));
+    m->padded_vocab = megatron_padded_vocab(f, m->par.tp);
     if (!m->vocab)
         m->vocab = m->padded_vocab;
     if (m->padded_vocab)
@@ -128,13 +132,10 @@ static enum err set_attention(struct arena *a, const struct megatron_flags *f,
 
 /* ---- MLPs and experts ---- */
 
-/* Megatron's default width of the MLP: 4h, or 8/3 h rounded down to a multiple
- * of 64 with SwiGLU. */
-static int64_t default_ffn(const struct megatron_flags *f,
-                           const struct model *m)
+int64_t megatron_default_ffn(const struct megatron_flags *f, int64_t hidden)
 {
-    return flags_given(f, FLAG_SWIGLU) ? m->hidden * 4 * 2 / 3 / 64 * 64
-                                       : m->hidden * 4;
+    return flags_given(f, FLAG_SWIGLU) ? hidden * 4 * 2 / 3 / 64 * 64
+                                       : hidden * 4;
 }
 
 /* A dense model has none of these flags' effects, whatever a script carries
@@ -219,25 +220,24 @@ static enum err layout_chunks(struct arena *a, const char *text, int pp,
     return ERR_OK;
 }
 
-/* Virtual stages a rank: stated, or from the layers of a virtual stage, or
- * from the number of stages of the layout. What does not divide is left to
- * the check of the layout itself. */
-static enum err set_virtual_stages(struct arena *a,
-                                   const struct megatron_flags *f,
-                                   struct model *m, struct err_msg *msg)
+/* What does not divide is left to the check of the layout itself. */
+enum err megatron_virtual_stages(struct arena *a,
+                                 const struct megatron_flags *f, int *out,
+                                 struct err_msg *msg)
 {
-    const int pp = m->par.pp;
+    const int pp = (int)flags_int(f, FLAG_PP, 1);
     const char *text = flags_text(f, FLAG_LAYOUT);
-    m->par.vpp = (int)flags_int(f, FLAG_VPP, 1);
+    *out = (int)flags_int(f, FLAG_VPP, 1);
     if (flags_given(f, FLAG_VPP))
         return ERR_OK;
     if (text && pp > 1) // Megatron interleaves over two ranks or more
-        return layout_chunks(a, text, pp, &m->par.vpp, msg);
+        return layout_chunks(a, text, pp, out, msg);
     int64_t each = flags_int(f, FLAG_LAYERS_PER_VPP, 0);
-    int64_t layers = m->n_layers + flags_given(f, FLAG_ACCOUNT_EMBEDDING) +
+    int64_t layers = flags_int(f, FLAG_NUM_LAYERS, 1) +
+                     flags_given(f, FLAG_ACCOUNT_EMBEDDING) +
                      flags_given(f, FLAG_ACCOUNT_LOSS);
     if (!text && each && layers % (each * pp) == 0)
-        m->par.vpp = (int)(layers / (each * pp));
+        *out = (int)(layers / (each * pp));
     return ERR_OK;
 }
 
@@ -251,7 +251,7 @@ static enum err set_parallel(struct arena *a, const struct megatron_flags *f,
     p->cp = (int)flags_int(f, FLAG_CP, 1);
     p->ep = (int)flags_int(f, FLAG_EP, 1);
     p->etp = (int)flags_int(f, FLAG_ETP, p->tp);
-    enum err e = set_virtual_stages(a, f, m, msg);
+    enum err e = megatron_virtual_stages(a, f, &p->vpp, msg);
     if (e != ERR_OK)
         return e;
     m->optimizer_instances = flags_int(f, FLAG_DIST_OPT_INSTANCES, 1);
@@ -374,7 +374,8 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
                       .tied = !flags_given(f, FLAG_UNTIE),
                       .layernorm = flags_is(f, FLAG_NORMALIZATION, "LayerNorm"),
                       .linear_bias = !flags_given(f, FLAG_DISABLE_BIAS_LINEAR)};
-    m.ffn = flags_int(f, FLAG_FFN_HIDDEN_SIZE, default_ffn(f, &m));
+    m.ffn =
+        flags_int(f, FLAG_FFN_HIDDEN_SIZE, megatron_default_ffn(f, m.hidden));
     m.batch.seq_tokens = flags_int(f, FLAG_SEQ_LENGTH, 1);
     e = read_parts(a, f, &m, msg);
     if (e == ERR_OK)

@@ -17,4 +17,20 @@
 enum err megatron_model(struct arena *a, const struct megatron_flags *f,
                         struct model *out, struct err_msg *msg);
 
+/* ---- rules of its parts, for values ---- */
+
+/* Width of the MLP that Megatron takes where none is given: 4h, or 8/3 h
+ * rounded down to a multiple of 64 with SwiGLU. */
+int64_t megatron_default_ffn(const struct megatron_flags *f, int64_t hidden);
+
+/* The stated padded size, or the tokens padded to a multiple of divisor x TP;
+ * 0 where the flags do not tell the tokens. */
+int64_t megatron_padded_vocab(const struct megatron_flags *f, int64_t tp);
+
+/* Virtual stages a rank: stated, of the layout, or from the layers of a
+ * virtual stage; 1 where these do not come out whole. ERR_NOMEM. */
+enum err megatron_virtual_stages(struct arena *a,
+                                 const struct megatron_flags *f, int *out,
+                                 struct err_msg *msg);
+
 #endif

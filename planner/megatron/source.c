@@ -62,6 +62,7 @@ static enum err read_json(struct arena *a, const char *text, const char *where,
     if (e != ERR_OK)
         return e;
     const cJSON *format = json_get(tree, "format");
+    megatron_args_account(args)->source = format ? "model" : "hf";
     if (!format && json_get(tree, "model_type"))
         e = source_hf_read(a, tree, where, args, msg);
     else if (!cJSON_IsString(format) ||
@@ -85,57 +86,77 @@ static enum err source_read_log(struct arena *a, const struct text_span *text,
     enum err e = logparse_read_memory(a, text->data, text->len, &log, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", where);
+    megatron_args_account(args)->source = "log";
     return source_log_read(&log, where, args, msg);
 }
 
 static enum err read_script(struct arena *a, const char *text,
-                            const char *where, struct megatron_args *args,
-                            struct err_msg *msg)
+                            const struct source_request *req,
+                            struct megatron_args *args, struct err_msg *msg)
 {
+    megatron_args_account(args)->source = "script";
     // without a single flag it is no script of anything
     if (strstr(text, "--"))
-        return source_script_read(a, text, where, args, msg);
+        return source_script_read(a, text, req->path, args, msg);
     return err_set(msg, ERR_PARSE,
                    "%s: not a model: want a model file (moe-layout/model/1), a "
                    "launch script, a YAML file with MODEL_ARGS, a log with "
                    "Megatron's arguments, or a Hugging Face config.json",
-                   where);
+                   req->path);
 }
 
-enum err model_source_read_text(struct arena *a, const struct text_span *text,
-                                const char *where, struct megatron_args *args,
-                                struct err_msg *msg)
+/* By form; `from` of the slots is the file where a reader has no line. */
+static enum err source_read_form(struct arena *a, const struct text_span *text,
+                                 const struct source_request *req,
+                                 struct megatron_args *args,
+                                 struct err_msg *msg)
 {
     const char *begin = source_content(text->data);
     switch (model_source_form(begin)) {
     case SOURCE_YAML:
-        return source_yaml_read(a, begin, where, args, msg);
+        megatron_args_account(args)->source = "yaml";
+        return source_yaml_read(a, begin, req->path, args, msg);
     case SOURCE_LOG:
-        return source_read_log(a, text, where, args, msg);
+        return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:
-        return read_script(a, begin, where, args, msg);
+        return read_script(a, begin, req, args, msg);
     default:
-        return read_json(a, begin, where, args, msg);
+        return read_json(a, begin, req->path, args, msg);
     }
 }
 
-enum err model_source_read(struct arena *a, const char *path,
+enum err model_source_read_text(struct arena *a, const struct text_span *text,
+                                const struct source_request *req,
+                                struct megatron_args *args, struct err_msg *msg)
+{
+    struct megatron_flags *f = megatron_args_flags(args);
+    const char *before = f->from;
+    f->from = arena_strdup(a, req->path);
+    if (!f->from)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", req->path);
+    enum err e = source_read_form(a, text, req, args, msg);
+    f->from = before;
+    return e;
+}
+
+enum err model_source_read(struct arena *a, const struct source_request *req,
                            struct megatron_args *args, struct err_msg *msg)
 {
     struct stat st;
     struct text_span text;
-    bool large = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+    bool large = stat(req->path, &st) == 0 && S_ISREG(st.st_mode) &&
                  st.st_size > SOURCE_MAX_BYTES;
     if (!large) {
-        enum err e = text_read_file(a, path, SOURCE_MAX_BYTES, &text, msg);
+        enum err e = text_read_file(a, req->path, SOURCE_MAX_BYTES, &text, msg);
         if (e != ERR_OK)
             return e;
-        return model_source_read_text(a, &text, path, args, msg);
+        return model_source_read_text(a, &text, req, args, msg);
     }
     // only a log can be as large
     struct logmeans means;
-    enum err e = logmeans_read(a, path, &means, msg);
+    enum err e = logmeans_read(a, req->path, &means, msg);
     if (e != ERR_OK)
         return e;
-    return source_log_read(&means.log, path, args, msg);
+    megatron_args_account(args)->source = "log";
+    return source_log_read(&means.log, req->path, args, msg);
 }

@@ -9,7 +9,8 @@ static enum err read_text(struct arena *a, char *text,
                           struct megatron_args *args, struct err_msg *msg)
 {
     const struct text_span span = {text, strlen(text)};
-    return model_source_read_text(a, &span, "f", args, msg);
+    return model_source_read_text(
+        a, &span, &(struct source_request){.path = "f"}, args, msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

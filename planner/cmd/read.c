@@ -1,0 +1,193 @@
+/*
+ * moe-layout read: what is read of a source and where each value comes from.
+ * How it works: nothing is demanded; the values, what is not known and the
+ * account of the source are printed as a table or as JSON, and the exit code
+ * says whether all that decides the model is known.
+ */
+#include "base/writer.h"
+#include "open.h"
+
+#include <string.h>
+
+struct reading {
+    struct value v[N_VALUES];
+    struct open_unknowns unknowns;
+    const struct account *account;
+};
+
+/* ---- JSON ---- */
+
+static void read_write_launch(struct writer top, const struct account *from)
+{
+    const struct account_launch *l = &from->launch;
+    if (!l->program) {
+        writer_null(top, "launch");
+        return;
+    }
+    struct writer launch = writer_object(top, "launch");
+    writer_text(launch, "program", l->program);
+    writer_text(launch, "file", l->file);
+    writer_number(launch, "line", l->line);
+    writer_number(launch, "number", l->number);
+    writer_number(launch, "of", l->of);
+}
+
+static void read_write_values(struct writer top, const struct value *v)
+{
+    struct writer values = writer_object(top, "values");
+    for (int i = 0; i < N_VALUES; i++) {
+        const char *key = value_key((enum value_id)i);
+        if (v[i].is == VALUE_WHOLE)
+            writer_number(values, key, (double)v[i].whole);
+        else if (v[i].is == VALUE_TEXT)
+            writer_text(values, key, v[i].text);
+        else
+            writer_null(values, key);
+    }
+    struct writer from = writer_object(top, "from");
+    for (int i = 0; i < N_VALUES; i++)
+        if (v[i].is == VALUE_WHOLE || v[i].is == VALUE_TEXT)
+            writer_text(from, value_key((enum value_id)i), v[i].from);
+}
+
+static void read_write_lines(struct writer top, const char *key,
+                             const struct account_list *list)
+{
+    struct writer to = writer_list(top, key);
+    for (const struct account_line *l = list->first; l; l = l->next)
+        writer_text(to, NULL, l->text);
+}
+
+static enum err read_print_json(struct cmd *c, const struct reading *r)
+{
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc);
+    writer_text(top, "format", "moe-layout/read/1");
+    writer_text(top, "source", r->account->source);
+    read_write_launch(top, r->account);
+    if (r->account->launches.n)
+        read_write_lines(top, "launches", &r->account->launches);
+    read_write_values(top, r->v);
+    struct writer unknown = writer_list(top, "unknown");
+    for (int i = 0; i < r->unknowns.n; i++) {
+        const struct open_unknown *u = &r->unknowns.item[i];
+        struct writer item = writer_object(unknown, NULL);
+        writer_text(item, "name", u->name);
+        writer_text(item, "where", u->where);
+        writer_text(item, "why", u->why);
+        writer_text(item, "option", u->option);
+    }
+    cmd_write_account(c, top);
+    read_write_lines(top, "changes_model", &r->account->changes);
+    return writer_print(&doc, true, stdout, &c->msg);
+}
+
+/* ---- a table ---- */
+
+static void read_print_lines(const char *title, const struct account_list *list)
+{
+    if (list->n)
+        printf("\n%s\n", title);
+    for (const struct account_line *l = list->first; l; l = l->next)
+        printf("  %s\n", l->text);
+}
+
+static void read_print_values(const struct value *v)
+{
+    for (int i = 0; i < N_VALUES; i++) {
+        const char *key = value_key((enum value_id)i);
+        if (v[i].is == VALUE_WHOLE)
+            printf("%-20s %12lld  %s\n", key, (long long)v[i].whole, v[i].from);
+        else if (v[i].is == VALUE_TEXT)
+            printf("%-20s %12s  %s\n", key, v[i].text, v[i].from);
+        else if (v[i].is == VALUE_UNKNOWN)
+            printf("%-20s %12s  %s%s%s: give %s\n", key, "?", v[i].where,
+                   *v[i].where ? ": " : "", v[i].why,
+                   value_option((enum value_id)i));
+    }
+}
+
+/* Flags that are not known and are no value of the table. */
+static void read_print_flags(const struct open_unknowns *all)
+{
+    for (int i = 0; i < all->n; i++) {
+        const struct open_unknown *u = &all->item[i];
+        bool value = false;
+        for (int k = 0; k < N_VALUES; k++)
+            value = value || strcmp(u->name, value_key((enum value_id)k)) == 0;
+        if (!value)
+            printf("%-33s  %s%s%s: give %s\n", u->name, u->where,
+                   *u->where ? ": " : "", u->why, u->option);
+    }
+}
+
+static void read_print_table(const struct cmd *c, const struct reading *r)
+{
+    const struct account_launch *l = &r->account->launch;
+    printf("%s: %s", c->source_name, r->account->source);
+    if (l->program)
+        printf(", launch %d of %d: %s (%s:%d)", l->number, l->of, l->program,
+               l->file, l->line);
+    printf("\n\n");
+    read_print_values(r->v);
+    read_print_flags(&r->unknowns);
+    if (l->of > 1)
+        read_print_lines("launches (--launch K takes another):",
+                         &r->account->launches);
+    read_print_lines("assumed:", &r->account->assumed);
+    read_print_lines("not understood, and may change the model:",
+                     &r->account->changes);
+}
+
+/* ---- the command ---- */
+
+/* The table or document is printed first: what is known helps whoever has to
+ * give the rest. */
+static enum err read_verdict(struct cmd *c, const struct reading *r)
+{
+    if (!cmd_given(c, OPT_IGNORE)) {
+        enum err e =
+            account_refuse_changes(r->account, c->source_name, &c->msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return open_demand(&c->arena, &r->unknowns, c->source_name, false, &c->msg);
+}
+
+static enum err cmd_read_run(struct cmd *c)
+{
+    struct megatron_args *args;
+    struct reading r;
+    enum err e = cmd_source(c, &args);
+    if (e == ERR_OK)
+        e = values_read(&c->arena, megatron_args_flags(args), r.v, &c->msg);
+    if (e == ERR_OK)
+        e = open_list_unknowns(&c->arena, megatron_args_flags(args), r.v,
+                               &r.unknowns, &c->msg);
+    if (e != ERR_OK)
+        return e;
+    r.account = megatron_args_account(args);
+    if (!cmd_given(c, OPT_JSON))
+        read_print_table(c, &r);
+    else
+        e = read_print_json(c, &r);
+    return e == ERR_OK ? read_verdict(c, &r) : e;
+}
+
+static const enum cmd_option takes[] = {
+    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,    OPT_EP,   OPT_ETP,  OPT_WORLD,
+    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_GROUP, OPT_JSON, OPT_HELP, N_OPTIONS};
+
+const struct command CMD_READ = {
+    .name = "read",
+    .run = cmd_read_run,
+    .synopsis = "read MODEL [options] [-- FLAGS]",
+    .help = "What is read of a launch script, YAML, config, log or model file, "
+            "and where each value comes from:\nfile and line, option, default, "
+            "or computed from others. A script is read and never run.\nExit 0 "
+            "when all that decides the model is known; else 2, naming what is "
+            "not, and what gives it.\nExample: moe-layout read train.sh --set "
+            "SLURM_NNODES=4 --json",
+    .options = takes,
+    .takes_model = true,
+};

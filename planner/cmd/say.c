@@ -1,0 +1,169 @@
+/*
+ * How it works: what is not known is gathered from two places, the values that
+ * people speak of and the remaining flags, into one list, which the command
+ * `read` prints and every other command refuses to guess.
+ */
+#include "megatron/values.h"
+#include "open.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what is not known ---- */
+
+/* Was the flag's reason told with a value? Values share the slots' texts. */
+static bool say_has_reason(const struct open_unknowns *all,
+                           const struct flag_unknown *u)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->item[i].why == u->why && all->item[i].where == u->where)
+            return true;
+    return false;
+}
+
+enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
+                            const struct value v[N_VALUES],
+                            struct open_unknowns *out, struct err_msg *msg)
+{
+    *out = (struct open_unknowns){
+        arena_alloc(a, N_VALUES + N_FLAGS, sizeof *out->item), 0};
+    if (!out->item)
+        return err_set(msg, ERR_NOMEM, "unknown values: out of memory");
+    for (int i = 0; i < N_VALUES; i++) {
+        enum value_id id = (enum value_id)i;
+        if (v[i].is == VALUE_UNKNOWN)
+            out->item[out->n++] = (struct open_unknown){
+                value_key(id), v[i].where, v[i].why, value_option(id),
+                value_decides(id, &v[i])};
+    }
+    const int n_values = out->n;
+    for (int i = 0; i < N_FLAGS; i++) {
+        enum flag_id id = (enum flag_id)i;
+        const struct flag_unknown *u = f->slot[i].unknown;
+        const struct open_unknowns values = {out->item, n_values};
+        if (!u || say_has_reason(&values, u))
+            continue;
+        const char *value = flag_type(id) == FLAG_TYPE_BOOL ? "" : " VALUE";
+        const char *option = arena_printf(a, "-- --%s%s", flag_name(id), value);
+        if (!option)
+            return err_set(msg, ERR_NOMEM, "unknown values: out of memory");
+        out->item[out->n++] =
+            (struct open_unknown){flag_name(id), u->where, u->why, option,
+                                  flag_effect(id) <= FLAG_FX_BATCH};
+    }
+    return ERR_OK;
+}
+
+/* Ranks and batch change neither parameters nor operations. */
+static bool say_is_of_sizes(const struct open_unknown *u)
+{
+    for (int i = VALUE_TP; i < N_VALUES; i++)
+        if (strcmp(u->name, value_key((enum value_id)i)) == 0)
+            return false;
+    return true;
+}
+
+enum err open_demand(struct arena *a, const struct open_unknowns *all,
+                     const char *where, bool sizes_only, struct err_msg *msg)
+{
+    const char *text = "";
+    for (int i = 0; i < all->n && text; i++) {
+        const struct open_unknown *u = &all->item[i];
+        if (!u->decides || (sizes_only && !say_is_of_sizes(u)))
+            continue;
+        text = arena_printf(a, "%s%s%s: %s%s%s, give '%s'", text,
+                            *text ? "; " : "", u->name, u->where,
+                            *u->where ? ": " : "", u->why, u->option);
+    }
+    if (!text)
+        return err_set(msg, ERR_NOMEM, "unknown values: out of memory");
+    if (!*text)
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE, "%s: not known: %s", where, text);
+}
+
+void open_assume_unknowns(struct megatron_args *args)
+{
+    struct megatron_flags *f = megatron_args_flags(args);
+    struct account *account = megatron_args_account(args);
+    for (int i = 0; i < N_FLAGS; i++) {
+        enum flag_id id = (enum flag_id)i;
+        const struct flag_unknown *u = f->slot[i].unknown;
+        if (!u)
+            continue;
+        char line[400];
+        snprintf(line, sizeof line,
+                 "%s%s--%s: %.200s is not known: taken as not given", u->where,
+                 *u->where ? ": " : "", flag_name(id), u->why);
+        account_add(account, &account->assumed, line);
+        flags_clear(f, id);
+    }
+}
+
+/* ---- what was read ---- */
+
+/* "8" or "?", in a buffer of the caller. */
+enum { SAY_NUMBER_BYTES = 24 };
+static const char *say_number(const struct value *v, char out[SAY_NUMBER_BYTES])
+{
+    if (v->is == VALUE_WHOLE)
+        snprintf(out, SAY_NUMBER_BYTES, "%lld", (long long)v->whole);
+    else
+        snprintf(out, SAY_NUMBER_BYTES, "?");
+    return out;
+}
+
+/* Where the launch stands, when the source is a script: " (torchrun, line 3)".
+ */
+static void say_launch(const struct account_launch *l, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (l->program && l->of > 1)
+        snprintf(out, size, " (launch %d of %d, %.40s, line %d)", l->number,
+                 l->of, l->program, l->line);
+    else if (l->program)
+        snprintf(out, size, " (%.40s, line %d)", l->program, l->line);
+}
+
+void open_tell(const struct cmd *c, const struct account *account,
+               const struct value v[N_VALUES])
+{
+    static const enum value_id ids[] = {VALUE_LAYERS, VALUE_HIDDEN,
+                                        VALUE_EXPERTS, VALUE_WORLD,
+                                        VALUE_MICROBATCHES};
+    char n[5][SAY_NUMBER_BYTES], experts[SAY_NUMBER_BYTES + 16] = "";
+    char launch[120];
+    for (int i = 0; i < 5; i++)
+        say_number(&v[ids[i]], n[i]);
+    if (v[VALUE_EXPERTS].is == VALUE_WHOLE && v[VALUE_EXPERTS].whole)
+        snprintf(experts, sizeof experts, " with %s experts", n[2]);
+    say_launch(&account->launch, launch, sizeof launch);
+    struct err_msg one; // without control characters
+    err_set(&one, ERR_OK, "%s%s", c->source_name, launch);
+    fprintf(stderr,
+            "moe-layout: %s: %s layers of width %s%s, %s ranks, %s "
+            "micro-batches, %d assumption%s\n",
+            one.text, n[0], n[1], experts, n[3], n[4], account->assumed.n,
+            account->assumed.n == 1 ? "" : "s");
+}
+
+/* ---- answers ---- */
+
+static void say_write_lines(struct writer to, const struct account_list *list)
+{
+    for (const struct account_line *l = list->first; l; l = l->next)
+        writer_text(to, NULL, l->text);
+}
+
+void cmd_write_account(const struct cmd *c, struct writer top)
+{
+    static const struct account none = {0};
+    const struct account *from =
+        c->source ? megatron_args_account(c->source) : &none;
+    cJSON *there = top.item ? cJSON_GetObjectItem(top.item, "warnings") : NULL;
+    struct writer warnings = {top.doc, there};
+    if (!there)
+        warnings = writer_list(top, "warnings");
+    say_write_lines(warnings, &from->warnings);
+    say_write_lines(writer_list(top, "assumed"), &from->assumed);
+}
