@@ -140,9 +140,10 @@ struct cmd {
     int n_flags;
     bool has_flags;
     struct megatron_args *source; // of MODEL, once it was read
+    struct megatron_args *opened; // the copy that the last model is made of
     const char *source_name;
-    bool savings_told; // that those of EP overlap are not known
-    bool summary_told; // what was read of the source
+    bool savings_told;   // that those of EP overlap are not known
+    const char *summary; // one line of what was read, for the end; or NULL
 };
 
 /* A command: its row of the table of commands. */

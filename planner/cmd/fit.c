@@ -409,6 +409,7 @@ static enum err fit_print(struct cmd *c, const struct fit *f,
         struct writer top = writer_open(&doc);
         cmd_fit_write(top, f);
         cmd_fit_write_memory(top, memory);
+        cmd_write_account(c, top);
         return writer_print(&doc, true, stdout, &c->msg);
     }
     cmd_fit_print_fit(f, runs);

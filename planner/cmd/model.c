@@ -17,7 +17,7 @@
 /* ---- size ---- */
 
 /* By kind, since the units of a kind are alike. */
-static cJSON *size_json(const struct model *m)
+static cJSON *size_json(const struct cmd *c, const struct model *m)
 {
     struct writer_doc doc;
     struct writer tree = writer_open(&doc);
@@ -43,6 +43,7 @@ static cJSON *size_json(const struct model *m)
                       (double)model_unit_active_params(m, kind));
         writer_number(item, "fwd_flops", model_unit_fwd_flops(m, kind));
     }
+    cmd_write_account(c, tree);
     return writer_close(&doc);
 }
 
@@ -111,7 +112,7 @@ static enum err run_size(struct cmd *c)
     if (e != ERR_OK)
         return e;
     if (cmd_given(c, OPT_JSON))
-        return json_print_and_delete(size_json(&m.model), true, stdout,
+        return json_print_and_delete(size_json(c, &m.model), true, stdout,
                                      &c->msg);
     print_size(&m.model);
     return ERR_OK;
@@ -230,13 +231,14 @@ static enum err print_profile(struct cmd *c, const struct layout *l, int n)
 {
     struct writer_doc doc;
     bool json = cmd_given(c, OPT_JSON);
-    struct writer list = writer_list(writer_open(&doc), "layouts");
+    struct writer top = writer_open(&doc), list = writer_list(top, "layouts");
     for (int i = 0; i < n; i++) {
         const char *text = layout_string(&c->arena, &l[i]);
         writer_text(list, NULL, text);
         if (!json && text)
             printf("%s\n", text);
     }
+    cmd_write_account(c, top);
     if (json)
         return writer_print(&doc, true, stdout, &c->msg);
     // the list is complete or memory ran out

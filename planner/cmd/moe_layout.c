@@ -36,7 +36,7 @@ static const struct command *cmd_moe_layout_find(const char *name)
 }
 
 /* One line, whatever the input that is quoted in it holds. */
-static void print_error(const char *text)
+static void moe_layout_tell(const char *text)
 {
     fputs("moe-layout: ", stderr);
     for (; *text; text++)
@@ -54,7 +54,7 @@ static int cmd_moe_layout_finish(const char *text, enum err e)
         text = msg.text;
     }
     if (e != ERR_OK && *text)
-        print_error(text);
+        moe_layout_tell(text);
     return err_exit_code(e);
 }
 
@@ -68,6 +68,10 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
         cmd_print_help(command, stdout);
     else if (e == ERR_OK)
         e = command->run(&c);
+    // behind an answer; an error is one line of its own
+    bool answered = e == ERR_OK || (e == ERR_MODEL && !*c.msg.text);
+    if (c.summary && answered && fflush(stdout) == 0)
+        moe_layout_tell(c.summary);
     int code = cmd_moe_layout_finish(c.msg.text, e);
     arena_clear(&c.arena);
     return code;

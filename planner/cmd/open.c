@@ -221,9 +221,11 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
         e = cmd_apply_split(c, split, megatron_args_flags(*out));
     if (e == ERR_OK)
         e = cmd_set_recompute(c, *out);
-    if (e == ERR_OK)
-        overrides_apply(&o, megatron_args_flags(*out));
-    return e;
+    if (e != ERR_OK)
+        return e;
+    overrides_apply(&o, megatron_args_flags(*out));
+    c->opened = *out;
+    return ERR_OK;
 }
 
 enum err cmd_source(struct cmd *c, struct megatron_args **out)
@@ -252,10 +254,22 @@ static enum err open_judge(struct cmd *c, struct megatron_args *args)
     if (e != ERR_OK)
         return e;
     open_assume_unknowns(args);
-    if (!c->summary_told)
-        open_tell(c, megatron_args_account(args), v);
-    c->summary_told = true;
     return ERR_OK;
+}
+
+/* Megatron's launcher knows its ranks; whoever plans without them is told which
+ * number stands for them. */
+static void open_assume_world(struct megatron_args *args, const struct model *m)
+{
+    struct account *account = megatron_args_account(args);
+    char line[200];
+    if (flags_given(megatron_args_flags(args), FLAG_WORLD_SIZE))
+        return;
+    snprintf(line, sizeof line,
+             "the world size is not stated: %d ranks, the fewest that TP x CP "
+             "x PP and ETP x EP x PP divide (--world gives it)",
+             m->par.world);
+    account_add(account, &account->assumed, line);
 }
 
 enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
@@ -272,7 +286,13 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
     out->any_replicas = split && split->several;
-    return megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    e = megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    if (e != ERR_OK)
+        return e;
+    open_assume_world(args, &out->model);
+    if (!c->summary) // of several splits of the work the first
+        c->summary = open_summary(c, megatron_args_account(args), out);
+    return ERR_OK;
 }
 
 enum err cmd_model(struct cmd *c, struct cmd_model *out)

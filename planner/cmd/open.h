@@ -45,8 +45,9 @@ enum err open_demand(struct arena *a, const struct open_unknowns *all,
  * taken as not given, and said in the account. */
 void open_assume_unknowns(struct megatron_args *args);
 
-/* One line to standard error: what was read, and how much was assumed. */
-void open_tell(const struct cmd *c, const struct account *account,
-               const struct value v[N_VALUES]);
+/* One line: model, ranks, micro-batches, number of assumptions. Owned by the
+ * arena, NULL when out of memory. */
+const char *open_summary(struct cmd *c, const struct account *account,
+                         const struct cmd_model *m);
 
 #endif

@@ -160,6 +160,7 @@ static cJSON *plan_json(const struct plan_output *o)
     writer_text(tree, "flags", plan_flags(o, &f->picks[0], "'"));
     writer_text(tree, "p2p", p2p_mode_name(best->ctx.mode));
     writer_text(tree, "costs_source", cost_source_name(best->ctx.cost->source));
+    cmd_write_account(o->cmd, tree);
     return writer_close(&doc);
 }
 

@@ -102,17 +102,6 @@ void open_assume_unknowns(struct megatron_args *args)
 
 /* ---- what was read ---- */
 
-/* "8" or "?", in a buffer of the caller. */
-enum { SAY_NUMBER_BYTES = 24 };
-static const char *say_number(const struct value *v, char out[SAY_NUMBER_BYTES])
-{
-    if (v->is == VALUE_WHOLE)
-        snprintf(out, SAY_NUMBER_BYTES, "%lld", (long long)v->whole);
-    else
-        snprintf(out, SAY_NUMBER_BYTES, "?");
-    return out;
-}
-
 /* Where the launch stands, when the source is a script: " (torchrun, line 3)".
  */
 static void say_launch(const struct account_launch *l, char *out, size_t size)
@@ -125,26 +114,24 @@ static void say_launch(const struct account_launch *l, char *out, size_t size)
         snprintf(out, size, " (%.40s, line %d)", l->program, l->line);
 }
 
-void open_tell(const struct cmd *c, const struct account *account,
-               const struct value v[N_VALUES])
+const char *open_summary(struct cmd *c, const struct account *account,
+                         const struct cmd_model *m)
 {
-    static const enum value_id ids[] = {VALUE_LAYERS, VALUE_HIDDEN,
-                                        VALUE_EXPERTS, VALUE_WORLD,
-                                        VALUE_MICROBATCHES};
-    char n[5][SAY_NUMBER_BYTES], experts[SAY_NUMBER_BYTES + 16] = "";
-    char launch[120];
-    for (int i = 0; i < 5; i++)
-        say_number(&v[ids[i]], n[i]);
-    if (v[VALUE_EXPERTS].is == VALUE_WHOLE && v[VALUE_EXPERTS].whole)
-        snprintf(experts, sizeof experts, " with %s experts", n[2]);
+    char launch[120], experts[40] = "", batch[60] = "no global batch";
+    if (m->model.n_experts)
+        snprintf(experts, sizeof experts, " with %lld experts",
+                 (long long)m->model.n_experts);
+    if (m->batch_given)
+        snprintf(batch, sizeof batch, "%lld micro-batches",
+                 (long long)m->model.batch.n_microbatches);
     say_launch(&account->launch, launch, sizeof launch);
-    struct err_msg one; // without control characters
-    err_set(&one, ERR_OK, "%s%s", c->source_name, launch);
-    fprintf(stderr,
-            "moe-layout: %s: %s layers of width %s%s, %s ranks, %s "
-            "micro-batches, %d assumption%s\n",
-            one.text, n[0], n[1], experts, n[3], n[4], account->assumed.n,
-            account->assumed.n == 1 ? "" : "s");
+    return arena_printf(&c->arena,
+                        "%s%s: %d layers of width %lld%s, %d ranks, %s, %d "
+                        "assumption%s",
+                        c->source_name, launch, m->model.n_layers,
+                        (long long)m->model.hidden, experts, m->model.par.world,
+                        batch, account->assumed.n,
+                        account->assumed.n == 1 ? "" : "s");
 }
 
 /* ---- answers ---- */
@@ -159,7 +146,7 @@ void cmd_write_account(const struct cmd *c, struct writer top)
 {
     static const struct account none = {0};
     const struct account *from =
-        c->source ? megatron_args_account(c->source) : &none;
+        c->opened ? megatron_args_account(c->opened) : &none;
     cJSON *there = top.item ? cJSON_GetObjectItem(top.item, "warnings") : NULL;
     struct writer warnings = {top.doc, there};
     if (!there)

@@ -200,6 +200,7 @@ static enum err print_json(struct cmd *c, const struct plan_context *ctx,
     writer_bool(tree, "ep_overlap", o->ep_overlap);
     if (o->vpp > 1)
         writer_number(tree, "group", o->group);
+    cmd_write_account(c, tree);
     return writer_print(&doc, true, stdout, &c->msg);
 }
 

@@ -11,11 +11,13 @@
 
 #include <string.h>
 
+enum demand { VALUE_NEVER, VALUE_STATED, VALUE_NEEDED };
+
 static const struct {
     const char *key, *option;
-    bool decides;
+    enum demand demand;
 } table[N_VALUES] = {
-#define VALUE_ROW(id, key, option, decides) {key, option, decides},
+#define VALUE_ROW(id, key, option, demand) {key, option, VALUE_##demand},
     VALUE_TABLE(VALUE_ROW)
 #undef VALUE_ROW
 };
@@ -30,21 +32,12 @@ const char *value_option(enum value_id id)
     return table[id].option;
 }
 
-/* What is absent and needed counts as unknown; a layout may be absent. */
 bool value_decides(enum value_id id, const struct value *v)
 {
-    return table[id].decides && v->is == VALUE_UNKNOWN;
-}
-
-const char *value_unknown_text(struct arena *a, enum value_id id,
-                               const struct value *v)
-{
-    if (!v->stated)
-        return arena_printf(a, "%s: %s, give %s", table[id].key, v->why,
-                            table[id].option);
-    return arena_printf(a, "%s: not known, %s%s%s decides it: give %s",
-                        table[id].key, v->where, *v->where ? ": " : "", v->why,
-                        table[id].option);
+    if (v->is != VALUE_UNKNOWN || v->derived)
+        return false;
+    return table[id].demand == VALUE_NEEDED ||
+           (table[id].demand == VALUE_STATED && v->stated);
 }
 
 /* ---- from a slot ---- */
@@ -93,7 +86,16 @@ static bool values_whole(const struct value *v)
 static struct value values_missing(const struct value *a, const struct value *b)
 {
     struct value v = values_whole(a) ? *b : *a;
-    return v.is == VALUE_ABSENT ? values_not_stated : v;
+    if (v.is == VALUE_ABSENT)
+        v = values_not_stated;
+    v.derived = true;
+    return v;
+}
+
+/* A value that is another one's where it is not given. */
+static struct value values_like(const struct value *other)
+{
+    return values_whole(other) ? *other : values_missing(other, other);
 }
 
 /* ---- the model ---- */
@@ -105,7 +107,7 @@ static void values_widths(const struct megatron_flags *f, struct value *v)
     v[VALUE_HEADS] =
         values_slot(f, FLAG_NUM_ATTENTION_HEADS, values_not_stated);
     // Megatron ignores the groups without the switch
-    v[VALUE_GROUPS] = v[VALUE_HEADS];
+    v[VALUE_GROUPS] = values_like(&v[VALUE_HEADS]);
     if (f->slot[FLAG_GROUP_QUERY_ATTENTION].unknown)
         v[VALUE_GROUPS] =
             values_of_unknown(f->slot[FLAG_GROUP_QUERY_ATTENTION].unknown);
@@ -120,7 +122,7 @@ static void values_widths(const struct megatron_flags *f, struct value *v)
                                 ? v[VALUE_HIDDEN].whole / v[VALUE_HEADS].whole
                                 : 0);
     v[VALUE_KV_CHANNELS] = values_slot(f, FLAG_KV_CHANNELS, kv);
-    struct value ffn = v[VALUE_HIDDEN];
+    struct value ffn = values_like(&v[VALUE_HIDDEN]);
     if (f->slot[FLAG_SWIGLU].unknown)
         ffn = values_of_unknown(f->slot[FLAG_SWIGLU].unknown);
     if (values_whole(&ffn))
@@ -136,7 +138,7 @@ static enum err values_moe_layers(struct arena *a,
     const struct flag_slot *slot = &f->slot[FLAG_MOE_LAYER_FREQ];
     const struct value *layers = &v[VALUE_LAYERS];
     v[VALUE_MOE_LAYERS] =
-        slot->unknown ? values_of_unknown(slot->unknown) : *layers;
+        slot->unknown ? values_of_unknown(slot->unknown) : values_like(layers);
     if (slot->unknown || !values_whole(layers))
         return ERR_OK;
     if (layers->whole < 1 || layers->whole > MODEL_MAX_LAYERS)
@@ -164,9 +166,12 @@ static enum err values_experts(struct arena *a, const struct megatron_flags *f,
     v[VALUE_MTP] = values_slot(f, FLAG_MTP_NUM_LAYERS, values_default(0));
     v[VALUE_EXPERTS] = values_slot(f, FLAG_NUM_EXPERTS, none);
     v[VALUE_MOE_FFN] = v[VALUE_TOPK] = v[VALUE_MOE_LAYERS] = v[VALUE_EXPERTS];
+    for (int i = VALUE_MOE_FFN; i <= VALUE_MOE_LAYERS; i++)
+        v[i].derived = i != VALUE_EXPERTS;
     if (!values_whole(&v[VALUE_EXPERTS]) || !v[VALUE_EXPERTS].whole)
         return ERR_OK;
-    v[VALUE_MOE_FFN] = values_slot(f, FLAG_MOE_FFN_HIDDEN_SIZE, v[VALUE_FFN]);
+    v[VALUE_MOE_FFN] =
+        values_slot(f, FLAG_MOE_FFN_HIDDEN_SIZE, values_like(&v[VALUE_FFN]));
     v[VALUE_TOPK] = values_slot(f, FLAG_MOE_ROUTER_TOPK, values_not_stated);
     return values_moe_layers(a, f, v, msg);
 }
@@ -190,7 +195,7 @@ static void values_vocab(const struct megatron_flags *f, struct value *v)
         other = values_computed(padded);
     else if (other.why && !values_whole(&v[VALUE_TP]) &&
              flags_given(f, FLAG_VOCAB_SIZE))
-        other = v[VALUE_TP];
+        other = values_like(&v[VALUE_TP]);
     v[VALUE_VOCAB] = values_slot(f, FLAG_PADDED_VOCAB_SIZE, other);
 }
 
@@ -250,7 +255,7 @@ static enum err values_ranks(struct arena *a, const struct megatron_flags *f,
     v[VALUE_PP] = values_slot(f, FLAG_PP, values_not_stated);
     v[VALUE_CP] = values_slot(f, FLAG_CP, values_not_stated);
     v[VALUE_EP] = values_slot(f, FLAG_EP, values_not_stated);
-    v[VALUE_ETP] = values_slot(f, FLAG_ETP, v[VALUE_TP]);
+    v[VALUE_ETP] = values_slot(f, FLAG_ETP, values_like(&v[VALUE_TP]));
     v[VALUE_WORLD] = values_slot(f, FLAG_WORLD_SIZE, values_not_stated);
     struct value one = values_product(&v[VALUE_TP], &v[VALUE_PP]);
     one = values_product(&one, &v[VALUE_CP]);
