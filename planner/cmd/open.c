@@ -241,8 +241,9 @@ static enum err open_judge(struct cmd *c, struct megatron_args *args)
     struct open_unknowns unknowns;
     const struct megatron_flags *f = megatron_args_flags(args);
     const char *where = c->source_name;
-    enum err e = ERR_OK;
-    if (!cmd_given(c, OPT_IGNORE))
+    enum err e =
+        account_ask_launch(megatron_args_account(args), where, &c->msg);
+    if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
         e = account_refuse_changes(megatron_args_account(args), where, &c->msg);
     if (e == ERR_OK)
         e = values_read(&c->arena, f, v, &c->msg);

@@ -145,12 +145,11 @@ static void read_print_table(const struct cmd *c, const struct reading *r)
  * give the rest. */
 static enum err read_verdict(struct cmd *c, const struct reading *r)
 {
-    if (!cmd_given(c, OPT_IGNORE)) {
-        enum err e =
-            account_refuse_changes(r->account, c->source_name, &c->msg);
-        if (e != ERR_OK)
-            return e;
-    }
+    enum err e = account_ask_launch(r->account, c->source_name, &c->msg);
+    if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
+        e = account_refuse_changes(r->account, c->source_name, &c->msg);
+    if (e != ERR_OK)
+        return e;
     return open_demand(&c->arena, &r->unknowns, c->source_name, false, &c->msg);
 }
 

@@ -48,15 +48,29 @@ void account_change(struct account *to, const char *flag, const char *reason)
     account_append(to, &to->reasons, reason);
 }
 
-/* Names with commas; NULL when out of memory. */
-static const char *account_names(const struct account *from)
+/* Lines with a separator between; NULL when out of memory. */
+static const char *account_join(const struct account *from,
+                                const struct account_list *list,
+                                const char *between)
 {
     const char *all = "";
-    for (const struct account_line *l = from->changes.first; l && all;
-         l = l->next)
-        all =
-            arena_printf(from->arena, "%s%s%s", all, *all ? ", " : "", l->text);
+    for (const struct account_line *l = list->first; l && all; l = l->next)
+        all = arena_printf(from->arena, "%s%s%s", all, *all ? between : "",
+                           l->text);
     return all;
+}
+
+enum err account_ask_launch(const struct account *from, const char *where,
+                            struct err_msg *msg)
+{
+    if (!from->launch.ask)
+        return ERR_OK;
+    const char *all = account_join(from, &from->launches, "; ");
+    if (!all)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    return err_set(msg, ERR_RANGE,
+                   "%s: starts %d launches that differ: give --launch K: %s",
+                   where, from->launch.of, all);
 }
 
 enum err account_refuse_changes(const struct account *from, const char *where,
@@ -64,7 +78,7 @@ enum err account_refuse_changes(const struct account *from, const char *where,
 {
     if (!from->changes.n)
         return ERR_OK;
-    const char *names = account_names(from);
+    const char *names = account_join(from, &from->changes, ", ");
     if (!names)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     return err_set(msg, ERR_RANGE,

@@ -34,6 +34,7 @@ struct account_launch {
     const char *file;    // where its first word stands
     int line;
     int number, of; // counted from 1
+    bool ask;       // they differ, and none was asked for
 };
 
 struct account {
@@ -59,6 +60,11 @@ bool account_has(const struct account_list *list, const char *text);
 /* A flag that changes what is read and is not understood; `reason` says what
  * is known of it and what can be given instead. */
 void account_change(struct account *to, const char *flag, const char *reason);
+
+/* ERR_RANGE that lists the launches, where one of several has to be asked
+ * for. */
+enum err account_ask_launch(const struct account *from, const char *where,
+                            struct err_msg *msg);
 
 /* ERR_RANGE that names all such flags, the reason of the first, and
  * --ignore-unknown. */

@@ -369,6 +369,10 @@ void flags_init(struct megatron_flags *f, struct arena *a);
  * FLAG_NONE. */
 enum flag_id flag_by_name(const char *name, size_t len);
 
+/* Flag that a word of a command line names, with '_' or '-', up to a '='; or
+ * FLAG_NONE. */
+enum flag_id flag_of_word(const char *word);
+
 /* Flag that the argument of a dump (dashes in place of underscores) states;
  * *opposite: by its opposite. FLAG_NONE where there is no row. */
 enum flag_id flag_by_argument(const char *name, bool *opposite);

@@ -1,0 +1,542 @@
+/*
+ * How it works: the reading of the script yields calls, once for each way it
+ * may go. Calls with Megatron's flags are launches; the same place and round in
+ * two ways is the same launch. The chosen one is read into slots for each way,
+ * and slots that differ between ways become unknown. Words keep the line they
+ * stand in; marks of what is not known become unknown words.
+ */
+#include "launch.h"
+
+#include "base/text.h"
+#include "ranks.h"
+#include "shell/bash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// listed for the user; a loop over sizes has some ten
+enum { LAUNCH_MAX = 64 };
+
+/* One place of the script that starts a run. */
+struct launch {
+    const char *file;
+    int line, round; // of a line that several rounds of a loop come to
+    int weight;      // how sure it is that this is a training run
+};
+
+struct reading {
+    struct arena *arena;
+    const struct source_request *req;
+    struct bash_result r;
+    struct launch launch[LAUNCH_MAX];
+    int n;     // launches
+    bool more; // than LAUNCH_MAX
+    struct megatron_args *args;
+    struct err_msg *msg;
+};
+
+static const char *launch_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ---- which calls are launches ---- */
+
+/* 0: none; 1: some flag that sizes depend on; 2: a flag of the model's size.
+ * Conversions and preprocessing have flags of the first sort, too. */
+static int launch_weight(const struct bash_call *call)
+{
+    int weight = 0;
+    size_t i = ranks_first_argument(call);
+    for (; i < call->n; i++) {
+        enum flag_id id = flag_of_word(call->word[i].text);
+        if (id == FLAG_NUM_LAYERS || id == FLAG_HIDDEN_SIZE)
+            return 2;
+        if (id != FLAG_NONE && flag_effect(id) <= FLAG_FX_BATCH &&
+            id != FLAG_TOKENIZER_TYPE)
+            weight = 1;
+    }
+    return weight;
+}
+
+/* How many launches of the way stand at the call's place before it. */
+static int launch_round(const struct bash_way *w, size_t at)
+{
+    int round = 0;
+    for (size_t i = 0; i < at; i++)
+        if (w->call[i].line == w->call[at].line &&
+            strcmp(w->call[i].file, w->call[at].file) == 0 &&
+            launch_weight(&w->call[i]))
+            round++;
+    return round;
+}
+
+static bool launch_is(const struct launch *l, const struct bash_call *call,
+                      int round)
+{
+    return l->line == call->line && l->round == round &&
+           strcmp(l->file, call->file) == 0;
+}
+
+static void launch_add(struct reading *r, const struct bash_call *call,
+                       int round)
+{
+    for (int i = 0; i < r->n; i++)
+        if (launch_is(&r->launch[i], call, round))
+            return;
+    if (r->n == LAUNCH_MAX)
+        r->more = true;
+    else
+        r->launch[r->n++] =
+            (struct launch){call->file, call->line, round, launch_weight(call)};
+}
+
+/* Of all ways, in the order in which they are first met; those without a size
+ * of the model only where no launch has one. */
+static void launch_find(struct reading *r)
+{
+    int best = 0, n = 0;
+    for (size_t w = 0; w < r->r.n_ways; w++)
+        for (size_t i = 0; i < r->r.way[w].n_calls; i++) {
+            const struct bash_call *call = &r->r.way[w].call[i];
+            if (!call->captured && launch_weight(call))
+                launch_add(r, call, launch_round(&r->r.way[w], i));
+        }
+    for (int i = 0; i < r->n; i++)
+        best = r->launch[i].weight > best ? r->launch[i].weight : best;
+    for (int i = 0; i < r->n; i++)
+        if (r->launch[i].weight == best)
+            r->launch[n++] = r->launch[i];
+    r->n = n;
+}
+
+/* The launch's call on that way; NULL where the way does not come to it. */
+static const struct bash_call *launch_on(const struct bash_way *w,
+                                         const struct launch *l)
+{
+    for (size_t i = 0; i < w->n_calls; i++)
+        if (w->call[i].line == l->line && !w->call[i].captured &&
+            launch_weight(&w->call[i]) &&
+            launch_is(l, &w->call[i], launch_round(w, i)))
+            return &w->call[i];
+    return NULL;
+}
+
+/* ---- words ---- */
+
+/* The word as bash passes it on, marks of empty variables taken out. */
+static char *launch_plain(struct arena *a, const char *text)
+{
+    char *out = arena_strdup(a, text), *to = out;
+    for (const char *p = text; out && *p;) {
+        if (*p == BASH_MARK)
+            p += strcspn(p, "\x02") + (strchr(p, '\x02') != NULL);
+        else
+            *to++ = *p++;
+    }
+    if (out)
+        *to = '\0';
+    return out;
+}
+
+/* Why the word cannot be used as it stands; NULL where it can. A variable that
+ * was never set is no word at all, but a value may not be missing. */
+static const struct flag_unknown *
+launch_unknown(struct reading *r, const struct bash_word *w, const char *plain)
+{
+    const struct bash_cause *cause = NULL;
+    for (const char *p = w->text; (p = strchr(p, BASH_MARK)); p++) {
+        cause = bash_first_cause(&r->r, p);
+        if (cause && cause->kind == BASH_UNKNOWN)
+            break;
+    }
+    if (!cause || (cause->kind == BASH_UNSET && *plain))
+        return NULL;
+    struct flag_unknown *u = arena_alloc(r->arena, 1, sizeof *u);
+    if (!u)
+        return NULL;
+    u->where = arena_printf(r->arena, "%s:%d", cause->file, cause->line);
+    u->why = cause->kind == BASH_UNSET
+                 ? arena_printf(r->arena, "%s is never set%s%s", cause->text,
+                                cause->why && *cause->why ? ", " : "",
+                                cause->why ? cause->why : "")
+                 : cause->text;
+    return u->where && u->why ? u : NULL;
+}
+
+struct words {
+    char **argv;
+    struct args_origin *origin;
+    int n;
+};
+
+/* Is the word the value of the flag before it? */
+static bool launch_is_value(const struct words *w)
+{
+    if (w->n == 0)
+        return false;
+    const char *before = w->argv[w->n - 1];
+    enum flag_id id = flag_of_word(before);
+    return id != FLAG_NONE && !strchr(before, '=') &&
+           flag_type(id) != FLAG_TYPE_BOOL && !w->origin[w->n - 1].unknown;
+}
+
+/* An unquoted variable that was never set vanishes, as in bash, unless a flag
+ * waits for its value. */
+static enum err launch_add_word(struct reading *r, const struct bash_word *w,
+                                struct words *out)
+{
+    char *plain = launch_plain(r->arena, w->text);
+    const char *from = arena_printf(r->arena, "%s:%d", w->file, w->line);
+    if (!plain || !from)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    const struct flag_unknown *unknown = launch_unknown(r, w, plain);
+    const struct bash_cause *cause = bash_first_cause(&r->r, w->text);
+    bool unset = unknown && cause && cause->kind == BASH_UNSET && !*plain;
+    if (unset && !launch_is_value(out))
+        return ERR_OK;
+    if (unknown && !*plain)
+        plain = arena_strdup(r->arena, unknown->why);
+    if (!plain)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    out->argv[out->n] = plain;
+    out->origin[out->n++] = (struct args_origin){from, unknown};
+    return ERR_OK;
+}
+
+/* ---- one launch on one way ---- */
+
+static enum err launch_set_ranks(struct reading *r,
+                                 const struct bash_call *call,
+                                 struct megatron_args *to)
+{
+    struct megatron_flags *f = megatron_args_flags(to);
+    struct ranks n = ranks_of_call(r->arena, &r->r, call);
+    f->from = arena_printf(r->arena, "%s:%d", call->file, call->line);
+    if (!f->from || (!n.n && (!n.why || !n.where)))
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    if (n.n) {
+        flags_set_int(f, FLAG_WORLD_SIZE, n.n);
+        return ERR_OK;
+    }
+    const struct flag_unknown why = {n.where, n.why};
+    return flags_set_unknown(f, FLAG_WORLD_SIZE, &why, r->msg);
+}
+
+/* Not strict: launch scripts have flags of the user's own program. */
+static enum err launch_fill(struct reading *r, const struct bash_call *call,
+                            struct megatron_args *to)
+{
+    size_t from = ranks_first_argument(call);
+    struct words w = {arena_alloc(r->arena, call->n + 1, sizeof *w.argv),
+                      arena_alloc(r->arena, call->n + 1, sizeof *w.origin), 0};
+    if (!w.argv || !w.origin)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    enum err e = launch_set_ranks(r, call, to);
+    for (size_t i = from; i < call->n && e == ERR_OK; i++)
+        e = launch_add_word(r, &call->word[i], &w);
+    const struct megatron_args_options opt = {.origin = w.origin};
+    if (e == ERR_OK)
+        e = megatron_args_read(to, w.argv, w.n, &opt, r->msg);
+    return e == ERR_OK ? e
+                       : err_prefix(r->msg, e, "%s:%d", call->file, call->line);
+}
+
+/* ---- ways together ---- */
+
+static bool launch_same_slot(const struct megatron_flags *a,
+                             const struct megatron_flags *b, enum flag_id id)
+{
+    const struct flag_slot *x = &a->slot[id], *y = &b->slot[id];
+    if ((x->turn > 0) != (y->turn > 0) || !x->unknown != !y->unknown)
+        return false;
+    if (!x->turn || x->unknown)
+        return true;
+    switch (flag_type(id)) {
+    case FLAG_TYPE_INT:
+        return x->value.whole == y->value.whole;
+    case FLAG_TYPE_REAL:
+        return !(x->value.real < y->value.real) &&
+               !(x->value.real > y->value.real);
+    case FLAG_TYPE_BOOL:
+        return x->value.on == y->value.on;
+    default:
+        return strcmp(x->value.text, y->value.text) == 0;
+    }
+}
+
+/* Side that the way took at the decision; -1 where it does not come to it. */
+static int launch_side(const struct bash_way *w, const struct bash_decision *d)
+{
+    for (size_t i = 0; i < w->n_decisions; i++)
+        if (w->decision[i].line == d->line &&
+            strcmp(w->decision[i].file, d->file) == 0 &&
+            strcmp(w->decision[i].text, d->text) == 0)
+            return w->decision[i].side + 2 * w->decision[i].taken;
+    return -1;
+}
+
+/* The first decision on which two ways part. */
+static const struct bash_decision *launch_parting(const struct bash_way *a,
+                                                  const struct bash_way *b)
+{
+    for (size_t i = 0; i < a->n_decisions; i++)
+        if (launch_side(a, &a->decision[i]) != launch_side(b, &a->decision[i]))
+            return &a->decision[i];
+    return b->n_decisions ? &b->decision[0] : NULL;
+}
+
+/* What differs from the first way's slots is not known. */
+static enum err launch_merge(struct reading *r, size_t first, size_t way,
+                             const struct megatron_args *other)
+{
+    const struct bash_decision *d =
+        launch_parting(&r->r.way[first], &r->r.way[way]);
+    struct megatron_args *copy = megatron_args_copy(r->arena, other);
+    struct megatron_flags *f = megatron_args_flags(r->args);
+    const char *where =
+        d ? arena_printf(r->arena, "%s:%d", d->file, d->line) : "";
+    if (!copy || !where)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    const struct flag_unknown why = {where, d ? d->text : "the way it goes"};
+    enum err e = ERR_OK;
+    for (int i = 0; i < N_FLAGS && e == ERR_OK; i++) {
+        enum flag_id id = (enum flag_id)i;
+        if (!f->slot[i].unknown &&
+            !launch_same_slot(f, megatron_args_flags(copy), id))
+            e = flags_set_unknown(f, id, &why, r->msg);
+    }
+    return e;
+}
+
+/* A launch that only some ways come to is started where a condition holds. */
+static void launch_assume_started(struct reading *r, size_t with,
+                                  size_t without)
+{
+    char line[400];
+    const struct bash_decision *d =
+        launch_parting(&r->r.way[with], &r->r.way[without]);
+    struct account *account = megatron_args_account(r->args);
+    if (!d)
+        return;
+    snprintf(line, sizeof line,
+             "%s:%d: whether the launch is started depends on %.200s, and is "
+             "taken as so",
+             d->file, d->line, d->text);
+    account_add(account, &account->assumed, line);
+}
+
+/* The launch on all ways, into `r->args`. */
+static enum err launch_take(struct reading *r, const struct launch *l)
+{
+    size_t first = r->r.n_ways, none = r->r.n_ways;
+    enum err e = ERR_OK;
+    for (size_t w = 0; w < r->r.n_ways && e == ERR_OK; w++) {
+        const struct bash_call *call = launch_on(&r->r.way[w], l);
+        if (!call) {
+            none = w;
+            continue;
+        }
+        struct megatron_args *to =
+            first == r->r.n_ways ? r->args : megatron_args_new(r->arena);
+        if (!to)
+            return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
+                           r->req->path);
+        e = launch_fill(r, call, to);
+        if (e == ERR_OK && first < r->r.n_ways)
+            e = launch_merge(r, first, w, to);
+        first = first < r->r.n_ways ? first : w;
+    }
+    if (e == ERR_OK && none < r->r.n_ways)
+        launch_assume_started(r, first, none);
+    return e;
+}
+
+/* ---- which launch ---- */
+
+/* The call on the first way that comes to the launch. */
+static const struct bash_call *launch_call(const struct reading *r,
+                                           const struct launch *l)
+{
+    const struct bash_call *call = NULL;
+    for (size_t w = 0; w < r->r.n_ways && !call; w++)
+        call = launch_on(&r->r.way[w], l);
+    return call;
+}
+
+/* One line of the list: place, program, first of its own words. */
+static enum err launch_list(struct reading *r)
+{
+    struct account *account = megatron_args_account(r->args);
+    for (int i = 0; i < r->n; i++) {
+        const struct launch *l = &r->launch[i];
+        const struct bash_call *call = launch_call(r, l);
+        size_t at = ranks_first_argument(call), program = ranks_program(call);
+        const char *file =
+            at > 0 && at <= call->n ? call->word[at - 1].text : "";
+        char *text =
+            arena_printf(r->arena, "%d: %s:%d: %s %s%s", i + 1, l->file,
+                         l->line, launch_base(call->word[program].text),
+                         launch_base(file), l->round ? " (a later round)" : "");
+        char *plain = text ? launch_plain(r->arena, text) : NULL;
+        if (!plain)
+            return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
+                           r->req->path);
+        account_add(account, &account->launches, plain);
+    }
+    return ERR_OK;
+}
+
+/* Do all launches say the same of the model, ranks and batch? Then it matters
+ * not which is taken. */
+static enum err launch_differ(struct reading *r, bool *differ)
+{
+    struct megatron_args *first = NULL;
+    *differ = false;
+    for (int i = 0; i < r->n && !*differ; i++) {
+        struct megatron_args *one = megatron_args_new(r->arena);
+        if (!one)
+            return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
+                           r->req->path);
+        struct err_msg ignored; // told when that launch is asked for
+        struct reading of_one = *r;
+        of_one.msg = &ignored;
+        enum err e = launch_fill(&of_one, launch_call(r, &r->launch[i]), one);
+        if (e != ERR_OK) {
+            *differ = true;
+            return e == ERR_NOMEM ? err_set(r->msg, e, "%s", ignored.text)
+                                  : ERR_OK;
+        }
+        first = first ? first : one;
+        for (int k = 0; k < N_FLAGS; k++)
+            if (!launch_same_slot(megatron_args_flags(first),
+                                  megatron_args_flags(one), (enum flag_id)k))
+                *differ = true;
+    }
+    return ERR_OK;
+}
+
+static enum err launch_choose(struct reading *r, const struct launch **out)
+{
+    struct account *account = megatron_args_account(r->args);
+    int k = r->req->launch ? r->req->launch : 1;
+    bool differ = false;
+    if (k > r->n)
+        return err_set(r->msg, ERR_RANGE,
+                       "%s: --launch: got %d, want 1 to %d: 'moe-layout read' "
+                       "lists them",
+                       r->req->path, k, r->n);
+    enum err e = r->n > 1 ? launch_list(r) : ERR_OK;
+    if (e == ERR_OK && r->n > 1 && !r->req->launch)
+        e = launch_differ(r, &differ);
+    *out = &r->launch[k - 1];
+    const struct bash_call *call = launch_call(r, *out);
+    size_t program = ranks_program(call);
+    account->launch = (struct account_launch){
+        .program = launch_base(call->word[program].text),
+        .file = (*out)->file,
+        .line = (*out)->line,
+        .number = k,
+        .of = r->n,
+        .ask = differ};
+    return e;
+}
+
+/* ---- the whole ---- */
+
+/* What the reading of the script assumed, and files that it did not find. */
+static void launch_tell(struct reading *r)
+{
+    struct account *account = megatron_args_account(r->args);
+    for (size_t i = 0; i < r->r.n_notes; i++)
+        account_add(account, &account->assumed, r->r.note[i]);
+    for (size_t i = 0; i < r->r.n_missing; i++)
+        megatron_args_warn(r->args, r->r.missing[i], r->r.missing[i]);
+    if (!r->r.all_ways)
+        account_add(account, &account->assumed,
+                    "the script may go more ways than were followed: not every "
+                    "combination of its conditions was tried");
+}
+
+/* No command that the script starts has Megatron's flags. */
+static enum err launch_none(const struct reading *r)
+{
+    const struct bash_way *w = &r->r.way[0];
+    const char *missing = r->r.n_missing ? r->r.missing[0] : "";
+    if (*missing)
+        return err_set(r->msg, ERR_PARSE,
+                       "%s: no command with Megatron's flags is started: %s",
+                       r->req->path, missing);
+    if (r->r.n_ways && w->ended)
+        return err_set(r->msg, ERR_PARSE,
+                       "%s: no command with Megatron's flags is started: line "
+                       "%d: %s: give its arguments with --arg, variables with "
+                       "--set NAME=VALUE, or 'moe-layout record' it",
+                       r->req->path, w->ended_line, w->ended);
+    return err_set(r->msg, ERR_PARSE,
+                   "%s: no command with Megatron's flags in it: want a launch "
+                   "script, or its flags after '--'",
+                   r->req->path);
+}
+
+/* NAME=VALUE, as env(1) takes it. */
+static enum err launch_settings(struct reading *r, struct bash_input *in)
+{
+    struct bash_setting *set =
+        arena_alloc(r->arena, (size_t)r->req->n_set + 1, sizeof *set);
+    if (!set)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    for (int i = 0; i < r->req->n_set; i++) {
+        const char *text = r->req->set[i], *equals = strchr(text, '=');
+        if (!equals || equals == text)
+            return err_set(r->msg, ERR_PARSE,
+                           "--set: got '%.80s', want NAME=VALUE", text);
+        set[i].name = arena_strndup(r->arena, text, (size_t)(equals - text));
+        set[i].value = equals + 1;
+        if (!set[i].name)
+            return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
+                           r->req->path);
+    }
+    in->set = set;
+    in->n_set = (size_t)r->req->n_set;
+    in->args = r->req->words;
+    in->n_args = (size_t)r->req->n_words;
+    return ERR_OK;
+}
+
+static enum err launch_run(struct reading *r, const char *text)
+{
+    const char *path = r->req->path, *slash = strrchr(path, '/');
+    struct bash_input in = {.text = text, .name = path};
+    in.folder =
+        slash ? arena_strndup(r->arena, path, (size_t)(slash - path)) : ".";
+    if (slash == path)
+        in.folder = "/";
+    if (!in.folder)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", path);
+    enum err e = launch_settings(r, &in);
+    return e == ERR_OK ? bash_run(r->arena, &in, &r->r, r->msg) : e;
+}
+
+enum err launch_read(struct arena *a, const char *text,
+                     const struct source_request *req,
+                     struct megatron_args *args, struct err_msg *msg)
+{
+    struct reading *r = arena_alloc(a, 1, sizeof *r);
+    if (!r)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", req->path);
+    *r = (struct reading){.arena = a, .req = req, .args = args, .msg = msg};
+    const struct launch *chosen = NULL;
+    enum err e = launch_run(r, text);
+    if (e == ERR_OK)
+        e = megatron_args_where(args, req->path, msg);
+    if (e != ERR_OK)
+        return e;
+    launch_find(r);
+    launch_tell(r);
+    if (!r->n)
+        return launch_none(r);
+    e = launch_choose(r, &chosen);
+    return e == ERR_OK ? launch_take(r, chosen) : e;
+}
