@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "ranks.h"
 #include "shell/bash.h"
+#include "variables.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -519,6 +520,23 @@ static enum err launch_run(struct reading *r, const char *text)
     return e == ERR_OK ? bash_run(r->arena, &in, &r->r, r->msg) : e;
 }
 
+/* Words of all variables that hold flags, for a script without a launch. */
+static enum err launch_from_variables(struct reading *r, const char *text)
+{
+    struct bash_result before = r->r;
+    const char *longer = variables_script(r->arena, text);
+    if (!longer)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    enum err e = launch_run(r, longer);
+    if (e == ERR_OK && !variables_join(r->arena, &r->r))
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    if (e == ERR_OK)
+        launch_find(r);
+    if (e != ERR_OK || !r->n)
+        r->r = before; // the script's own is what is told of
+    return e;
+}
+
 enum err launch_read(struct arena *a, const char *text,
                      const struct source_request *req,
                      struct megatron_args *args, struct err_msg *msg)
@@ -534,6 +552,10 @@ enum err launch_read(struct arena *a, const char *text,
     if (e != ERR_OK)
         return e;
     launch_find(r);
+    if (!r->n)
+        e = launch_from_variables(r, text);
+    if (e != ERR_OK)
+        return e;
     launch_tell(r);
     if (!r->n)
         return launch_none(r);
