@@ -102,7 +102,8 @@ int64_t hf_int(const struct hf *h, const char *path, int64_t lo, int64_t other)
     const struct hf_member m = hf_find(h, path);
     const cJSON *item = hf_item(&m);
     int64_t v = other;
-    if (!cJSON_IsArray(item)) {
+    // before the number of layers is known no list is one for each layer
+    if (!cJSON_IsArray(item) || !h->n_layers) {
         reader_int64(m.object, m.key, range, &v);
         return reader_is_ok(h->at) ? v : other;
     }

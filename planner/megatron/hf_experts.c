@@ -174,7 +174,7 @@ static bool has_correction(const struct hf *h)
 {
     bool always = hf_part(h, HF_CORRECTION);
     const char *method = hf_text(h, "topk_method");
-    return hf_switch(h, "use_routing_bias", always) &&
+    return hf_switch(h, "use_routing_bias", true) &&
            hf_switch(h, "moe_router_enable_expert_bias",
                      always || strcmp(method, "noaux_tc") == 0);
 }
