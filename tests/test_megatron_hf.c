@@ -1,7 +1,7 @@
 /* Model types of Hugging Face against a count of its own: the shapes of the
  * modules of transformers' modeling files, written down one by one, for small
  * configs (with ' for "). It shares nothing with the table of weights. */
-#include "megatron/source.h"
+#include "megatron/hf.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>
@@ -328,10 +328,13 @@ static enum err read_config(struct arena *a, const char *text, struct model *m,
     char *copy = arena_strdup(a, text);
     for (char *p = copy; (p = strchr(p, '\''));)
         *p = '"';
-    const struct text_span span = {copy, strlen(copy)};
+    cJSON *tree = NULL;
     struct megatron_args *args = megatron_args_new(a);
     megatron_args_on_warning(args, keep_line, told);
-    enum err e = model_source_read_text(a, &span, "c.json", args, msg);
+    enum err e = json_parse(copy, "c.json", &tree, msg);
+    if (e == ERR_OK)
+        e = source_hf_read(a, tree, "c.json", args, msg);
+    cJSON_Delete(tree);
     return e == ERR_OK ? megatron_args_model(a, args, m, msg) : e;
 }
 

@@ -4,7 +4,7 @@
  * and what it states. Active ones are the published figure at its digits, by
  * the convention that its publisher counts in. The configs hold the sizes only,
  * with ' for ". */
-#include "megatron/source.h"
+#include "megatron/hf.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -301,9 +301,12 @@ static enum err read_config(struct arena *a, const char *text, struct model *m,
     char *copy = arena_strdup(a, text);
     for (char *p = copy; (p = strchr(p, '\''));)
         *p = '"';
-    const struct text_span span = {copy, strlen(copy)};
+    cJSON *tree = NULL;
     struct megatron_args *args = megatron_args_new(a);
-    enum err e = model_source_read_text(a, &span, "config.json", args, msg);
+    enum err e = json_parse(copy, "c.json", &tree, msg);
+    if (e == ERR_OK)
+        e = source_hf_read(a, tree, "c.json", args, msg);
+    cJSON_Delete(tree);
     return e == ERR_OK ? megatron_args_model(a, args, m, msg) : e;
 }
 

@@ -1,6 +1,6 @@
 /* What a config of Hugging Face cannot be read for: one line with the key's
  * whole path, and never a number. Configs have ' for ". */
-#include "megatron/source.h"
+#include "megatron/hf.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -148,9 +148,12 @@ static enum err read_config(const char *text, struct err_msg *msg)
     char *copy = arena_strdup(&a, text);
     for (char *p = copy; (p = strchr(p, '\''));)
         *p = '"';
-    const struct text_span span = {copy, strlen(copy)};
+    cJSON *tree = NULL;
     struct megatron_args *args = megatron_args_new(&a);
-    enum err e = model_source_read_text(&a, &span, "c.json", args, msg);
+    enum err e = json_parse(copy, "c.json", &tree, msg);
+    if (e == ERR_OK)
+        e = source_hf_read(&a, tree, "c.json", args, msg);
+    cJSON_Delete(tree);
     if (e == ERR_OK)
         e = megatron_args_model(&a, args, &m, msg);
     arena_clear(&a);

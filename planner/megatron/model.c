@@ -199,6 +199,7 @@ static enum err set_variant(struct arena *a, const struct megatron_flags *f,
         return err_set(msg, ERR_RANGE,
                        "--attention-output-gate: Megatron has none for "
                        "--multi-latent-attention, want one of the two");
+    const char *name = flags_text(f, id);
     if (!flags_given(f, id))
         return ERR_OK;
     if (flags_is(f, id, "dsa"))
@@ -208,7 +209,7 @@ static enum err set_variant(struct arena *a, const struct megatron_flags *f,
         return set_linear(a, f, m, msg);
     return err_set(msg, ERR_RANGE,
                    "--%s: got '%.60s', want gdn, gdn2, gated_delta_net or dsa",
-                   flag_name(id), flags_text(f, id));
+                   flag_name(id), name ? name : "");
 }
 
 /* Megatron adds learned positions only to models that have neither rotary ones
