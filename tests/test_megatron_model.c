@@ -31,6 +31,15 @@ static enum err model_of(struct arena *a, const char *line, struct model *m,
     "--normalization RMSNorm --position-embedding-type rope "
 #define MOE SMALL "--num-experts 8 --moe-ffn-hidden-size 32 "
 
+#define DSA                                                                    \
+    SMALL "--multi-latent-attention --kv-lora-rank 16 --qk-head-dim 8 "        \
+          "--qk-pos-emb-head-dim 4 --v-head-dim 6 --dsa-indexer-n-heads 2 "    \
+          "--experimental-attention-variant dsa --dsa-indexer-head-dim 8 "     \
+          "--dsa-indexer-topk 4 "
+#define GDN                                                                    \
+    SMALL "--linear-num-key-heads 2 --linear-num-value-heads 4 "               \
+          "--linear-key-head-dim 8 --linear-value-head-dim 16 "
+
 /* flags, and parameters of one layer of the last kind, counted by hand from
  * the shapes of Megatron's modules */
 static const struct {
@@ -52,6 +61,18 @@ static const struct {
     {SMALL "--multi-latent-attention --kv-lora-rank 16 --qk-head-dim 8 "
            "--qk-pos-emb-head-dim 4 --v-head-dim 6 --qk-layernorm",
      64 * 48 + 64 * 20 + 16 * 56 + 24 * 64 + 16 + 3 * 64 * 96 + 2 * 64},
+    // a gate as wide as the queries, which their bias covers
+    {SMALL "--attention-output-gate", 5 * 64 * 64 + 3 * 64 * 96 + 2 * 64},
+    {SMALL "--attention-output-gate --add-qkv-bias",
+     5 * 64 * 64 + 3 * 64 * 96 + 2 * 64 + 4 * 64},
+    {SMALL "--attention-output-bias", 4 * 64 * 64 + 3 * 64 * 96 + 3 * 64},
+    {SMALL "--post-layer-norms", 4 * 64 * 64 + 3 * 64 * 96 + 4 * 64},
+    // sparse attention: latents as above, 24x(2x8) + 64x8 + 64x2 + 2x8
+    {DSA "--q-lora-rank 24", 64 * 24 + 24 * 48 + 64 * 20 + 16 * 56 + 24 * 64 +
+                                 3 * 64 * 96 + 2 * 64 + 24 * 16 + 64 * 8 +
+                                 64 * 2 + 2 * 8},
+    {DSA, 64 * 48 + 64 * 20 + 16 * 56 + 24 * 64 + 3 * 64 * 96 + 2 * 64 +
+              64 * 16 + 64 * 8 + 64 * 2 + 2 * 8},
     // experts: 8 of 3 h f, router 8 h
     {MOE, 4 * 64 * 64 + 8 * 3 * 64 * 32 + 8 * 64 + 2 * 64},
     {MOE "--moe-shared-expert-intermediate-size 48 --moe-shared-expert-gate",
@@ -74,6 +95,49 @@ Test(megatron_model, layers_weigh_what_their_shapes_say)
                      msg.text);
         cr_expect_eq(model_unit_params(&m, KIND_T), layers[i].layer, "%s: %lld",
                      layers[i].flags, (long long)model_unit_params(&m, KIND_T));
+        arena_clear(&a);
+    }
+}
+
+/* flags, and which of the eight layers are lean */
+static const struct {
+    const char *flags, *lean;
+} variants[] = {
+    {GDN "--experimental-attention-variant gated_delta_net "
+         "--linear-attention-freq 4",
+     "11101110"},
+    {GDN "--experimental-attention-variant gdn --linear-attention-freq "
+         "[1]*7+[0]",
+     "11111110"},
+    {GDN "--experimental-attention-variant gdn2 --linear-attention-freq 2",
+     "10101010"},
+    // without a variant the pattern has no effect, as in Megatron
+    {GDN "--linear-attention-freq 4", NULL},
+    {DSA, NULL},
+    // layers 1 and 2 pick, and every third from there on
+    {DSA "--dsa-indexer-topk-freq 3 --dsa-indexer-skip-topk-offset 2",
+     "00110110"},
+    {DSA "--dsa-indexer-topk-freq 4", "01110111"},
+    {DSA "--dsa-indexer-layers [1,0]*4 --mtp-num-layers 1", "01010101"},
+};
+
+Test(megatron_model, variants_of_attention_are_told_layer_by_layer)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        struct arena a;
+        struct model m;
+        struct err_msg msg = {""};
+        const char *want = variants[i].lean;
+        cr_expect_eq(model_of(&a, variants[i].flags, &m, &msg), ERR_OK, "%s",
+                     msg.text);
+        cr_expect_eq(m.layer_lean != NULL, want != NULL, "%s",
+                     variants[i].flags);
+        for (int k = 0; k < 8 && m.layer_lean && want; k++)
+            cr_expect_eq(m.layer_lean[k], want[k] - '0', "%s: layer %d",
+                         variants[i].flags, k);
+        cr_expect_eq(m.memory.refusal != NULL,
+                     strstr(variants[i].flags, "-variant") != NULL,
+                     "memory of such layers is not modelled");
         arena_clear(&a);
     }
 }
@@ -170,6 +234,20 @@ static const struct {
      "--kv-channels 65536 --vocab-size 100",
      "1e17"},
     {MOE "--moe-latent-size 0", "--moe-latent-size"},
+    {SMALL "--experimental-attention-variant mamba", "want gdn"},
+    {SMALL "--experimental-attention-variant gdn", "--linear-attention-freq"},
+    {GDN "--experimental-attention-variant gdn --linear-attention-freq 2 "
+         "--linear-num-value-heads 3",
+     "--linear-num-key-heads 2"},
+    {GDN "--experimental-attention-variant gdn --linear-attention-freq [1]*7",
+     "7 entries"},
+    {GDN "--experimental-attention-variant gdn --linear-attention-freq 2 "
+         "--tensor-model-parallel-size 4",
+     "--linear-num-key-heads"},
+    {SMALL "--experimental-attention-variant dsa", "--multi-latent-attention"},
+    {SMALL "--multi-latent-attention --attention-output-gate",
+     "--attention-output-gate"},
+    {DSA "--dsa-indexer-topk-freq 3 --mtp-num-layers 2", "--mtp-num-layers"},
 };
 
 Test(megatron_model, what_does_not_fit_is_named)

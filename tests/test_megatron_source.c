@@ -146,7 +146,7 @@ static const struct {
     {"{\"model_type\": \"bert\"}", "deepseek_v3"},
     {"{\"model_type\": 3}", "want one of"},
     {"{\"model_type\": \"llama\"}", "hidden_size"},
-    {LLAMA ", \"attention_bias\": true}", "attention_bias"},
+    {LLAMA ", \"mlp_bias\": true}", "mlp_bias"},
     {LLAMA ", \"num_key_value_heads\": 3}", "divisor"},
     {LLAMA ", \"num_key_value_heads\": \"3\"}", "num_key_value_heads"},
     {LLAMA, "c.json"},

@@ -90,3 +90,90 @@ Test(model, layers_without_experts_are_dense_kind)
     cr_assert_eq(model_layer_kind(&m, 2), KIND_T_DENSE);
     cr_assert_eq(kind_letter(KIND_T_DENSE), 't');
 }
+
+/* 16 layers of which every fourth has scores; heads of 8 and 16, 4 for values.
+ */
+Test(model, lean_layers_are_kinds_of_their_own)
+{
+    struct model m = recipe();
+    static const uint8_t lean[16] = {1, 1, 1, 0, 1, 1, 1, 0,
+                                     1, 1, 1, 0, 1, 1, 1, 0};
+    static const uint8_t moe[16] = {0, 1, 1, 0, 1, 1, 1, 1,
+                                    1, 1, 1, 1, 1, 1, 1, 1};
+    int64_t full = model_unit_params(&m, KIND_T);
+    m.layer_lean = lean;
+    m.layer_moe = moe;
+    m.linear = (struct linear_attention){
+        .k_heads = 2, .v_heads = 4, .k_dim = 8, .v_dim = 16, .taps = 4};
+    cr_assert_eq(model_unit_count(&m, KIND_T), 3);
+    cr_assert_eq(model_unit_count(&m, KIND_T_LEAN), 11);
+    cr_assert_eq(model_unit_count(&m, KIND_T_DENSE), 1);
+    cr_assert_eq(model_unit_count(&m, KIND_T_DENSE_LEAN), 1);
+    cr_assert_eq(model_unit_params(&m, KIND_T), full);
+    int64_t attention = 2048LL * (2048 + 2 * 2 * 128) + 2048LL * 2048;
+    int64_t linear =
+        2048 * (2 * 16 + 2 * 64 + 2 * 4) + 4 * 96 + 2 * 4 + 16 + 2048 * 64;
+    cr_assert_eq(model_unit_params(&m, KIND_T_LEAN), full - attention + linear);
+    // a token's work: products of the matrices, and four of a state's size
+    double state = 2 * 4096.0 * 4 * 4 * 8 * 16;
+    double matrices =
+        2 * 4096.0 *
+        (double)(linear - 2 * 4 - 16 + 64 * 2048 + 8 * 3 * 1024 * 2048);
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_T_LEAN), matrices + state,
+                       1);
+    cr_assert(kind_is_lean(KIND_T_DENSE_LEAN) && kind_is_dense(KIND_T_DENSE) &&
+              !kind_is_dense(KIND_T_LEAN) && !kind_is_layer(KIND_M));
+    cr_assert_eq(kind_letter(KIND_T_LEAN), 't');
+}
+
+/* 4 heads, latents of 32 with 8 for positions, 16 of 64 tokens picked: a query
+ * meets 16 (1 - 16 / 128) = 14 of them, and the indexer looks at 32. */
+Test(model, sparse_attention_meets_its_top_k)
+{
+    static const uint8_t lean[1] = {1}, dense[1] = {0};
+    struct model m = {.n_layers = 1,
+                      .hidden = 64,
+                      .ffn = 8,
+                      .n_heads = 4,
+                      .mla = true,
+                      .kv_lora = 32,
+                      .qk_dim = 16,
+                      .qk_rope_dim = 8,
+                      .v_dim = 16,
+                      .padded_vocab = 10,
+                      .indexer = {.heads = 2, .dim = 24, .topk = 16},
+                      .layer_moe = dense,
+                      .par = {1, 1, 1, 1, 1, 1, 1, 1},
+                      .batch = {1, 1, 1, 64}};
+    double scores = 2 * 64 * 14.0 * 4 * (2 * 32 + 8);
+    double indexer = 2 * 64 * (32.0 * 2 * 24 + 64 * (2 * 24 + 24 + 2));
+    double matrices =
+        2 * 64.0 * (64 * 4 * 24 + 64 * 40 + 32 * 4 * 32 + 64 * 64 + 2 * 64 * 8);
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_T),
+                       scores + indexer + matrices, 1e-6);
+    m.layer_lean = lean;
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_T_LEAN), scores + matrices,
+                       1e-6, "the top-k of another layer costs nothing here");
+    m.n_mtp = 1;
+    cr_assert_eq(model_mtp_kind(&m), KIND_T, "MTP has an indexer");
+}
+
+/* Queries twice as wide, with their bias; four norms instead of two; biases. */
+Test(model, parts_of_published_models_weigh_what_they_are)
+{
+    struct model m = recipe();
+    int64_t t = model_unit_params(&m, KIND_T),
+            l = model_unit_params(&m, KIND_L);
+    m.attn_gate = true;
+    cr_assert_eq(model_unit_params(&m, KIND_T) - t, 2048LL * 2048);
+    m.qkv_bias = true;
+    cr_assert_eq(model_unit_params(&m, KIND_T) - t,
+                 2048LL * 2048 + 2 * 2048 + 2 * 2 * 128);
+    m = recipe();
+    m.post_norms = true;
+    cr_assert_eq(model_unit_params(&m, KIND_T) - t, 2 * 2048);
+    m = recipe();
+    m.attn_out_bias = m.output_bias = true;
+    cr_assert_eq(model_unit_params(&m, KIND_T) - t, 2048);
+    cr_assert_eq(model_unit_params(&m, KIND_L) - l, 128256);
+}

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 /* small_model() with the parts whose bits are set. */
-enum { N_PARTS = 14 };
+enum { N_PARTS = 16 };
 
 static struct model model_with(unsigned parts)
 {
@@ -27,6 +27,10 @@ static struct model model_with(unsigned parts)
     m.qk_rope_dim = 8;
     m.v_dim = 16;
     m.max_positions = 40;
+    m.post_norms = parts >> 14 & 1;
+    m.attn_gate = parts >> 14 & 1;
+    m.indexer.heads = parts >> 15 & 1 ? 4 : 0;
+    m.indexer.dim = 8;
     return m;
 }
 
@@ -83,6 +87,80 @@ Test(weights, a_layer_with_experts_has_these_rows)
         cr_expect_eq(t.row[i].count, want[i].count, "row %d", i);
         cr_expect_eq(t.row[i].expert, want[i].expert, "row %d", i);
     }
+}
+
+/* small_model() with gated delta net in three of four layers. */
+static struct model linear_model(void)
+{
+    static const uint8_t lean[8] = {1, 1, 1, 0, 1, 1, 1, 0};
+    struct model m = small_model();
+    m.layer_lean = lean;
+    m.linear = (struct linear_attention){
+        .k_heads = 2, .v_heads = 4, .k_dim = 8, .v_dim = 16, .taps = 3};
+    return m;
+}
+
+/* By hand: keys 16 wide, values 64; in 2 x 16 + 2 x 64 + 2 x 4 rows. */
+Test(weights, gated_delta_net_has_these_rows)
+{
+    struct model m = linear_model();
+    struct weights t;
+    const struct {
+        enum weight_role role;
+        int64_t rows, cols;
+    } want[] = {{WEIGHT_NORM, 64, 1},    {WEIGHT_LINEAR, 168, 64},
+                {WEIGHT_CONV, 96, 3},    {WEIGHT_BIAS, 4, 1},
+                {WEIGHT_BIAS, 4, 1},     {WEIGHT_NORM, 16, 1},
+                {WEIGHT_LINEAR, 64, 64}, {WEIGHT_NORM, 64, 1}};
+    weights_of_unit(&m, KIND_T_LEAN, &WEIGHTS_WHOLE, &t);
+    for (int i = 0; i < 8; i++) {
+        cr_expect_eq(t.row[i].role, want[i].role, "row %d", i);
+        cr_expect_eq(t.row[i].rows, want[i].rows, "row %d", i);
+        cr_expect_eq(t.row[i].cols, want[i].cols, "row %d", i);
+    }
+    // two tensor ranks hold halves, but for the norm of a head
+    weights_of_unit(&m, KIND_T_LEAN, &(struct weight_shares){2, 1, 1}, &t);
+    cr_expect_eq(t.row[1].rows, 84);
+    cr_expect_eq(t.row[2].rows, 48);
+    cr_expect_eq(t.row[3].rows, 2);
+    cr_expect_eq(t.row[5].rows, 16);
+    cr_expect_eq(t.row[6].cols, 32);
+}
+
+/* gdn2: gates of each key channel (twice) and value channel; the decay's bias
+ * for each key channel, the decay for each key head. */
+Test(weights, channel_gates_widen_the_way_in)
+{
+    struct model m = linear_model();
+    int64_t heads = model_unit_params(&m, KIND_T_LEAN);
+    m.linear.channel_gates = true;
+    cr_assert_eq(model_unit_params(&m, KIND_T_LEAN) - heads,
+                 64 * (2 * 16 + 64 - 2 * 4) + (16 - 4) + (2 - 4));
+}
+
+Test(weights, an_indexer_is_whole_on_every_rank)
+{
+    struct model m = model_with(1U << 10 | 1U << 11), plain;
+    plain = m;
+    m.indexer = (struct indexer){.heads = 4, .dim = 8, .topk = 16};
+    int64_t indexer = 24 * 4 * 8 + 64 * 8 + 64 * 4 + 2 * 8;
+    cr_assert_eq(model_unit_params(&m, KIND_T) -
+                     model_unit_params(&plain, KIND_T),
+                 indexer);
+    for (int tp = 1; tp <= 2; tp++) {
+        const struct weight_shares shares = {tp, 1, 1};
+        struct weights with, without;
+        int64_t n = 0;
+        weights_of_unit(&m, KIND_T, &shares, &with);
+        weights_of_unit(&plain, KIND_T, &shares, &without);
+        for (int i = 0; i < with.n; i++)
+            n += weight_params(&with.row[i]);
+        for (int i = 0; i < without.n; i++)
+            n -= weight_params(&without.row[i]);
+        cr_expect_eq(n, indexer, "TP %d", tp);
+    }
+    cr_assert_eq(model_unit_params(&m, KIND_T_LEAN),
+                 model_unit_params(&plain, KIND_T), "a lean layer has none");
 }
 
 Test(weights, projections_to_and_from_the_latent_have_biases_as_linear_layers)

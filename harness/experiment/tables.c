@@ -391,7 +391,6 @@ static struct cost scaled_flops(const struct model *m, const struct cost *c)
 static enum err write_units(struct arena *a, const struct tables_input *in,
                             FILE *out, bool *ok, struct err_msg *msg)
 {
-    static const char *const letters[N_KINDS] = {"E", "t", "t", "m", "L"};
     const struct cost *c = in->ctx->cost;
     (void)msg;
     *ok = csv_write_row(out, units_columns, COUNT(units_columns));
@@ -404,7 +403,8 @@ static enum err write_units(struct arena *a, const struct tables_input *in,
         if (!u->known || (k == KIND_M && c->joint_ml))
             continue;
         struct row r = row_new(a, "moe-bench/units/1", in->manifest->name);
-        tables_put(&r, joint ? "mL" : letters[k]);
+        const char letter[2] = {kind_letter((enum unit_kind)k), '\0'};
+        tables_put(&r, joint ? "mL" : letter);
         tables_put(&r, joint ? "mL" : kind_name((enum unit_kind)k));
         const double s[] = {u->fwd_s,  u->fwd_se, u->bwd_s,
                             u->bwd_se, f->fwd_s,  f->bwd_s};

@@ -186,6 +186,9 @@ static enum err train_args_check_model(const struct train_args *t,
         {!m->gated, "--swiglu: missing, moe-train has gated MLPs only"},
         {m->linear_bias, "--disable-bias-linear: missing, moe-train has no "
                          "biases"},
+        {m->attn_gate || m->layer_lean || m->indexer.heads,
+         "--attention-output-gate, --experimental-attention-variant: moe-train "
+         "has plain attention only"},
         {m->learned_positions, "--position-embedding-type: want rope, give it"},
         {!flags_given(megatron_args_flags(t->megatron), FLAG_SEQ_LENGTH),
          "--seq-length: missing"},

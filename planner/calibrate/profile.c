@@ -200,7 +200,9 @@ static void profile_guess(struct candidates *c, int pp)
 {
     const struct model *m = c->model;
     cost_analytic(m, 1, &c->guess);
-    enum unit_kind layer = model_unit_count(m, KIND_T) ? KIND_T : KIND_T_DENSE;
+    enum unit_kind layer = model_unit_count(m, KIND_T)
+                               ? KIND_T
+                               : model_layer_kind(m, m->n_layers - 1);
     c->layer_s = c->guess.unit[layer].fwd_s;
     double total = 0;
     for (int k = 0; k < N_KINDS; k++) {

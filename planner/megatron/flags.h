@@ -36,9 +36,12 @@
  * Effect: what the flag changes. REFUSED makes a model that this program does
  * not size; UNMODELLED is warned about and has no effect here.
  *
- * Two rows are not Megatron's: qk-norm-full-width (OLMoE's norms over all
- * heads at once) and count-expert-bias (published totals that count the
- * router's correction bias, a buffer in Megatron, as parameters). */
+ * Some rows are not Megatron's, but what published models have beyond its
+ * flags: qk-norm-full-width (OLMoE's norms over all heads at once),
+ * count-expert-bias (totals that count the router's correction bias, a buffer
+ * in Megatron, as parameters), attention-output-bias and output-layer-bias
+ * (Phi-3.5-MoE), post-layer-norms (norms also behind attention and MLP),
+ * dsa-indexer-layers (1 where sparse attention has an indexer of its own). */
 #define MEGATRON_FLAG_TABLE(X)                                                 \
     /* the model: widths. Bounds are far above any model, so that layers x     \
      * widths x widths stay below 2^63 */                                      \
@@ -63,6 +66,33 @@
     X(FLAG_QK_POS_EMB_HEAD_DIM, "qk-pos-emb-head-dim", "", INT, "64",          \
       FROM(0, 1 << 14), MODEL)                                                 \
     X(FLAG_V_HEAD_DIM, "v-head-dim", "", INT, "128", FROM(1, 1 << 14), MODEL)  \
+    /* other attention: a gate on the output; gated delta net or sparse        \
+     * attention by the variant's name */                                      \
+    X(FLAG_ATTENTION_OUTPUT_GATE, "attention-output-gate", "", BOOL, "", ANY,  \
+      MODEL)                                                                   \
+    X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant",   \
+      "", TEXT, "", ANY, MODEL)                                                \
+    X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY,  \
+      MODEL)                                                                   \
+    X(FLAG_LINEAR_CONV_DIM, "linear-conv-kernel-dim", "", INT, "4",            \
+      FROM(1, 1 << 10), MODEL)                                                 \
+    X(FLAG_LINEAR_KEY_DIM, "linear-key-head-dim", "", INT, "128",              \
+      FROM(1, 1 << 14), MODEL)                                                 \
+    X(FLAG_LINEAR_VALUE_DIM, "linear-value-head-dim", "", INT, "128",          \
+      FROM(1, 1 << 14), MODEL)                                                 \
+    X(FLAG_LINEAR_KEY_HEADS, "linear-num-key-heads", "", INT, "16",            \
+      FROM(1, 1 << 14), MODEL)                                                 \
+    X(FLAG_LINEAR_VALUE_HEADS, "linear-num-value-heads", "", INT, "32",        \
+      FROM(1, 1 << 14), MODEL)                                                 \
+    X(FLAG_DSA_HEADS, "dsa-indexer-n-heads", "", INT, "", FROM(1, 1 << 14),    \
+      MODEL)                                                                   \
+    X(FLAG_DSA_DIM, "dsa-indexer-head-dim", "", INT, "", FROM(1, 1 << 14),     \
+      MODEL)                                                                   \
+    X(FLAG_DSA_TOPK, "dsa-indexer-topk", "", INT, "", FROM(1, 1 << 26), MODEL) \
+    X(FLAG_DSA_TOPK_FREQ, "dsa-indexer-topk-freq", "", INT, "1",               \
+      FROM(1, MODEL_MAX_LAYERS), MODEL)                                        \
+    X(FLAG_DSA_SKIP_OFFSET, "dsa-indexer-skip-topk-offset", "", INT, "0",      \
+      FROM(0, MODEL_MAX_LAYERS), MODEL)                                        \
     /* attention beyond its widths: sinks, windows, and positions, which       \
      * are parameters where they are learned */                                \
     X(FLAG_SOFTMAX_TYPE, "softmax-type", "", TEXT, "vanilla", ANY, MODEL)      \
@@ -97,7 +127,7 @@
     X(FLAG_QK_LAYERNORM, "qk-layernorm", "", BOOL, "", ANY, MODEL)             \
     X(FLAG_UNTIE, "untie-embeddings-and-output-weights", "", BOOL, "", ANY,    \
       MODEL)                                                                   \
-    /* experts and MTP; the two names that are not Megatron's stand last */    \
+    /* experts and MTP; the names that are not Megatron's stand last */        \
     X(FLAG_NUM_EXPERTS, "num-experts", "num-moe-experts", INT, "",             \
       FROM(1, 1 << 16), MODEL)                                                 \
     X(FLAG_MOE_FFN_HIDDEN_SIZE, "moe-ffn-hidden-size", "", INT, "",            \
@@ -117,6 +147,11 @@
     X(FLAG_MTP_REPEATED, "mtp-use-repeated-layer", "", BOOL, "", ANY, MODEL)   \
     X(FLAG_QK_NORM_FULL_WIDTH, "qk-norm-full-width", "", BOOL, "", ANY, MODEL) \
     X(FLAG_COUNT_EXPERT_BIAS, "count-expert-bias", "", BOOL, "", ANY, MODEL)   \
+    X(FLAG_ATTENTION_OUTPUT_BIAS, "attention-output-bias", "", BOOL, "", ANY,  \
+      MODEL)                                                                   \
+    X(FLAG_OUTPUT_LAYER_BIAS, "output-layer-bias", "", BOOL, "", ANY, MODEL)   \
+    X(FLAG_POST_LAYER_NORMS, "post-layer-norms", "", BOOL, "", ANY, MODEL)     \
+    X(FLAG_DSA_LAYERS, "dsa-indexer-layers", "", TEXT, "", ANY, MODEL)         \
     /* ranks and stages: world = TP x CP x PP x DP, which expert ranks         \
      * share among themselves as ETP x EP x PP. Flags of a split exclude       \
      * the layout (default_split) */                                           \
@@ -276,10 +311,6 @@
       "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED)       \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,                           \
       "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY,           \
-      UNMODELLED)                                                              \
-    X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant",   \
-      "", TEXT, "", ANY, UNMODELLED)                                           \
-    X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY,  \
       UNMODELLED)                                                              \
     X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY,         \
       UNMODELLED)                                                              \

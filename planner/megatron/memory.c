@@ -36,6 +36,9 @@ static const struct {
      "heterogeneous layers are not modelled"},
     {FLAG_EXPERIMENTAL_ATTENTION_VARIANT,
      "experimental attention variants are not modelled"},
+    {FLAG_ATTENTION_OUTPUT_GATE, "the gate on attention's output "
+                                 "(--attention-output-gate) is not modelled"},
+    {FLAG_POST_LAYER_NORMS, "norms behind attention and MLP are not modelled"},
 };
 
 /* A list as a command line has it, or as Python prints it into a log. */

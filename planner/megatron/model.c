@@ -57,6 +57,11 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
 
 /* ---- attention ---- */
 
+static enum err megatron_model_no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "model: out of memory");
+}
+
 /* Megatron asserts both divisions; a width that does not divide needs
  * --kv-channels, which then decides. */
 static enum err set_heads(const struct megatron_flags *f, struct model *m,
@@ -93,11 +98,122 @@ static enum err set_window(struct arena *a, const struct megatron_flags *f,
         return ERR_OK;
     uint8_t *windowed = arena_alloc(a, (size_t)m->n_layers, 1);
     if (!windowed)
-        return err_set(msg, ERR_NOMEM, "model: out of memory");
+        return megatron_model_no_memory(msg);
     m->window = w;
     m->layer_window = windowed;
     return layer_freq_windows(flags_text(f, FLAG_WINDOW_SKIP_FREQ), m->n_layers,
                               windowed, msg);
+}
+
+/* Gated delta net in all layers but those that --linear-attention-freq leaves
+ * out; the conditions are those of transformer_config.py. */
+static enum err set_linear(struct arena *a, const struct megatron_flags *f,
+                           struct model *m, struct err_msg *msg)
+{
+    static const char freq[] = "--linear-attention-freq";
+    const char *text = flags_text(f, FLAG_LINEAR_ATTENTION_FREQ);
+    if (!text)
+        return err_set(msg, ERR_RANGE,
+                       "%s: missing, gated delta net wants the layers that "
+                       "have it",
+                       freq);
+    m->linear = (struct linear_attention){
+        .k_heads = flags_int(f, FLAG_LINEAR_KEY_HEADS, 0),
+        .v_heads = flags_int(f, FLAG_LINEAR_VALUE_HEADS, 0),
+        .k_dim = flags_int(f, FLAG_LINEAR_KEY_DIM, 0),
+        .v_dim = flags_int(f, FLAG_LINEAR_VALUE_DIM, 0),
+        .taps = flags_int(f, FLAG_LINEAR_CONV_DIM, 0),
+        .channel_gates =
+            flags_is(f, FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "gdn2")};
+    if (m->linear.v_heads % m->linear.k_heads)
+        return err_set(msg, ERR_RANGE,
+                       "--linear-num-value-heads: got %lld, want a multiple of "
+                       "--linear-num-key-heads %lld",
+                       (long long)m->linear.v_heads,
+                       (long long)m->linear.k_heads);
+    uint8_t *lean = arena_alloc(a, (size_t)m->n_layers, 1);
+    if (!lean)
+        return megatron_model_no_memory(msg);
+    m->layer_lean = lean;
+    return layer_freq_but_every(freq, text, m->n_layers, lean, msg);
+}
+
+/* Layer `number`, from 1, takes over the top-k of one before it (dsa.py,
+ * is_dsa_skip_topk_layer()). */
+static bool shares_topk(const struct megatron_flags *f, int64_t number)
+{
+    int64_t first = flags_int(f, FLAG_DSA_SKIP_OFFSET, 0);
+    int64_t past = number - (first > 1 ? first : 1);
+    return past > 0 && past % flags_int(f, FLAG_DSA_TOPK_FREQ, 1) != 0;
+}
+
+/* Which layers have no indexer of their own; none where all have one. */
+static enum err set_shared_topk(struct arena *a, const struct megatron_flags *f,
+                                struct model *m, struct err_msg *msg)
+{
+    const char *text = flags_text(f, FLAG_DSA_LAYERS);
+    uint8_t *lean = arena_alloc(a, (size_t)m->n_layers, 1);
+    bool any = false;
+    if (!lean)
+        return megatron_model_no_memory(msg);
+    enum err e = text ? layer_freq_but_every("--dsa-indexer-layers", text,
+                                             m->n_layers, lean, msg)
+                      : ERR_OK;
+    for (int i = 0; i < m->n_layers && e == ERR_OK; i++) {
+        // the list tells of indexers, the flags of layers without
+        lean[i] = text ? !lean[i] : shares_topk(f, i + 1);
+        any = any || lean[i];
+    }
+    m->layer_lean = any ? lean : NULL;
+    for (int i = 2; i <= m->n_mtp && e == ERR_OK; i++)
+        if (any && (text || shares_topk(f, i)))
+            e = err_set(msg, ERR_RANGE,
+                        "--mtp-num-layers: got %d, want 1: MTP layers of which "
+                        "some share an indexer's top-k are not counted",
+                        m->n_mtp);
+    return e;
+}
+
+/* Sparse attention, whose indexers pick the keys of latent attention. */
+static enum err set_indexer(struct arena *a, const struct megatron_flags *f,
+                            struct model *m, struct err_msg *msg)
+{
+    static const enum flag_id wanted[] = {FLAG_MLA, FLAG_DSA_HEADS,
+                                          FLAG_DSA_DIM, FLAG_DSA_TOPK,
+                                          FLAG_DISABLE_BIAS_LINEAR};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (!flags_given(f, wanted[i]))
+            return err_set(msg, ERR_RANGE,
+                           "--%s: missing, --experimental-attention-variant "
+                           "dsa wants it",
+                           flag_name(wanted[i]));
+    m->indexer = (struct indexer){.heads = flags_int(f, FLAG_DSA_HEADS, 0),
+                                  .dim = flags_int(f, FLAG_DSA_DIM, 0),
+                                  .topk = flags_int(f, FLAG_DSA_TOPK, 0)};
+    return set_shared_topk(a, f, m, msg);
+}
+
+/* "gated_delta_net" is the older name of "gdn". */
+static enum err set_variant(struct arena *a, const struct megatron_flags *f,
+                            struct model *m, struct err_msg *msg)
+{
+    const enum flag_id id = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
+    m->attn_gate = flags_given(f, FLAG_ATTENTION_OUTPUT_GATE);
+    if (m->attn_gate && m->mla)
+        return err_set(msg, ERR_RANGE,
+                       "--attention-output-gate: Megatron has none for "
+                       "--multi-latent-attention, want one of the two");
+    const char *name = flags_text(f, id);
+    if (!flags_given(f, id))
+        return ERR_OK;
+    if (flags_is(f, id, "dsa"))
+        return set_indexer(a, f, m, msg);
+    if (flags_is(f, id, "gdn") || flags_is(f, id, "gdn2") ||
+        flags_is(f, id, "gated_delta_net"))
+        return set_linear(a, f, m, msg);
+    return err_set(msg, ERR_RANGE,
+                   "--%s: got '%.60s', want gdn, gdn2, gated_delta_net or dsa",
+                   flag_name(id), name ? name : "");
 }
 
 /* Megatron adds learned positions only to models that have neither rotary ones
@@ -121,13 +237,17 @@ static enum err set_attention(struct arena *a, const struct megatron_flags *f,
     m->qk_norm_full = flags_given(f, FLAG_QK_NORM_FULL_WIDTH);
     m->qk_norm = flags_given(f, FLAG_QK_LAYERNORM) || m->qk_norm_full;
     m->sinks = flags_is(f, FLAG_SOFTMAX_TYPE, "learnable");
+    m->attn_out_bias = flags_given(f, FLAG_ATTENTION_OUTPUT_BIAS);
+    m->output_bias = flags_given(f, FLAG_OUTPUT_LAYER_BIAS);
+    m->post_norms = flags_given(f, FLAG_POST_LAYER_NORMS);
     m->learned_positions =
         !flags_given(f, FLAG_USE_ROTARY) &&
         !flags_given(f, FLAG_NO_POSITION_EMBEDDING) &&
         flags_is(f, FLAG_POSITION_EMBEDDING_TYPE, "learned_absolute");
     m->max_positions =
         flags_int(f, FLAG_MAX_POSITION_EMBEDDINGS, m->batch.seq_tokens);
-    return set_window(a, f, m, msg);
+    e = set_variant(a, f, m, msg);
+    return e == ERR_OK ? set_window(a, f, m, msg) : e;
 }
 
 /* ---- MLPs and experts ---- */
@@ -161,7 +281,7 @@ static enum err set_experts(struct arena *a, const struct megatron_flags *f,
                        (long long)m->topk, (long long)m->n_experts);
     uint8_t *moe = arena_alloc(a, (size_t)m->n_layers, 1);
     if (!moe)
-        return err_set(msg, ERR_NOMEM, "model: out of memory");
+        return megatron_model_no_memory(msg);
     m->layer_moe = moe;
     if (!m->n_experts)
         return ERR_OK;
@@ -313,6 +433,9 @@ static enum err check_shares(const struct model *m, struct err_msg *msg)
          m->par.tp},
         {"--num-experts", "--expert-model-parallel-size", m->n_experts,
          m->par.ep},
+        {"--linear-num-key-heads",
+         "--tensor-model-parallel-size x --context-parallel-size",
+         m->linear.k_heads, m->par.tp * m->par.cp},
         {"--seq-length", "--context-parallel-size", m->batch.seq_tokens,
          m->batch.seq_tokens > 1 ? m->par.cp : 1},
     };

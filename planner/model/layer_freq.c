@@ -149,19 +149,24 @@ enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
     return e;
 }
 
-enum err layer_freq_windows(const char *text, int n_layers, uint8_t *flags,
-                            struct err_msg *msg)
+enum err layer_freq_but_every(const char *flag, const char *text, int n_layers,
+                              uint8_t *flags, struct err_msg *msg)
 {
-    static const char flag[] = "--window-attn-skip-freq";
     int64_t every = 0;
-    if (!text)
-        memset(flags, 1, (size_t)n_layers);
-    if (!text)
-        return ERR_OK;
     if (!text_to_int64(text, &every))
         return layer_freq_list(flag, text, n_layers, flags, msg);
     enum err e = layer_freq_check(flag, every, msg);
     for (int i = 0; i < n_layers && e == ERR_OK; i++)
         flags[i] = (i + 1) % every != 0;
     return e;
+}
+
+enum err layer_freq_windows(const char *text, int n_layers, uint8_t *flags,
+                            struct err_msg *msg)
+{
+    if (text)
+        return layer_freq_but_every("--window-attn-skip-freq", text, n_layers,
+                                    flags, msg);
+    memset(flags, 1, (size_t)n_layers);
+    return ERR_OK;
 }

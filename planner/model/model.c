@@ -18,6 +18,8 @@ static const struct {
     [KIND_E] = {'E', "E"},
     [KIND_T] = {'t', "t"},
     [KIND_T_DENSE] = {'t', "t_dense"},
+    [KIND_T_LEAN] = {'t', "t_lean"},
+    [KIND_T_DENSE_LEAN] = {'t', "t_dense_lean"},
     [KIND_M] = {'m', "m"},
     [KIND_L] = {'L', "L"},
 };
@@ -68,10 +70,36 @@ const char *kind_name(enum unit_kind kind)
     return kinds[kind].name;
 }
 
-/* All layers of a model without experts are of the one kind t. */
+bool kind_is_layer(enum unit_kind kind)
+{
+    return kinds[kind].letter == 't';
+}
+
+bool kind_is_dense(enum unit_kind kind)
+{
+    return kind == KIND_T_DENSE || kind == KIND_T_DENSE_LEAN;
+}
+
+bool kind_is_lean(enum unit_kind kind)
+{
+    return kind == KIND_T_LEAN || kind == KIND_T_DENSE_LEAN;
+}
+
+/* No layer of a model without experts is of a dense kind. */
 enum unit_kind model_layer_kind(const struct model *m, int layer)
 {
-    return m->n_experts == 0 || m->layer_moe[layer] ? KIND_T : KIND_T_DENSE;
+    bool lean = m->layer_lean && m->layer_lean[layer];
+    if (m->n_experts == 0 || m->layer_moe[layer])
+        return lean ? KIND_T_LEAN : KIND_T;
+    return lean ? KIND_T_DENSE_LEAN : KIND_T_DENSE;
+}
+
+enum unit_kind model_mtp_kind(const struct model *m)
+{
+    enum unit_kind last = model_layer_kind(m, m->n_layers - 1);
+    if (!m->indexer.heads)
+        return last;
+    return kind_is_dense(last) ? KIND_T_DENSE : KIND_T;
 }
 
 int model_unit_count(const struct model *m, enum unit_kind kind)
@@ -103,12 +131,6 @@ static int64_t unit_params(const struct model *m, enum unit_kind kind,
     return n;
 }
 
-/* An MTP layer is like the last layer of the decoder. */
-static enum unit_kind last_layer_kind(const struct model *m)
-{
-    return model_layer_kind(m, m->n_layers - 1);
-}
-
 /* Token table: of E, of a tied output layer, and the output's own shape. */
 static int64_t table_params(const struct model *m)
 {
@@ -129,10 +151,12 @@ int64_t model_unit_active_params(const struct model *m, enum unit_kind kind)
 /* Units of a model card: MTP is not among them. */
 static int64_t model_total(const struct model *m, int64_t n_used)
 {
-    return unit_params(m, KIND_E, n_used) + unit_params(m, KIND_L, n_used) +
-           model_unit_count(m, KIND_T) * unit_params(m, KIND_T, n_used) +
-           model_unit_count(m, KIND_T_DENSE) *
-               unit_params(m, KIND_T_DENSE, n_used);
+    int64_t n = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        if (k != KIND_M)
+            n += model_unit_count(m, (enum unit_kind)k) *
+                 unit_params(m, (enum unit_kind)k, n_used);
+    return n;
 }
 
 int64_t model_total_params(const struct model *m)
@@ -166,12 +190,20 @@ static bool attends_to_all(const struct model *m, int layer)
     return !m->window || !m->layer_window || !m->layer_window[layer];
 }
 
-/* Keys that one query meets on the average: half of the sequence, or within a
- * window of w tokens, w less the corner at the start. */
-static double mean_keys(const struct model *m, bool all)
+/* Keys that one query meets on the average: half of the sequence, or at most w
+ * of them (of a window, or the top-k of an indexer; 0: no bound), which the
+ * first w queries do not have. */
+static double mean_keys(const struct model *m, int64_t most)
 {
-    double s = (double)m->batch.seq_tokens, w = (double)m->window;
-    return all || w >= s ? s / 2 : w * (1 - w / (2 * s));
+    double s = (double)m->batch.seq_tokens, w = (double)most;
+    return most == 0 || w >= s ? s / 2 : w * (1 - w / (2 * s));
+}
+
+static int64_t most_keys(const struct model *m, int layer)
+{
+    if (m->indexer.heads)
+        return m->indexer.topk;
+    return attends_to_all(m, layer) ? 0 : m->window;
 }
 
 /* Mean of mean_keys() over the layers of the kind. */
@@ -181,10 +213,10 @@ static double kind_keys(const struct model *m, enum unit_kind kind)
     int n = 0;
     for (int i = 0; i < m->n_layers; i++)
         if (model_layer_kind(m, i) == kind) {
-            sum += mean_keys(m, attends_to_all(m, i));
+            sum += mean_keys(m, most_keys(m, i));
             n++;
         }
-    return n ? sum / n : mean_keys(m, true);
+    return n ? sum / n : mean_keys(m, 0);
 }
 
 /* Parameters that are factors of a matrix product for one token. */
@@ -201,13 +233,31 @@ static double product_params(const struct model *m, enum unit_kind kind)
     return (double)n;
 }
 
-/* Queries with keys, and what comes of it with values. */
+/* Of one key that a query meets: the product with it and with its value. Sparse
+ * attention keeps latents and lets all heads share them. */
+static int64_t key_products(const struct model *m)
+{
+    if (!m->mla)
+        return m->n_heads * 2 * m->head_dim;
+    if (m->indexer.heads)
+        return m->n_heads * (2 * m->kv_lora + m->qk_rope_dim);
+    return m->n_heads * (m->qk_dim + m->qk_rope_dim + m->v_dim);
+}
+
+/* Queries with keys, and what comes of it with values; an indexer looks at all
+ * keys first. Gated delta net updates and reads a state of key x value size:
+ * training.py counts four products of that size a head. */
 static double attention_flops(const struct model *m, enum unit_kind layer,
                               double tokens)
 {
-    int64_t qk = m->mla ? m->qk_dim + m->qk_rope_dim : m->head_dim;
-    int64_t v = m->mla ? m->v_dim : m->head_dim;
-    return 2 * tokens * kind_keys(m, layer) * (double)(m->n_heads * (qk + v));
+    const struct linear_attention *l = &m->linear;
+    if (kind_is_lean(layer) && l->v_heads)
+        return 2 * tokens * 4 * (double)(l->v_heads * l->k_dim * l->v_dim);
+    double products = kind_keys(m, layer) * (double)key_products(m);
+    if (m->indexer.heads && !kind_is_lean(layer))
+        products +=
+            mean_keys(m, 0) * (double)(m->indexer.heads * m->indexer.dim);
+    return 2 * tokens * products;
 }
 
 /* A product of m x k with k x n takes 2mkn operations; norms, activations and
@@ -219,7 +269,7 @@ double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
         return 0;
     if (kind == KIND_L) // tied or not, a product with the table's shape
         return (1 + m->n_mtp) * 2 * tokens * (double)table_params(m);
-    enum unit_kind layer = kind == KIND_M ? last_layer_kind(m) : kind;
+    enum unit_kind layer = kind == KIND_M ? model_mtp_kind(m) : kind;
     return attention_flops(m, layer, tokens) +
            2 * tokens * product_params(m, kind);
 }
@@ -271,7 +321,9 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
         {"kv_channels", m->head_dim},
         {"padded_vocab_size", m->padded_vocab},
         {"num_experts", m->n_experts},
-        {"moe_layers", m->n_experts ? model_unit_count(m, KIND_T) : 0},
+        {"moe_layers", m->n_experts ? model_unit_count(m, KIND_T) +
+                                          model_unit_count(m, KIND_T_LEAN)
+                                    : 0},
         {"moe_ffn_hidden_size", m->n_experts ? m->moe_ffn : 0},
         {"moe_router_topk", m->n_experts ? m->topk : 0},
         {"moe_shared_expert_intermediate_size", m->shared_ffn},
@@ -283,6 +335,9 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
         {"seq_length", m->batch.seq_tokens},
         {"data_parallel_size", m->par.dp},
         {"moe_latent_size", m->latent},
+        {"attention_output_gate", m->attn_gate},
+        {"linear_num_value_heads", m->linear.v_heads},
+        {"dsa_indexer_n_heads", m->indexer.heads},
     };
     // Megatron states a latent width also where it has no effect
     const struct model_fact latents[] = {{"q_lora_rank", m->q_lora},

@@ -6,6 +6,10 @@
  * Units are the placeable pieces of a pipeline layout: E embedding, t decoder
  * layer, m MTP layer, L loss with the output layer. Units that cost the same
  * are of one kind. Sized for up to a few hundred layers.
+ *
+ * A layer is lean where its attention does without what the others have: gated
+ * delta net in place of scores (Qwen3-Next), or no indexer of its own beside
+ * sparse attention (GLM with shared top-k).
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -17,7 +21,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum unit_kind { KIND_E, KIND_T, KIND_T_DENSE, KIND_M, KIND_L, N_KINDS };
+enum unit_kind {
+    KIND_E,
+    KIND_T,
+    KIND_T_DENSE,
+    KIND_T_LEAN,
+    KIND_T_DENSE_LEAN,
+    KIND_M,
+    KIND_L,
+    N_KINDS
+};
 
 enum { MODEL_MAX_LAYERS = 4096 };
 
@@ -42,6 +55,20 @@ struct batch {
     int64_t seq_tokens;     // tokens a sequence
 };
 
+/* Gated delta net in lean layers (ssm/gated_delta_net): heads of keys and of
+ * values with their sizes, taps of the convolution. v_heads 0: there is none.
+ */
+struct linear_attention {
+    int64_t k_heads, v_heads, k_dim, v_dim, taps;
+    bool channel_gates; // gdn2: gates for each channel, not for each head
+};
+
+/* The indexer of DeepSeek's sparse attention (experimental_attention_variant/
+ * dsa.py): queries attend to the `topk` keys that it picks. heads 0: none. */
+struct indexer {
+    int64_t heads, dim, topk;
+};
+
 struct model {
     int n_layers; // decoder layers, MTP not counted
     int n_mtp;    // MTP layers (0: none)
@@ -63,7 +90,14 @@ struct model {
     int64_t q_lora, kv_lora; // latent widths; q_lora 0: queries not compressed
     int64_t qk_dim, qk_rope_dim, v_dim; // of a head
     bool qk_norm_full;                  // one norm over all heads, as in OLMoE
-    bool sinks;             // a learned softmax offset for each query head
+    bool sinks;         // a learned softmax offset for each query head
+    bool attn_gate;     // queries bring a gate on attention's output
+    bool attn_out_bias; // its output projection has a bias of its own
+    bool output_bias;   // the output layer has a bias
+    bool post_norms;    // norms also behind attention and MLP
+    struct linear_attention linear; // of lean layers
+    struct indexer indexer;         // of layers that are not lean
+    const uint8_t *layer_lean;      // n_layers flags; NULL: none is lean
     bool shared_gate;       // a gate of h parameters on the shared expert
     int64_t latent;         // width that routed experts work on, 0: hidden
     bool expert_bias;       // router's correction bias, a buffer in Megatron
@@ -107,14 +141,24 @@ extern const struct memory_rules MEMORY_MOE_TRAIN;
 /* That of the two which is the trainer's. */
 const struct memory_rules *memory_rules_of(enum trainer_kind t);
 
-/* Letter of a kind in a layout ('t' for both layer kinds), and its name in
- * costs files and tables ("E", "t", "t_dense", "m", "L"). */
+/* Letter of a kind in a layout ('t' for all decoder layers), and its name in
+ * costs files and tables ("E", "t", "t_dense", "t_lean", "t_dense_lean", "m",
+ * "L"). */
 char kind_letter(enum unit_kind kind);
 const char *kind_name(enum unit_kind kind);
 
+/* Is it a decoder layer? One of the dense kinds? A lean one? */
+bool kind_is_layer(enum unit_kind kind);
+bool kind_is_dense(enum unit_kind kind);
+bool kind_is_lean(enum unit_kind kind);
+
 /* Kind of decoder layer `layer` (0-based): KIND_T when it has experts or when
- * the model has none at all, else KIND_T_DENSE. */
+ * the model has none at all, else KIND_T_DENSE; or the lean one of these. */
 enum unit_kind model_layer_kind(const struct model *m, int layer);
+
+/* Kind of the decoder layer within an MTP layer: that of the last one, but with
+ * an indexer where there are any (multi_token_prediction.py numbers it 1). */
+enum unit_kind model_mtp_kind(const struct model *m);
 
 /* How many units of the kind the model has. */
 int model_unit_count(const struct model *m, enum unit_kind kind);
@@ -124,15 +168,17 @@ int model_unit_count(const struct model *m, enum unit_kind kind);
  * the last decoder layer does not matter for one parameter vector. m is three
  * norms, the 2h x h projection and one decoder layer of the last one's kind.
  * Shapes are those of Megatron's modules (attention.py,
- * multi_latent_attention.py, moe/router.py, moe/experts.py,
- * moe/shared_experts.py, multi_token_prediction.py). */
+ * multi_latent_attention.py, ssm/gated_delta_net, moe/router.py,
+ * moe/experts.py, moe/shared_experts.py, multi_token_prediction.py). */
 int64_t model_unit_params(const struct model *m, enum unit_kind kind);
 int64_t model_unit_active_params(const struct model *m, enum unit_kind kind);
 
 /* Forward floating-point operations of one unit for one micro-batch (two per
  * multiply-add; attention scores causal, so half, and no more than the window;
  * norms, biases and softmax left out). Where windowed and full layers are of
- * one kind this is their mean.
+ * one kind this is their mean. Sparse attention meets its top-k keys, whose
+ * latents stand for all heads' (absorbed_mla.py); gated delta net takes four
+ * products of a head's key and value sizes a token, as Megatron counts it.
  * L makes 1+K output passes, as Megatron computes the MTP heads there. The
  * backward pass is twice this. */
 double model_unit_fwd_flops(const struct model *m, enum unit_kind kind);

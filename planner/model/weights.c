@@ -6,8 +6,9 @@
  */
 #include "weights.h"
 
-/* Muon takes what is two-dimensional in Megatron and no embedding; the gate has
- * one row, but is kept as a matrix of Adam's. FP8 is for linear layers only. */
+/* Muon takes what is two-dimensional in Megatron and no embedding (a
+ * convolution has three); the gate has one row, but is kept as a matrix of
+ * Adam's. FP8 is for linear layers only. */
 const struct weight_use WEIGHT_USE[N_WEIGHT_ROLES] = {
     [WEIGHT_LINEAR] = {.product = true,
                        .muon = true,
@@ -19,6 +20,7 @@ const struct weight_use WEIGHT_USE[N_WEIGHT_ROLES] = {
     [WEIGHT_TABLE] = {.trained = true},
     [WEIGHT_OUTPUT] = {.product = true, .fused = true, .trained = true},
     [WEIGHT_NORM] = {.trained = true},
+    [WEIGHT_CONV] = {.product = true, .trained = true},
     [WEIGHT_BIAS] = {.trained = true},
     [WEIGHT_BUFFER] = {.trained = false},
 };
@@ -87,6 +89,38 @@ static void weights_norm(const struct builder *b, int64_t width)
         weights_vector(b, WEIGHT_NORM, width);
 }
 
+/* The indexer of sparse attention is whole on every rank, and the norm of its
+ * keys is a LayerNorm in any model. */
+static void weights_indexer(const struct builder *b)
+{
+    const struct model *m = b->m;
+    const struct indexer *x = &m->indexer;
+    weights_linear(b, x->heads * x->dim, m->q_lora ? m->q_lora : m->hidden);
+    weights_linear(b, x->dim, m->hidden);
+    weights_linear(b, x->heads, m->hidden);
+    weights_vector(b, WEIGHT_NORM, x->dim);
+    weights_vector(b, WEIGHT_NORM, x->dim);
+}
+
+/* Gated delta net: one way in to queries, keys, values, the output's gate, and
+ * two gates of the state (gdn2: three, for each channel); a convolution over
+ * queries, keys and values; decay and its bias; a norm of one value head. */
+static void weights_gated_delta_net(const struct builder *b)
+{
+    const struct model *m = b->m;
+    const struct linear_attention *l = &m->linear;
+    int64_t tp = b->shares->tp;
+    int64_t qk = l->k_heads * l->k_dim / tp, v = l->v_heads * l->v_dim / tp;
+    int64_t gates = l->channel_gates ? 2 * qk + v : 2 * l->v_heads / tp;
+    weights_linear(b, 2 * qk + 2 * v + gates, m->hidden);
+    weights_matrix(b, WEIGHT_CONV, 2 * qk + v, l->taps);
+    weights_vector(b, WEIGHT_BIAS, l->channel_gates ? qk : l->v_heads / tp);
+    weights_vector(b, WEIGHT_BIAS,
+                   (l->channel_gates ? l->k_heads : l->v_heads) / tp);
+    weights_norm(b, l->v_dim);
+    weights_linear(b, m->hidden, v);
+}
+
 /* Multi-latent attention: queries through a latent of q_lora (or straight),
  * keys and values through one of kv_lora beside the rotary part. The ways down
  * are whole on every rank. */
@@ -107,16 +141,18 @@ static void weights_mla(const struct builder *b)
         weights_norm(b, m->kv_lora);
 }
 
-/* Heads with keys and values of their own, or of their group's. */
+/* Heads with keys and values of their own, or of their group's. An output gate
+ * comes with the queries and is as wide. */
 static void weights_heads(const struct builder *b)
 {
     const struct model *m = b->m;
     int64_t h = m->hidden, tp = b->shares->tp;
     int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
-    weights_linear(b, (q + 2 * kv) / tp, h);
+    int64_t in = (m->attn_gate ? 2 * q : q) + 2 * kv;
+    weights_linear(b, in / tp, h);
     weights_linear(b, h, q / tp);
     if (m->linear_bias || m->qkv_bias)
-        weights_vector(b, WEIGHT_BIAS, (q + 2 * kv) / tp);
+        weights_vector(b, WEIGHT_BIAS, in / tp);
     if (m->qk_norm) {
         weights_norm(b, m->qk_norm_full ? q / tp : m->head_dim);
         weights_norm(b, m->qk_norm_full ? kv / tp : m->head_dim);
@@ -125,14 +161,21 @@ static void weights_heads(const struct builder *b)
 
 /* The output bias is added once the ranks' shares are summed: whole on each.
  * The offsets of the softmax go with their heads. */
-static void weights_attention(const struct builder *b)
+static void weights_attention(const struct builder *b, bool lean)
 {
     const struct model *m = b->m;
+    if (lean && m->linear.v_heads) {
+        weights_gated_delta_net(b);
+        return;
+    }
     if (m->mla)
         weights_mla(b);
     else
         weights_heads(b);
-    weights_bias(b, m->hidden);
+    if (m->indexer.heads && !lean)
+        weights_indexer(b);
+    if (m->linear_bias || m->attn_out_bias)
+        weights_vector(b, WEIGHT_BIAS, m->hidden);
     if (m->sinks)
         weights_vector(b, WEIGHT_BIAS, m->n_heads / b->shares->tp);
 }
@@ -199,14 +242,16 @@ static void weights_experts(const struct builder *b)
 /* ---- units ---- */
 
 /* Where a layer has no experts its MLP has the width `ffn`, also in a model
- * without any, whose layers are KIND_T. */
+ * without any, whose layers are of no dense kind. */
 static void weights_layer(const struct builder *b, enum unit_kind kind)
 {
     const struct model *m = b->m;
     weights_norm(b, m->hidden);
-    weights_attention(b);
+    weights_attention(b, kind_is_lean(kind));
+    if (m->post_norms)
+        weights_norm(b, m->hidden);
     weights_norm(b, m->hidden);
-    if (m->n_experts && kind == KIND_T)
+    if (m->n_experts && !kind_is_dense(kind))
         weights_experts(b);
     else
         weights_mlp(b, &(struct mlp_shape){.outer = m->hidden,
@@ -214,6 +259,8 @@ static void weights_layer(const struct builder *b, enum unit_kind kind)
                                            .parts = b->shares->tp,
                                            .count = 1,
                                            .bias = m->linear_bias});
+    if (m->post_norms)
+        weights_norm(b, m->hidden);
 }
 
 struct weight weights_token_table(const struct model *m,
@@ -241,7 +288,7 @@ static void weights_mtp(const struct builder *b)
     for (int i = 0; i < 3; i++)
         weights_norm(b, m->hidden);
     weights_linear(b, m->hidden / b->shares->tp, 2 * m->hidden);
-    weights_layer(b, model_layer_kind(m, m->n_layers - 1));
+    weights_layer(b, model_mtp_kind(m));
 }
 
 /* A tied output layer is the token table of E; where L stands on another stage
@@ -249,6 +296,8 @@ static void weights_mtp(const struct builder *b)
 static void weights_loss(const struct builder *b)
 {
     weights_norm(b, b->m->hidden);
+    if (b->m->output_bias)
+        weights_vector(b, WEIGHT_BIAS, b->m->padded_vocab / b->shares->tp);
     if (b->m->tied)
         return;
     struct weight output = weights_token_table(b->m, b->shares);

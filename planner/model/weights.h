@@ -8,7 +8,8 @@
  *
  * Shapes as in megatron/core/transformer (attention.py,
  * multi_latent_attention.py, mlp.py, moe/router.py, moe/experts.py,
- * moe/moe_layer.py, moe/shared_experts.py, multi_token_prediction.py) and
+ * moe/moe_layer.py, moe/shared_experts.py, multi_token_prediction.py,
+ * experimental_attention_variant/dsa.py), core/ssm/gated_delta_net and
  * models/gpt/gpt_model.py. Tables are built on the stack, some thousand a
  * second in a search.
  */
@@ -29,6 +30,7 @@ enum weight_role {
     WEIGHT_TABLE,  // rows that are looked up: tokens, learned positions
     WEIGHT_OUTPUT, // output layer, where it is not the token table
     WEIGHT_NORM,
+    WEIGHT_CONV,   // of a convolution along the tokens, channel by channel
     WEIGHT_BIAS,   // and the learned offsets of the softmax
     WEIGHT_BUFFER, // the router's correction bias: counted, never trained
     N_WEIGHT_ROLES
@@ -67,12 +69,14 @@ enum {
     WEIGHTS_NORM = 2,
     // two matrices and their biases
     WEIGHTS_MLP = 4,
-    // latent attention: five matrices, two norms, bias, softmax offsets
-    WEIGHTS_ATTENTION = 5 + 2 * WEIGHTS_NORM + 1 + 1,
+    // latent attention: five matrices, two norms, bias, softmax offsets; its
+    // indexer: three matrices and a LayerNorm. Gated delta net has fewer
+    WEIGHTS_ATTENTION = 5 + 2 * WEIGHTS_NORM + 1 + 1 + 3 + 2,
     // router with bias and buffer, ways to and from the latent with biases, all
     // experts, the shared one (it has no biases) and its gate
     WEIGHTS_EXPERTS = 3 + 4 + WEIGHTS_MLP + 2 + 1,
-    WEIGHTS_LAYER = 2 * WEIGHTS_NORM + WEIGHTS_ATTENTION + WEIGHTS_EXPERTS,
+    // norms before and behind attention and MLP
+    WEIGHTS_LAYER = 4 * WEIGHTS_NORM + WEIGHTS_ATTENTION + WEIGHTS_EXPERTS,
     // MTP: three norms and the projection more
     WEIGHTS_MAX = 3 * WEIGHTS_NORM + 1 + WEIGHTS_LAYER
 };

@@ -73,7 +73,7 @@ static void exact_unit(struct exact *x, int i, enum unit_kind kind)
 {
     const struct unit_cost *u = &x->c->ctx->cost->unit[kind];
     bool layer = kind != KIND_E && kind != KIND_L;
-    bool dense = kind == KIND_T_DENSE || !x->c->ctx->model->n_experts;
+    bool dense = kind_is_dense(kind) || !x->c->ctx->model->n_experts;
     x->kinds[i] = kind;
     x->letters[i] = kind_letter(kind);
     x->layers[i] = !layer ? PROVE_NO_LAYER : dense ? PROVE_DENSE : PROVE_MOE;

@@ -105,7 +105,7 @@ static char *put_letters(const struct overlap_layout *of, int stage, char *out)
     const bool moe = of->model->n_experts > 0;
     for (int i = 0; i < c.n_layers; i++) {
         const bool dense =
-            model_layer_kind(of->model, first + i) == KIND_T_DENSE;
+            kind_is_dense(model_layer_kind(of->model, first + i));
         *out++ = moe && !dense ? 'e' : 'd';
     }
     for (int i = 0; i < c.n_mtp; i++)
