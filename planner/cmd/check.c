@@ -106,9 +106,8 @@ static const char *cmd_check_error(const struct verdict *v)
 {
     if (v->by.valid)
         return "";
-    return v->by.layout_error != LAYOUT_OK
-               ? layout_error_id(v->by.layout_error)
-               : v->by.refusals->rule;
+    return v->by.layout_error != LAYOUT_OK ? layout_error_id(v->by.layout_error)
+                                           : v->by.refusals->rule;
 }
 
 /* Where in the text of the layout it shows. */
@@ -258,13 +257,12 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
     const struct megatron_flags *f = megatron_args_flags(c->opened);
     int assumed = megatron_args_account(c->opened)->assumed.n;
     int64_t hidden = flags_int(f, FLAG_HIDDEN_SIZE, 0);
-    const char *width = hidden ? flag_number_text(&c->arena, (double)hidden)
-                               : "not known";
-    const char *batch =
-        v->by.n_microbatches
-            ? arena_printf(&c->arena, "%lld micro-batches",
-                           (long long)v->by.n_microbatches)
-            : "micro-batches not known";
+    const char *width =
+        hidden ? flag_number_text(&c->arena, (double)hidden) : "not known";
+    const char *batch = v->by.n_microbatches
+                            ? arena_printf(&c->arena, "%lld micro-batches",
+                                           (long long)v->by.n_microbatches)
+                            : "micro-batches not known";
     return arena_printf(&c->arena,
                         "%s: %d layers of width %s, PP %d, %s, core %s, %d "
                         "assumption%s",
@@ -289,8 +287,8 @@ static enum err check_open(struct cmd *c, struct megatron_args **args)
 {
     enum err e = cmd_source(c, args);
     if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
-        e = account_refuse_changes(megatron_args_account(*args),
-                                   c->source_name, &c->msg);
+        e = account_refuse_changes(megatron_args_account(*args), c->source_name,
+                                   &c->msg);
     if (e == ERR_OK && c->n_args)
         e = judge_set_layout(megatron_args_flags(*args), c->args[0], &c->msg);
     return e;
@@ -312,10 +310,10 @@ static enum err check_one(struct cmd *c)
     e = judge(&c->arena, &q, &v.by, &c->msg);
     if (e != ERR_OK)
         return e;
-    v.asked = (struct layout_question){
-        v.by.text, (int)flags_int(f, FLAG_PP, 1),
-        (int)flags_int(f, FLAG_NUM_LAYERS, 0),
-        (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
+    v.asked =
+        (struct layout_question){v.by.text, (int)flags_int(f, FLAG_PP, 1),
+                                 (int)flags_int(f, FLAG_NUM_LAYERS, 0),
+                                 (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
     v.error = v.by.layout_error;
     v.parsed = v.by.has_layout;
     v.layout = v.by.layout;
@@ -357,10 +355,9 @@ static enum err check_line(const char *line, const char *where,
     if (e == ERR_OK)
         e = cmd_check_judge(&a, &v, msg);
     if (e == ERR_OK) {
-        cmd_check_write_warnings(
-            cmd_check_write(&out, &v, v.error == LAYOUT_OK,
-                            layout_error_id(v.error)),
-            &v);
+        cmd_check_write_warnings(cmd_check_write(&out, &v, v.error == LAYOUT_OK,
+                                                 layout_error_id(v.error)),
+                                 &v);
         e = writer_print(&out, false, stdout, msg);
     }
     arena_clear(&a);
@@ -383,15 +380,16 @@ const struct command CMD_CHECK = {
     .name = "check",
     .run = cmd_check_run,
     .synopsis = "check MODEL [LAYOUT] [--core 0.16] | check --batch FILE",
-    .help = "Says whether Megatron accepts the launch: its layout or flags of "
-            "a split, virtual stages,\nparallel sizes, ranks, batch, EP overlap; "
-            "with LAYOUT, that one in place of its own split.\nA refusal names "
-            "the numbers that would work; warnings are what users get hurt by "
-            "although\nMegatron accepts it, and rules that are not judged "
-            "because a value is not known.\nWith --batch: objects {layout, pp, "
-            "num_layers, mtp_num_layers}, one verdict a line in order.\n"
-            "Examples: moe-layout check launch.sh\n          moe-layout check "
-            "model.json 'Et*5|t*6|t*5|mL' --pp 4",
+    .help =
+        "Says whether Megatron accepts the launch: its layout or flags of "
+        "a split, virtual stages,\nparallel sizes, ranks, batch, EP overlap; "
+        "with LAYOUT, that one in place of its own split.\nA refusal names "
+        "the numbers that would work; warnings are what users get hurt by "
+        "although\nMegatron accepts it, and rules that are not judged "
+        "because a value is not known.\nWith --batch: objects {layout, pp, "
+        "num_layers, mtp_num_layers}, one verdict a line in order.\n"
+        "Examples: moe-layout check launch.sh\n          moe-layout check "
+        "model.json 'Et*5|t*6|t*5|mL' --pp 4",
     .options = takes,
     .takes_model = true,
     .takes_layout = true,

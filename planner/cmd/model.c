@@ -11,6 +11,7 @@
 #include "layout/core_version.h"
 #include "layout/default_split.h"
 #include "layout/space.h"
+#include "megatron/args.h"
 
 #include <string.h>
 
@@ -176,19 +177,34 @@ static const struct rule {
 };
 enum { MODEL_N_RULES = sizeof rules / sizeof rules[0] };
 
+/* Only Megatron's own split knows virtual stages. */
+static enum err make_baseline(struct cmd *c, const struct model *m,
+                              const struct rule *rule, struct layout *out,
+                              struct err_msg *why)
+{
+    if (m->par.vpp > 1 && rule->make != default_split_layout)
+        return err_set(why, ERR_MODEL,
+                       "%s: a rule for one chunk a rank, and --vpp is %d: "
+                       "--vpp 1 leaves the virtual stages out",
+                       rule->name, m->par.vpp);
+    return rule->make(&c->arena, m, m->par.pp, out, why);
+}
+
 /* A rule that cannot be applied is a result (with its reason), not an error;
- * memory that ran out is one. */
+ * memory that ran out is one. *refused is true where it cannot. */
 static enum err one_baseline(struct cmd *c, const struct model *m,
-                             const struct rule *rule, const struct writer *list)
+                             const struct rule *rule, const struct writer *list,
+                             bool *refused)
 {
     struct layout l;
     struct err_msg why = {""};
     const char *text = NULL;
-    enum err e = rule->make(&c->arena, m, m->par.pp, &l, &why);
+    enum err e = make_baseline(c, m, rule, &l, &why);
     if (e == ERR_OK && !(text = layout_string(&c->arena, &l)))
         e = ERR_NOMEM;
     if (e != ERR_OK && e != ERR_MODEL)
         return err_set(&c->msg, e, "baselines: %s", why.text);
+    *refused = !text;
     if (!list) {
         printf("%-20s %s\n", rule->name, text ? text : why.text);
         return ERR_OK;
@@ -204,24 +220,29 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
-/* All rules are tried: one that refuses says why beside those that do not. */
+/* All rules are tried: one that refuses says why beside those that do not. The
+ * answer is no where Megatron refuses the flags' own split; beside a layout its
+ * default is only something to compare with. */
 static enum err run_baselines(struct cmd *c)
 {
     struct cmd_model m;
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK)
-        e = cmd_refuse_vpp(c, &m.model);
     if (e != ERR_OK)
         return e;
-    bool json = cmd_given(c, OPT_JSON);
+    bool json = cmd_given(c, OPT_JSON), refused[MODEL_N_RULES] = {false};
     struct writer_doc doc;
-    struct writer list = writer_list(writer_open(&doc), "baselines");
+    struct writer top = writer_open(&doc), list = writer_list(top, "baselines");
     for (int i = 0; i < MODEL_N_RULES && e == ERR_OK; i++)
-        e = one_baseline(c, &m.model, &rules[i], json ? &list : NULL);
-    if (e == ERR_OK && json)
-        return writer_print(&doc, true, stdout, &c->msg);
-    cJSON_Delete(writer_close(&doc));
-    return e;
+        e = one_baseline(c, &m.model, &rules[i], json ? &list : NULL,
+                         &refused[i]);
+    if (e == ERR_OK && json) {
+        cmd_write_account(c, top);
+        e = writer_print(&doc, true, stdout, &c->msg);
+    } else {
+        cJSON_Delete(writer_close(&doc));
+    }
+    bool own = !flags_given(megatron_args_flags(c->opened), FLAG_LAYOUT);
+    return e == ERR_OK && refused[0] && own ? ERR_MODEL : e;
 }
 
 /* ---- profile-layouts ---- */
@@ -327,10 +348,11 @@ const struct command CMD_BASELINES = {
     .name = "baselines",
     .run = run_baselines,
     .synopsis = "baselines MODEL --pp N",
-    .help = "Layouts people use without a planner: Megatron's default split "
-            "(or its reason to refuse),\nthe count-based rule, and equal "
-            "parameters.\nExample: moe-layout baselines "
-            "experiments/models/7b-a1b.json --pp 4",
+    .help =
+        "Layouts people use without a planner: Megatron's default split "
+        "(or its reason to refuse, exit 1),\nthe count-based rule, and equal "
+        "parameters.\nExample: moe-layout baselines "
+        "experiments/models/7b-a1b.json --pp 4",
     .options = model_options,
     .takes_model = true,
 };

@@ -183,16 +183,15 @@ static void split_advise(const struct split_problem *given, char *text,
         const char *flag;
         int *number;
         bool given, extra; // extra: beside what was found
-    } all[] = {
-        {"--decoder-first-pipeline-num-layers", &p.by.first_layers,
-         p.by.first_layers, false},
-        {"--decoder-last-pipeline-num-layers", &p.by.last_layers,
-         p.by.last_layers, false},
-        {"--num-layers", &p.n_layers, true, false},
-        {"--num-virtual-stages-per-pipeline-rank", &p.vpp, p.by.virtual_stages,
-         true},
-        {"--num-layers-per-virtual-pipeline-stage", &p.by.chunk_layers,
-         p.by.chunk_layers, true}};
+    } all[] = {{"--decoder-first-pipeline-num-layers", &p.by.first_layers,
+                p.by.first_layers, false},
+               {"--decoder-last-pipeline-num-layers", &p.by.last_layers,
+                p.by.last_layers, false},
+               {"--num-layers", &p.n_layers, true, false},
+               {"--num-virtual-stages-per-pipeline-rank", &p.vpp,
+                p.by.virtual_stages, true},
+               {"--num-layers-per-virtual-pipeline-stage", &p.by.chunk_layers,
+                p.by.chunk_layers, true}};
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -247,25 +247,30 @@ static void judge_tell_unjudged(struct judge *j)
 /* All that the split needs at once, each with the option that gives it. */
 static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
 {
-    static const enum flag_id all[] = {
-        FLAG_NUM_LAYERS,        FLAG_PP,           FLAG_VPP,
-        FLAG_LAYERS_PER_VPP,    FLAG_LAYOUT,       FLAG_FIRST_LAYERS,
-        FLAG_LAST_LAYERS,       FLAG_ACCOUNT_LOSS, FLAG_MTP_NUM_LAYERS,
-        FLAG_ACCOUNT_EMBEDDING, FLAG_NO_OVERLAP_P2P};
+    static const enum flag_id all[] = {FLAG_NUM_LAYERS,
+                                       FLAG_PP,
+                                       FLAG_VPP,
+                                       FLAG_LAYERS_PER_VPP,
+                                       FLAG_LAYOUT,
+                                       FLAG_FIRST_LAYERS,
+                                       FLAG_LAST_LAYERS,
+                                       FLAG_ACCOUNT_LOSS,
+                                       FLAG_MTP_NUM_LAYERS,
+                                       FLAG_ACCOUNT_EMBEDDING,
+                                       FLAG_NO_OVERLAP_P2P};
     const char *text = "";
     for (size_t i = 0; i < sizeof all / sizeof all[0] && text; i++) {
         const struct flag_unknown *u = j->f->slot[all[i]].unknown;
-        bool missing =
-            all[i] == FLAG_NUM_LAYERS && !flags_given(j->f, all[i]);
+        bool missing = all[i] == FLAG_NUM_LAYERS && !flags_given(j->f, all[i]);
         const char *option = judge_option(j, all[i]);
         if (!u && !missing)
             continue;
-        text = !option ? NULL
-                       : arena_printf(j->arena, "%s%s--%s: %s%s%s, give '%s'",
-                                      text, *text ? "; " : "",
-                                      flag_name(all[i]), u ? u->where : "",
-                                      u && *u->where ? ": " : "",
-                                      u ? u->why : "not stated", option);
+        text = !option
+                   ? NULL
+                   : arena_printf(j->arena, "%s%s--%s: %s%s%s, give '%s'", text,
+                                  *text ? "; " : "", flag_name(all[i]),
+                                  u ? u->where : "", u && *u->where ? ": " : "",
+                                  u ? u->why : "not stated", option);
     }
     if (!text)
         return err_set(msg, ERR_NOMEM, "judge: out of memory");

@@ -24,16 +24,18 @@ static void judge_batch(struct judge *j)
     if (!one)
         return; // the world does not divide: refused already
     if (gbs % one && (!judge_on(j, FLAG_DECREASE_BATCH) || gbs < one)) {
-        judge_refuse(j, "--global-batch-size %lld is no multiple of "
-                        "--micro-batch-size %lld x %lld replicas = %lld: want "
-                        "%s",
+        judge_refuse(j,
+                     "--global-batch-size %lld is no multiple of "
+                     "--micro-batch-size %lld x %lld replicas = %lld: want "
+                     "%s",
                      (long long)gbs, (long long)j->n.mbs, (long long)j->n.dp,
                      (long long)one, judge_multiples(j, gbs, one));
         return;
     }
     if (gbs % one)
-        judge_warn(j, "--decrease-batch-size-if-needed: a step has %lld "
-                      "sequences, not --global-batch-size %lld",
+        judge_warn(j,
+                   "--decrease-batch-size-if-needed: a step has %lld "
+                   "sequences, not --global-batch-size %lld",
                    (long long)(gbs / one * one), (long long)gbs);
     j->out->n_microbatches = gbs / one;
 }
@@ -76,11 +78,10 @@ static const char *judge_batches(struct judge *j, int64_t m, int64_t group)
     const char *what = one ? "--global-batch-size" : "micro-batches:";
     one = one ? one : 1;
     const char *text =
-        below > 0 ? arena_printf(j->arena, "%s %lld or %lld", what,
-                                 (long long)(below * one),
-                                 (long long)(above * one))
-                  : arena_printf(j->arena, "%s %lld", what,
-                                 (long long)(above * one));
+        below > 0
+            ? arena_printf(j->arena, "%s %lld or %lld", what,
+                           (long long)(below * one), (long long)(above * one))
+            : arena_printf(j->arena, "%s %lld", what, (long long)(above * one));
     j->nomem = j->nomem || !text;
     return text ? text : "";
 }
@@ -111,11 +112,12 @@ static void judge_refuse_group(struct judge *j, int64_t m, const char *when)
     const char *batches =
         n >= j->n.pp ? judge_batches(j, m, n) : "micro-batches of a later step";
     bool both = *groups && n >= j->n.pp;
-    judge_refuse(j, "%lld micro-batches%s in groups of %lld "
-                    "(--microbatch-group-size-per-virtual-pipeline-stage, PP "
-                    "where it is not given): virtual stages want PP %lld <= "
-                    "group <= micro-batches, and a rest of 0 or at least %lld, "
-                    "got %lld: want %s%s%s",
+    judge_refuse(j,
+                 "%lld micro-batches%s in groups of %lld "
+                 "(--microbatch-group-size-per-virtual-pipeline-stage, PP "
+                 "where it is not given): virtual stages want PP %lld <= "
+                 "group <= micro-batches, and a rest of 0 or at least %lld, "
+                 "got %lld: want %s%s%s",
                  (long long)m, when, (long long)n, (long long)j->n.pp,
                  (long long)j->n.pp, (long long)(m % n), groups,
                  both ? ", or " : "", both || !*groups ? batches : "");
@@ -138,8 +140,9 @@ static void judge_microbatches(struct judge *j)
                    none ? " (no --global-batch-size: one micro-batch a replica)"
                         : "");
     if (j->n.vpp == 1 && m < j->n.pp)
-        judge_warn(j, "%lld micro-batch%s for %lld stages: ranks idle for most "
-                      "of a step: %s %lld or more fills the pipeline",
+        judge_warn(j,
+                   "%lld micro-batch%s for %lld stages: ranks idle for most "
+                   "of a step: %s %lld or more fills the pipeline",
                    (long long)m, m == 1 ? "" : "es", (long long)j->n.pp,
                    judge_one(j) ? "--global-batch-size" : "a batch of",
                    (long long)(j->n.pp * (judge_one(j) ? judge_one(j) : 1)));
@@ -150,8 +153,9 @@ static void judge_ragged(struct judge *j)
 {
     int64_t m = j->out->n_microbatches;
     if (j->out->valid && m && j->n.vpp > 1 && m % j->n.pp)
-        judge_warn(j, "the number of micro-batches %lld is not a multiple of "
-                      "the pipeline size %lld: the last group is ragged",
+        judge_warn(j,
+                   "the number of micro-batches %lld is not a multiple of "
+                   "the pipeline size %lld: the last group is ragged",
                    (long long)m, (long long)j->n.pp);
 }
 
@@ -164,9 +168,10 @@ static bool judge_ramp_batch(struct judge *j, int64_t gbs)
     char when[64];
     int64_t one = judge_one(j);
     if (one && gbs % one && !judge_on(j, FLAG_DECREASE_BATCH)) {
-        judge_refuse(j, "--rampup-batch-size: a batch of %lld on the way up is "
-                        "no multiple of --micro-batch-size %lld x %lld "
-                        "replicas = %lld: want a start and steps that are",
+        judge_refuse(j,
+                     "--rampup-batch-size: a batch of %lld on the way up is "
+                     "no multiple of --micro-batch-size %lld x %lld "
+                     "replicas = %lld: want a start and steps that are",
                      (long long)gbs, (long long)j->n.mbs, (long long)j->n.dp,
                      (long long)one);
         return false;
@@ -184,19 +189,23 @@ static void judge_ramp(struct judge *j)
     char more = '\0';
     const char *text = flags_text(j->f, FLAG_RAMPUP_BATCH_SIZE);
     int64_t gbs = j->n.gbs ? j->n.gbs : judge_one(j);
-    if (sscanf(text, "%lld %lld %lld %c", &start, &step, &samples, &more) != 3) {
-        judge_refuse(j, "--rampup-batch-size: got '%s', want a start, a step "
-                        "and a number of samples",
+    if (sscanf(text, "%lld %lld %lld %c", &start, &step, &samples, &more) !=
+        3) {
+        judge_refuse(j,
+                     "--rampup-batch-size: got '%s', want a start, a step "
+                     "and a number of samples",
                      text);
         return;
     }
     if (start < 1 || step < 1 || samples < 0 || !gbs)
-        judge_refuse(j, "--rampup-batch-size: got '%s', want a start and a "
-                        "step above 0",
+        judge_refuse(j,
+                     "--rampup-batch-size: got '%s', want a start and a "
+                     "step above 0",
                      text);
     else if (gbs < start || (gbs - start) % step)
-        judge_refuse(j, "--rampup-batch-size: from %lld in steps of %lld no "
-                        "batch is --global-batch-size %lld",
+        judge_refuse(j,
+                     "--rampup-batch-size: from %lld in steps of %lld no "
+                     "batch is --global-batch-size %lld",
                      start, step, (long long)gbs);
     else if ((gbs - start) / step > JUDGE_MAX_RAMP)
         judge_ramp_batch(j, start);

@@ -30,26 +30,30 @@ static void judge_overlap_version(struct judge *j)
 static void judge_overlap_vpp(struct judge *j)
 {
     if (j->n.pp > 1 && j->n.vpp == 1)
-        judge_refuse(j, JUDGE_EP_OVERLAP " with --pipeline-model-parallel-size "
-                        "%lld wants virtual stages: give "
-                        "--num-virtual-stages-per-pipeline-rank 2 or more, or "
-                        "a layout of more stages",
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP
+                     " with --pipeline-model-parallel-size "
+                     "%lld wants virtual stages: give "
+                     "--num-virtual-stages-per-pipeline-rank 2 or more, or "
+                     "a layout of more stages",
                      (long long)j->n.pp);
 }
 
 static void judge_overlap_ep(struct judge *j)
 {
     if (j->n.ep < 2)
-        judge_refuse(j, JUDGE_EP_OVERLAP " wants "
-                        "--expert-model-parallel-size 2 or more");
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP " wants "
+                                      "--expert-model-parallel-size 2 or more");
 }
 
 static void judge_overlap_dispatcher(struct judge *j)
 {
     if (!flags_is(j->f, FLAG_MOE_DISPATCHER, "alltoall") &&
         !flags_is(j->f, FLAG_MOE_DISPATCHER, "flex"))
-        judge_refuse(j, JUDGE_EP_OVERLAP " wants --moe-token-dispatcher-type "
-                        "alltoall or flex, got '%s'%s",
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP " wants --moe-token-dispatcher-type "
+                                      "alltoall or flex, got '%s'%s",
                      flags_text(j->f, FLAG_MOE_DISPATCHER),
                      judge_on(j, FLAG_MOE_DISPATCHER) ? "" : ", the default");
 }
@@ -59,20 +63,20 @@ static void judge_overlap_recompute(struct judge *j)
 {
     bool full = flags_is(j->f, FLAG_RECOMPUTE_GRANULARITY, "full") &&
                 !judge_on(j, FLAG_RECOMPUTE_ACTIVATIONS);
-    const char *bad = full ? "--recompute-granularity full"
-                      : judge_on(j, FLAG_RECOMPUTE_METHOD)
-                          ? "--recompute-method"
-                      : judge_on(j, FLAG_RECOMPUTE_NUM_LAYERS)
-                          ? "--recompute-num-layers"
-                          : NULL;
+    const char *bad =
+        full                                 ? "--recompute-granularity full"
+        : judge_on(j, FLAG_RECOMPUTE_METHOD) ? "--recompute-method"
+        : judge_on(j, FLAG_RECOMPUTE_NUM_LAYERS) ? "--recompute-num-layers"
+                                                 : NULL;
     if (bad)
-        judge_refuse(j, JUDGE_EP_OVERLAP " excludes %s: selective recompute of "
-                        "modules is accepted",
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP " excludes %s: selective recompute of "
+                                      "modules is accepted",
                      bad);
-    else if (j->minor >= 17 &&
-             judge_has_word(j, FLAG_RECOMPUTE_MODULES, "moe"))
-        judge_refuse(j, JUDGE_EP_OVERLAP " excludes moe in "
-                        "--recompute-modules: others are accepted");
+    else if (j->minor >= 17 && judge_has_word(j, FLAG_RECOMPUTE_MODULES, "moe"))
+        judge_refuse(j, JUDGE_EP_OVERLAP
+                     " excludes moe in "
+                     "--recompute-modules: others are accepted");
 }
 
 static void judge_overlap_precision(struct judge *j)
@@ -84,8 +88,8 @@ static void judge_overlap_precision(struct judge *j)
 static void judge_overlap_shared(struct judge *j)
 {
     if (judge_on(j, FLAG_SHARED_OVERLAP))
-        judge_refuse(j, JUDGE_EP_OVERLAP
-                     " excludes --moe-shared-expert-overlap");
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP " excludes --moe-shared-expert-overlap");
 }
 
 /* Up to 0.18 a stated 0 is refused, too; 0.16 and 0.17 want a pipeline. */
@@ -94,16 +98,18 @@ static void judge_overlap_mtp(struct judge *j)
     bool zero = !j->n.mtp && judge_on(j, FLAG_MTP_NUM_LAYERS) && j->minor < 19;
     bool piped = j->minor == 16 || j->minor == 17;
     if (j->n.mtp > 1)
-        judge_refuse(j, JUDGE_EP_OVERLAP " takes one MTP layer at most, got "
-                        "--mtp-num-layers %lld",
+        judge_refuse(j,
+                     JUDGE_EP_OVERLAP " takes one MTP layer at most, got "
+                                      "--mtp-num-layers %lld",
                      (long long)j->n.mtp);
     else if (zero)
         judge_refuse(j, JUDGE_EP_OVERLAP ": --mtp-num-layers 0 is refused "
-                        "before core 0.19: leave it out");
+                                         "before core 0.19: leave it out");
     else if (j->n.mtp && piped && j->n.pp == 1)
-        judge_refuse(j, JUDGE_EP_OVERLAP " with --mtp-num-layers wants "
-                        "--pipeline-model-parallel-size 2 or more in core "
-                        "0.16 and 0.17");
+        judge_refuse(j, JUDGE_EP_OVERLAP
+                     " with --mtp-num-layers wants "
+                     "--pipeline-model-parallel-size 2 or more in core "
+                     "0.16 and 0.17");
 }
 
 /* The MTP layer is built like the last decoder layer. */
@@ -116,9 +122,10 @@ static void judge_overlap_mtp_moe(struct judge *j)
                           (int)j->n.layers, moe, NULL) != ERR_OK)
         return;
     if (!moe[j->n.layers - 1])
-        judge_refuse(j, JUDGE_EP_OVERLAP " wants an MTP layer with experts: "
-                        "it is built like the last decoder layer, which "
-                        "--moe-layer-freq makes dense");
+        judge_refuse(j, JUDGE_EP_OVERLAP
+                     " wants an MTP layer with experts: "
+                     "it is built like the last decoder layer, which "
+                     "--moe-layer-freq makes dense");
 }
 
 /* Before 0.18 only Transformer Engine's graphs are taken. */
@@ -131,20 +138,21 @@ static void judge_overlap_graphs(struct judge *j)
         return;
     if (!engine && j->minor == 16)
         judge_refuse(j, JUDGE_EP_OVERLAP " wants --cuda-graph-impl "
-                        "transformer_engine, or none");
+                                         "transformer_engine, or none");
     else if (engine && (judge_has_word(j, FLAG_CUDA_GRAPH_MODULES, "moe") ||
                         judge_has_word(j, FLAG_CUDA_GRAPH_MODULES, "mlp")))
-        judge_refuse(j, JUDGE_EP_OVERLAP " excludes moe and mlp in "
-                        "--cuda-graph-modules: attn and moe_router are "
-                        "accepted");
+        judge_refuse(j, JUDGE_EP_OVERLAP
+                     " excludes moe and mlp in "
+                     "--cuda-graph-modules: attn and moe_router are "
+                     "accepted");
 }
 
 static void judge_overlap_fsdp(struct judge *j)
 {
     if (j->n.vpp > 1)
         judge_refuse(j, JUDGE_EP_OVERLAP " with --use-megatron-fsdp excludes "
-                        "virtual stages: want "
-                        "--pipeline-model-parallel-size 1");
+                                         "virtual stages: want "
+                                         "--pipeline-model-parallel-size 1");
 }
 
 /* ---- flags beside it ---- */
@@ -174,9 +182,9 @@ static void judge_dispatch_wgrad(struct judge *j)
     if (judge_is_older(j, 18, FLAG_DISPATCH_WGRAD))
         return;
     if (judge_on(j, FLAG_OVERLAP_MOE_COMM) || judge_on(j, FLAG_DELAY_WGRAD))
-        judge_refuse(j, "--overlap-dispatch-backward-with-experts-wgrad "
-                        "excludes " JUDGE_EP_OVERLAP
-                        " and --delay-wgrad-compute");
+        judge_refuse(j,
+                     "--overlap-dispatch-backward-with-experts-wgrad "
+                     "excludes " JUDGE_EP_OVERLAP " and --delay-wgrad-compute");
 }
 
 /* ---- what users get hurt by ---- */
@@ -196,11 +204,11 @@ static void judge_overlap_reports(struct judge *j)
         return;
     if (j->out->has_layout && judge_has_odd_chunk(&j->out->layout))
         judge_warn(j, JUDGE_EP_OVERLAP ": a chunk has an odd number of layers: "
-                      "hangs are reported");
+                                       "hangs are reported");
     if (j->n.mtp)
         judge_warn(j, JUDGE_EP_OVERLAP ": with an m hangs are reported");
     judge_warn(j, JUDGE_EP_OVERLAP ": Megatron prints no backward-compute "
-                  "timer: profile without it");
+                                   "timer: profile without it");
 }
 
 #define JUDGE_CONFIG "transformer_config.py __post_init__"
@@ -213,8 +221,7 @@ static void judge_overlap_reports(struct judge *j)
 const struct judge_rule JUDGE_OVERLAP[] = {
     JUDGE_OVERLAP_ROW("EP overlap: version", judge_overlap_version,
                       FLAG_OVERLAP_MOE_COMM),
-    JUDGE_OVERLAP_ROW("EP overlap: virtual stages", judge_overlap_vpp,
-                      FLAG_PP),
+    JUDGE_OVERLAP_ROW("EP overlap: virtual stages", judge_overlap_vpp, FLAG_PP),
     JUDGE_OVERLAP_ROW("EP overlap: expert parallelism", judge_overlap_ep,
                       FLAG_EP),
     JUDGE_OVERLAP_ROW("EP overlap: dispatcher", judge_overlap_dispatcher,

@@ -15,8 +15,9 @@ static void judge_world(struct judge *j)
 {
     int64_t one = j->n.tp * j->n.cp * j->n.pp;
     if (j->n.world % one)
-        judge_refuse(j, "world size: %lld ranks are no multiple of TP %lld x "
-                        "CP %lld x PP %lld = %lld: want %s ranks",
+        judge_refuse(j,
+                     "world size: %lld ranks are no multiple of TP %lld x "
+                     "CP %lld x PP %lld = %lld: want %s ranks",
                      (long long)j->n.world, (long long)j->n.tp,
                      (long long)j->n.cp, (long long)j->n.pp, (long long)one,
                      judge_multiples(j, j->n.world, one));
@@ -26,10 +27,11 @@ static void judge_expert_world(struct judge *j)
 {
     int64_t one = j->n.etp * j->n.ep * j->n.pp;
     if (j->n.world % one)
-        judge_refuse(j, "world size: %lld ranks are no multiple of "
-                        "--expert-tensor-parallel-size %lld x "
-                        "--expert-model-parallel-size %lld x PP %lld = %lld: "
-                        "want %s ranks",
+        judge_refuse(j,
+                     "world size: %lld ranks are no multiple of "
+                     "--expert-tensor-parallel-size %lld x "
+                     "--expert-model-parallel-size %lld x PP %lld = %lld: "
+                     "want %s ranks",
                      (long long)j->n.world, (long long)j->n.etp,
                      (long long)j->n.ep, (long long)j->n.pp, (long long)one,
                      judge_multiples(j, j->n.world, one));
@@ -48,9 +50,10 @@ static void judge_dp_last(struct judge *j)
 {
     if (j->n.pp > 1 && j->n.dp && judge_expert_dp(j) &&
         j->n.dp != judge_expert_dp(j))
-        judge_refuse(j, "--use-tp-pp-dp-mapping: %lld replicas of the dense "
-                        "layers and %lld of the experts, want as many: TP x CP "
-                        "as large as ETP x EP",
+        judge_refuse(j,
+                     "--use-tp-pp-dp-mapping: %lld replicas of the dense "
+                     "layers and %lld of the experts, want as many: TP x CP "
+                     "as large as ETP x EP",
                      (long long)j->n.dp, (long long)judge_expert_dp(j));
 }
 
@@ -59,8 +62,9 @@ static void judge_instances(struct judge *j)
     int64_t n = judge_int(j, FLAG_DIST_OPT_INSTANCES, 1);
     int64_t dense = j->n.dp * j->n.cp, experts = judge_expert_dp(j);
     if (dense % n || experts % n)
-        judge_refuse(j, "--num-distributed-optimizer-instances %lld does not "
-                        "divide the %lld replicas of %s",
+        judge_refuse(j,
+                     "--num-distributed-optimizer-instances %lld does not "
+                     "divide the %lld replicas of %s",
                      (long long)n, (long long)(dense % n ? dense : experts),
                      dense % n ? "the model (DP x CP)" : "the experts");
 }
@@ -71,8 +75,9 @@ static void judge_heads(struct judge *j)
 {
     int64_t heads = judge_int(j, FLAG_NUM_ATTENTION_HEADS, j->n.tp);
     if (heads % j->n.tp)
-        judge_refuse(j, "--num-attention-heads %lld is no multiple of "
-                        "--tensor-model-parallel-size %lld: want %s heads",
+        judge_refuse(j,
+                     "--num-attention-heads %lld is no multiple of "
+                     "--tensor-model-parallel-size %lld: want %s heads",
                      (long long)heads, (long long)j->n.tp,
                      judge_multiples(j, heads, j->n.tp));
 }
@@ -82,13 +87,15 @@ static void judge_groups(struct judge *j)
     int64_t groups = judge_int(j, FLAG_NUM_QUERY_GROUPS, 1);
     int64_t heads = judge_int(j, FLAG_NUM_ATTENTION_HEADS, groups);
     if (groups % j->n.tp && j->n.tp % groups)
-        judge_refuse(j, "--num-query-groups %lld is neither a multiple nor a "
-                        "divisor of --tensor-model-parallel-size %lld: want %s",
+        judge_refuse(j,
+                     "--num-query-groups %lld is neither a multiple nor a "
+                     "divisor of --tensor-model-parallel-size %lld: want %s",
                      (long long)groups, (long long)j->n.tp,
                      judge_multiples(j, groups, j->n.tp));
     else if (heads % groups)
-        judge_refuse(j, "--num-attention-heads %lld is no multiple of "
-                        "--num-query-groups %lld: want %s heads",
+        judge_refuse(j,
+                     "--num-attention-heads %lld is no multiple of "
+                     "--num-query-groups %lld: want %s heads",
                      (long long)heads, (long long)groups,
                      judge_multiples(j, heads, groups));
 }
@@ -98,9 +105,10 @@ static void judge_kv_channels(struct judge *j)
     int64_t heads = judge_int(j, FLAG_NUM_ATTENTION_HEADS, 1);
     int64_t hidden = judge_int(j, FLAG_HIDDEN_SIZE, heads);
     if (!judge_on(j, FLAG_KV_CHANNELS) && hidden % heads)
-        judge_refuse(j, "--hidden-size %lld is no multiple of "
-                        "--num-attention-heads %lld: want %s, or give "
-                        "--kv-channels",
+        judge_refuse(j,
+                     "--hidden-size %lld is no multiple of "
+                     "--num-attention-heads %lld: want %s, or give "
+                     "--kv-channels",
                      (long long)hidden, (long long)heads,
                      judge_multiples(j, hidden, heads));
 }
@@ -117,12 +125,14 @@ static void judge_mla(struct judge *j)
 static void judge_experts(struct judge *j)
 {
     if (j->n.ep > 1 && !j->n.experts)
-        judge_refuse(j, "--expert-model-parallel-size %lld: the model has no "
-                        "experts: give --num-experts, or 1",
+        judge_refuse(j,
+                     "--expert-model-parallel-size %lld: the model has no "
+                     "experts: give --num-experts, or 1",
                      (long long)j->n.ep);
     else if (j->n.experts % j->n.ep)
-        judge_refuse(j, "--num-experts %lld is no multiple of "
-                        "--expert-model-parallel-size %lld: want %s experts",
+        judge_refuse(j,
+                     "--num-experts %lld is no multiple of "
+                     "--expert-model-parallel-size %lld: want %s experts",
                      (long long)j->n.experts, (long long)j->n.ep,
                      judge_multiples(j, j->n.experts, j->n.ep));
 }
@@ -151,8 +161,9 @@ static void judge_topk(struct judge *j)
 {
     int64_t topk = judge_int(j, FLAG_MOE_ROUTER_TOPK, 1);
     if (j->n.experts && topk > j->n.experts)
-        judge_refuse(j, "--moe-router-topk %lld: want at most --num-experts "
-                        "%lld",
+        judge_refuse(j,
+                     "--moe-router-topk %lld: want at most --num-experts "
+                     "%lld",
                      (long long)topk, (long long)j->n.experts);
 }
 
@@ -160,10 +171,11 @@ static void judge_etp_bias(struct judge *j)
 {
     if (j->n.experts && j->minor >= 15 && j->n.etp > 1 &&
         !judge_on(j, FLAG_DISABLE_BIAS_LINEAR))
-        judge_refuse(j, "experts with a bias want --expert-tensor-parallel-size "
-                        "1, and it is %lld (TP's where it is not given): give "
-                        "--disable-bias-linear or --expert-tensor-parallel-size "
-                        "1",
+        judge_refuse(j,
+                     "experts with a bias want --expert-tensor-parallel-size "
+                     "1, and it is %lld (TP's where it is not given): give "
+                     "--disable-bias-linear or --expert-tensor-parallel-size "
+                     "1",
                      (long long)j->n.etp);
 }
 
@@ -171,8 +183,9 @@ static void judge_etp_bias(struct judge *j)
 static void judge_moe_tp(struct judge *j)
 {
     if (j->n.experts && j->n.tp > 1 && !judge_on(j, FLAG_SEQUENCE_PARALLEL))
-        judge_refuse(j, "experts with --tensor-model-parallel-size %lld: "
-                        "training wants --sequence-parallel",
+        judge_refuse(j,
+                     "experts with --tensor-model-parallel-size %lld: "
+                     "training wants --sequence-parallel",
                      (long long)j->n.tp);
 }
 
@@ -182,20 +195,20 @@ static void judge_width(struct judge *j, enum flag_id id, int64_t width,
                         int64_t ranks)
 {
     if (width % ranks)
-        judge_refuse(j, "--%s %lld is no multiple of --%s %lld: want %s",
-                     flag_name(id), (long long)width,
-                     flag_name(id == FLAG_MOE_FFN_HIDDEN_SIZE ? FLAG_ETP
-                                                              : FLAG_TP),
-                     (long long)ranks, judge_multiples(j, width, ranks));
+        judge_refuse(
+            j, "--%s %lld is no multiple of --%s %lld: want %s", flag_name(id),
+            (long long)width,
+            flag_name(id == FLAG_MOE_FFN_HIDDEN_SIZE ? FLAG_ETP : FLAG_TP),
+            (long long)ranks, judge_multiples(j, width, ranks));
 }
 
 static void judge_ffn(struct judge *j)
 {
     int64_t hidden = judge_int(j, FLAG_HIDDEN_SIZE, 0);
-    judge_width(j, FLAG_FFN_HIDDEN_SIZE,
-                judge_int(j, FLAG_FFN_HIDDEN_SIZE,
-                          megatron_default_ffn(j->f, hidden)),
-                j->n.tp);
+    judge_width(
+        j, FLAG_FFN_HIDDEN_SIZE,
+        judge_int(j, FLAG_FFN_HIDDEN_SIZE, megatron_default_ffn(j->f, hidden)),
+        j->n.tp);
 }
 
 static void judge_moe_ffn(struct judge *j)
@@ -226,14 +239,16 @@ static void judge_sequence(struct judge *j)
 {
     int64_t cp = j->n.cp;
     if (cp > 1 && j->n.seq % (2 * cp))
-        judge_refuse(j, "--seq-length %lld is no multiple of 2 x "
-                        "--context-parallel-size %lld: want %s",
+        judge_refuse(j,
+                     "--seq-length %lld is no multiple of 2 x "
+                     "--context-parallel-size %lld: want %s",
                      (long long)j->n.seq, (long long)cp,
                      judge_multiples(j, j->n.seq, 2 * cp));
     else if (judge_on(j, FLAG_SEQUENCE_PARALLEL) && j->n.tp > 1 &&
              j->n.seq % (cp * j->n.tp))
-        judge_refuse(j, "--sequence-parallel: --seq-length %lld is no multiple "
-                        "of CP %lld x TP %lld: want %s",
+        judge_refuse(j,
+                     "--sequence-parallel: --seq-length %lld is no multiple "
+                     "of CP %lld x TP %lld: want %s",
                      (long long)j->n.seq, (long long)cp, (long long)j->n.tp,
                      judge_multiples(j, j->n.seq, cp * j->n.tp));
 }
@@ -242,8 +257,9 @@ static void judge_positions(struct judge *j)
 {
     int64_t most = judge_int(j, FLAG_MAX_POSITION_EMBEDDINGS, j->n.seq);
     if (most < j->n.seq)
-        judge_refuse(j, "--max-position-embeddings %lld is less than "
-                        "--seq-length %lld: want at least that",
+        judge_refuse(j,
+                     "--max-position-embeddings %lld is less than "
+                     "--seq-length %lld: want at least that",
                      (long long)most, (long long)j->n.seq);
 }
 
@@ -273,11 +289,11 @@ const struct judge_rule JUDGE_RANKS[] = {
      JUDGE_FLAGS(FLAG_MLA), NULL, JUDGE_FLAGS(FLAG_GROUP_QUERY_ATTENTION)},
     {"experts", "arguments.py validate_args", judge_experts, NULL, NULL,
      JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_EP)},
-    {"width of experts", "transformer_config.py __post_init__",
-     judge_moe_width, JUDGE_FLAGS(FLAG_MOE_FFN_HIDDEN_SIZE), NULL,
+    {"width of experts", "transformer_config.py __post_init__", judge_moe_width,
+     JUDGE_FLAGS(FLAG_MOE_FFN_HIDDEN_SIZE), NULL,
      JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ)},
-    {"top-k", "moe_utils.py topk_routing_with_score_function", judge_topk,
-     NULL, NULL, JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_ROUTER_TOPK)},
+    {"top-k", "moe_utils.py topk_routing_with_score_function", judge_topk, NULL,
+     NULL, JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_ROUTER_TOPK)},
     {"bias of experts", "transformer_config.py __post_init__", judge_etp_bias,
      NULL, NULL,
      JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_TP, FLAG_ETP,
@@ -287,8 +303,7 @@ const struct judge_rule JUDGE_RANKS[] = {
      JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_TP, FLAG_SEQUENCE_PARALLEL)},
     {"width of the MLP", "tensor_parallel/layers.py divide", judge_ffn,
      JUDGE_FLAGS(FLAG_FFN_HIDDEN_SIZE, FLAG_HIDDEN_SIZE), NULL,
-     JUDGE_FLAGS(FLAG_FFN_HIDDEN_SIZE, FLAG_HIDDEN_SIZE, FLAG_SWIGLU,
-                 FLAG_TP)},
+     JUDGE_FLAGS(FLAG_FFN_HIDDEN_SIZE, FLAG_HIDDEN_SIZE, FLAG_SWIGLU, FLAG_TP)},
     {"width of experts by rank", "tensor_parallel/layers.py divide",
      judge_moe_ffn, JUDGE_FLAGS(FLAG_MOE_FFN_HIDDEN_SIZE), NULL,
      JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_TP, FLAG_ETP)},

@@ -20,12 +20,12 @@ static void judge_mtp_positions(struct judge *j)
 {
     const char *type = judge_position(j);
     if (j->n.mtp && strcmp(type, "rope") != 0 && strcmp(type, "none") != 0)
-        judge_refuse(j, "--mtp-num-layers wants --position-embedding-type rope "
-                        "or none, got '%s'%s",
-                     type,
-                     judge_on(j, FLAG_POSITION_EMBEDDING_TYPE)
-                         ? ""
-                         : ", the default");
+        judge_refuse(
+            j,
+            "--mtp-num-layers wants --position-embedding-type rope "
+            "or none, got '%s'%s",
+            type,
+            judge_on(j, FLAG_POSITION_EMBEDDING_TYPE) ? "" : ", the default");
 }
 
 static void judge_no_positions(struct judge *j)
@@ -48,10 +48,10 @@ static void judge_versions(struct judge *j)
                  {FLAG_MOE_LATENT_SIZE, 16}};
     for (size_t i = 0; i < sizeof since / sizeof since[0]; i++)
         if (judge_on(j, since[i].id) && j->minor < since[i].minor)
-            judge_refuse(j, "--%s: core %s has no such flag, it came with "
-                            "0.%d",
-                         flag_name(since[i].id), j->core->name,
-                         since[i].minor);
+            judge_refuse(j,
+                         "--%s: core %s has no such flag, it came with "
+                         "0.%d",
+                         flag_name(since[i].id), j->core->name, since[i].minor);
 }
 
 /* ---- recompute ---- */
@@ -116,20 +116,23 @@ static void judge_needs_pipeline(struct judge *j)
 static void judge_no_pipeline(struct judge *j)
 {
     if (judge_on(j, FLAG_TORCH_FSDP2) && j->n.pp > 1)
-        judge_refuse(j, "--use-torch-fsdp2 wants "
-                        "--pipeline-model-parallel-size 1, got %lld",
+        judge_refuse(j,
+                     "--use-torch-fsdp2 wants "
+                     "--pipeline-model-parallel-size 1, got %lld",
                      (long long)j->n.pp);
     if (flags_int(j->f, FLAG_CPU_OFFLOAD_LAYERS, 0) > 0 && j->n.pp > 1)
-        judge_refuse(j, "--cpu-offloading-num-layers wants "
-                        "--pipeline-model-parallel-size 1, got %lld",
+        judge_refuse(j,
+                     "--cpu-offloading-num-layers wants "
+                     "--pipeline-model-parallel-size 1, got %lld",
                      (long long)j->n.pp);
 }
 
 static void judge_fsdp_experts(struct judge *j)
 {
     if (j->n.ep > 1)
-        judge_refuse(j, "--use-torch-fsdp2 wants "
-                        "--expert-model-parallel-size 1, got %lld",
+        judge_refuse(j,
+                     "--use-torch-fsdp2 wants "
+                     "--expert-model-parallel-size 1, got %lld",
                      (long long)j->n.ep);
 }
 
@@ -155,10 +158,10 @@ const struct judge_rule JUDGE_REST[] = {
      JUDGE_FLAGS(FLAG_RECOMPUTE_GRANULARITY, FLAG_RECOMPUTE_ACTIVATIONS), NULL,
      JUDGE_FLAGS(FLAG_RECOMPUTE_GRANULARITY, FLAG_RECOMPUTE_ACTIVATIONS,
                  FLAG_RECOMPUTE_METHOD, FLAG_RECOMPUTE_NUM_LAYERS)},
-    {"flags together", "arguments.py, transformer_config.py", judge_wants,
+    {"flags together", "arguments.py, transformer_config.py", judge_wants, NULL,
+     NULL, NULL},
+    {"pipeline", "model_parallel_config.py __post_init__", judge_needs_pipeline,
      NULL, NULL, NULL},
-    {"pipeline", "model_parallel_config.py __post_init__",
-     judge_needs_pipeline, NULL, NULL, NULL},
     {"no pipeline", "arguments.py, transformer_config.py", judge_no_pipeline,
      NULL, NULL, NULL},
     {"FSDP of experts", JUDGE_ARGUMENTS, judge_fsdp_experts,

@@ -47,8 +47,9 @@ static void judge_vpp_flags(struct judge *j)
     if (n < 2 || (j->minor < 13 && !judge_on(j, FLAG_LAYOUT)))
         return;
     const char *names = judge_names(j, all);
-    judge_refuse(j, "%s exclude each other, also where they say the same: "
-                    "give one of them",
+    judge_refuse(j,
+                 "%s exclude each other, also where they say the same: "
+                 "give one of them",
                  names ? names : "");
 }
 
@@ -59,8 +60,9 @@ static void judge_layout_flags(struct judge *j)
                                           FLAG_ACCOUNT_LOSS, FLAG_NONE};
     const char *names = judge_names(j, others);
     if (names && judge_is_layout(j))
-        judge_refuse(j, "--pipeline-model-parallel-layout excludes %s: the "
-                        "layout says it all, leave the others out",
+        judge_refuse(j,
+                     "--pipeline-model-parallel-layout excludes %s: the "
+                     "layout says it all, leave the others out",
                      names);
 }
 
@@ -76,8 +78,9 @@ static void judge_ends_flags(struct judge *j)
     if (with)
         judge_refuse(j, "%s excludes %s", fixed, with);
     else if (judge_on(j, FLAG_LAYERS_PER_VPP))
-        judge_refuse(j, "%s excludes --num-layers-per-virtual-pipeline-stage: "
-                        "give --num-virtual-stages-per-pipeline-rank",
+        judge_refuse(j,
+                     "%s excludes --num-layers-per-virtual-pipeline-stage: "
+                     "give --num-virtual-stages-per-pipeline-rank",
                      fixed);
 }
 
@@ -158,8 +161,7 @@ static struct judge_ends judge_ends_of(const struct judge *j)
 {
     int64_t first = judge_int(j, FLAG_FIRST_LAYERS, 0);
     int64_t last = judge_int(j, FLAG_LAST_LAYERS, 0);
-    return (struct judge_ends){first, last,
-                               j->n.pp - (first > 0) - (last > 0),
+    return (struct judge_ends){first, last, j->n.pp - (first > 0) - (last > 0),
                                j->n.layers - first - last};
 }
 
@@ -182,8 +184,9 @@ static bool judge_ends_old(struct judge *j, const struct judge_ends *e)
 {
     if (j->minor >= 13 || e->stages != 0 || (!e->first && !e->last))
         return false;
-    judge_refuse(j, "%s: core %s divides by the stages between the ends, and "
-                    "there are none: fix one end only, or take a later version",
+    judge_refuse(j,
+                 "%s: core %s divides by the stages between the ends, and "
+                 "there are none: fix one end only, or take a later version",
                  e->first ? "--decoder-first-pipeline-num-layers"
                           : "--decoder-last-pipeline-num-layers",
                  j->core->name);
@@ -194,19 +197,22 @@ static void judge_tell_loose(struct judge *j, const struct judge_ends *e)
 {
     const long long first = e->first, last = e->last, layers = j->n.layers;
     if (e->stages < 0)
-        judge_warn(j, "one rank has both ends: Megatron builds the %lld layers "
-                      "of --decoder-last-pipeline-num-layers, not --num-layers "
-                      "%lld, and does not refuse it",
+        judge_warn(j,
+                   "one rank has both ends: Megatron builds the %lld layers "
+                   "of --decoder-last-pipeline-num-layers, not --num-layers "
+                   "%lld, and does not refuse it",
                    last, layers);
     else if (e->layers == 0)
-        judge_warn(j, "the fixed ends leave no layer for %lld stages between, "
-                      "which are empty: this version does not refuse it",
+        judge_warn(j,
+                   "the fixed ends leave no layer for %lld stages between, "
+                   "which are empty: this version does not refuse it",
                    (long long)e->stages);
     else
-        judge_warn(j, "--decoder-first-pipeline-num-layers %lld and "
-                      "--decoder-last-pipeline-num-layers %lld do not add up "
-                      "to --num-layers %lld: Megatron leaves layers out or "
-                      "builds some twice, and does not refuse it",
+        judge_warn(j,
+                   "--decoder-first-pipeline-num-layers %lld and "
+                   "--decoder-last-pipeline-num-layers %lld do not add up "
+                   "to --num-layers %lld: Megatron leaves layers out or "
+                   "builds some twice, and does not refuse it",
                    first, last, layers);
 }
 
@@ -227,8 +233,8 @@ static void judge_split(struct judge *j)
             return;
         }
     }
-    enum err e = default_split_layout(j->arena, &m, (int)j->n.pp,
-                                      &j->out->layout, &why);
+    enum err e =
+        default_split_layout(j->arena, &m, (int)j->n.pp, &j->out->layout, &why);
     j->nomem = j->nomem || e == ERR_NOMEM;
     j->out->has_layout = e == ERR_OK;
     if (e == ERR_MODEL)
@@ -244,8 +250,9 @@ static void judge_vpp_ranks(struct judge *j)
     if (!j->out->valid || j->n.vpp < 2)
         return;
     if (j->n.pp == 1)
-        judge_refuse(j, "%lld virtual stages on --pipeline-model-parallel-size "
-                        "1: they want a pipeline of two ranks or more",
+        judge_refuse(j,
+                     "%lld virtual stages on --pipeline-model-parallel-size "
+                     "1: they want a pipeline of two ranks or more",
                      (long long)j->n.vpp);
     else if (j->n.pp == 2 && judge_on(j, FLAG_NO_OVERLAP_P2P))
         judge_refuse(j, "virtual stages with --no-overlap-p2p-communication "
@@ -297,8 +304,9 @@ static void judge_stages(struct judge *j)
         if (!*l->units[s])
             judge_add_stage(j, &all, s);
     if (all.n)
-        judge_warn(j, "stage%s %s: empty: documented as legal, but deadlocks "
-                      "are reported with virtual stages",
+        judge_warn(j,
+                   "stage%s %s: empty: documented as legal, but deadlocks "
+                   "are reported with virtual stages",
                    all.n > 1 ? "s" : "", all.text);
 }
 
@@ -336,8 +344,7 @@ static void judge_stages_without_experts(struct judge *j)
     enum err e;
     const uint8_t *moe = judge_moe_layers(j, &e, NULL);
     for (int s = 0; moe && s < l->n_stages; s++)
-        if (*l->units[s] &&
-            !judge_has_experts(l, moe, (int)j->n.layers, s))
+        if (*l->units[s] && !judge_has_experts(l, moe, (int)j->n.layers, s))
             judge_add_stage(j, &all, s);
     if (all.n)
         judge_warn(j, "stage%s %s: no layer with experts%s",
