@@ -1,19 +1,19 @@
 /*
  * moe-layout check: a launch, one layout for it, or many layouts from a file.
- * How it works: a launch is judged by megatron/judge, with the layout that was
+ * How it works: a launch is judged by judge, with the layout that was
  * typed in place of its own split; lines of a file are parsed and validated
  * alone. Both give a verdict that is written by the same functions.
  */
 #include "base/reader.h"
 #include "base/writer.h"
 #include "cmd.h"
+#include "judge/judge.h"
 #include "layout/core_version.h"
 #include "layout/explain.h"
 #include "layout/layout.h"
 #include "layout/shortest.h"
 #include "megatron/args.h"
 #include "megatron/convert.h"
-#include "megatron/judge.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * explain: why Megatron refuses a layout, in its words, and where in
- * the string. What of a whole launch is refused is megatron/judge's.
+ * the string. What of a whole launch is refused is judge's.
  */
 #ifndef LAYOUT_EXPLAIN_H
 #define LAYOUT_EXPLAIN_H

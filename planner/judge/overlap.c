@@ -4,7 +4,7 @@
  * it. All are switches and words of the configuration; a rule that a version
  * does not have yet, or no longer, says so.
  */
-#include "judge_rule.h"
+#include "rule.h"
 
 #include "model/layer_freq.h"
 
@@ -27,6 +27,7 @@ static void judge_overlap_version(struct judge *j)
     judge_is_older(j, 14, FLAG_OVERLAP_MOE_COMM);
 }
 
+/* The combined order of work exists for the interleaved schedule only. */
 static void judge_overlap_vpp(struct judge *j)
 {
     if (j->n.pp > 1 && j->n.vpp == 1)
@@ -39,6 +40,7 @@ static void judge_overlap_vpp(struct judge *j)
                      (long long)j->n.pp);
 }
 
+/* Without expert parallelism there is no all-to-all to hide. */
 static void judge_overlap_ep(struct judge *j)
 {
     if (j->n.ep < 2)
@@ -85,6 +87,7 @@ static void judge_overlap_precision(struct judge *j)
         judge_refuse(j, JUDGE_EP_OVERLAP " wants --bf16 or --fp16");
 }
 
+/* Shared experts run before the dispatch here, not beside it. */
 static void judge_overlap_shared(struct judge *j)
 {
     if (judge_on(j, FLAG_SHARED_OVERLAP))
@@ -147,6 +150,7 @@ static void judge_overlap_graphs(struct judge *j)
                      "accepted");
 }
 
+/* Raised when the step starts. */
 static void judge_overlap_fsdp(struct judge *j)
 {
     if (j->n.vpp > 1)
@@ -157,6 +161,7 @@ static void judge_overlap_fsdp(struct judge *j)
 
 /* ---- flags beside it ---- */
 
+/* Weight gradients are put off to where the combined order has room. */
 static void judge_delay_wgrad(struct judge *j)
 {
     if (judge_is_older(j, 13, FLAG_DELAY_WGRAD))
@@ -177,6 +182,7 @@ static void judge_early_release(struct judge *j)
                         "wants " JUDGE_EP_OVERLAP);
 }
 
+/* It is another way to hide the same communication. */
 static void judge_dispatch_wgrad(struct judge *j)
 {
     if (judge_is_older(j, 18, FLAG_DISPATCH_WGRAD))

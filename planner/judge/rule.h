@@ -1,13 +1,13 @@
 /*
- * judge_rule: what the parts of judge share: the launch being judged with its
+ * rule: what the parts of judge share: the launch being judged with its
  * sizes, and how a rule tells what it found. A rule is a row of one of the
  * tables below; it is asked only when its flags are known, so that its function
  * compares numbers and nothing else.
  *
  * Sized for some sixty rules.
  */
-#ifndef MEGATRON_JUDGE_RULE_H
-#define MEGATRON_JUDGE_RULE_H
+#ifndef JUDGE_RULE_H
+#define JUDGE_RULE_H
 
 #include "judge.h"
 

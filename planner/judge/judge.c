@@ -6,8 +6,8 @@
  */
 #include "judge.h"
 
-#include "judge_rule.h"
-#include "overrides.h"
+#include "megatron/overrides.h"
+#include "rule.h"
 
 #include <stdarg.h>
 #include <stdio.h>

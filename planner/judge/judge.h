@@ -16,15 +16,15 @@
  *
  * Sized for one launch: some sixty rules, each asked once.
  */
-#ifndef MEGATRON_JUDGE_H
-#define MEGATRON_JUDGE_H
+#ifndef JUDGE_H
+#define JUDGE_H
 
-#include "account.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "flags.h"
 #include "layout/core_version.h"
 #include "layout/layout.h"
+#include "megatron/account.h"
+#include "megatron/flags.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,14 +3,15 @@
  * launcher starts, and parts of the model that groups share. Each compares two
  * numbers, and a refusal names the next ones that would work.
  */
-#include "judge_rule.h"
+#include "rule.h"
 
-#include "model.h"
+#include "megatron/model.h"
 
 #include <string.h>
 
 /* ---- ranks ---- */
 
+/* The launcher starts ranks; a replica of the model takes TP x CP x PP. */
 static void judge_world(struct judge *j)
 {
     int64_t one = j->n.tp * j->n.cp * j->n.pp;
@@ -23,6 +24,7 @@ static void judge_world(struct judge *j)
                      judge_multiples(j, j->n.world, one));
 }
 
+/* Experts have groups of their own over the same ranks. */
 static void judge_expert_world(struct judge *j)
 {
     int64_t one = j->n.etp * j->n.ep * j->n.pp;
@@ -57,6 +59,7 @@ static void judge_dp_last(struct judge *j)
                      (long long)j->n.dp, (long long)judge_expert_dp(j));
 }
 
+/* Each instance shards its state over as many replicas as the others. */
 static void judge_instances(struct judge *j)
 {
     int64_t n = judge_int(j, FLAG_DIST_OPT_INSTANCES, 1);
@@ -71,6 +74,7 @@ static void judge_instances(struct judge *j)
 
 /* ---- attention ---- */
 
+/* Every tensor-parallel rank has whole heads. */
 static void judge_heads(struct judge *j)
 {
     int64_t heads = judge_int(j, FLAG_NUM_ATTENTION_HEADS, j->n.tp);
@@ -82,6 +86,7 @@ static void judge_heads(struct judge *j)
                      judge_multiples(j, heads, j->n.tp));
 }
 
+/* Fewer groups than ranks are copied, so they need only divide. */
 static void judge_groups(struct judge *j)
 {
     int64_t groups = judge_int(j, FLAG_NUM_QUERY_GROUPS, 1);
@@ -100,6 +105,7 @@ static void judge_groups(struct judge *j)
                      judge_multiples(j, heads, groups));
 }
 
+/* Asked of latent attention, too, which has no use for it. */
 static void judge_kv_channels(struct judge *j)
 {
     int64_t heads = judge_int(j, FLAG_NUM_ATTENTION_HEADS, 1);
@@ -122,6 +128,7 @@ static void judge_mla(struct judge *j)
 
 /* ---- experts ---- */
 
+/* Every expert-parallel rank has whole experts, and as many as the others. */
 static void judge_experts(struct judge *j)
 {
     if (j->n.ep > 1 && !j->n.experts)
@@ -167,6 +174,7 @@ static void judge_topk(struct judge *j)
                      (long long)topk, (long long)j->n.experts);
 }
 
+/* Without --expert-tensor-parallel-size it is TP's, which few expect. */
 static void judge_etp_bias(struct judge *j)
 {
     if (j->n.experts && j->minor >= 15 && j->n.etp > 1 &&
@@ -191,6 +199,7 @@ static void judge_moe_tp(struct judge *j)
 
 /* ---- widths ---- */
 
+/* A matrix is cut along this width, into equal parts. */
 static void judge_width(struct judge *j, enum flag_id id, int64_t width,
                         int64_t ranks)
 {
@@ -253,6 +262,7 @@ static void judge_sequence(struct judge *j)
                      judge_multiples(j, j->n.seq, cp * j->n.tp));
 }
 
+/* Rotary positions need no table, and Megatron asks all the same. */
 static void judge_positions(struct judge *j)
 {
     int64_t most = judge_int(j, FLAG_MAX_POSITION_EMBEDDINGS, j->n.seq);

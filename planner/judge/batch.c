@@ -3,7 +3,7 @@
  * micro-batches, or several in turn while the batch is ramped up; the rule on
  * groups of the interleaved schedule is asked for each.
  */
-#include "judge_rule.h"
+#include "rule.h"
 
 #include <stdio.h>
 
@@ -18,6 +18,8 @@ static int64_t judge_one(const struct judge *j)
 
 /* ---- batch ---- */
 
+/* What --decrease-batch-size-if-needed leaves must be one micro-batch a replica
+ * at least. */
 static void judge_batch(struct judge *j)
 {
     int64_t one = judge_one(j), gbs = j->n.gbs;
@@ -59,6 +61,7 @@ static bool judge_takes(const struct judge *j, int64_t m, int64_t n)
     return n >= j->n.pp && n <= m && (rest == 0 || rest >= j->n.pp);
 }
 
+/* Megatron's default is PP. */
 static int64_t judge_group(const struct judge *j)
 {
     return judge_int(j, FLAG_MB_GROUP, j->n.pp);
@@ -123,6 +126,7 @@ static void judge_refuse_group(struct judge *j, int64_t m, const char *when)
                  both ? ", or " : "", both || !*groups ? batches : "");
 }
 
+/* One rank, or no virtual stages: another schedule, which takes any number. */
 static void judge_group_of(struct judge *j, int64_t m, const char *when)
 {
     if (j->n.vpp > 1 && !judge_takes(j, m, judge_group(j)))
@@ -183,6 +187,8 @@ static bool judge_ramp_batch(struct judge *j, int64_t gbs)
     return j->out->valid;
 }
 
+/* From the start in steps to --global-batch-size, each for a share of the
+ * samples; the last one is judged as the batch. */
 static void judge_ramp(struct judge *j)
 {
     long long start = 0, step = 0, samples = 0;

@@ -1,4 +1,4 @@
-#include "megatron/judge.h"
+#include "judge/judge.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -5,18 +5,20 @@
  * only what it does not say is here: what Megatron takes although the layers do
  * not add up, and what versions before 0.16 took.
  */
-#include "judge_rule.h"
+#include "rule.h"
 
 #include "layout/default_split.h"
 #include "model/layer_freq.h"
 
 #include <string.h>
 
+/* Rules on flags of a split, as long as none has refused. */
 static bool judge_is_split(const struct judge *j)
 {
     return j->out->valid && !judge_on(j, FLAG_LAYOUT);
 }
 
+/* The same of a layout. */
 static bool judge_is_layout(const struct judge *j)
 {
     return j->out->valid && judge_on(j, FLAG_LAYOUT);
@@ -53,6 +55,7 @@ static void judge_vpp_flags(struct judge *j)
                  names ? names : "");
 }
 
+/* Also where they say the same as the layout. */
 static void judge_layout_flags(struct judge *j)
 {
     static const enum flag_id others[] = {FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS,
@@ -245,6 +248,7 @@ static void judge_split(struct judge *j)
 
 /* ---- virtual stages ---- */
 
+/* Without overlap a batch of transfers may hold one message a pair of ranks. */
 static void judge_vpp_ranks(struct judge *j)
 {
     if (!j->out->valid || j->n.vpp < 2)
@@ -260,6 +264,7 @@ static void judge_vpp_ranks(struct judge *j)
                         "overlapped communication");
 }
 
+/* Megatron turns the overlap off itself where nothing is interleaved. */
 static void judge_p2p_flush(struct judge *j)
 {
     if (judge_on(j, FLAG_NO_OVERLAP_P2P))

@@ -3,12 +3,13 @@
  * pipeline, MTP or the memory of a stage. Most are one comparison; those that
  * only say "this wants that" are rows of a table.
  */
-#include "judge_rule.h"
+#include "rule.h"
 
 #include <string.h>
 
 /* ---- positions and MTP ---- */
 
+/* The switch of old wins over the type. */
 static const char *judge_position(const struct judge *j)
 {
     return judge_on(j, FLAG_USE_ROTARY)
@@ -28,6 +29,7 @@ static void judge_mtp_positions(struct judge *j)
             judge_on(j, FLAG_POSITION_EMBEDDING_TYPE) ? "" : ", the default");
 }
 
+/* Taken beside rope alone, where it says nothing. */
 static void judge_no_positions(struct judge *j)
 {
     if (strcmp(judge_position(j), "rope") != 0)
@@ -56,6 +58,7 @@ static void judge_versions(struct judge *j)
 
 /* ---- recompute ---- */
 
+/* --recompute-activations is selective recompute, whatever else is said. */
 static void judge_recompute(struct judge *j)
 {
     const char *text = judge_on(j, FLAG_RECOMPUTE_ACTIVATIONS)
@@ -106,6 +109,7 @@ static void judge_wants(struct judge *j)
 
 /* ---- the pipeline ---- */
 
+/* The gradient of the last stage's table is put off to the end of the step. */
 static void judge_needs_pipeline(struct judge *j)
 {
     if (judge_on(j, FLAG_DEFER_EMBEDDING_WGRAD) && j->n.pp == 1)
