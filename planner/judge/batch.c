@@ -6,6 +6,7 @@
 #include "rule.h"
 
 #include <stdio.h>
+#include <string.h>
 
 // beyond this many steps of a ramp-up only its first and last are looked at
 enum { JUDGE_MAX_RAMP = 10000 };
@@ -45,7 +46,8 @@ static void judge_batch(struct judge *j)
 /* Megatron takes one micro-batch a replica where no batch is given. */
 static void judge_default_batch(struct judge *j)
 {
-    if (j->launch && !flags_given(j->f, FLAG_GLOBAL_BATCH_SIZE))
+    if (j->launch && !flags_given(j->f, FLAG_GLOBAL_BATCH_SIZE) &&
+        !flags_given(j->f, FLAG_STEP_BATCH_SIZE_SCHEDULE))
         j->out->n_microbatches = 1;
     if (j->launch && !flags_given(j->f, FLAG_MICRO_BATCH_SIZE))
         judge_warn(j, "--micro-batch-size is not given: Megatron has no "
@@ -165,23 +167,21 @@ static void judge_ragged(struct judge *j)
 
 /* ---- ramp-up ---- */
 
-/* A batch on the way up: what its micro-batches are, and whether the schedule
- * takes them. False: refused. */
-static bool judge_ramp_batch(struct judge *j, int64_t gbs)
+/* One batch of several that a run has in turn: what its micro-batches are, and
+ * whether the schedule takes them. False: refused. */
+static bool judge_other_batch(struct judge *j, int64_t gbs)
 {
     char when[64];
     int64_t one = judge_one(j);
     if (one && gbs % one && !judge_on(j, FLAG_DECREASE_BATCH)) {
         judge_refuse(j,
-                     "--rampup-batch-size: a batch of %lld on the way up is "
-                     "no multiple of --micro-batch-size %lld x %lld "
-                     "replicas = %lld: want a start and steps that are",
-                     (long long)gbs, (long long)j->n.mbs, (long long)j->n.dp,
-                     (long long)one);
+                     "%s: a batch of %lld is no multiple of --micro-batch-size "
+                     "%lld x %lld replicas = %lld: want batches that are",
+                     judge_flag(j, *j->rule->when), (long long)gbs,
+                     (long long)j->n.mbs, (long long)j->n.dp, (long long)one);
         return false;
     }
-    snprintf(when, sizeof when, " of a batch of %lld on the way up",
-             (long long)gbs);
+    snprintf(when, sizeof when, " of a batch of %lld", (long long)gbs);
     if (one && gbs >= one && j->n.pp > 1)
         judge_group_of(j, gbs / one, when);
     return j->out->valid;
@@ -195,8 +195,10 @@ static void judge_ramp(struct judge *j)
     char more = '\0';
     const char *text = flags_text(j->f, FLAG_RAMPUP_BATCH_SIZE);
     int64_t gbs = j->n.gbs ? j->n.gbs : judge_one(j);
-    if (sscanf(text, "%lld %lld %lld %c", &start, &step, &samples, &more) !=
-        3) {
+    // YAML lists come in brackets
+    text += *text == '[';
+    int n = sscanf(text, "%lld %lld %lld %c", &start, &step, &samples, &more);
+    if (n < 3 || (more && more != ']')) {
         judge_refuse(j,
                      "--rampup-batch-size: got '%s', want a start, a step "
                      "and a number of samples",
@@ -214,10 +216,38 @@ static void judge_ramp(struct judge *j)
                      "batch is --global-batch-size %lld",
                      start, step, (long long)gbs);
     else if ((gbs - start) / step > JUDGE_MAX_RAMP)
-        judge_ramp_batch(j, start);
+        judge_other_batch(j, start);
     else
-        for (int64_t b = start; b < gbs && judge_ramp_batch(j, b); b += step)
+        for (int64_t b = start; b < gbs && judge_other_batch(j, b); b += step)
             ;
+}
+
+/* "0:768 250B:1536": where each batch begins and its sequences, which may have
+ * a suffix, too. */
+static void judge_schedule(struct judge *j)
+{
+    const char *text = flags_text(j->f, FLAG_STEP_BATCH_SIZE_SCHEDULE);
+    if (judge_on(j, FLAG_GLOBAL_BATCH_SIZE))
+        judge_refuse(j, "--step-batch-size-schedule excludes "
+                        "--global-batch-size");
+    for (const char *p = text; (p = strchr(p, ':')) != NULL;) {
+        static const char suffixes[] = "KMBT";
+        char suffix = '\0';
+        double gbs = 0;
+        int n = sscanf(++p, "%lf%c", &gbs, &suffix);
+        const char *at = n == 2 ? strchr(suffixes, suffix) : NULL;
+        for (int i = 0; at && i <= at - suffixes; i++)
+            gbs *= 1000;
+        if (n < 1 || !(gbs >= 1 && gbs < 1e15)) {
+            judge_refuse(j,
+                         "--step-batch-size-schedule: got '%s', want "
+                         "THRESHOLD:BATCH, as in '0:768 250B:1536'",
+                         text);
+            return;
+        }
+        if (!judge_other_batch(j, (int64_t)gbs))
+            return;
+    }
 }
 
 #define JUDGE_STEP                                                             \
@@ -239,6 +269,10 @@ const struct judge_rule JUDGE_BATCH[] = {
     {"ramp-up",
      "num_microbatches_calculator.py RampupBatchsizeNumMicroBatchesCalculator",
      judge_ramp, JUDGE_FLAGS(FLAG_RAMPUP_BATCH_SIZE),
+     JUDGE_FLAGS(FLAG_WORLD_SIZE), JUDGE_FLAGS(JUDGE_STEP, FLAG_MB_GROUP)},
+    {"schedule of batches",
+     "num_microbatches_calculator.py StepBatchsizeNumMicroBatchesCalculator",
+     judge_schedule, JUDGE_FLAGS(FLAG_STEP_BATCH_SIZE_SCHEDULE),
      JUDGE_FLAGS(FLAG_WORLD_SIZE), JUDGE_FLAGS(JUDGE_STEP, FLAG_MB_GROUP)},
     {.name = NULL},
 };
