@@ -337,6 +337,8 @@ static const struct {
      "0.17"},
     {"--num-layers 24 " PP "3 " FIRST "10 " LAST "14", "0.15", "0.16"},
     {"--num-layers 24 " PP "2 " FIRST "10 " LAST "13", "0.15", "0.16"},
+    {"--num-layers 8 " VPP "1", "0.14", "0.13"},
+    {"--num-layers 8 " PP "2 " LPV "4 " WORLD "2 " GBS "3", "0.14", "0.13"},
     {EPO, "0.14", "0.13"},
     {EPO "--recompute-granularity selective --recompute-modules moe", "0.16",
      "0.17"},

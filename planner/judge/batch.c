@@ -131,7 +131,7 @@ static void judge_refuse_group(struct judge *j, int64_t m, const char *when)
 /* One rank, or no virtual stages: another schedule, which takes any number. */
 static void judge_group_of(struct judge *j, int64_t m, const char *when)
 {
-    if (j->n.vpp > 1 && !judge_takes(j, m, judge_group(j)))
+    if (judge_interleaves(j) && !judge_takes(j, m, judge_group(j)))
         judge_refuse_group(j, m, when);
 }
 
@@ -145,7 +145,7 @@ static void judge_microbatches(struct judge *j)
     judge_group_of(j, m,
                    none ? " (no --global-batch-size: one micro-batch a replica)"
                         : "");
-    if (j->n.vpp == 1 && m < j->n.pp)
+    if (!judge_interleaves(j) && m < j->n.pp)
         judge_warn(j,
                    "%lld micro-batch%s for %lld stages: ranks idle for most "
                    "of a step: %s %lld or more fills the pipeline",
@@ -158,7 +158,7 @@ static void judge_microbatches(struct judge *j)
 static void judge_ragged(struct judge *j)
 {
     int64_t m = j->out->n_microbatches;
-    if (j->out->valid && m && j->n.vpp > 1 && m % j->n.pp)
+    if (j->out->valid && m && judge_interleaves(j) && m % j->n.pp)
         judge_warn(j,
                    "the number of micro-batches %lld is not a multiple of "
                    "the pipeline size %lld: the last group is ragged",

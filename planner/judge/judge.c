@@ -85,6 +85,12 @@ bool judge_has_word(const struct judge *j, enum flag_id id, const char *word)
     return false;
 }
 
+bool judge_interleaves(const struct judge *j)
+{
+    bool stated = judge_on(j, FLAG_VPP) || judge_on(j, FLAG_LAYERS_PER_VPP);
+    return j->n.vpp > 1 || (j->n.vpp == 1 && stated && j->minor < 14);
+}
+
 const char *judge_flag(struct judge *j, enum flag_id id)
 {
     const char *text = arena_printf(j->arena, "--%s", flag_name(id));

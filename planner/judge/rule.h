@@ -75,6 +75,10 @@ bool judge_on(const struct judge *j, enum flag_id id);
  * commas? */
 bool judge_has_word(const struct judge *j, enum flag_id id, const char *word);
 
+/* Does the interleaved schedule run? Before 0.14 also with one virtual stage,
+ * where a flag states it. */
+bool judge_interleaves(const struct judge *j);
+
 /* "--name", for messages; owned by the arena, "" when out of memory. */
 const char *judge_flag(struct judge *j, enum flag_id id);
 

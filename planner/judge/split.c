@@ -251,7 +251,7 @@ static void judge_split(struct judge *j)
 /* Without overlap a batch of transfers may hold one message a pair of ranks. */
 static void judge_vpp_ranks(struct judge *j)
 {
-    if (!j->out->valid || j->n.vpp < 2)
+    if (!j->out->valid || !judge_interleaves(j))
         return;
     if (j->n.pp == 1)
         judge_refuse(j,
@@ -270,7 +270,7 @@ static void judge_p2p_flush(struct judge *j)
     if (judge_on(j, FLAG_NO_OVERLAP_P2P))
         judge_refuse(j, "--overlap-p2p-communication-warmup-flush excludes "
                         "--no-overlap-p2p-communication");
-    else if (j->n.vpp == 1)
+    else if (j->n.vpp && !judge_interleaves(j))
         judge_refuse(j, "--overlap-p2p-communication-warmup-flush wants "
                         "virtual stages: without them Megatron overlaps no "
                         "communication");
