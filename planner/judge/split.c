@@ -10,6 +10,7 @@
 #include "layout/default_split.h"
 #include "model/layer_freq.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Rules on flags of a split, as long as none has refused. */
@@ -278,21 +279,38 @@ static void judge_p2p_flush(struct judge *j)
 
 /* ---- stages that surprise ---- */
 
+// of more stages that are alike only their number is told
+enum { JUDGE_MAX_NAMED = 8 };
+
 struct judge_stages {
-    const char *text; // "stages 3 (rank 1, chunk 1), 5 (rank 0, chunk 2)"
+    const char *text; // "3 (rank 1, chunk 1), 5 (rank 0, chunk 2)"
     int n;
 };
 
 static void judge_add_stage(struct judge *j, struct judge_stages *all, int s)
 {
     const struct layout *l = &j->out->layout;
-    const char *text = all->n++ ? all->text : "";
+    const char *text = all->text;
+    if (all->n++ >= JUDGE_MAX_NAMED)
+        return;
     text = l->vpp > 1
                ? arena_printf(j->arena, "%s%s%d (rank %d, chunk %d)", text,
                               *text ? ", " : "", s, s % l->pp, s / l->pp)
                : arena_printf(j->arena, "%s%s%d", text, *text ? ", " : "", s);
     j->nomem = j->nomem || !text;
     all->text = text ? text : "";
+}
+
+/* "stages 3, 5: empty" */
+static void judge_warn_stages(struct judge *j, const struct judge_stages *all,
+                              const char *what)
+{
+    char more[40] = "";
+    if (all->n > JUDGE_MAX_NAMED)
+        snprintf(more, sizeof more, " and %d more", all->n - JUDGE_MAX_NAMED);
+    if (all->n)
+        judge_warn(j, "stage%s %s%s: %s", all->n > 1 ? "s" : "", all->text,
+                   more, what);
 }
 
 static void judge_stages(struct judge *j)
@@ -308,11 +326,9 @@ static void judge_stages(struct judge *j)
     for (int s = 0; s < l->n_stages; s++)
         if (!*l->units[s])
             judge_add_stage(j, &all, s);
-    if (all.n)
-        judge_warn(j,
-                   "stage%s %s: empty: documented as legal, but deadlocks "
-                   "are reported with virtual stages",
-                   all.n > 1 ? "s" : "", all.text);
+    judge_warn_stages(j, &all,
+                      "empty: documented as legal, but deadlocks are reported "
+                      "with virtual stages");
 }
 
 /* An m is built like the last decoder layer. */
@@ -351,12 +367,10 @@ static void judge_stages_without_experts(struct judge *j)
     for (int s = 0; moe && s < l->n_stages; s++)
         if (*l->units[s] && !judge_has_experts(l, moe, (int)j->n.layers, s))
             judge_add_stage(j, &all, s);
-    if (all.n)
-        judge_warn(j, "stage%s %s: no layer with experts%s",
-                   all.n > 1 ? "s" : "", all.text,
-                   j->n.mtp ? ": with MTP and an auxiliary loss core 0.14 to "
-                              "0.16 hang there"
-                            : "");
+    judge_warn_stages(j, &all,
+                      j->n.mtp ? "no layer with experts: with MTP and an "
+                                 "auxiliary loss core 0.14 to 0.16 hang there"
+                               : "no layer with experts");
 }
 
 /* ---- experts of layers ---- */
