@@ -195,6 +195,8 @@ static const struct {
     {"--num-layers 8 --seq-length 1024 --max-position-embeddings 512",
      "less than --seq-length"},
     {MOE "--moe-layer-freq [1]*7", "8"},
+    {MOE "--moe-layer-freq -1", NULL},
+    {MOE "--moe-layer-freq 0", "at least 1"},
     // batch
     {"--num-layers 8 " WORLD "8 --micro-batch-size 2 " GBS "32", NULL},
     {"--num-layers 8 " WORLD "8 --micro-batch-size 2 " GBS "40",

@@ -371,10 +371,10 @@ static enum err cmd_check_run(struct cmd *c)
     return cmd_each_line(c, c->option[OPT_BATCH], check_line);
 }
 
-static const enum cmd_option takes[] = {OPT_PP,    OPT_CORE, OPT_BATCH, OPT_TP,
-                                        OPT_VPP,   OPT_CP,   OPT_EP,    OPT_ETP,
-                                        OPT_WORLD, OPT_MBS,  OPT_GBS,   OPT_SEQ,
-                                        OPT_JSON,  OPT_HELP, N_OPTIONS};
+static const enum cmd_option takes[] = {
+    OPT_PP,  OPT_CORE, OPT_BATCH, OPT_TP,    OPT_VPP, OPT_GROUP,
+    OPT_CP,  OPT_EP,   OPT_ETP,   OPT_WORLD, OPT_MBS, OPT_GBS,
+    OPT_SEQ, OPT_JSON, OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_CHECK = {
     .name = "check",

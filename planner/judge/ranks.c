@@ -24,11 +24,12 @@ static void judge_world(struct judge *j)
                      judge_multiples(j, j->n.world, one));
 }
 
-/* Experts have groups of their own over the same ranks. */
+/* Experts have groups of their own over the same ranks; where they are as large
+ * as the others, all is said. */
 static void judge_expert_world(struct judge *j)
 {
     int64_t one = j->n.etp * j->n.ep * j->n.pp;
-    if (j->n.world % one)
+    if (j->n.world % one && one != j->n.tp * j->n.cp * j->n.pp)
         judge_refuse(j,
                      "world size: %lld ranks are no multiple of "
                      "--expert-tensor-parallel-size %lld x "

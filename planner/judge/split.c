@@ -349,10 +349,11 @@ static uint8_t *judge_moe_layers(struct judge *j, enum err *e,
                                  struct err_msg *why)
 {
     uint8_t *moe = arena_alloc(j->arena, (size_t)j->n.layers, 1);
+    const char *text = flags_text(j->f, FLAG_MOE_LAYER_FREQ);
+    // the layer's number modulo -N is 0 where it is modulo N
+    text += *text == '-';
     j->nomem = j->nomem || !moe;
-    *e = moe ? layer_freq_expand(flags_text(j->f, FLAG_MOE_LAYER_FREQ),
-                                 (int)j->n.layers, moe, why)
-             : ERR_NOMEM;
+    *e = moe ? layer_freq_expand(text, (int)j->n.layers, moe, why) : ERR_NOMEM;
     return *e == ERR_OK ? moe : NULL;
 }
 

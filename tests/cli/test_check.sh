@@ -105,6 +105,12 @@ is "few micro-batches: a warning with the batch that fills the pipeline" \
     >"$tmp/out" 2>/dev/null
 is "flags behind -- win, and FILE is still a file" \
     "$? $(head -n 1 "$tmp/out")" "0 valid: Et*4|t*4L"
+"$L" check "$tmp/run.sh" --pp 2 --vpp 2 --gbs 36 --group 3 >"$tmp/out" 2>/dev/null
+is "options of sizes win, --group too" \
+    "$? $(head -n 1 "$tmp/out")" "0 valid: Ett|tt|tt|ttL"
+"$L" check "$tmp/run.sh" --world 6 >"$tmp/out" 2>/dev/null
+is "ranks that do not divide: exit 1, the ranks that would" \
+    "$? $(grep -o 'want 8 ranks' "$tmp/out")" "1 want 8 ranks"
 "$L" check "$tmp/run.sh" 'Et*3|t*5L' --pp 2 >"$tmp/out" 2>/dev/null
 is "a layout that is typed takes the place of the split" \
     "$? $(head -n 1 "$tmp/out")" "0 valid: Ettt|t*5L"
