@@ -224,8 +224,10 @@ Test(layout, warnings_name_what_hurts)
     cr_assert_eq(layout_warnings(&l, texts), 0);
     layout_parse(&a, "Et*5|t*11|m|L", 4, &l, &msg);
     cr_assert_eq(layout_warnings(&l, texts), 1);
+    cr_assert_not(layout_has_empty(&l));
     layout_parse(&a, "|Et||L", 4, &l, &msg);
-    cr_assert_eq(layout_warnings(&l, texts), 2);
+    cr_assert_eq(layout_warnings(&l, texts), 1);
+    cr_assert(layout_has_empty(&l));
     arena_clear(&a);
 }
 

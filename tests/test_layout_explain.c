@@ -86,34 +86,3 @@ Test(layout_explain, every_error_has_megatrons_words)
     for (int e = LAYOUT_BAD_CHAR; e <= LAYOUT_M_SPLIT; e++)
         cr_expect_gt(strlen(layout_megatron_words((enum layout_error)e)), 10);
 }
-
-static int warn(const char *text, int pp, const struct model *m,
-                const char *word)
-{
-    struct arena a;
-    struct layout l;
-    const char *texts[LAYOUT_MAX_WARNINGS];
-    arena_init(&a);
-    cr_assert_eq(layout_parse(&a, text, pp, &l, NULL), LAYOUT_OK);
-    int n = layout_run_warnings(&l, m, texts), found = 0;
-    for (int i = 0; i < n; i++)
-        found += strstr(texts[i], word) != NULL;
-    arena_clear(&a);
-    return found;
-}
-
-Test(layout_explain, warnings_know_the_run)
-{
-    struct model m = {.batch = {.n_microbatches = 6}};
-    cr_assert_eq(warn("E|t|t|t|t|t|t|L", 4, &m, "multiple of the pipeline"), 1);
-    cr_assert_eq(warn("E|t|t|L", 4, &m, "multiple of the pipeline"), 0);
-    m.batch.n_microbatches = 8;
-    cr_assert_eq(warn("E|t|t|t|t|t|t|L", 4, &m, "multiple of the pipeline"), 0);
-    cr_assert_eq(warn("Ett|ttL", 2, &m, "overlap-moe"), 0);
-    m.overlap_moe_comm = true;
-    cr_assert_eq(warn("Ett|ttL", 2, &m, "backward-compute"), 1);
-    cr_assert_eq(warn("Ett|ttL", 2, &m, "odd number"), 0);
-    cr_assert_eq(warn("Et|tttL", 2, &m, "odd number"), 1);
-    m.n_mtp = 1;
-    cr_assert_eq(warn("Ett|ttmL", 2, &m, "with an m"), 1);
-}

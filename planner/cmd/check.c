@@ -1,34 +1,34 @@
 /*
- * moe-layout check: one layout, or many from a file. How it works: both ways
- * make a verdict (parse, then validate, then what the version of core says),
- * which is printed or written by the same functions.
+ * moe-layout check: a launch, one layout for it, or many layouts from a file.
+ * How it works: a launch is judged by judge, with the layout that was
+ * typed in place of its own split; lines of a file are parsed and validated
+ * alone. Both give a verdict that is written by the same functions.
  */
 #include "base/reader.h"
 #include "base/writer.h"
 #include "cmd.h"
+#include "judge/judge.h"
 #include "layout/core_version.h"
 #include "layout/explain.h"
 #include "layout/layout.h"
 #include "layout/shortest.h"
+#include "megatron/args.h"
+#include "megatron/convert.h"
 
 #include <string.h>
 
 /* ---- results ---- */
 
+/* Of a line; of a launch `by` is what the judge said, and the rest its part on
+ * the layout. */
 struct verdict {
     struct layout_question asked;
-    const struct model *model; // NULL: not known, in a batch
     enum layout_error error;
     struct layout layout; // when it could be parsed
-    bool parsed, refused; // refused: by the version alone
-    struct core_refusal refusal;
+    bool parsed;
     struct err_msg why;
+    struct judge_verdict by;
 };
-
-static bool cmd_check_is_valid(const struct verdict *v)
-{
-    return v->error == LAYOUT_OK && !v->refused;
-}
 
 static void cmd_check_write_stages(struct writer to, const struct layout *l)
 {
@@ -43,26 +43,38 @@ static void cmd_check_write_stages(struct writer to, const struct layout *l)
 }
 
 /* Members are those of the batch's answers, whose form other programs read:
- * what only the check of one layout tells is added by its caller. */
+ * what only the check of one launch tells is added by its caller. */
 static struct writer cmd_check_write(struct writer_doc *doc,
-                                     const struct verdict *v)
+                                     const struct verdict *v, bool valid,
+                                     const char *error)
 {
     static const struct layout none = {0};
     const struct layout *l = v->parsed ? &v->layout : &none;
-    bool valid = cmd_check_is_valid(v);
     struct writer tree = writer_open(doc);
     writer_bool(tree, "valid", valid);
-    writer_text(tree, "error", layout_error_id(v->error));
+    writer_text(tree, "error", error);
     writer_number(tree, "vpp", l->vpp);
     cmd_check_write_stages(tree, l);
     writer_bool(tree, "mtp_standalone",
                 v->error == LAYOUT_OK && layout_mtp_standalone(l));
+    return tree;
+}
+
+/* Warnings that a layout has by itself. */
+static void cmd_check_write_warnings(struct writer tree,
+                                     const struct verdict *v)
+{
     struct writer warnings = writer_list(tree, "warnings");
     const char *texts[LAYOUT_MAX_WARNINGS];
-    int n = v->error == LAYOUT_OK ? layout_run_warnings(l, v->model, texts) : 0;
+    if (v->error != LAYOUT_OK)
+        return;
+    int n = layout_warnings(&v->layout, texts);
     for (int i = 0; i < n; i++)
         writer_text(warnings, NULL, texts[i]);
-    return tree;
+    if (layout_has_empty(&v->layout))
+        writer_text(warnings, NULL,
+                    "a stage is empty: documented as legal, but deadlocks are "
+                    "reported with virtual stages");
 }
 
 /* Parsed first: what a string expands to decides which checks can be made. */
@@ -79,43 +91,77 @@ static enum err cmd_check_judge(struct arena *a, struct verdict *v,
     return ERR_OK;
 }
 
-/* ---- one layout ---- */
+/* ---- a launch ---- */
 
-/* Megatron's words for the refusal, and plain ones. */
+/* Megatron's words for the refusal, or where it stands. */
 static const char *megatron_words(const struct verdict *v)
 {
-    return v->refused ? v->refusal.megatron : layout_megatron_words(v->error);
+    if (v->by.layout_error != LAYOUT_OK)
+        return layout_megatron_words(v->by.layout_error);
+    return v->by.core ? v->by.core->megatron : v->by.refusals->source;
 }
 
-static const char *plain_words(const struct verdict *v)
+/* Name of what is refused first: of a layout, what is wrong with it. */
+static const char *cmd_check_error(const struct verdict *v)
 {
-    return v->refused ? v->refusal.plain : v->why.text;
+    if (v->by.valid)
+        return "";
+    return v->by.layout_error != LAYOUT_OK ? layout_error_id(v->by.layout_error)
+                                           : v->by.refusals->rule;
 }
 
-/* Adds what only the check of one layout tells. */
+/* Where in the text of the layout it shows. */
+static bool cmd_check_place(const struct verdict *v, size_t *byte)
+{
+    return v->by.layout_error != LAYOUT_OK &&
+           layout_error_place(&v->asked, v->by.layout_error, byte);
+}
+
+static void cmd_check_write_refusals(struct writer tree,
+                                     const struct verdict *v)
+{
+    size_t byte = 0;
+    writer_text(tree, "reason", v->by.refusals->text);
+    writer_text(tree, "megatron", megatron_words(v));
+    if (v->by.core)
+        writer_text(tree, "refused_by_core", v->by.core->plain);
+    if (cmd_check_place(v, &byte))
+        writer_number(tree, "position", (double)byte);
+    struct writer all = writer_list(tree, "refusals");
+    for (const struct judge_refusal *r = v->by.refusals; r; r = r->next) {
+        struct writer one = writer_object(all, NULL);
+        writer_text(one, "rule", r->rule);
+        writer_text(one, "message", r->text);
+        writer_text(one, "source", r->source);
+    }
+}
+
+/* Adds what only the check of one launch tells. */
 static void add_details(struct cmd *c, const struct verdict *v,
                         struct writer tree)
 {
-    size_t byte = 0;
-    if (!cmd_check_is_valid(v)) {
-        writer_text(tree, "reason", plain_words(v));
-        writer_text(tree, "megatron", megatron_words(v));
-        if (v->refused)
-            writer_text(tree, "refused_by_core", plain_words(v));
-        if (layout_error_place(&v->asked, v->error, &byte))
-            writer_number(tree, "position", (double)byte);
-        return;
+    struct writer warnings = writer_list(tree, "warnings");
+    for (const struct account_line *l = v->by.warnings.first; l; l = l->next)
+        writer_text(warnings, NULL, l->text);
+    cmd_write_account(c, tree);
+    writer_text(tree, "message", v->by.valid ? "" : v->by.refusals->text);
+    if (v->by.n_microbatches)
+        writer_number(tree, "microbatches", (double)v->by.n_microbatches);
+    if (!v->by.valid)
+        cmd_check_write_refusals(tree, v);
+    else if (v->parsed) {
+        const char *list = layout_list(&c->arena, &v->layout);
+        writer_text(tree, "shortest", layout_shortest(&c->arena, &v->layout));
+        // the list is JSON text already
+        writer_tree(tree, "list", list ? cJSON_Parse(list) : NULL);
     }
-    const char *list = layout_list(&c->arena, &v->layout);
-    writer_text(tree, "shortest", layout_shortest(&c->arena, &v->layout));
-    // the list is JSON text already
-    writer_tree(tree, "list", list ? cJSON_Parse(list) : NULL);
 }
 
 static enum err cmd_check_print_json(struct cmd *c, const struct verdict *v)
 {
     struct writer_doc doc;
-    add_details(c, v, cmd_check_write(&doc, v));
+    add_details(c, v,
+                cmd_check_write(&doc, v, v->by.valid, cmd_check_error(v)));
     return writer_print(&doc, true, stdout, &c->msg);
 }
 
@@ -156,66 +202,126 @@ static void print_ranks(const struct layout *l)
 }
 
 /* Exit 1 with the text on standard output: a refusal is the answer, not an
- * error. */
+ * error. All of them are told, so that nobody mends one at a time. */
 static enum err print_refusal(struct cmd *c, const struct verdict *v)
 {
     size_t byte = 0;
-    printf("not valid: %s\n", plain_words(v));
-    if (layout_error_place(&v->asked, v->error, &byte)) {
+    const struct judge_refusal *first = v->by.refusals;
+    printf("not valid: %s\n", first->text);
+    if (cmd_check_place(v, &byte)) {
         const char *caret = layout_caret(&c->arena, v->asked.text, byte);
         if (!caret)
             return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
         printf("%s\n", caret);
     }
     printf("Megatron: %s\n", megatron_words(v));
+    for (const struct judge_refusal *r = first->next; r; r = r->next)
+        printf("not valid: %s\nMegatron: %s\n", r->text, r->source);
     return ERR_MODEL;
+}
+
+static enum err print_layout(struct cmd *c, const struct layout *l)
+{
+    const char *text = layout_shortest(&c->arena, l);
+    const char *list = layout_list(&c->arena, l);
+    if (!text || !list)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    printf("valid: %s\n", text);
+    print_ranks(l);
+    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
+    return ERR_OK;
 }
 
 static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
 {
-    if (!cmd_check_is_valid(v))
-        return print_refusal(c, v);
-    const char *text = layout_shortest(&c->arena, &v->layout);
-    const char *list = layout_list(&c->arena, &v->layout);
-    if (!text || !list)
-        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
-    printf("valid: %s\n", text);
-    print_ranks(&v->layout);
-    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
-    const char *texts[LAYOUT_MAX_WARNINGS];
-    int n = layout_run_warnings(&v->layout, v->model, texts);
-    for (int i = 0; i < n; i++)
-        printf("warning: %s\n", texts[i]);
-    return ERR_OK;
+    enum err e = ERR_OK;
+    if (!v->by.valid)
+        e = print_refusal(c, v);
+    else if (v->parsed)
+        e = print_layout(c, &v->layout);
+    else
+        printf("valid\n");
+    if (e != ERR_OK && e != ERR_MODEL)
+        return e;
+    for (const struct account_line *l = v->by.warnings.first; l; l = l->next)
+        printf("%s%s\n",
+               strncmp(l->text, "not judged", 10) == 0 ? "" : "warning: ",
+               l->text);
+    return e;
 }
 
-/* The version is asked last: it may refuse only what the validator accepts. */
+/* One line of what was judged, behind the answer. */
+static const char *check_summary(struct cmd *c, const struct verdict *v,
+                                 const struct core_version *core)
+{
+    const struct megatron_flags *f = megatron_args_flags(c->opened);
+    int assumed = megatron_args_account(c->opened)->assumed.n;
+    int64_t hidden = flags_int(f, FLAG_HIDDEN_SIZE, 0);
+    const char *width =
+        hidden ? flag_number_text(&c->arena, (double)hidden) : "not known";
+    const char *batch = v->by.n_microbatches
+                            ? arena_printf(&c->arena, "%lld micro-batches",
+                                           (long long)v->by.n_microbatches)
+                            : "micro-batches not known";
+    return arena_printf(&c->arena,
+                        "%s: %d layers of width %s, PP %d, %s, core %s, %d "
+                        "assumption%s",
+                        c->source_name, v->asked.n_layers, width ? width : "",
+                        v->asked.pp, batch ? batch : "", core->name, assumed,
+                        assumed == 1 ? "" : "s");
+}
+
+/* What a run's own files say is all of its flags; a model file, a config or
+ * flags on the command line may be a part. */
+static bool check_is_launch(const struct account *from)
+{
+    static const char *const launches[] = {"script", "yaml", "log"};
+    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++)
+        if (strcmp(from->source, launches[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The flags, with a layout that was typed in place of their split. */
+static enum err check_open(struct cmd *c, struct megatron_args **args)
+{
+    enum err e = cmd_source(c, args);
+    if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
+        e = account_refuse_changes(megatron_args_account(*args), c->source_name,
+                                   &c->msg);
+    if (e == ERR_OK && c->n_args)
+        e = judge_set_layout(megatron_args_flags(*args), c->args[0], &c->msg);
+    return e;
+}
+
 static enum err check_one(struct cmd *c)
 {
-    struct cmd_model m;
     struct plan_settings set;
+    struct megatron_args *args;
+    struct verdict v = {.error = LAYOUT_OK};
     enum err e = cmd_settings(c, &set);
     if (e == ERR_OK)
-        e = cmd_model(c, &m);
+        e = check_open(c, &args);
     if (e != ERR_OK)
         return e;
-    if (c->n_args != 1)
-        return err_set(&c->msg, ERR_PARSE,
-                       "check: want MODEL and one LAYOUT in quotes");
-    struct verdict v = {
-        .asked = {c->args[0], m.model.par.pp, m.model.n_layers, m.model.n_mtp},
-        .model = &m.model};
-    if (!m.batch_given) // nothing to say about micro-batches
-        m.model.batch.n_microbatches = 0;
-    e = cmd_check_judge(&c->arena, &v, &c->msg);
+    const struct megatron_flags *f = megatron_args_flags(args);
+    const struct judge_question q = {
+        f, set.core, check_is_launch(megatron_args_account(args))};
+    e = judge(&c->arena, &q, &v.by, &c->msg);
     if (e != ERR_OK)
         return e;
-    if (v.error == LAYOUT_OK)
-        v.refused = core_version_refuses(set.core, &v.layout, &v.refusal);
+    v.asked =
+        (struct layout_question){v.by.text, (int)flags_int(f, FLAG_PP, 1),
+                                 (int)flags_int(f, FLAG_NUM_LAYERS, 0),
+                                 (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
+    v.error = v.by.layout_error;
+    v.parsed = v.by.has_layout;
+    v.layout = v.by.layout;
+    c->summary = check_summary(c, &v, set.core);
     if (!cmd_given(c, OPT_JSON))
         return cmd_check_print_verdict(c, &v);
     e = cmd_check_print_json(c, &v);
-    return e != ERR_OK ? e : cmd_check_is_valid(&v) ? ERR_OK : ERR_MODEL;
+    return e != ERR_OK ? e : v.by.valid ? ERR_OK : ERR_MODEL;
 }
 
 /* ---- many ---- */
@@ -249,7 +355,9 @@ static enum err check_line(const char *line, const char *where,
     if (e == ERR_OK)
         e = cmd_check_judge(&a, &v, msg);
     if (e == ERR_OK) {
-        cmd_check_write(&out, &v);
+        cmd_check_write_warnings(cmd_check_write(&out, &v, v.error == LAYOUT_OK,
+                                                 layout_error_id(v.error)),
+                                 &v);
         e = writer_print(&out, false, stdout, msg);
     }
     arena_clear(&a);
@@ -263,19 +371,25 @@ static enum err cmd_check_run(struct cmd *c)
     return cmd_each_line(c, c->option[OPT_BATCH], check_line);
 }
 
-static const enum cmd_option takes[] = {OPT_PP,    OPT_CORE, OPT_BATCH, OPT_TP,
-                                        OPT_VPP,   OPT_CP,   OPT_EP,    OPT_ETP,
-                                        OPT_WORLD, OPT_MBS,  OPT_GBS,   OPT_SEQ,
-                                        OPT_JSON,  OPT_HELP, N_OPTIONS};
+static const enum cmd_option takes[] = {
+    OPT_PP,  OPT_CORE, OPT_BATCH, OPT_TP,    OPT_VPP, OPT_GROUP,
+    OPT_CP,  OPT_EP,   OPT_ETP,   OPT_WORLD, OPT_MBS, OPT_GBS,
+    OPT_SEQ, OPT_JSON, OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_CHECK = {
     .name = "check",
     .run = cmd_check_run,
-    .synopsis = "check MODEL LAYOUT --pp N [--core 0.16] | check --batch FILE",
-    .help = "Says whether Megatron accepts the layout, and what users get hurt "
-            "by although it does.\nWith --batch: objects {layout, pp, "
-            "num_layers, mtp_num_layers}, one verdict a line in order.\n"
-            "Example: moe-layout check model.json 'Et*5|t*6|t*5|mL' --pp 4",
+    .synopsis = "check MODEL [LAYOUT] [--core 0.16] | check --batch FILE",
+    .help =
+        "Says whether Megatron accepts the launch: its layout or flags of "
+        "a split, virtual stages,\nparallel sizes, ranks, batch, EP overlap; "
+        "with LAYOUT, that one in place of its own split.\nA refusal names "
+        "the numbers that would work; warnings are what users get hurt by "
+        "although\nMegatron accepts it, and rules that are not judged "
+        "because a value is not known.\nWith --batch: objects {layout, pp, "
+        "num_layers, mtp_num_layers}, one verdict a line in order.\n"
+        "Examples: moe-layout check launch.sh\n          moe-layout check "
+        "model.json 'Et*5|t*6|t*5|mL' --pp 4",
     .options = takes,
     .takes_model = true,
     .takes_layout = true,

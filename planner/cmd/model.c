@@ -7,10 +7,11 @@
 #include "base/writer.h"
 #include "calibrate/profile.h"
 #include "cmd.h"
+#include "judge/judge.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
-#include "layout/default_split.h"
 #include "layout/space.h"
+#include "megatron/args.h"
 
 #include <string.h>
 
@@ -165,63 +166,140 @@ static enum err run_count(struct cmd *c)
 
 /* ---- baselines ---- */
 
+/* Rules that need sizes of the model; Megatron's own needs its split only. */
 static const struct rule {
     const char *name;
     enum err (*make)(struct arena *, const struct model *, int, struct layout *,
                      struct err_msg *);
 } rules[] = {
-    {"default", default_split_layout},
     {"count-based", baseline_count_based},
     {"parameter-balanced", baseline_parameter_balanced},
 };
 enum { MODEL_N_RULES = sizeof rules / sizeof rules[0] };
 
-/* A rule that cannot be applied is a result (with its reason), not an error;
- * memory that ran out is one. */
-static enum err one_baseline(struct cmd *c, const struct model *m,
-                             const struct rule *rule, const struct writer *list)
+/* A rule that cannot be applied (text NULL) is a result with its reason, not an
+ * error. */
+static void write_baseline(const struct writer *list, const char *name,
+                           const char *text, const char *reason)
 {
-    struct layout l;
-    struct err_msg why = {""};
-    const char *text = NULL;
-    enum err e = rule->make(&c->arena, m, m->par.pp, &l, &why);
-    if (e == ERR_OK && !(text = layout_string(&c->arena, &l)))
-        e = ERR_NOMEM;
-    if (e != ERR_OK && e != ERR_MODEL)
-        return err_set(&c->msg, e, "baselines: %s", why.text);
     if (!list) {
-        printf("%-20s %s\n", rule->name, text ? text : why.text);
-        return ERR_OK;
+        printf("%-20s %s\n", name, text ? text : reason);
+        return;
     }
     struct writer item = writer_object(*list, NULL);
-    writer_text(item, "name", rule->name);
+    writer_text(item, "name", name);
     if (text) {
         writer_text(item, "layout", text);
     } else {
         writer_null(item, "layout");
-        writer_text(item, "reason", why.text);
+        writer_text(item, "reason", reason);
     }
+}
+
+static enum err baseline_nomem(struct cmd *c)
+{
+    return err_set(&c->msg, ERR_NOMEM, "baselines: out of memory");
+}
+
+/* The flags' split, whatever layout they give: that is only to be compared
+ * with. *refused: Megatron refuses it, and it is the flags' own. */
+static enum err default_baseline(struct cmd *c, const struct writer *list,
+                                 bool *refused)
+{
+    struct plan_settings set;
+    struct megatron_args *args;
+    struct judge_verdict v;
+    enum err e = cmd_settings(c, &set);
+    if (e == ERR_OK)
+        e = cmd_source(c, &args);
+    if (e != ERR_OK)
+        return e;
+    struct megatron_flags *f = megatron_args_flags(args);
+    bool own = !flags_given(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_LAYOUT);
+    e = judge(&c->arena, &(struct judge_question){f, set.core, false}, &v,
+              &c->msg);
+    if (e != ERR_OK)
+        return e;
+    const char *text =
+        v.has_layout ? layout_string(&c->arena, &v.layout) : NULL;
+    if (v.has_layout && !text)
+        return baseline_nomem(c);
+    // rules on the split are the first, and so is a warning of layers that do
+    // not add up
+    const char *why = v.refusals         ? v.refusals->text
+                      : v.warnings.first ? v.warnings.first->text
+                                         : "";
+    write_baseline(list, "default", text, why);
+    *refused = own && !v.valid && !v.has_layout;
     return ERR_OK;
 }
 
-/* All rules are tried: one that refuses says why beside those that do not. */
-static enum err run_baselines(struct cmd *c)
+/* `m` is NULL where sizes are missing, as the reason says. */
+static enum err one_baseline(struct cmd *c, const struct model *m,
+                             const struct rule *rule, const struct writer *list,
+                             const char *reason)
+{
+    struct layout l;
+    struct err_msg why = {""};
+    const char *text = NULL;
+    enum err e = ERR_MODEL;
+    if (m && m->par.vpp > 1)
+        err_set(&why, ERR_MODEL,
+                "a rule for one chunk a rank, and there are %d: --vpp 1 leaves "
+                "the virtual stages out",
+                m->par.vpp);
+    else if (m)
+        e = rule->make(&c->arena, m, m->par.pp, &l, &why);
+    else
+        err_set(&why, ERR_MODEL, "%s", reason);
+    if (e == ERR_OK)
+        text = layout_string(&c->arena, &l);
+    if (e == ERR_NOMEM || (e == ERR_OK && !text))
+        return baseline_nomem(c);
+    if (e != ERR_OK && e != ERR_MODEL)
+        return err_set(&c->msg, e, "baselines: %s", why.text);
+    write_baseline(list, rule->name, text, why.text);
+    return ERR_OK;
+}
+
+/* Sizes that are missing keep nobody from the rules that do not need them. */
+static enum err other_baselines(struct cmd *c, const struct writer *list)
 {
     struct cmd_model m;
+    struct err_msg reason = {""};
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK)
-        e = cmd_refuse_vpp(c, &m.model);
-    if (e != ERR_OK)
+    bool sized = e == ERR_OK;
+    if (e != ERR_OK && e != ERR_PARSE)
         return e;
-    bool json = cmd_given(c, OPT_JSON);
-    struct writer_doc doc;
-    struct writer list = writer_list(writer_open(&doc), "baselines");
+    if (!sized) {
+        reason = c->msg;
+        c->msg.text[0] = '\0';
+    }
+    e = ERR_OK;
     for (int i = 0; i < MODEL_N_RULES && e == ERR_OK; i++)
-        e = one_baseline(c, &m.model, &rules[i], json ? &list : NULL);
-    if (e == ERR_OK && json)
-        return writer_print(&doc, true, stdout, &c->msg);
-    cJSON_Delete(writer_close(&doc));
+        e = one_baseline(c, sized ? &m.model : NULL, &rules[i], list,
+                         reason.text);
     return e;
+}
+
+/* All rules are tried: one that refuses says why beside those that do not. The
+ * answer is no where Megatron refuses the flags' own split. */
+static enum err run_baselines(struct cmd *c)
+{
+    bool json = cmd_given(c, OPT_JSON), refused = false;
+    struct writer_doc doc;
+    struct writer top = writer_open(&doc), list = writer_list(top, "baselines");
+    enum err e = default_baseline(c, json ? &list : NULL, &refused);
+    if (e == ERR_OK)
+        e = other_baselines(c, json ? &list : NULL);
+    if (e == ERR_OK && json) {
+        cmd_write_account(c, top);
+        e = writer_print(&doc, true, stdout, &c->msg);
+    } else {
+        cJSON_Delete(writer_close(&doc));
+    }
+    return e == ERR_OK && refused ? ERR_MODEL : e;
 }
 
 /* ---- profile-layouts ---- */
@@ -327,10 +405,11 @@ const struct command CMD_BASELINES = {
     .name = "baselines",
     .run = run_baselines,
     .synopsis = "baselines MODEL --pp N",
-    .help = "Layouts people use without a planner: Megatron's default split "
-            "(or its reason to refuse),\nthe count-based rule, and equal "
-            "parameters.\nExample: moe-layout baselines "
-            "experiments/models/7b-a1b.json --pp 4",
+    .help =
+        "Layouts people use without a planner: Megatron's default split "
+        "(or its reason to refuse, exit 1),\nthe count-based rule, and equal "
+        "parameters.\nExample: moe-layout baselines "
+        "experiments/models/7b-a1b.json --pp 4",
     .options = model_options,
     .takes_model = true,
 };

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* To standard error: results on standard output stay what a program can read.
  */
@@ -86,12 +87,21 @@ static enum err open_file(struct cmd *c, struct megatron_args *args)
     return model_source_read(&c->arena, &req, args, &c->msg);
 }
 
+/* A layout is no name of a file. */
+static bool open_is_file(const char *word)
+{
+    struct stat st;
+    return stat(word, &st) == 0;
+}
+
 /* MODEL, the flags after "--", or both: flags are read last, so they win. */
 static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
 {
     const struct megatron_args_options opt = {.strict = false};
-    // with flags the first operand is a file only if there is one to spare
-    bool file = !c->has_flags || c->n_args > c->command->takes_layout;
+    // with flags the first operand is a file if there is one to spare, or none
+    // of a layout
+    bool file = !c->has_flags || c->n_args > c->command->takes_layout ||
+                (c->n_args && open_is_file(c->args[0]));
     megatron_args_on_warning(args, cmd_warn, NULL);
     c->source_name = "flags";
     if (file && c->n_args == 0)

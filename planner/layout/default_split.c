@@ -19,6 +19,17 @@ struct split_ranks { // layers, over all chunks of the rank
 
 /* ---- the rules ---- */
 
+/* The flags that fix them. */
+static const char *split_ends(const struct split_problem *p)
+{
+    if (!p->by.last_layers)
+        return "--decoder-first-pipeline-num-layers";
+    if (!p->by.first_layers)
+        return "--decoder-last-pipeline-num-layers";
+    return "--decoder-first-pipeline-num-layers and "
+           "--decoder-last-pipeline-num-layers";
+}
+
 /* What transformer_config.py checks when layers are fixed at an end, in its
  * words where they are short. */
 static enum err split_fixed(const struct split_problem *p,
@@ -40,20 +51,25 @@ static enum err split_fixed(const struct split_problem *p,
                        "pipeline-rank");
     if (first % p->vpp || last % p->vpp)
         return err_set(msg, ERR_MODEL,
-                       "the number of layers at the %s stage %d is not "
-                       "divisible by the virtual pipeline parallel degree %d",
+                       "the number of layers at the %s stage %d "
+                       "(--decoder-%s-pipeline-num-layers) is not divisible by "
+                       "the virtual pipeline parallel degree %d "
+                       "(--num-virtual-stages-per-pipeline-rank)",
                        first % p->vpp ? "first" : "last",
-                       first % p->vpp ? first : last, p->vpp);
+                       first % p->vpp ? first : last,
+                       first % p->vpp ? "first" : "last", p->vpp);
     if (left < 0 || !left != !n_between)
         return err_set(msg, ERR_MODEL,
-                       "the fixed ends leave %d layers for %d middle stages",
-                       left, n_between);
+                       "the fixed ends (%s) leave %d layers for %d middle "
+                       "stages",
+                       split_ends(p), left, n_between);
     if (n_between && left % (n_between * p->vpp))
         return err_set(msg, ERR_MODEL,
                        "the %d layers between the fixed ends are not divisible "
-                       "by %d middle stages%s",
+                       "by %d middle stages%s (%s)",
                        left, n_between,
-                       p->vpp > 1 ? " and their virtual stages" : "");
+                       p->vpp > 1 ? " and their virtual stages" : "",
+                       split_ends(p));
     int each = n_between ? left / n_between : 0;
     int whole = p->pp == 1 ? last : each; // one stage, and its last end fixed
     *out =
@@ -73,8 +89,8 @@ static enum err split_counted(const struct split_problem *p,
                                             : "";
     if (all % p->pp)
         return err_set(msg, ERR_MODEL,
-                       "num_layers %d%s is not divisible by "
-                       "pipeline_model_parallel_size %d",
+                       "--num-layers %d%s is not divisible by "
+                       "--pipeline-model-parallel-size %d",
                        p->n_layers, counted, p->pp);
     if (chunk && each != chunk * p->vpp)
         return err_set(msg, ERR_MODEL,
@@ -84,7 +100,8 @@ static enum err split_counted(const struct split_problem *p,
     if (each % p->vpp)
         return err_set(msg, ERR_MODEL,
                        "the number of layers a rank %d%s is not divisible by "
-                       "the virtual pipeline parallel degree %d",
+                       "the virtual pipeline parallel degree %d "
+                       "(--num-virtual-stages-per-pipeline-rank)",
                        each, counted, p->vpp);
     *out = (struct split_ranks){each, each, each};
     return ERR_OK;
@@ -98,7 +115,8 @@ static enum err split_ranks(const struct split_problem *p,
 {
     if (p->vpp > 1 && p->pp == 1)
         return err_set(msg, ERR_MODEL,
-                       "virtual stages want a pipeline of two ranks or more");
+                       "virtual stages want a pipeline of two ranks or more: "
+                       "--pipeline-model-parallel-size is 1");
     if (p->pp == 1 && p->by.first_layers && p->by.last_layers)
         return err_set(msg, ERR_MODEL,
                        "a pipeline of one rank has no two ends to fix");
@@ -108,47 +126,80 @@ static enum err split_ranks(const struct split_problem *p,
 
 /* ---- what would do ---- */
 
+/* Virtual stages follow from the layers of one, where these are stated. */
+static void split_fit_chunks(struct split_problem *p)
+{
+    int all = p->n_layers + p->by.count_embedding + p->by.count_loss;
+    int each = all / p->pp, chunk = p->by.chunk_layers;
+    if (chunk)
+        p->vpp = each % chunk ? 1 : each / chunk;
+}
+
 /* The nearest value of a number of the problem that is taken, below (step -1)
  * or above (1) the given one; 0: none. */
 static int split_nearest(struct split_problem *p, int *number, int step)
 {
-    // the problem is the caller's copy; the number is put back at the end
-    const int given = *number;
+    // the problem is the caller's copy; the numbers are put back at the end
+    const int given = *number, vpp = p->vpp;
     struct split_ranks ranks;
     int found = 0;
     for (int v = given + step; v > 0 && v <= MODEL_MAX_LAYERS && !found;
          v += step) {
         *number = v;
+        split_fit_chunks(p);
         found = split_ranks(p, &ranks, NULL) == ERR_OK ? v : 0;
     }
+    p->vpp = vpp;
     *number = given;
     return found;
 }
 
+/* Room for the longest flag, its prefix and two numbers. */
+enum { SPLIT_ADVICE_BYTES = 120 };
+
+/* "--num-layers 8 or 16"; false: no value of this number alone helps. */
+static bool split_values(struct split_problem *p, const char *flag, int *number,
+                         char text[SPLIT_ADVICE_BYTES])
+{
+    int below = split_nearest(p, number, -1);
+    int above = split_nearest(p, number, 1);
+    if (below && above)
+        snprintf(text, SPLIT_ADVICE_BYTES, "%s %d or %d", flag, below, above);
+    else if (below || above)
+        snprintf(text, SPLIT_ADVICE_BYTES, "%s %d", flag,
+                 below ? below : above);
+    return below || above;
+}
+
 /* Which number to change: one of the ends where they are fixed, else the
- * layers. Empty when no change of one number helps. */
+ * layers, and the virtual stages where they are the matter. Empty when no
+ * change of one number helps. */
 static void split_advise(const struct split_problem *given, char *text,
                          size_t size)
 {
     struct split_problem p = *given;
+    char more[SPLIT_ADVICE_BYTES];
     const struct {
         const char *flag;
         int *number;
-    } all[] = {{"--decoder-first-pipeline-num-layers", &p.by.first_layers},
-               {"--decoder-last-pipeline-num-layers", &p.by.last_layers},
-               {"--num-layers", &p.n_layers}};
+        bool given, extra; // extra: beside what was found
+    } all[] = {{"--decoder-first-pipeline-num-layers", &p.by.first_layers,
+                p.by.first_layers, false},
+               {"--decoder-last-pipeline-num-layers", &p.by.last_layers,
+                p.by.last_layers, false},
+               {"--num-layers", &p.n_layers, true, false},
+               {"--num-virtual-stages-per-pipeline-rank", &p.vpp,
+                p.by.virtual_stages, true},
+               {"--num-layers-per-virtual-pipeline-stage", &p.by.chunk_layers,
+                p.by.chunk_layers, true}};
+    size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && !text[0]; i++) {
-        if (!*all[i].number)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!all[i].given || (used && !all[i].extra) ||
+            !split_values(&p, all[i].flag, all[i].number, more))
             continue;
-        int below = split_nearest(&p, all[i].number, -1);
-        int above = split_nearest(&p, all[i].number, 1);
-        if (below && above)
-            snprintf(text, size, ": want %s %d or %d", all[i].flag, below,
-                     above);
-        else if (below || above)
-            snprintf(text, size, ": want %s %d", all[i].flag,
-                     below ? below : above);
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 used ? ", or " : ": want ", more);
     }
 }
 
@@ -160,8 +211,7 @@ static enum err split_solve(const struct split_problem *p,
                             struct split_ranks *out, struct err_msg *msg)
 {
     struct err_msg why;
-    // the longest flag and two numbers: 56 characters
-    char advice[96];
+    char advice[3 * SPLIT_ADVICE_BYTES]; // of one number and two extra
     enum err e = split_ranks(p, out, &why);
     if (e == ERR_OK)
         return e;

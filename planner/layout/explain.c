@@ -200,38 +200,3 @@ const char *layout_caret(struct arena *a, const char *text, size_t byte)
     }
     return arena_printf(a, "  %s\n  %*s^", shown, (int)column, "");
 }
-
-/* ---- warnings ---- */
-
-static bool odd_chunk(const struct layout *l)
-{
-    for (int s = 0; s < l->n_stages; s++)
-        if (layout_stage(l, s).n_layers % 2)
-            return true;
-    return false;
-}
-
-/* Warnings and not refusals: Megatron accepts these runs, and some go well. */
-int layout_run_warnings(const struct layout *l, const struct model *m,
-                        const char *texts[LAYOUT_MAX_WARNINGS])
-{
-    int n = layout_warnings(l, texts);
-    if (!m)
-        return n;
-    if (l->vpp > 1 && m->batch.n_microbatches % l->pp)
-        texts[n++] = "the number of micro-batches is not a multiple of the "
-                     "pipeline size: interleaved schedules of older versions "
-                     "refuse it, newer ones run a ragged last group";
-    if (!m->overlap_moe_comm)
-        return n;
-    // open reports against Megatron-LM, not facts of its code
-    if (odd_chunk(l))
-        texts[n++] = "--overlap-moe-expert-parallel-comm: a chunk has an odd "
-                     "number of layers: hangs are reported";
-    if (m->n_mtp)
-        texts[n++] = "--overlap-moe-expert-parallel-comm: with an m hangs are "
-                     "reported";
-    texts[n++] = "--overlap-moe-expert-parallel-comm: Megatron prints no "
-                 "backward-compute timer: profile without it";
-    return n;
-}

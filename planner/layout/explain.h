@@ -1,13 +1,12 @@
 /*
  * explain: why Megatron refuses a layout, in its words, and where in
- * the string; and what of an accepted layout hurts the user's run.
+ * the string. What of a whole launch is refused is judge's.
  */
 #ifndef LAYOUT_EXPLAIN_H
 #define LAYOUT_EXPLAIN_H
 
 #include "base/arena.h"
 #include "layout.h"
-#include "model/model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,11 +24,5 @@ bool layout_error_place(const struct layout_question *q, enum layout_error e,
  * '?', and a caret under the byte. Owned by the arena, NULL when out of
  * memory. */
 const char *layout_caret(struct arena *a, const char *text, size_t byte);
-
-/* Warnings of layout_warnings() and those that need the run: virtual stages
- * with micro-batches that do not divide, and what hangs or goes unmeasured
- * with --overlap-moe-expert-parallel-comm. `m` may be NULL. */
-int layout_run_warnings(const struct layout *l, const struct model *m,
-                        const char *texts[LAYOUT_MAX_WARNINGS]);
 
 #endif

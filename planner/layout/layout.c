@@ -295,22 +295,24 @@ bool layout_mtp_standalone(const struct layout *l)
     return s >= 0 && s % l->pp != l->pp - 1;
 }
 
+bool layout_has_empty(const struct layout *l)
+{
+    bool empty = false;
+    for (int s = 0; s < l->n_stages; s++)
+        empty = empty || !*l->units[s];
+    return empty;
+}
+
 int layout_warnings(const struct layout *l,
                     const char *texts[LAYOUT_MAX_WARNINGS])
 {
     int n = 0;
-    bool empty = false;
-    for (int s = 0; s < l->n_stages; s++)
-        empty = empty || !*l->units[s];
     if (!strchr(l->units[0], 'E'))
         texts[n++] = "E is not in the first stage: Megatron checks only the "
                      "flattened list, and the first rank has no embedding";
     if (!strchr(l->units[l->n_stages - 1], 'L'))
         texts[n++] = "L is not in the last stage: Megatron checks only the "
                      "flattened list, and the last rank has no loss";
-    if (empty)
-        texts[n++] = "a stage is empty: documented as legal, but deadlocks "
-                     "are reported with virtual stages";
     int mtp = layout_mtp_stage(l);
     if (mtp >= 0 && mtp % l->pp == 0 && l->pp > 1)
         texts[n++] = "m sits on rank 0";

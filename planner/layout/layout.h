@@ -107,11 +107,14 @@ const char *layout_string(struct arena *a, const struct layout *l);
  * [["embedding","decoder"],...,["mtp","loss"]]. NULL when out of memory. */
 const char *layout_list(struct arena *a, const struct layout *l);
 
-/* What users get hurt by although Megatron accepts it (domain facts: m on
- * rank 0, empty stages, E or L away from the ends, standalone m). Returns the
- * number of texts written to `texts`, whose room also holds the four that
- * layout_run_warnings() adds. */
-enum { LAYOUT_MAX_WARNINGS = 12 };
+/* Does a stage hold no unit? Documented as legal, but deadlocks are reported
+ * with virtual stages. */
+bool layout_has_empty(const struct layout *l);
+
+/* What else users get hurt by although Megatron accepts it (m on rank 0, E or L
+ * away from the ends, standalone m). Returns the number of texts written to
+ * `texts`. */
+enum { LAYOUT_MAX_WARNINGS = 4 };
 int layout_warnings(const struct layout *l,
                     const char *texts[LAYOUT_MAX_WARNINGS]);
 

@@ -207,6 +207,15 @@
       "overlap-p2p-comm-warmup-flush", BOOL, "", ANY, SCHEDULE)                \
     X(FLAG_DEFER_EMBEDDING_WGRAD, "defer-embedding-wgrad-compute", "", BOOL,   \
       "", ANY, SCHEDULE)                                                       \
+    /* flags that only the judge of a launch asks for */                       \
+    X(FLAG_SHARED_OVERLAP, "moe-shared-expert-overlap", "", BOOL, "", ANY,     \
+      SCHEDULE)                                                                \
+    X(FLAG_EARLY_ATTN_RELEASE, "ep-overlap-early-attn-memory-release", "",     \
+      BOOL, "", ANY, SCHEDULE)                                                 \
+    X(FLAG_DISPATCH_WGRAD, "overlap-dispatch-backward-with-experts-wgrad", "", \
+      BOOL, "", ANY, SCHEDULE)                                                 \
+    X(FLAG_DECREASE_BATCH, "decrease-batch-size-if-needed", "", BOOL, "", ANY, \
+      SCHEDULE)                                                                \
     /* optimiser and precision: bytes of a parameter, its gradient and its     \
      * state; types are named as PyTorch has them */                           \
     X(FLAG_DIST_OPT, "use-distributed-optimizer", "", BOOL, "", ANY, MEMORY)   \

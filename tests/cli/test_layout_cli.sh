@@ -45,6 +45,33 @@ is "default split and count-based rule" \
     "$($L baselines $MODEL --pp 4 | sed -n '1,2s/^[a-z-]* *//p' | tr '\n' ' ')" \
     "Et*4|t*4|t*4|t*4mL Et*4|t*5|t*5|t*2mL "
 
+split="--num-layers 8 --pipeline-model-parallel-size 2"
+is "the default split needs no widths, the other rules say what they miss" \
+    "$($L baselines -- $split 2>/dev/null | tr -s ' ' | cut -d ' ' -f 1-2 |
+        tr '\n' ' ')" \
+    "default Et*4|t*4L count-based flags: parameter-balanced flags: "
+is "virtual stages: the default split of all chunks" \
+    "$($L baselines --json -- $split --num-virtual-stages-per-pipeline-rank 4 \
+        2>/dev/null | json 'd["baselines"][0]["layout"]')" "Et|(t|)*6tL"
+is "ends in the configuration's spelling" \
+    "$($L baselines --json -- --num-layers 27 --pipeline-model-parallel-size 4 \
+        --num-layers-in-last-pipeline-stage 6 2>/dev/null |
+        json 'd["baselines"][0]["layout"]')" "Et*7|t*7|t*7|t*6L"
+$L baselines --json -- $split --num-layers-per-virtual-pipeline-stage 3 \
+    >"$tmp/out" 2>/dev/null
+is "a split that Megatron refuses: exit 1, the reason, what would do" \
+    "$? $(json 'd["baselines"][0]["layout"], d["baselines"][0]["reason"][-46:]' \
+        <"$tmp/out")" \
+    "1 None --num-layers-per-virtual-pipeline-stage 2 or 4"
+$L baselines -- $split --num-layers-per-virtual-pipeline-stage 2 \
+    --num-virtual-stages-per-pipeline-rank 2 >"$tmp/out" 2>/dev/null
+is "flags that exclude each other are refused, too" \
+    "$? $(grep -c 'exclude each other' "$tmp/out")" "1 1"
+$L baselines -- --num-layers 61 --pipeline-model-parallel-size 4 \
+    --pipeline-model-parallel-layout 'Et*15|t*15|t*15|t*16L' >"$tmp/out" 2>/dev/null
+is "beside a layout the default is only compared with: exit 0" \
+    "$? $(grep -c 'want --num-layers 60 or 64' "$tmp/out")" "0 1"
+
 # flags after -- say the same as the model file
 is "flags after -- give the same model" \
     "$($L size --json -- --num-layers 16 --hidden-size 2048 \

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         check_round_trip(&a, &l, shortest);
         check_round_trip(&a, &l, layout_string(&a, &l));
         require(strlen(shortest) <= strlen(layout_string(&a, &l)));
-        require(layout_run_warnings(&l, NULL, texts) <= LAYOUT_MAX_WARNINGS);
+        require(layout_warnings(&l, texts) <= LAYOUT_MAX_WARNINGS);
         require(layout_list(&a, &l) != NULL);
     }
     arena_clear(&a);
