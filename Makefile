@@ -3,8 +3,8 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base log model layout schedule megatron judge cost memory sim prove plan \
-           calibrate
+PLANNER := base shell log model layout schedule megatron judge cost memory sim \
+           prove plan calibrate
 HARNESS := manifest launch store figures experiment report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
@@ -117,6 +117,11 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(cal
 $(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
 build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
 
+# shows what planner/shell reads, for tests/cli
+SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/shell)
+$(B)/tests/shell_calls: $(B)/tests/shell_calls.o $(SHELL_CALLS_OBJ)
+	$(Q)$(CC) $(LINK)
+
 # units are checked in double, where differences show what a gradient should be
 DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
@@ -193,7 +198,7 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so
+tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so $(B)/tests/shell_calls
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

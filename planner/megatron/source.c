@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "hf.h"
+#include "launch.h"
 #include "log.h"
 #include "log/means.h"
 #include "log/parse.h"
-#include "script.h"
 #include "yaml.h"
 
 #include <stdio.h>
@@ -97,7 +97,7 @@ static enum err read_script(struct arena *a, const char *text,
     megatron_args_account(args)->source = "script";
     // without a single flag it is no script of anything
     if (strstr(text, "--"))
-        return source_script_read(a, text, req->path, args, msg);
+        return launch_read(a, text, req, args, msg);
     return err_set(msg, ERR_PARSE,
                    "%s: not a model: want a model file (moe-layout/model/1), a "
                    "launch script, a YAML file with MODEL_ARGS, a log with "
