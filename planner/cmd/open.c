@@ -125,10 +125,10 @@ static enum err cmd_open_source(struct cmd *c, struct megatron_args **out)
         struct megatron_args *args = megatron_args_new(&c->arena);
         if (!args)
             return err_set(&c->msg, ERR_NOMEM, "model: out of memory");
+        c->source = args; // also what a failed reading leaves
         enum err e = cmd_read_source(c, args);
         if (e != ERR_OK)
             return e;
-        c->source = args;
     }
     *out = megatron_args_copy(&c->arena, c->source);
     return *out ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "model: out of memory");

@@ -58,7 +58,8 @@ static void read_write_lines(struct writer top, const char *key,
         writer_text(to, NULL, l->text);
 }
 
-static enum err read_print_json(struct cmd *c, const struct reading *r)
+static enum err read_print_json(struct cmd *c, const struct reading *r,
+                                const char *error)
 {
     struct writer_doc doc;
     struct writer top = writer_open(&doc);
@@ -79,6 +80,8 @@ static enum err read_print_json(struct cmd *c, const struct reading *r)
     }
     cmd_write_account(c, top);
     read_write_lines(top, "changes_model", &r->account->changes);
+    if (error)
+        writer_text(top, "error", error);
     return writer_print(&doc, true, stdout, &c->msg);
 }
 
@@ -153,23 +156,47 @@ static enum err read_verdict(struct cmd *c, const struct reading *r)
     return open_demand(&c->arena, &r->unknowns, c->source_name, false, &c->msg);
 }
 
+/* Values and unknowns of the flags that were read. */
+static enum err read_values_of(struct cmd *c, struct megatron_args *args,
+                               struct reading *r, struct err_msg *msg)
+{
+    const struct megatron_flags *f = megatron_args_flags(args);
+    r->account = megatron_args_account(args);
+    enum err e = values_read(&c->arena, f, r->v, msg);
+    return e == ERR_OK
+               ? open_list_unknowns(&c->arena, f, r->v, &r->unknowns, msg)
+               : e;
+}
+
+/* A source that cannot be read has an answer, too, for programs that ask many:
+ * what was found before, and the error. */
+static enum err read_failed(struct cmd *c, enum err why)
+{
+    struct reading r = {.unknowns = {NULL, 0}};
+    struct err_msg ignored; // the first error is the one to tell
+    if (!cmd_given(c, OPT_JSON) || !c->source ||
+        (why != ERR_PARSE && why != ERR_RANGE))
+        return why;
+    c->opened = c->source;
+    if (read_values_of(c, c->source, &r, &ignored) != ERR_OK)
+        memset(r.v, 0, sizeof r.v);
+    enum err e = read_print_json(c, &r, c->msg.text);
+    return e == ERR_OK ? why : e;
+}
+
 static enum err cmd_read_run(struct cmd *c)
 {
     struct megatron_args *args;
     struct reading r;
     enum err e = cmd_source(c, &args);
     if (e == ERR_OK)
-        e = values_read(&c->arena, megatron_args_flags(args), r.v, &c->msg);
-    if (e == ERR_OK)
-        e = open_list_unknowns(&c->arena, megatron_args_flags(args), r.v,
-                               &r.unknowns, &c->msg);
+        e = read_values_of(c, args, &r, &c->msg);
     if (e != ERR_OK)
-        return e;
-    r.account = megatron_args_account(args);
+        return read_failed(c, e);
     if (!cmd_given(c, OPT_JSON))
         read_print_table(c, &r);
     else
-        e = read_print_json(c, &r);
+        e = read_print_json(c, &r, NULL);
     return e == ERR_OK ? read_verdict(c, &r) : e;
 }
 

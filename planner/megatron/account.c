@@ -48,6 +48,23 @@ void account_change(struct account *to, const char *flag, const char *reason)
     account_append(to, &to->reasons, reason);
 }
 
+/* Texts are shared. */
+void account_copy(struct account *to, const struct account *from)
+{
+    const struct account_list *lists[] = {&from->launches, &from->warnings,
+                                          &from->assumed, &from->changes,
+                                          &from->reasons};
+    struct account_list *copies[] = {&to->launches, &to->warnings, &to->assumed,
+                                     &to->changes, &to->reasons};
+    *to = *from;
+    for (int i = 0; i < 5; i++) {
+        const struct account_line *l = lists[i]->first;
+        *copies[i] = (struct account_list){NULL, NULL, 0};
+        for (; l; l = l->next)
+            account_append(to, copies[i], l->text);
+    }
+}
+
 /* Lines with a separator between; NULL when out of memory. */
 static const char *account_join(const struct account *from,
                                 const struct account_list *list,

@@ -50,6 +50,10 @@ struct account {
 /* Empty; texts will be owned by the arena. */
 void account_init(struct account *to, struct arena *a);
 
+/* The same lines in lists of their own, to which other lines may be added.
+ * Short of memory lines are lost. */
+void account_copy(struct account *to, const struct account *from);
+
 /* Adds the line unless the list has it. Short of memory the line is lost. */
 void account_add(struct account *to, struct account_list *list,
                  const char *text);

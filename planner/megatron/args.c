@@ -44,8 +44,10 @@ struct megatron_args *megatron_args_copy(struct arena *a,
                                          const struct megatron_args *args)
 {
     struct megatron_args *copy = arena_alloc(a, 1, sizeof *copy);
-    if (copy)
-        *copy = *args;
+    if (!copy)
+        return NULL;
+    *copy = *args;
+    account_copy(&copy->account, &args->account);
     return copy;
 }
 

@@ -95,8 +95,8 @@ static enum err read_script(struct arena *a, const char *text,
                             struct megatron_args *args, struct err_msg *msg)
 {
     megatron_args_account(args)->source = "script";
-    // without a single flag it is no script of anything
-    if (strstr(text, "--"))
+    // without a flag or a first line of its own it is no script of anything
+    if (strstr(text, "--") || text_starts(text, "#!"))
         return launch_read(a, text, req, args, msg);
     return err_set(msg, ERR_PARSE,
                    "%s: not a model: want a model file (moe-layout/model/1), a "

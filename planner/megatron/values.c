@@ -130,6 +130,19 @@ static void values_widths(const struct megatron_flags *f, struct value *v)
     v[VALUE_FFN] = values_slot(f, FLAG_FFN_HIDDEN_SIZE, ffn);
 }
 
+/* Given, with a value that Megatron would not take. */
+static enum err values_refused(struct arena *a, const struct flag_slot *slot,
+                               const struct err_msg *why, struct value *out,
+                               struct err_msg *msg)
+{
+    const char *text = arena_strdup(a, why->text);
+    if (!text)
+        return err_set(msg, ERR_NOMEM, "values: out of memory");
+    const struct flag_unknown u = {slot->turn ? slot->from : "", text};
+    *out = values_of_unknown(&u);
+    return ERR_OK;
+}
+
 /* How many layers have experts. */
 static enum err values_moe_layers(struct arena *a,
                                   const struct megatron_flags *f,
@@ -147,9 +160,9 @@ static enum err values_moe_layers(struct arena *a,
     uint8_t *moe = arena_alloc(a, (size_t)n, 1);
     if (!moe)
         return err_set(msg, ERR_NOMEM, "values: out of memory");
-    enum err e = layer_freq_expand(slot->value.text, n, moe, msg);
-    if (e != ERR_OK)
-        return err_prefix(msg, e, "%s", *f->where ? f->where : "flags");
+    struct err_msg why;
+    if (layer_freq_expand(slot->value.text, n, moe, &why) != ERR_OK)
+        return values_refused(a, slot, &why, &v[VALUE_MOE_LAYERS], msg);
     for (int i = 0; i < n; i++)
         count += moe[i];
     v[VALUE_MOE_LAYERS] = values_default(count);

@@ -68,8 +68,7 @@ struct value {
 };
 
 /* All values of the slots; texts are owned by the arena or are the slots' own.
- * ERR_NOMEM; ERR_RANGE for an integer outside its range; ERR_PARSE and
- * ERR_RANGE for a --moe-layer-freq that does not fit the layers. */
+ * ERR_NOMEM; ERR_RANGE for an integer outside its range. */
 enum err values_read(struct arena *a, const struct megatron_flags *f,
                      struct value out[N_VALUES], struct err_msg *msg);
 

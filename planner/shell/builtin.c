@@ -86,7 +86,7 @@ static void do_loop(struct bash *sh, const struct bash_words *w)
         return;
     bash_set_status(sh, 0);
     sh->flow = *w->item[0].text == 'b' ? BASH_BREAK : BASH_CONTINUE;
-    sh->flow_n = v.mark || v.value < 1      ? 1
+    sh->flow_n = v.mark || v.value < 1    ? 1
                  : v.value > sh->at.loops ? sh->at.loops
                                           : (int)v.value;
 }
@@ -102,8 +102,8 @@ void bash_eval_words(struct bash *sh, const struct bash_words *w, size_t from)
         bash_puts(sh, &t, w->item[i].text);
     }
     bash_enter(sh);
-    bash_eval_script(sh, bash_text_script(sh, sh->at.file, bash_text_of(&t),
-                                          sh->at.line));
+    bash_eval_script(
+        sh, bash_text_script(sh, sh->at.file, bash_text_of(&t), sh->at.line));
     bash_leave(sh);
 }
 
@@ -153,8 +153,7 @@ static void do_command(struct bash *sh, const struct bash_words *w)
 static void do_let(struct bash *sh, const struct bash_words *w)
 {
     for (size_t i = 1; i < w->n; i++) {
-        struct bash_number v =
-            bash_math(sh, w->item[i].text, w->item[i].text);
+        struct bash_number v = bash_math(sh, w->item[i].text, w->item[i].text);
         if (v.mark)
             bash_doubt_command(sh, w);
         else
@@ -192,8 +191,7 @@ static void set_option(struct bash *sh, const char *text)
     unsigned flag = strchr(text, 'e')   ? BASH_OPT_ERREXIT
                     : strchr(text, 'a') ? BASH_OPT_ALLEXPORT
                                         : 0;
-    sh->st->options =
-        on ? sh->st->options | flag : sh->st->options & ~flag;
+    sh->st->options = on ? sh->st->options | flag : sh->st->options & ~flag;
 }
 
 static void set_long_option(struct bash *sh, const char *sign, const char *name)
@@ -267,8 +265,8 @@ static void do_unset(struct bash *sh, const struct bash_words *w)
         if (*text == '-') {
             function = strcmp(text, "-f") == 0;
         } else if (function) {
-            bash_unset_var(sh, bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX,
-                                           text));
+            bash_unset_var(sh,
+                           bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX, text));
         } else if (text[n]) {
             const char *key =
                 bash_strndup(sh, text + n + 1, strcspn(text + n + 1, "]"));
@@ -415,9 +413,9 @@ static void do_read(struct bash *sh, const struct bash_words *w)
     struct reading r = read_options(sh, w);
     bool ended = false;
     if (!sh->at.in) {
-        const char *mark = bash_unknown(
-            sh, w->n > r.first ? w->item[w->n - 1].text : "read",
-            "it is read from outside of the script");
+        const char *mark =
+            bash_unknown(sh, w->n > r.first ? w->item[w->n - 1].text : "read",
+                         "it is read from outside of the script");
         read_names(sh, w, &r, mark);
         bash_doubt_command(sh, w);
         return;
@@ -451,10 +449,10 @@ static void do_mapfile(struct bash *sh, const struct bash_words *w)
         bash_words_add(sh, &lines, line, false, bash_has_unknown(sh, line));
     }
     if (!sh->at.in)
-        bash_words_add(sh, &lines,
-                       bash_unknown(sh, name,
-                                    "it is read from outside of the script"),
-                       false, true);
+        bash_words_add(
+            sh, &lines,
+            bash_unknown(sh, name, "it is read from outside of the script"),
+            false, true);
     bash_put_var(sh, name, bash_list_of(sh, &lines));
     bash_set_status(sh, 0);
 }
@@ -470,8 +468,7 @@ struct getopts {
 static void getopts_end(struct bash *sh, const struct getopts *g)
 {
     bash_set(sh, "OPTIND", bash_printf(sh, "%lld", (long long)g->index));
-    bash_set(sh, "\x05optplace",
-             bash_printf(sh, "%lld", (long long)g->place));
+    bash_set(sh, "\x05optplace", bash_printf(sh, "%lld", (long long)g->place));
 }
 
 /* The option at g, with its value; the name's new value is returned. */
@@ -483,8 +480,7 @@ static const char *getopts_take(struct bash *sh, struct getopts *g,
     bool more = word[g->place] != '\0', silent = *g->letters == ':';
     const char *value = NULL;
     if (at && at[1] == ':') {
-        const struct bash_item_of *next =
-            bash_element(g->args, g->index, NULL);
+        const struct bash_item_of *next = bash_element(g->args, g->index, NULL);
         value = more ? word + g->place : next ? next->text : NULL;
         g->index += !more && next;
         more = false;
@@ -512,8 +508,7 @@ static void do_getopts(struct bash *sh, const struct bash_words *w)
     struct bash_words rest = {0};
     for (size_t i = 3; i < w->n; i++)
         bash_words_add(sh, &rest, w->item[i].text, false, false);
-    g.args = w->n > 3 ? bash_list_of(sh, &rest)
-                      : bash_get(sh, BASH_POSITIONAL);
+    g.args = w->n > 3 ? bash_list_of(sh, &rest) : bash_get(sh, BASH_POSITIONAL);
     g.index = index ? strtoll(index, NULL, 10) : 1;
     g.place = place ? strtoll(place, NULL, 10) : 1;
     const struct bash_item_of *e = bash_element(g.args, g.index - 1, NULL);
@@ -541,31 +536,54 @@ static const struct {
     builtin_fn *fn;
     bool ghosts; // words that vanished go on
 } builtins[] = {
-    {":", do_nothing, true},        {"true", do_nothing, true},
-    {"false", do_false, true},      {"echo", bash_echo, false},
+    {":", do_nothing, true},
+    {"true", do_nothing, true},
+    {"false", do_false, true},
+    {"echo", bash_echo, false},
     {"printf", bash_printf_builtin, false},
-    {"test", do_test, true},        {"[", do_test, true},
-    {"exit", do_exit, false},       {"return", do_return, false},
-    {"break", do_loop, false},      {"continue", do_loop, false},
-    {"eval", do_eval, false},       {"source", do_source, true},
-    {".", do_source, true},         {"exec", do_exec, true},
-    {"command", do_command, true},  {"builtin", do_command, true},
-    {"let", do_let, false},         {"set", do_set, true},
-    {"shift", do_shift, false},     {"shopt", do_shopt, false},
-    {"unset", do_unset, false},     {"cd", do_cd, false},
-    {"pushd", do_cd, false},        {"pwd", do_pwd, false},
-    {"read", do_read, false},       {"mapfile", do_mapfile, false},
-    {"readarray", do_mapfile, false}, {"getopts", do_getopts, false},
-    {"type", do_not_known, false},  {"hash", do_nothing, false},
-    {"trap", do_nothing, false},    {"alias", do_nothing, false},
-    {"unalias", do_nothing, false}, {"wait", do_nothing, false},
-    {"umask", do_nothing, false},   {"ulimit", do_nothing, false},
-    {"jobs", do_nothing, false},    {"bg", do_nothing, false},
-    {"fg", do_nothing, false},      {"disown", do_nothing, false},
-    {"popd", do_nothing, false},    {"dirs", do_nothing, false},
-    {"times", do_nothing, false},   {"enable", do_nothing, false},
+    {"test", do_test, true},
+    {"[", do_test, true},
+    {"exit", do_exit, false},
+    {"return", do_return, false},
+    {"break", do_loop, false},
+    {"continue", do_loop, false},
+    {"eval", do_eval, false},
+    {"source", do_source, true},
+    {".", do_source, true},
+    {"exec", do_exec, true},
+    {"command", do_command, true},
+    {"builtin", do_command, true},
+    {"let", do_let, false},
+    {"set", do_set, true},
+    {"shift", do_shift, false},
+    {"shopt", do_shopt, false},
+    {"unset", do_unset, false},
+    {"cd", do_cd, false},
+    {"pushd", do_cd, false},
+    {"pwd", do_pwd, false},
+    {"read", do_read, false},
+    {"mapfile", do_mapfile, false},
+    {"readarray", do_mapfile, false},
+    {"getopts", do_getopts, false},
+    {"type", do_not_known, false},
+    {"hash", do_nothing, false},
+    {"trap", do_nothing, false},
+    {"alias", do_nothing, false},
+    {"unalias", do_nothing, false},
+    {"wait", do_nothing, false},
+    {"umask", do_nothing, false},
+    {"ulimit", do_nothing, false},
+    {"jobs", do_nothing, false},
+    {"bg", do_nothing, false},
+    {"fg", do_nothing, false},
+    {"disown", do_nothing, false},
+    {"popd", do_nothing, false},
+    {"dirs", do_nothing, false},
+    {"times", do_nothing, false},
+    {"enable", do_nothing, false},
     {"history", do_nothing, false},
-    {"caller", do_not_known, false}, {"kill", do_not_known, false},
+    {"caller", do_not_known, false},
+    {"kill", do_not_known, false},
 };
 
 static const struct bash_words *without_ghosts(struct bash *sh,

@@ -99,9 +99,8 @@ const char *bash_capture(struct bash *sh, const char *commands,
 /* ---- scripts ---- */
 
 /* The next unit, parsed when it is reached for the first time. */
-static const struct bash_node *next_unit(struct bash *sh,
-                                         struct bash_script *s, size_t i,
-                                         bool kept)
+static const struct bash_node *next_unit(struct bash *sh, struct bash_script *s,
+                                         size_t i, bool kept)
 {
     if (i < s->n_units)
         return s->unit[i];
@@ -149,13 +148,13 @@ void bash_eval_script(struct bash *sh, struct bash_script *s)
     sh->at.file = s->name;
     bash_enter(sh);
     bash_set_status(sh, 0);
-    for (size_t i = 0;
-         sh->flow == BASH_GO && (n = next_unit(sh, s, i, kept)); i++)
+    for (size_t i = 0; sh->flow == BASH_GO && (n = next_unit(sh, s, i, kept));
+         i++)
         bash_eval(sh, n);
     if (sh->flow == BASH_GO && s->error) {
-        sh->ended = bash_keep_text(
-            sh, bash_printf(sh, "%s:%d: syntax error: %s", s->name,
-                            s->error_line, s->error));
+        sh->ended =
+            bash_keep_text(sh, bash_printf(sh, "%s:%d: syntax error: %s",
+                                           s->name, s->error_line, s->error));
         sh->ended_line = s->error_line;
         sh->flow = BASH_EXIT;
         bash_set_status(sh, 2);
@@ -182,14 +181,14 @@ static void redirect_in(struct bash *sh, const struct bash_redirect *r)
                        ? r->body
                        : bash_expand_text(sh, body, BASH_X_HEREDOC);
     else if (r->kind == BASH_HERESTRING)
-        in->text = bash_printf(
-            sh, "%s\n", bash_expand_text(sh, r->target, BASH_X_VALUE));
+        in->text = bash_printf(sh, "%s\n",
+                               bash_expand_text(sh, r->target, BASH_X_VALUE));
     else if (r->kind == BASH_FROM_FILE) {
         struct bash_words w = {0};
         bash_expand_words(sh, r->target, &w);
-        in->text = w.n == 1 ? bash_file_text(
-                                  sh, bash_plain(sh, w.item[0].text, true))
-                            : NULL;
+        in->text =
+            w.n == 1 ? bash_file_text(sh, bash_plain(sh, w.item[0].text, true))
+                     : NULL;
     }
     sh->at.in = in->text ? in : NULL;
 }
@@ -197,8 +196,8 @@ static void redirect_in(struct bash *sh, const struct bash_redirect *r)
 static void redirect_out(struct bash *sh, const struct bash_redirect *r,
                          struct eval_output *out)
 {
-    const char *to = bash_plain(
-        sh, bash_expand_text(sh, r->target, BASH_X_VALUE), false);
+    const char *to =
+        bash_plain(sh, bash_expand_text(sh, r->target, BASH_X_VALUE), false);
     if (r->fd != 1 && r->fd != -1)
         return;
     if (r->kind == BASH_DUPLICATE) {
@@ -267,8 +266,8 @@ void bash_command(struct bash *sh, const struct bash_words *w, bool plain)
     const char *program = bash_plain(sh, w->item[0].text, false);
     const struct bash_var *f =
         plain ? NULL
-              : bash_get(sh, bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX,
-                                         program));
+              : bash_get(
+                    sh, bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX, program));
     if (f && f->body)
         call_function(sh, f, w);
     else if (!bash_builtin(sh, program, w))
@@ -452,8 +451,8 @@ static enum bash_known item_matches(struct bash *sh, const struct bash_item *it,
 {
     enum bash_known known = BASH_NO;
     for (size_t i = 0; i < it->n_patterns; i++) {
-        const char *pattern = bash_plain(
-            sh, bash_expand_pattern(sh, it->pattern[i]), false);
+        const char *pattern =
+            bash_plain(sh, bash_expand_pattern(sh, it->pattern[i]), false);
         if (strcmp(pattern, "*") == 0)
             return BASH_YES;
         if (bash_has_unknown(sh, pattern) || bash_has_unknown(sh, subject))
@@ -467,7 +466,7 @@ static enum bash_known item_matches(struct bash *sh, const struct bash_item *it,
 struct case_at {
     const struct bash_node *n;
     const char *subject;
-    size_t first; // items before it do not match
+    size_t first;       // items before it do not match
     const size_t *item; // of each side
     size_t n_sides;
 };
@@ -520,16 +519,15 @@ static void case_from(struct bash *sh, const struct bash_node *n,
         return;
     }
     struct bash_question *q = bash_ask(
-        sh, key,
-        bash_readable(sh, bash_printf(sh, "case %s in", subject)),
+        sh, key, bash_readable(sh, bash_printf(sh, "case %s in", subject)),
         (int)sides);
     bash_branch(sh, q, case_side, &at);
 }
 
 static void eval_case(struct bash *sh, const struct bash_node *n)
 {
-    const char *subject = bash_plain(
-        sh, bash_expand_text(sh, n->word[0], BASH_X_VALUE), true);
+    const char *subject =
+        bash_plain(sh, bash_expand_text(sh, n->word[0], BASH_X_VALUE), true);
     case_from(sh, n, subject, 0);
 }
 
@@ -538,8 +536,8 @@ static void eval_case(struct bash *sh, const struct bash_node *n)
 /* Handles break and continue at the end of a round; false: the loop ends. */
 static bool round_goes_on(struct bash *sh)
 {
-    bool leaves = sh->flow == BASH_BREAK ||
-                  (sh->flow == BASH_CONTINUE && sh->flow_n > 1);
+    bool leaves =
+        sh->flow == BASH_BREAK || (sh->flow == BASH_CONTINUE && sh->flow_n > 1);
     if (sh->flow == BASH_BREAK || sh->flow == BASH_CONTINUE) {
         if (--sh->flow_n <= 0)
             sh->flow = BASH_GO;
@@ -562,7 +560,7 @@ static void begin_round(struct bash *sh, const struct bash_context *at,
 /* One round of a loop whose number of rounds is not known. */
 struct eval_round {
     const struct bash_node *n;
-    const char *text; // what is not known
+    const char *text;         // what is not known
     const char *name, *value; // of a for
 };
 
@@ -615,8 +613,9 @@ static void eval_while(struct bash *sh, const struct bash_node *n)
             break;
         }
         if (round_repeats(sh, before)) {
-            bash_note(sh, "the loop of line %d does not end by what is known: "
-                          "read once",
+            bash_note(sh,
+                      "the loop of line %d does not end by what is known: "
+                      "read once",
                       n->line);
             break;
         }
@@ -656,8 +655,9 @@ static void for_round(struct bash *sh, const struct bash_node *n,
     }
     const char *text = bash_readable(sh, e->text);
     struct bash_question *q =
-        bash_ask(sh, bash_printf(sh, "for %s:%d:%u %s", sh->at.file, n->line,
-                                 (unsigned)sh->at.turn, e->text),
+        bash_ask(sh,
+                 bash_printf(sh, "for %s:%d:%u %s", sh->at.file, n->line,
+                             (unsigned)sh->at.turn, e->text),
                  bash_printf(sh, "for %s in %s", n->word[0].text, text), 2);
     struct eval_round r = {n, text, n->word[0].text, e->text};
     bash_branch(sh, q, round_side, &r);
@@ -671,8 +671,8 @@ static void eval_for(struct bash *sh, const struct bash_node *n)
     for_words(sh, n, &w);
     if (n->kind == BASH_SELECT && w.n) { // the user's choice is not known
         w.n = 1;
-        w.item[0].text = bash_unknown(sh, n->word[0].text,
-                                      "who runs the script chooses it");
+        w.item[0].text =
+            bash_unknown(sh, n->word[0].text, "who runs the script chooses it");
         w.item[0].loose = true;
     }
     bash_set_status(sh, 0);
@@ -717,8 +717,9 @@ static void eval_for_math(struct bash *sh, const struct bash_node *n)
     }
     if (c.mark && sh->flow == BASH_GO) {
         struct eval_round r = {.n = n, .text = n->word[1].text};
-        bash_doubt(sh, bash_printf(sh, "for %s:%d:%u", sh->at.file, n->line,
-                                   (unsigned)sh->at.turn),
+        bash_doubt(sh,
+                   bash_printf(sh, "for %s:%d:%u", sh->at.file, n->line,
+                               (unsigned)sh->at.turn),
                    n->word[1].text);
         bash_on_status(sh, round_side, &r);
     }
@@ -754,23 +755,28 @@ static void eval_function(struct bash *sh, const struct bash_node *n)
     struct bash_var *f = bash_alloc(sh, 1, sizeof *f);
     f->body = n->b;
     f->file = sh->at.file;
-    bash_put_var(sh,
-                 bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX,
-                             n->word[0].text),
-                 f);
+    bash_put_var(
+        sh, bash_printf(sh, "%s%s", BASH_FUNCTION_PREFIX, n->word[0].text), f);
     bash_set_status(sh, 0);
 }
 
 static void eval_kind(struct bash *sh, const struct bash_node *n)
 {
     static void (*const table[])(struct bash *, const struct bash_node *) = {
-        [BASH_SIMPLE] = eval_simple,   [BASH_PIPE] = eval_pipe,
-        [BASH_ANDOR] = eval_andor,     [BASH_SEQUENCE] = eval_sequence,
-        [BASH_IF] = eval_if,           [BASH_WHILE] = eval_while,
-        [BASH_FOR] = eval_for,         [BASH_FORMATH] = eval_for_math,
-        [BASH_CASE] = eval_case,       [BASH_SELECT] = eval_for,
-        [BASH_SUBSHELL] = eval_subshell, [BASH_FUNCTION] = eval_function,
-        [BASH_MATH] = eval_math,       [BASH_COND] = bash_cond,
+        [BASH_SIMPLE] = eval_simple,
+        [BASH_PIPE] = eval_pipe,
+        [BASH_ANDOR] = eval_andor,
+        [BASH_SEQUENCE] = eval_sequence,
+        [BASH_IF] = eval_if,
+        [BASH_WHILE] = eval_while,
+        [BASH_FOR] = eval_for,
+        [BASH_FORMATH] = eval_for_math,
+        [BASH_CASE] = eval_case,
+        [BASH_SELECT] = eval_for,
+        [BASH_SUBSHELL] = eval_subshell,
+        [BASH_FUNCTION] = eval_function,
+        [BASH_MATH] = eval_math,
+        [BASH_COND] = bash_cond,
     };
     if (n->kind == BASH_GROUP)
         bash_eval(sh, n->b);

@@ -21,8 +21,8 @@
 struct command {
     struct bash_word *word;
     size_t n;
-    size_t inner;      // first word behind the wrappers
-    const char *name;  // of the program there
+    size_t inner;       // first word behind the wrappers
+    const char *name;   // of the program there
     bool batch, remote; // sbatch; ssh and its like are among the wrappers
 };
 
@@ -30,43 +30,67 @@ struct command {
 
 /* Those that are taken to succeed; others' success is not known. */
 static const char *const follow_quiet[] = {
-    "mkdir",   "rm",        "cp",        "mv",      "ln",       "chmod",
-    "chown",   "touch",     "module",    "ml",      "sleep",    "tee",
-    "sync",    "clear",     "logger",    "rmdir",   "pip",      "pip3",
-    "conda",   "mamba",     "spack",     "renice",  "stty",     "tput",
-    "modprobe", "sysctl",   "dmesg",     "killall", "pkill",    "sed",
-    "column",  "ray",       "tensorboard", "huggingface-cli", "hf", "wandb",
-    "aws",     "gsutil",    "gcloud",    "rclone",  "rsync",    "scp",
-    "git",     "make",      "cmake",     "ninja",   "apt",      "apt-get",
-    "yum",     "tar",       "unzip",     "gzip",    "gunzip",   "zip",
-    "scancel", "fuser",     "ibdev2netdev", "nvidia-cuda-mps-control",
+    "mkdir",        "rm",
+    "cp",           "mv",
+    "ln",           "chmod",
+    "chown",        "touch",
+    "module",       "ml",
+    "sleep",        "tee",
+    "sync",         "clear",
+    "logger",       "rmdir",
+    "pip",          "pip3",
+    "conda",        "mamba",
+    "spack",        "renice",
+    "stty",         "tput",
+    "modprobe",     "sysctl",
+    "dmesg",        "killall",
+    "pkill",        "sed",
+    "column",       "ray",
+    "tensorboard",  "huggingface-cli",
+    "hf",           "wandb",
+    "aws",          "gsutil",
+    "gcloud",       "rclone",
+    "rsync",        "scp",
+    "git",          "make",
+    "cmake",        "ninja",
+    "apt",          "apt-get",
+    "yum",          "tar",
+    "unzip",        "gzip",
+    "gunzip",       "zip",
+    "scancel",      "fuser",
+    "ibdev2netdev", "nvidia-cuda-mps-control",
 };
 
 static const char *const follow_unknown[] = {
-    "nvidia-smi", "rocm-smi", "hostname", "uname",   "date",     "whoami",
-    "id",         "nproc",    "grep",     "egrep",   "fgrep",    "awk",
-    "gawk",       "find",     "ls",       "stat",    "du",       "df",
-    "free",       "lscpu",    "scontrol", "squeue",  "sinfo",    "sacct",
-    "curl",       "wget",     "ping",     "nc",      "netstat",  "ss",
-    "ip",         "ifconfig", "lsof",     "ps",      "pgrep",    "top",
-    "which",      "whereis",  "jq",       "yq",      "xargs",    "uniq",
-    "sort",       "head",     "tail",     "wc",      "tr",       "cut",
-    "cat",        "seq",      "expr",     "bc",      "basename", "dirname",
-    "realpath",   "readlink", "rev",      "paste",   "fold",     "fmt",
-    "mktemp",     "md5sum",   "sha256sum", "shuf",   "openssl",  "getent",
-    "getconf",    "printenv", "env",      "locale",  "tty",      "timedatectl",
-    "numfmt",     "od",       "xxd",      "diff",    "cmp",      "file",
-    "getopt",     "ibstat",   "ibv_devinfo", "dig",  "nslookup", "host",
-    "comm",       "join",     "nl",       "tac",     "split",    "strings",
-    "less",       "more",     "vi",       "vim",     "nano",     "ssh",
-    "pdsh",       "ssh-keygen", "lspci",  "lsmod",   "mount",    "umount",
-    "docker",     "podman",   "singularity", "apptainer", "enroot", "nvcc",
-    "gcc",        "g++",      "cc",       "ld",      "ldconfig", "dpkg",
-    "rpm",        "uptime",   "arch",     "logname", "users",    "who",
-    "groups",     "crontab",  "screen",   "tmux",    "nohup",    "time",
-    "timeout",    "srun",     "mpirun",   "mpiexec", "salloc",   "taskset",
-    "numactl",    "setsid",   "stdbuf",   "nice",    "ionice",   "sudo",
-    "exec",       "command",  "conda-env", "nsys",   "ncu",      "xz",
+    "nvidia-smi",  "rocm-smi",    "hostname",   "uname",   "date",
+    "whoami",      "id",          "nproc",      "grep",    "egrep",
+    "fgrep",       "awk",         "gawk",       "find",    "ls",
+    "stat",        "du",          "df",         "free",    "lscpu",
+    "scontrol",    "squeue",      "sinfo",      "sacct",   "curl",
+    "wget",        "ping",        "nc",         "netstat", "ss",
+    "ip",          "ifconfig",    "lsof",       "ps",      "pgrep",
+    "top",         "which",       "whereis",    "jq",      "yq",
+    "xargs",       "uniq",        "sort",       "head",    "tail",
+    "wc",          "tr",          "cut",        "cat",     "seq",
+    "expr",        "bc",          "basename",   "dirname", "realpath",
+    "readlink",    "rev",         "paste",      "fold",    "fmt",
+    "mktemp",      "md5sum",      "sha256sum",  "shuf",    "openssl",
+    "getent",      "getconf",     "printenv",   "env",     "locale",
+    "tty",         "timedatectl", "numfmt",     "od",      "xxd",
+    "diff",        "cmp",         "file",       "getopt",  "ibstat",
+    "ibv_devinfo", "dig",         "nslookup",   "host",    "comm",
+    "join",        "nl",          "tac",        "split",   "strings",
+    "less",        "more",        "vi",         "vim",     "nano",
+    "ssh",         "pdsh",        "ssh-keygen", "lspci",   "lsmod",
+    "mount",       "umount",      "docker",     "podman",  "singularity",
+    "apptainer",   "enroot",      "nvcc",       "gcc",     "g++",
+    "cc",          "ld",          "ldconfig",   "dpkg",    "rpm",
+    "uptime",      "arch",        "logname",    "users",   "who",
+    "groups",      "crontab",     "screen",     "tmux",    "nohup",
+    "time",        "timeout",     "srun",       "mpirun",  "mpiexec",
+    "salloc",      "taskset",     "numactl",    "setsid",  "stdbuf",
+    "nice",        "ionice",      "sudo",       "exec",    "command",
+    "conda-env",   "nsys",        "ncu",        "xz",
 };
 
 static bool in_table(const char *const *table, size_t n, const char *name)
@@ -130,11 +154,10 @@ static void add_exported(struct bash *sh, const char *name, void *data)
     v = bash_peek(sh, name);
     if (!(v->flags & BASH_EXPORTED) || (!v->choice && !v->n))
         return;
-    text = v->choice
-               ? bash_unknown(sh, bash_printf(sh, "$%s", name),
-                              bash_printf(sh, "it hangs on '%s'",
-                                          bash_choice_text(v)))
-               : v->item[0].text;
+    text = v->choice ? bash_unknown(sh, bash_printf(sh, "$%s", name),
+                                    bash_printf(sh, "it hangs on '%s'",
+                                                bash_choice_text(v)))
+                     : v->item[0].text;
     s->to[s->n++] = (struct bash_setting){name, text};
 }
 
@@ -192,7 +215,7 @@ static void record(struct bash *sh, const struct command *cmd,
 /* A script to be read as a program of its own. */
 struct inner_script {
     struct bash_script *script;
-    const char *zero;         // its $0
+    const char *zero; // its $0
     const struct bash_word *arg;
     size_t n_args;
     const struct bash_call *outer;
@@ -203,8 +226,8 @@ static void set_args(struct bash *sh, const struct bash_word *arg, size_t n)
 {
     struct bash_words args = {0};
     for (size_t i = 0; i < n; i++) {
-        bool ghost = arg[i].unquoted_mark &&
-                     !*bash_plain(sh, arg[i].text, false);
+        bool ghost =
+            arg[i].unquoted_mark && !*bash_plain(sh, arg[i].text, false);
         bash_words_add(sh, &args, arg[i].text, ghost, arg[i].unquoted_mark);
         args.item[i].file = arg[i].file;
         args.item[i].line = arg[i].line;
@@ -286,14 +309,13 @@ static void follow_text(struct bash *sh, const struct command *cmd,
     in.arg = cmd->word + args;
     in.n_args = cmd->n - args;
     in.outer = cmd->inner ? make_call(sh, cmd->word, cmd->n) : sh->at.outer;
-    in.slurm = slurm_of(sh, cmd, zero < cmd->n ? zero : cmd->inner,
-                        script->text);
+    in.slurm =
+        slurm_of(sh, cmd, zero < cmd->n ? zero : cmd->inner, script->text);
     run_inner(sh, &in);
 }
 
 /* The script in word `file`; false where it is not there. */
-static bool follow_file(struct bash *sh, const struct command *cmd,
-                        size_t file)
+static bool follow_file(struct bash *sh, const struct command *cmd, size_t file)
 {
     const char *path = bash_plain(sh, cmd->word[file].text, false);
     struct bash_script *s =
@@ -391,10 +413,10 @@ static bool follow_remote(struct bash *sh, const struct command *cmd)
         bash_puts(sh, &t, cmd->word[i].text);
         bash_putc(sh, &t, ' ');
     }
-    follow_text(sh, cmd,
-                bash_text_script(sh, sh->at.file, bash_text_of(&t),
-                                 sh->at.line),
-                cmd->n);
+    follow_text(
+        sh, cmd,
+        bash_text_script(sh, sh->at.file, bash_text_of(&t), sh->at.line),
+        cmd->n);
     return true;
 }
 
@@ -478,9 +500,9 @@ static struct command command_of(struct bash *sh, const struct bash_words *w)
         if (c.batch || c.remote)
             break;
     }
-    c.name = c.inner < c.n ? bash_base_name(bash_plain(
-                                 sh, c.word[c.inner].text, false))
-                           : "sbatch";
+    c.name = c.inner < c.n
+                 ? bash_base_name(bash_plain(sh, c.word[c.inner].text, false))
+                 : "sbatch";
     return c;
 }
 
@@ -509,11 +531,11 @@ void bash_external(struct bash *sh, const struct bash_words *w)
 static bool is_environment(const char *path)
 {
     static const char *const names[] = {
-        "activate",   "conda.sh",    ".bashrc",       ".bash_profile",
-        ".profile",   "profile",     "bashrc",        "setvars.sh",
-        "init.sh",    "setup-env.sh", "lmod.sh",      "modules.sh",
-        "bash",       "bash.bashrc", "mpivars.sh",    "nccl-init.sh",
-        ".zshrc",     "mamba.sh",    "set_env.sh",    "thisroot.sh",
+        "activate", "conda.sh",     ".bashrc",    ".bash_profile",
+        ".profile", "profile",      "bashrc",     "setvars.sh",
+        "init.sh",  "setup-env.sh", "lmod.sh",    "modules.sh",
+        "bash",     "bash.bashrc",  "mpivars.sh", "nccl-init.sh",
+        ".zshrc",   "mamba.sh",     "set_env.sh", "thisroot.sh",
     };
     return in_table(names, sizeof names / sizeof names[0],
                     bash_base_name(path));
@@ -528,8 +550,9 @@ static void source_missing(struct bash *sh, const char *path)
                   shown);
         return;
     }
-    bash_missing(sh, "%s: not found beside the script; what it sets is not "
-                     "known",
+    bash_missing(sh,
+                 "%s: not found beside the script; what it sets is not "
+                 "known",
                  shown);
     sh->st->unread = bash_keep_text(sh, shown);
 }
@@ -592,12 +615,23 @@ static void slurm_text(struct bash *sh, const char *name, const char *text)
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
 {
     static const char *const others[] = {
-        "SLURM_JOB_ID",         "SLURM_JOBID",        "SLURM_NODEID",
-        "SLURM_PROCID",         "SLURM_LOCALID",      "SLURM_JOB_NODELIST",
-        "SLURM_NODELIST",       "SLURM_JOB_NAME",     "SLURM_JOB_PARTITION",
-        "SLURM_CPUS_ON_NODE",   "SLURM_SUBMIT_HOST",  "SLURM_CLUSTER_NAME",
-        "SLURM_JOB_USER",       "SLURMD_NODENAME",    "SLURM_JOB_GPUS",
-        "SLURM_JOB_CPUS_PER_NODE", "SLURM_LAUNCH_NODE_IPADDR",
+        "SLURM_JOB_ID",
+        "SLURM_JOBID",
+        "SLURM_NODEID",
+        "SLURM_PROCID",
+        "SLURM_LOCALID",
+        "SLURM_JOB_NODELIST",
+        "SLURM_NODELIST",
+        "SLURM_JOB_NAME",
+        "SLURM_JOB_PARTITION",
+        "SLURM_CPUS_ON_NODE",
+        "SLURM_SUBMIT_HOST",
+        "SLURM_CLUSTER_NAME",
+        "SLURM_JOB_USER",
+        "SLURMD_NODENAME",
+        "SLURM_JOB_GPUS",
+        "SLURM_JOB_CPUS_PER_NODE",
+        "SLURM_LAUNCH_NODE_IPADDR",
     };
     int64_t nodes = s->nodes ? s->nodes : 1;
     if (!s->is_job)

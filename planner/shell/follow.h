@@ -1,7 +1,7 @@
 /*
  * follow: programs. A launch is recorded with its words; a shell script that
- * stands beside is read in its turn, whatever starts it (bash FILE, srun, sbatch,
- * nohup, ./FILE.sh); programs that start no training are passed over.
+ * stands beside is read in its turn, whatever starts it (bash FILE, srun,
+ * sbatch, nohup, ./FILE.sh); programs that start no training are passed over.
  */
 #ifndef SHELL_FOLLOW_H
 #define SHELL_FOLLOW_H

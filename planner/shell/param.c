@@ -29,11 +29,11 @@ static const char *const why_running = "only running it could tell";
 static bool param_is_given(const char *name)
 {
     static const char *const given[] = {
-        "HOME",         "USER",      "LOGNAME",      "HOSTNAME", "RANDOM",
-        "SECONDS",      "UID",       "EUID",         "PPID",     "OSTYPE",
-        "SHELL",        "PATH",      "HOSTTYPE",     "MACHTYPE", "BASHPID",
-        "BASH_VERSION", "GROUPS",    "EPOCHSECONDS", "TERM",     "SRANDOM",
-        "BASH",         "PIPESTATUS", "EPOCHREALTIME", "OLDPWD", "SHLVL",
+        "HOME",          "USER",       "LOGNAME",       "HOSTNAME", "RANDOM",
+        "SECONDS",       "UID",        "EUID",          "PPID",     "OSTYPE",
+        "SHELL",         "PATH",       "HOSTTYPE",      "MACHTYPE", "BASHPID",
+        "BASH_VERSION",  "GROUPS",     "EPOCHSECONDS",  "TERM",     "SRANDOM",
+        "BASH",          "PIPESTATUS", "EPOCHREALTIME", "OLDPWD",   "SHLVL",
         "BASH_VERSINFO", "_",
     };
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
@@ -115,8 +115,8 @@ static bool param_special(struct param *p)
     } else if (strcmp(name, "-") == 0) {
         param_add(p, "hB");
     } else if (strchr("?$!", *name) && name[1] == '\0') {
-        param_add(p, bash_unknown(sh, bash_printf(sh, "$%s", name),
-                                  why_running));
+        param_add(p,
+                  bash_unknown(sh, bash_printf(sh, "$%s", name), why_running));
     } else {
         return false;
     }
@@ -172,8 +172,8 @@ static void param_element(struct param *p, const struct bash_var *v)
 static void param_variable(struct param *p)
 {
     const struct bash_var *v = bash_get(p->sh, p->name);
-    bool all = p->index && (strcmp(p->index, "@") == 0 ||
-                            strcmp(p->index, "*") == 0);
+    bool all =
+        p->index && (strcmp(p->index, "@") == 0 || strcmp(p->index, "*") == 0);
     if (v && v->flags & BASH_REFERENCE && v->n) {
         p->name = bash_plain(p->sh, v->item[0].text, false);
         v = bash_get(p->sh, p->name);
@@ -382,8 +382,7 @@ static const char *op_replace(struct param *p, const char *text)
     const char *from = p->op + 1;
     from += *from && strchr("/#%", *from) && from[1] ? 1 : 0;
     size_t n = pattern_len(from);
-    const char *pattern =
-        param_pattern(p, bash_strndup(p->sh, from, n));
+    const char *pattern = param_pattern(p, bash_strndup(p->sh, from, n));
     struct bash_raw w = {from[n] ? from + n + 1 : "", p->sh->at.line};
     const char *with = bash_expand_text(p->sh, w, BASH_X_VALUE);
     if (from == p->op + 1) { // one: the kind is no sign of a pattern
@@ -397,8 +396,8 @@ static const char *op_replace(struct param *p, const char *text)
 static const char *op_case(struct param *p, const char *text)
 {
     bool all = p->op[1] == p->op[0];
-    const char *pattern = p->op[1 + all] ? param_pattern(p, p->op + 1 + all)
-                                         : "?";
+    const char *pattern =
+        p->op[1 + all] ? param_pattern(p, p->op + 1 + all) : "?";
     char *copy = bash_strndup(p->sh, text, strlen(text));
     for (size_t i = 0; copy[i] && (all || i == 0); i++)
         if (bash_match(p->sh, pattern, copy + i, 1))
@@ -496,8 +495,8 @@ static bool slice_bounds(struct param *p, int64_t n, struct slice *s,
                          const char **mark)
 {
     const char *text = p->op + 1, *colon = slice_colon(text);
-    struct bash_number from = slice_number(
-        p, text, colon ? (size_t)(colon - text) : strlen(text));
+    struct bash_number from =
+        slice_number(p, text, colon ? (size_t)(colon - text) : strlen(text));
     struct bash_number len = {n, NULL};
     if (colon)
         len = slice_number(p, colon + 1, strlen(colon + 1));
@@ -505,7 +504,7 @@ static bool slice_bounds(struct param *p, int64_t n, struct slice *s,
     s->from = from.value < 0 ? from.value + n : from.value;
     if (s->from < 0 || s->from > n)
         s->from = n;
-    s->to = len.value < 0 ? n + len.value
+    s->to = len.value < 0             ? n + len.value
             : len.value > n - s->from ? n
                                       : s->from + len.value;
     s->to = s->to < s->from ? s->from : s->to;
@@ -581,8 +580,8 @@ static void op_assign(struct param *p, const char *word,
                       struct bash_param_use *use, struct bash_field_text *to)
 {
     struct bash_raw w = {word, p->sh->at.line};
-    const char *text = bash_expand_text(
-        p->sh, w, p->quoted ? BASH_X_OPERAND : BASH_X_VALUE);
+    const char *text =
+        bash_expand_text(p->sh, w, p->quoted ? BASH_X_OPERAND : BASH_X_VALUE);
     struct bash_words one = {0};
     bash_words_add(p->sh, &one, text, false, false);
     if (p->index)
@@ -601,8 +600,8 @@ static void op_demand(struct param *p, const char *word)
               bash_readable(sh, word));
     if (sh->flow == BASH_GO) {
         sh->flow = BASH_EXIT;
-        sh->ended = bash_keep_text(
-            sh, bash_printf(sh, "%s is not set", p->shown));
+        sh->ended =
+            bash_keep_text(sh, bash_printf(sh, "%s is not set", p->shown));
         sh->ended_line = sh->at.line;
     }
     bash_set_status(sh, 1);
@@ -650,9 +649,8 @@ static void param_length(struct param *p, struct bash_words *out)
     }
     if (!p->list && !mark)
         n = utf8_len(bash_plain(sh, p->value.item[0].text, true));
-    bash_words_add(sh, out,
-                   mark ? mark : bash_printf(sh, "%lld", (long long)n), false,
-                   false);
+    bash_words_add(sh, out, mark ? mark : bash_printf(sh, "%lld", (long long)n),
+                   false, false);
 }
 
 static void param_apply(struct param *p, struct bash_param_use *use,
@@ -751,9 +749,9 @@ static void param_indirect(struct param *p)
     }
     size_t n = strcspn(name, "[");
     p->name = bash_strndup(sh, name, n);
-    p->index = name[n] ? bash_strndup(sh, name + n + 1,
-                                      strcspn(name + n + 1, "]"))
-                       : NULL;
+    p->index = name[n]
+                   ? bash_strndup(sh, name + n + 1, strcspn(name + n + 1, "]"))
+                   : NULL;
     param_lookup(p);
 }
 
@@ -784,8 +782,7 @@ static void param_braced(struct bash *sh, const char *inner, struct param *p,
     at += length || indirect;
     p->name = take_name(sh, &at, true);
     if (!p->name) {
-        bash_field_puts(sh, to,
-                        bash_unknown(sh, p->shown, "bash refuses it"),
+        bash_field_puts(sh, to, bash_unknown(sh, p->shown, "bash refuses it"),
                         BASH_Q_QUOTED);
         return;
     }
@@ -819,8 +816,7 @@ void bash_param(struct bash *sh, struct bash_param_use *use,
     } else {
         const char *end = bash_dollar_end(sh, from - 1, use->quoted);
         size_t n = end ? (size_t)(end - from) : strlen(from);
-        const char *inner =
-            n > 2 ? bash_strndup(sh, from + 1, n - 2) : "";
+        const char *inner = n > 2 ? bash_strndup(sh, from + 1, n - 2) : "";
         p.shown = bash_strndup(sh, from - 1, n + 1);
         use->p = from + n;
         param_braced(sh, inner, &p, use, to);

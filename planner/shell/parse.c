@@ -93,8 +93,8 @@ static void parse_want(struct bash_parser *ps, const char *keyword,
 
 static bool parse_closes(const struct bash_parser *ps)
 {
-    static const char *const closing[] = {"then", "elif", "else", "fi", "do",
-                                          "done", "esac", "}"};
+    static const char *const closing[] = {"then", "elif", "else", "fi",
+                                          "do",   "done", "esac", "}"};
     for (size_t i = 0; i < sizeof closing / sizeof closing[0]; i++)
         if (parse_at(ps, closing[i]))
             return true;
@@ -191,8 +191,8 @@ static struct bash_node *parse_simple(struct bash_parser *ps)
         add_word(ps, n, w);
     }
     if (!n->n_words && !n->n_redirects)
-        bash_syntax(ps, "found '%.*s', want a command",
-                    (int)(*ps->p ? 1 : 7), *ps->p ? ps->p : "the end");
+        bash_syntax(ps, "found '%.*s', want a command", (int)(*ps->p ? 1 : 7),
+                    *ps->p ? ps->p : "the end");
     return n;
 }
 
@@ -267,8 +267,7 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
 
 static struct bash_node *parse_for(struct bash_parser *ps)
 {
-    struct bash_node *n = parse_new(
-        ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
+    struct bash_node *n = parse_new(ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
     ps->p += *ps->p == 's' ? 6 : 3;
     bash_skip_blanks(ps);
     if (ps->p[0] == '(' && ps->p[1] == '(')
@@ -374,8 +373,8 @@ static struct bash_node *parse_cond(struct bash_parser *ps)
                      : ps->p[0] == '|' && ps->p[1] == '|' ? 2
                      : *ps->p && strchr("()<>", *ps->p)   ? 1
                                                           : 0;
-        bool regex = n->n_words &&
-                     strcmp(n->word[n->n_words - 1].text, "=~") == 0;
+        bool regex =
+            n->n_words && strcmp(n->word[n->n_words - 1].text, "=~") == 0;
         struct bash_raw w = {"", ps->line};
         if (len && !regex) {
             char *copy = bash_parse_alloc(ps, len + 1, 1);
@@ -435,8 +434,8 @@ static struct bash_node *parse_function(struct bash_parser *ps)
         p += 8 + strspn(p + 8, " \t");
     size_t n = strcspn(p, " \t\n;|&()<>$\"'`\\=");
     const char *behind = p + n + strspn(p + n, " \t");
-    bool paren = n && behind[0] == '(' &&
-                 behind[1 + strspn(behind + 1, " \t")] == ')';
+    bool paren =
+        n && behind[0] == '(' && behind[1 + strspn(behind + 1, " \t")] == ')';
     if (!n || (!word && !paren))
         return NULL;
     struct bash_node *f = parse_new(ps, BASH_FUNCTION);
@@ -563,9 +562,7 @@ static const struct bash_node *parse_list(struct bash_parser *ps)
         if (ps->p[0] == ';' && ps->p[1] != ';' && ps->p[1] != '&')
             ps->p++;
     }
-    return n->n_children == 0   ? NULL
-           : n->n_children == 1 ? n->child[0]
-                                : n;
+    return n->n_children == 0 ? NULL : n->n_children == 1 ? n->child[0] : n;
 }
 
 const struct bash_node *bash_parse_paren(struct bash_parser *ps)

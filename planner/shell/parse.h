@@ -84,7 +84,7 @@ struct bash_parser {
     int line;
     bool kept; // trees are of the arena that is kept
     int depth;
-    bool pattern; // ?( *( and their like belong to the word
+    bool pattern;                     // ?( *( and their like belong to the word
     struct bash_redirect *waiting[8]; // here-documents of this line
     int n_waiting;
     jmp_buf *stop;

@@ -371,11 +371,10 @@ static bool tool_wc(struct tool *t)
     char kind = t->arg[0][1];
     if (!strchr("lwcm", kind))
         return false;
-    const char *text =
-        bash_printf(t->sh, "%zu",
-                    kind == 'l'   ? lines
-                    : kind == 'w' ? words
-                                  : bytes);
+    const char *text = bash_printf(t->sh, "%zu",
+                                   kind == 'l'   ? lines
+                                   : kind == 'w' ? words
+                                                 : bytes);
     tool_line(t, text, strlen(text));
     return true;
 }
@@ -383,9 +382,10 @@ static bool tool_wc(struct tool *t)
 /* The count of head -n N, -N, -nN; 10 without one, -1: not understood. */
 static long line_count(const struct tool *t)
 {
-    const char *text = t->n == 0                                 ? "10"
-                       : t->n == 2 && !strcmp(t->arg[0], "-n")   ? t->arg[1]
-                       : t->n == 1 && !strncmp(t->arg[0], "-n", 2) ? t->arg[0] + 2
+    const char *text = t->n == 0                               ? "10"
+                       : t->n == 2 && !strcmp(t->arg[0], "-n") ? t->arg[1]
+                       : t->n == 1 && !strncmp(t->arg[0], "-n", 2)
+                           ? t->arg[0] + 2
                        : t->n == 1 && *t->arg[0] == '-' ? t->arg[0] + 1
                                                         : "";
     return is_integer(text) && *text != '-' ? strtol(text, NULL, 10) : -1;
@@ -499,7 +499,8 @@ static bool tool_sort(struct tool *t)
     qsort(line, n, sizeof *line, sort_compare);
     for (size_t i = 0; i < n; i++) {
         const struct sort_line *l = &line[reverse ? n - 1 - i : i];
-        if (unique && i && strcmp(l->text, line[reverse ? n - i : i - 1].text) == 0)
+        if (unique && i &&
+            strcmp(l->text, line[reverse ? n - i : i - 1].text) == 0)
             continue;
         tool_line(t, l->text, strlen(l->text));
     }
@@ -561,9 +562,9 @@ static bool tool_tr(struct tool *t)
         if (in && deletes)
             continue;
         if (in && n)
-            c = others ? to[n - 1]
-                       : to[(size_t)(at - from) < n ? (size_t)(at - from)
-                                                    : n - 1];
+            c = others
+                    ? to[n - 1]
+                    : to[(size_t)(at - from) < n ? (size_t)(at - from) : n - 1];
         if (squeezes && in && c == last)
             continue;
         last = squeezes && in ? c : '\0';
@@ -637,9 +638,10 @@ static bool tool_cut(struct tool *t)
         if (*w != '-' || !w[1] || !strchr("dfcs", w[1]))
             return false;
         c.only = c.only || w[1] == 's';
-        const char *value = w[1] == 's' ? "" : w[2] ? w + 2
-                            : i + 1 < t->n          ? t->arg[++i]
-                                                    : "";
+        const char *value = w[1] == 's'    ? ""
+                            : w[2]         ? w + 2
+                            : i + 1 < t->n ? t->arg[++i]
+                                           : "";
         if (w[1] == 'd')
             c.by = *value;
         if (w[1] == 'f' || w[1] == 'c')
@@ -670,10 +672,10 @@ static bool tool_sed(struct tool *t)
     if (!b_end || a_end == s)
         return false;
     const char *from = bash_strndup(t->sh, s, (size_t)(a_end - s));
-    const char *to = bash_strndup(t->sh, a_end + 1, (size_t)(b_end - a_end) - 1);
+    const char *to =
+        bash_strndup(t->sh, a_end + 1, (size_t)(b_end - a_end) - 1);
     bool all = strcmp(b_end + 1, "g") == 0, first = true;
-    if (strpbrk(from, "\\.[]*^$") || strpbrk(to, "\\&") ||
-        (b_end[1] && !all))
+    if (strpbrk(from, "\\.[]*^$") || strpbrk(to, "\\&") || (b_end[1] && !all))
         return false;
     size_t n = strlen(from);
     for (const char *p = t->in; *p;) {
@@ -757,8 +759,8 @@ static const char *files_text(struct tool *t)
 {
     struct bash_text all = {0};
     for (size_t i = 0; i < t->n; i++) {
-        const char *text = *t->arg[i] == '-' ? NULL
-                                             : bash_file_text(t->sh, t->arg[i]);
+        const char *text =
+            *t->arg[i] == '-' ? NULL : bash_file_text(t->sh, t->arg[i]);
         if (!text)
             return NULL;
         bash_puts(t->sh, &all, text);
