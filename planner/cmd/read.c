@@ -180,6 +180,11 @@ static enum err read_failed(struct cmd *c, enum err why)
     c->opened = c->source;
     if (read_values_of(c, c->source, &r, &ignored) != ERR_OK)
         memset(r.v, 0, sizeof r.v);
+    // of what was not read to its end a default says nothing
+    for (int i = 0; i < N_VALUES; i++)
+        if (r.v[i].from && (strcmp(r.v[i].from, "default") == 0 ||
+                            strcmp(r.v[i].from, "computed") == 0))
+            r.v[i] = (struct value){.is = VALUE_ABSENT};
     enum err e = read_print_json(c, &r, c->msg.text);
     return e == ERR_OK ? why : e;
 }

@@ -460,25 +460,50 @@ static void launch_tell(struct reading *r)
                     "combination of its conditions was tried");
 }
 
+/* "ray (line 12), python3 train.py (line 14)": what is started instead, the
+ * first six; "" for nothing. */
+static const char *launch_started(const struct reading *r)
+{
+    const struct bash_way *w = r->r.n_ways ? &r->r.way[0] : NULL;
+    const char *all = "";
+    int n = 0;
+    for (size_t i = 0; w && i < w->n_calls && all && n < 6; i++) {
+        const struct bash_call *call = &w->call[i];
+        size_t program = ranks_program(call), at = ranks_first_argument(call);
+        bool again = i > 0 && w->call[i - 1].line == call->line;
+        if (call->captured || again || program >= call->n)
+            continue;
+        const char *file =
+            at > program + 1 && at <= call->n ? call->word[at - 1].text : "";
+        all = arena_printf(r->arena, "%s%s%s%s%s (line %d)", all,
+                           *all ? ", " : "",
+                           launch_base(call->word[program].text),
+                           *file ? " " : "", launch_base(file), call->line);
+        n++;
+    }
+    return all && *all ? launch_plain(r->arena, all) : "";
+}
+
 /* No command that the script starts has Megatron's flags. */
 static enum err launch_none(const struct reading *r)
 {
-    const struct bash_way *w = &r->r.way[0];
-    const char *missing = r->r.n_missing ? r->r.missing[0] : "";
-    if (*missing)
-        return err_set(r->msg, ERR_PARSE,
-                       "%s: no command with Megatron's flags is started: %s",
-                       r->req->path, missing);
-    if (r->r.n_ways && w->ended)
-        return err_set(r->msg, ERR_PARSE,
-                       "%s: no command with Megatron's flags is started: line "
-                       "%d: %s: give its arguments with --arg, variables with "
-                       "--set NAME=VALUE, or 'moe-layout record' it",
-                       r->req->path, w->ended_line, w->ended);
-    return err_set(r->msg, ERR_PARSE,
-                   "%s: no command with Megatron's flags in it: want a launch "
-                   "script, or its flags after '--'",
-                   r->req->path);
+    const struct bash_way *w = r->r.n_ways ? &r->r.way[0] : NULL;
+    const char *started = launch_started(r), *why = "";
+    if (r->r.n_missing)
+        why = r->r.missing[0];
+    else if (w && w->ended)
+        why = arena_printf(r->arena,
+                           "line %d: %s: give its arguments with --arg, "
+                           "variables with --set NAME=VALUE",
+                           w->ended_line, w->ended);
+    if (!started || !why)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    return err_set(
+        r->msg, ERR_PARSE,
+        "%s: starts no command with Megatron's flags%s%s%s%s: want a "
+        "launch script, its flags after '--', or 'moe-layout "
+        "record' it",
+        r->req->path, *started ? ", but " : "", started, *why ? "; " : "", why);
 }
 
 /* NAME=VALUE, as env(1) takes it. */
