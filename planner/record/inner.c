@@ -17,32 +17,55 @@
 /* ---- Slurm ---- */
 
 // srun(1), sbatch(1) and pyxis: no value, or one behind '=' only
-static const char *const slurm_switches[] = {
-    "contiguous",       "exclusive",
-    "overcommit",       "oversubscribe",
-    "label",            "unbuffered",
-    "pty",              "preserve-env",
-    "no-kill",          "quiet",
-    "verbose",          "overlap",
-    "kill-on-bad-exit", "test-only",
-    "multi-prog",       "hold",
-    "requeue",          "no-requeue",
-    "parsable",         "immediate",
-    "ignore-pbs",       "get-user-env",
-    "reboot",           "spread-job",
-    "use-min-nodes",    "propagate",
-    "nice",             "help",
-    "usage",            "version",
-    "x11",              "disable-status",
-    "external",         "interactive",
-    "exact",            "whole",
-    "no-allocate",      "no-shell",
-    "no-bell",          "bell",
-    "share",            "container-mount-home",
-    "container-writable", "no-container-mount-home",
-    "container-readonly", "container-remap-root",
-    "container-entrypoint", "no-container-remap-root",
-    "no-container-entrypoint"};
+static const char *const slurm_switches[] = {"contiguous",
+                                             "exclusive",
+                                             "overcommit",
+                                             "oversubscribe",
+                                             "label",
+                                             "unbuffered",
+                                             "pty",
+                                             "preserve-env",
+                                             "no-kill",
+                                             "quiet",
+                                             "verbose",
+                                             "overlap",
+                                             "kill-on-bad-exit",
+                                             "test-only",
+                                             "multi-prog",
+                                             "hold",
+                                             "requeue",
+                                             "no-requeue",
+                                             "parsable",
+                                             "immediate",
+                                             "ignore-pbs",
+                                             "get-user-env",
+                                             "reboot",
+                                             "spread-job",
+                                             "use-min-nodes",
+                                             "propagate",
+                                             "nice",
+                                             "help",
+                                             "usage",
+                                             "version",
+                                             "x11",
+                                             "disable-status",
+                                             "external",
+                                             "interactive",
+                                             "exact",
+                                             "whole",
+                                             "no-allocate",
+                                             "no-shell",
+                                             "no-bell",
+                                             "bell",
+                                             "share",
+                                             "container-mount-home",
+                                             "container-writable",
+                                             "no-container-mount-home",
+                                             "container-readonly",
+                                             "container-remap-root",
+                                             "container-entrypoint",
+                                             "no-container-remap-root",
+                                             "no-container-entrypoint"};
 
 // letters that take a value, attached or as the next word
 static const char slurm_letters[] = "ABCDFGJLMNPRSTUacdegimnopqrtwx";
@@ -214,8 +237,7 @@ static const char *inner_job_get(const struct inner_job *job, int row)
 bool inner_job_words(struct arena *a, const struct inner_job *job,
                      struct record_words *out)
 {
-    const char **word =
-        arena_alloc(a, INNER_N_JOB_ROWS, sizeof *word);
+    const char **word = arena_alloc(a, INNER_N_JOB_ROWS, sizeof *word);
     *out = (struct record_words){word, 0};
     for (int i = 0; i < INNER_N_JOB_ROWS && word; i++) {
         const char *value = inner_job_get(job, i);
@@ -334,20 +356,45 @@ static const char *inner_mpi_name(const char *word)
  */
 static int inner_mpi_values(const char *word)
 {
-    static const char *const none[] = {
-        "allow-run-as-root", "oversubscribe", "nooversubscribe",
-        "tag-output",        "display-map",   "display-allocation",
-        "report-bindings",   "bind-to-none",  "bind-to-core",
-        "bind-to-socket",    "bynode",        "byslot",
-        "nolocal",           "verbose",       "v",
-        "quiet",             "q",             "use-hwthread-cpus",
-        "timestamp-output",  "genvall",       "genvnone",
-        "l",                 "prepend-rank",  "xml",
-        "noprefix",          "do-not-launch", "debug",
-        "d",                 "V",             "version",
-        "h",                 "help",          "enable-recovery",
-        "do-not-resolve",    "continuous",    "leave-session-attached",
-        "display-topo",      "use-regexp",    "index-argv-by-rank"};
+    static const char *const none[] = {"allow-run-as-root",
+                                       "oversubscribe",
+                                       "nooversubscribe",
+                                       "tag-output",
+                                       "display-map",
+                                       "display-allocation",
+                                       "report-bindings",
+                                       "bind-to-none",
+                                       "bind-to-core",
+                                       "bind-to-socket",
+                                       "bynode",
+                                       "byslot",
+                                       "nolocal",
+                                       "verbose",
+                                       "v",
+                                       "quiet",
+                                       "q",
+                                       "use-hwthread-cpus",
+                                       "timestamp-output",
+                                       "genvall",
+                                       "genvnone",
+                                       "l",
+                                       "prepend-rank",
+                                       "xml",
+                                       "noprefix",
+                                       "do-not-launch",
+                                       "debug",
+                                       "d",
+                                       "V",
+                                       "version",
+                                       "h",
+                                       "help",
+                                       "enable-recovery",
+                                       "do-not-resolve",
+                                       "continuous",
+                                       "leave-session-attached",
+                                       "display-topo",
+                                       "use-regexp",
+                                       "index-argv-by-rank"};
     static const char *const two[] = {"mca",     "gmca", "prtemca", "pmixmca",
                                       "omcamca", "genv", "env"};
     const char *name = inner_mpi_name(word);
@@ -370,9 +417,8 @@ static int inner_mpi_find(struct record_words words)
 static void inner_mpi_ranks(const char *n)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK",
-                                        "OMPI_COMM_WORLD_LOCAL_RANK",
-                                        "PMI_RANK"};
+    static const char *const ranks[] = {
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK"};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         setenv(sizes[i], n, 1);
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
@@ -382,13 +428,14 @@ static void inner_mpi_ranks(const char *n)
 void inner_mpirun_environment(struct record_words words)
 {
     int inner = inner_mpi_find(words);
-    for (int at = 1; at + 1 < inner; at += 1 + inner_mpi_values(words.word[at])) {
+    for (int at = 1; at + 1 < inner;
+         at += 1 + inner_mpi_values(words.word[at])) {
         const char *name = inner_mpi_name(words.word[at]);
         const char *value = words.word[at + 1];
         if (strcmp(name, "x") == 0)
             inner_set_pair(value, strlen(value));
-        else if (strcmp(name, "genv") == 0 && at + 2 < inner &&
-                 *value && !strchr(value, '='))
+        else if (strcmp(name, "genv") == 0 && at + 2 < inner && *value &&
+                 !strchr(value, '='))
             setenv(value, words.word[at + 2], 1);
         else if (strcmp(name, "np") == 0 || strcmp(name, "n") == 0 ||
                  strcmp(name, "c") == 0)
@@ -406,7 +453,8 @@ static int inner_guess(struct record_words words)
         enum program_kind kind = program_kind(words.word[i]);
         if ((kind != PROGRAM_NONE && kind != PROGRAM_ELSEWHERE) ||
             program_is_shell(words.word[i]) ||
-            (text_ends(words.word[i], ".sh") && !inner_is_option(words.word[i])))
+            (text_ends(words.word[i], ".sh") &&
+             !inner_is_option(words.word[i])))
             return i;
     }
     return words.n;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const keys[] = {"program", "argv", "env",      "outer",
+static const char *const keys[] = {"program", "argv",  "env",      "outer",
                                    "job",     "piped", "elsewhere"};
 enum { RECORD_N_KEYS = sizeof keys / sizeof keys[0], RECORD_MAX_ENV = 256 };
 
@@ -187,8 +187,8 @@ enum err record_lines_read(struct arena *a, struct text_span text,
     if (!calls.call)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     char *p = text.data, *end;
-    for (int line = 1, words = 0;
-         p < text.data + text.len && !calls.cut; line++, p = end + 1) {
+    for (int line = 1, words = 0; p < text.data + text.len && !calls.cut;
+         line++, p = end + 1) {
         char at[512]; // a name and a number; longer names are cut in messages
         snprintf(at, sizeof at, "%s:%d", where, line);
         enum err e = record_end_line(text, p, at, &end, msg);

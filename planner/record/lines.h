@@ -24,8 +24,8 @@ enum {
     RECORD_MAX_BYTES = 16 << 20,     // of all lines
     RECORD_MAX_LINE_BYTES = 1 << 20, // of one line with its end
     RECORD_MAX_CALLS = 4096,
-    RECORD_MAX_WORDS = 8192,         // of a call
-    RECORD_MAX_ALL_WORDS = 1 << 18   // of all calls
+    RECORD_MAX_WORDS = 8192,       // of a call
+    RECORD_MAX_ALL_WORDS = 1 << 18 // of all calls
 };
 
 struct record_setting {
@@ -39,14 +39,15 @@ struct record_words {
 
 /* A call of a launcher, as it was made. */
 struct record_call {
-    const char *program;             // its name without a folder
-    struct record_words argv;        // program and arguments
+    const char *program;              // its name without a folder
+    struct record_words argv;         // program and arguments
     const struct record_setting *env; // those that say how many ranks there are
     int n_env;
-    struct record_words outer; // srun, mpirun in front of it, with their options
-    struct record_words job;   // options of sbatch that size the job
-    bool elsewhere;            // would have started work on another machine
-    bool piped;                // something may read what it would print
+    struct record_words
+        outer;               // srun, mpirun in front of it, with their options
+    struct record_words job; // options of sbatch that size the job
+    bool elsewhere;          // would have started work on another machine
+    bool piped;              // something may read what it would print
 };
 
 struct record_calls {

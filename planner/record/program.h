@@ -15,8 +15,8 @@ enum program_kind {
     PROGRAM_MPIRUN,   // the same with another syntax
     PROGRAM_SBATCH,   // runs its job script here, as a job would
     PROGRAM_SCONTROL, // tells the names of the job's nodes
-    PROGRAM_INSIDE,   // singularity, nsys: what stands behind is all that counts
-    PROGRAM_PASS,     // nohup: the real one, with the stand-ins in front again
+    PROGRAM_INSIDE, // singularity, nsys: what stands behind is all that counts
+    PROGRAM_PASS,   // nohup: the real one, with the stand-ins in front again
     PROGRAM_ELSEWHERE // ssh, docker: noted; stand-ins do not reach there
 };
 
