@@ -87,9 +87,9 @@ static enum err record_answer(struct cmd *c, const struct session_spec *spec,
                        spec->script, RECORD_MAX_CALLS);
     if (r->timed_out)
         return err_set(&c->msg, ERR_CHILD,
-                       "record: %s: ended after %g s with %d launches noted; "
+                       "record: %s: ended after %g s with %d launch%s noted; "
                        "--time-limit S gives it more time",
-                       spec->script, spec->limit_s, n);
+                       spec->script, spec->limit_s, n, n == 1 ? "" : "es");
     if (n == 0)
         return err_set(&c->msg, ERR_PARSE,
                        "record: %s: started no launch of a training: %s; it "
@@ -98,6 +98,14 @@ static enum err record_answer(struct cmd *c, const struct session_spec *spec,
     fprintf(stderr, "moe-layout: record: %d launch%s; the script: %s\n", n,
             n == 1 ? "" : "es", r->ended);
     return ERR_OK;
+}
+
+static void record_warn(const char *script)
+{
+    fprintf(stderr,
+            "moe-layout: warning: record runs '%s': its launchers are "
+            "replaced, all its other commands do run\n",
+            script);
 }
 
 static enum err record_spec(struct cmd *c, struct session_spec *spec)
@@ -115,7 +123,8 @@ static enum err record_spec(struct cmd *c, struct session_spec *spec)
                                   .args = c->flags + 1,
                                   .n_args = c->n_flags - 1,
                                   .limit_s = RECORD_TIME_LIMIT_S,
-                                  .folder = c->option[OPT_IN]};
+                                  .folder = c->option[OPT_IN],
+                                  .before = record_warn};
     return cmd_double(c, OPT_TIME_LIMIT, 0.1, 1e6, &spec->limit_s);
 }
 
@@ -126,10 +135,6 @@ static enum err cmd_record_run(struct cmd *c)
     enum err e = record_spec(c, &spec);
     if (e != ERR_OK)
         return e;
-    fprintf(stderr,
-            "moe-layout: warning: record runs '%s': its launchers are "
-            "replaced, all its other commands do run\n",
-            spec.script);
     e = session_run(&c->arena, &spec, &r, &c->msg);
     if (e != ERR_OK)
         return err_prefix(&c->msg, e, "record");

@@ -241,7 +241,7 @@ bool inner_job_words(struct arena *a, const struct inner_job *job,
     *out = (struct record_words){word, 0};
     for (int i = 0; i < INNER_N_JOB_ROWS && word; i++) {
         const char *value = inner_job_get(job, i);
-        if (!job_rows[i].size || !value)
+        if (!job_rows[i].size || !value || value[strcspn(value, " \t\r\n")])
             continue;
         word[out->n] = arena_printf(a, "--%s=%s", job_rows[i].name, value);
         if (!word[out->n++])

@@ -4,6 +4,7 @@
 #include "base/reader.h"
 #include "base/writer.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,29 @@ static struct record_words record_read_words(struct reader at, const char *key)
     return w;
 }
 
+/* What a shell sets: the name is printed as it is. */
+static bool record_is_name(const char *name)
+{
+    return !isdigit((unsigned char)*name) && *name &&
+           name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
+/* Options of a comment line: one word each, and no end of a line. */
+static void record_check_job(struct reader top, const struct record_call *call)
+{
+    for (int i = 0; i < call->job.n; i++) {
+        const char *p = call->job.word[i];
+        bool option = text_starts(p, "--");
+        while ((unsigned char)*p > ' ')
+            p++;
+        if (*p || !option)
+            reader_fail_at(top, "job", ERR_PARSE,
+                           "got '%.40s', want options of sbatch",
+                           call->job.word[i]);
+    }
+}
+
 static void record_read_env(struct reader top, struct record_call *call)
 {
     struct reader env = reader_object(top, "env");
@@ -84,6 +108,9 @@ static void record_read_env(struct reader top, struct record_call *call)
         reader_text_here(e, &s[i].value);
         if (!s[i].name)
             reader_fail(top, ERR_NOMEM, "out of memory");
+        else if (!record_is_name(s[i].name))
+            reader_fail(env, ERR_PARSE, "got '%.40s', want a variable's name",
+                        s[i].name);
     }
     call->env = s;
     call->n_env = n;
@@ -103,6 +130,7 @@ static enum err record_read_line(struct arena *a, const char *line,
     record_read_env(top, call);
     call->outer = record_read_words(top, "outer");
     call->job = record_read_words(top, "job");
+    record_check_job(top, call);
     reader_bool(top, "piped", &call->piped);
     reader_bool(top, "elsewhere", &call->elsewhere);
     if (reader_is_ok(top) && call->argv.n == 0)

@@ -64,6 +64,8 @@ static void replay_put_words(struct replay_line *l, struct record_words words,
 {
     for (int i = 0; i < words.n; i++) {
         const char *text = replay_quote(l->a, words.word[i]);
+        if (text && i == 0 && text == words.word[i] && strchr(text, '='))
+            text = arena_printf(l->a, "'%s'", text); // it would set a variable
         if (text)
             fprintf(l->out, "%s%s", first && i == 0 ? "" : " ", text);
         l->failed = l->failed || !text;

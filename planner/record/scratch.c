@@ -118,6 +118,9 @@ enum err scratch_read(struct arena *a, const struct scratch *s,
     }
     *cut = (st.st_mode & 0777) == STAND_IN_MODE_CUT ||
            st.st_size > RECORD_MAX_BYTES;
+    // what a full disk took of a line is none
+    while (*cut && n > 0 && text[n - 1] != '\n')
+        n--;
     *out = (struct text_span){text, n};
     return ERR_OK;
 }

@@ -36,7 +36,7 @@ enum {
 };
 
 // what the script left in the background may take this long, s
-static const double SESSION_GRACE_S = 10;
+static const double SESSION_GRACE_S = 5;
 
 struct session {
     struct arena *a;
@@ -47,6 +47,7 @@ struct session {
     struct inner_job job;
     bool is_job;
     sigset_t held, before;
+    struct sigaction on_pipe; // before the session
     pid_t child;
     int status;
     bool ended; // the script itself
@@ -185,6 +186,12 @@ static bool session_environment(struct session *s)
 
 /* ---- starting and ending it ---- */
 
+static void session_release(struct session *s)
+{
+    sigaction(SIGPIPE, &s->on_pipe, NULL);
+    sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
 /* In the child: becomes the shell, or says why not. Nothing outlives us. */
 static void session_child(struct session *s)
 {
@@ -192,7 +199,7 @@ static void session_child(struct session *s)
     int none = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigprocmask(SIG_SETMASK, &s->before, NULL);
+    session_release(s);
     if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
         dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 && chdir(where) == 0 &&
         session_environment(s))
@@ -215,6 +222,9 @@ static void session_hold(struct session *s)
     sigprocmask(SIG_BLOCK, &s->held, &s->before);
     // ignored, the ends of children could not be waited for
     signal(SIGCHLD, SIG_DFL);
+    // nor does a reader of our talk that is gone leave the scratch folder over
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &ignore, &s->on_pipe);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -349,6 +359,8 @@ enum err session_run(struct arena *a, const struct session_spec *spec,
     e = scratch_make(a, &s.scratch, msg);
     if (e != ERR_OK)
         goto done;
+    if (spec->before)
+        spec->before(spec->script);
     e = session_start(&s, msg);
     if (e == ERR_OK && !session_wait(&s, &r)) {
         r.timed_out = !s.ended && !r.signal;
@@ -361,7 +373,7 @@ enum err session_run(struct arena *a, const struct session_spec *spec,
         e = session_collect(&s, &r, msg);
     scratch_remove(&s.scratch);
 done:
-    sigprocmask(SIG_SETMASK, &s.before, NULL);
+    session_release(&s);
     if (e == ERR_OK)
         *out = r;
     return e;

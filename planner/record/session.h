@@ -22,6 +22,7 @@ struct session_spec {
     int n_args;
     double limit_s;     // of the whole run, > 0
     const char *folder; // where it runs; NULL: the empty scratch folder
+    void (*before)(const char *script); // told when all is ready; or NULL
 };
 
 struct session_result {

@@ -92,10 +92,16 @@ static bool stand_in_append(struct stand_in *s, const char *line)
     return ok;
 }
 
-static bool stand_in_is_pipe(int fd)
+/* Does what it would print go to the script and not to its user? The session
+ * gives scripts one place for both outputs. */
+static bool stand_in_is_piped(void)
 {
-    struct stat st;
-    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
+    struct stat out, talk;
+    if (fstat(STDOUT_FILENO, &out) != 0)
+        return false;
+    bool with_talk = fstat(STDERR_FILENO, &talk) == 0 &&
+                     out.st_dev == talk.st_dev && out.st_ino == talk.st_ino;
+    return !with_talk && (S_ISFIFO(out.st_mode) || S_ISREG(out.st_mode));
 }
 
 /* Words that the variable holds, none where it is not set or damaged. */
@@ -109,8 +115,14 @@ static struct record_words stand_in_words_of(struct stand_in *s,
     return words;
 }
 
-/* Notes the words from `from` on; the program is called by its name where it is
- * ours. */
+/* The name alone of what `which` found among the stand-ins. */
+static const char *stand_in_plain(const struct stand_in *s, const char *word)
+{
+    bool ours = text_starts(word, s->bin) && word[strlen(s->bin)] == '/';
+    return ours ? program_base(word) : word;
+}
+
+/* Notes the words from `from` on. */
 static int stand_in_note(struct stand_in *s, int from, bool elsewhere)
 {
     const char **word =
@@ -120,10 +132,8 @@ static int stand_in_note(struct stand_in *s, int from, bool elsewhere)
     if (!word)
         return stand_in_fail(s, "out of memory", EXIT_ENVIRONMENT);
     for (int i = from; i < s->words.n; i++)
-        word[i - from] = s->words.word[i];
+        word[i - from] = stand_in_plain(s, s->words.word[i]);
     call.program = program_base(word[0]);
-    if (text_starts(word[0], s->bin))
-        word[0] = call.program;
     call.argv = (struct record_words){word, s->words.n - from};
     for (int i = 0; i < STAND_IN_N_NOTED; i++)
         if (getenv(noted[i]))
@@ -131,7 +141,7 @@ static int stand_in_note(struct stand_in *s, int from, bool elsewhere)
                 (struct record_setting){noted[i], getenv(noted[i])};
     call.outer = stand_in_words_of(s, STAND_IN_OUTER);
     call.job = stand_in_words_of(s, STAND_IN_JOB);
-    call.piped = stand_in_is_pipe(STDOUT_FILENO);
+    call.piped = stand_in_is_piped();
     const char *line =
         call.argv.n <= RECORD_MAX_WORDS ? record_line(&s->a, &call) : NULL;
     if (line && stand_in_append(s, line))
