@@ -50,6 +50,19 @@ static void record_note_calls(struct cmd *c, const struct record_calls *calls)
                 n - RECORD_MAX_NOTES);
 }
 
+/* What the script itself said. */
+static void record_note_missing(const struct talk *talk)
+{
+    for (int i = 0; i < talk->n_kept; i++)
+        fprintf(stderr,
+                "moe-layout: note: record: launches may lack what was not "
+                "there: %s\n",
+                talk->kept[i]);
+    if (talk->n_missing > talk->n_kept)
+        fprintf(stderr, "moe-layout: note: record: and %d more such lines\n",
+                talk->n_missing - talk->n_kept);
+}
+
 static int record_count_launches(const struct record_calls *calls)
 {
     int n = 0;
@@ -72,6 +85,7 @@ static enum err record_answer(struct cmd *c, const struct session_spec *spec,
 {
     int n = record_count_launches(&r->calls);
     record_note_calls(c, &r->calls);
+    record_note_missing(&r->talk);
     if (r->left_running)
         fprintf(stderr,
                 "moe-layout: note: record: what '%s' left running in "

@@ -1,3 +1,8 @@
+/*
+ * How it works: words are quoted one by one, so that a shell, and a reader of
+ * scripts, makes the same words of a line. What is printed as it is (names of
+ * variables, options of jobs) was checked when the record was read.
+ */
 #include "replay.h"
 
 #include "base/writer.h"

@@ -1,3 +1,8 @@
+/*
+ * How it works: the record is opened before anything runs and read through that
+ * descriptor, so that a script that puts a pipe or an endless device in its
+ * place makes no read wait.
+ */
 #include "scratch.h"
 
 #include "base/file.h"

@@ -13,16 +13,19 @@
 #include "replay.h"
 #include "scratch.h"
 #include "stand_in.h"
+#include "talk.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,6 +51,8 @@ struct session {
     bool is_job;
     sigset_t held, before;
     struct sigaction on_pipe; // before the session
+    int signals;              // where held ones are read
+    struct talk talk;
     pid_t child;
     int status;
     bool ended; // the script itself
@@ -188,6 +193,9 @@ static bool session_environment(struct session *s)
 
 static void session_release(struct session *s)
 {
+    if (s->signals >= 0)
+        close(s->signals);
+    s->signals = -1;
     sigaction(SIGPIPE, &s->on_pipe, NULL);
     sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
@@ -201,7 +209,8 @@ static void session_child(struct session *s)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     session_release(s);
     if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
-        dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 && chdir(where) == 0 &&
+        dup2(s->talk.out, STDOUT_FILENO) >= 0 &&
+        dup2(s->talk.out, STDERR_FILENO) >= 0 && chdir(where) == 0 &&
         session_environment(s))
         execvp(s->argv[0], s->argv);
     fprintf(stderr, "moe-layout: record: %s: %s\n", s->argv[0],
@@ -209,7 +218,7 @@ static void session_child(struct session *s)
     _exit(SESSION_NO_PROGRAM);
 }
 
-static void session_hold(struct session *s)
+static bool session_hold(struct session *s)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     sigemptyset(&s->held);
@@ -226,6 +235,8 @@ static void session_hold(struct session *s)
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, &s->on_pipe);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    s->signals = signalfd(-1, &s->held, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals >= 0 && talk_open(&s->talk);
 }
 
 static enum err session_start(struct session *s, struct err_msg *msg)
@@ -237,6 +248,8 @@ static enum err session_start(struct session *s, struct err_msg *msg)
     if (s->child == 0)
         session_child(s);
     setpgid(s->child, s->child); // whoever comes first
+    close(s->talk.out);
+    s->talk.out = -1;
     return ERR_OK;
 }
 
@@ -298,6 +311,22 @@ static void session_kill(struct session *s)
     }
 }
 
+/* Waits for a signal, an end of a child or something said, at most `left_s`;
+ * the signal that ends us, or 0. */
+static int session_wait_once(struct session *s, double left_s)
+{
+    struct pollfd on[] = {{s->signals, POLLIN, 0}, {s->talk.in, POLLIN, 0}};
+    struct signalfd_siginfo info;
+    if (poll(on, 2, left_s < 1 ? (int)(left_s * 1000) + 1 : 1000) < 0)
+        return 0;
+    if (on[1].revents)
+        talk_pass(&s->talk);
+    if (on[0].revents && read(s->signals, &info, sizeof info) == sizeof info &&
+        info.ssi_signo != SIGCHLD)
+        return (int)info.ssi_signo;
+    return 0;
+}
+
 /* Waits until nothing of the script runs; false at the limit or on a signal,
  * which is noted. */
 static bool session_wait(struct session *s, struct session_result *r)
@@ -309,16 +338,11 @@ static bool session_wait(struct session *s, struct session_result *r)
         if (s->ended && !was_ended && now_s + SESSION_GRACE_S < end_s)
             end_s = now_s + SESSION_GRACE_S;
         was_ended = s->ended;
-        double left_s = end_s - now_s;
-        if (left_s <= 0)
+        if (end_s <= now_s)
             return false;
-        struct timespec t = {(time_t)left_s, 0};
-        t.tv_nsec = (long)((left_s - (double)t.tv_sec) * 1e9);
-        int sig = sigtimedwait(&s->held, NULL, &t);
-        if (sig > 0 && sig != SIGCHLD) {
-            r->signal = sig;
+        r->signal = session_wait_once(s, end_s - now_s);
+        if (r->signal)
             return false;
-        }
     }
     return true;
 }
@@ -350,13 +374,16 @@ static enum err session_collect(struct session *s, struct session_result *r,
 enum err session_run(struct arena *a, const struct session_spec *spec,
                      struct session_result *out, struct err_msg *msg)
 {
-    struct session s = {.a = a, .spec = spec};
+    struct session s = {.a = a, .spec = spec, .signals = -1};
+    s.talk.in = s.talk.out = -1;
     struct session_result r = {0};
     enum err e = session_read_script(&s, msg);
     if (e != ERR_OK)
         return e;
-    session_hold(&s); // before there is something to remove
-    e = scratch_make(a, &s.scratch, msg);
+    // before there is something to remove
+    e = session_hold(&s)
+            ? scratch_make(a, &s.scratch, msg)
+            : err_set(msg, ERR_CHILD, "record: %s", strerror(errno));
     if (e != ERR_OK)
         goto done;
     if (spec->before)
@@ -366,13 +393,18 @@ enum err session_run(struct arena *a, const struct session_spec *spec,
         r.timed_out = !s.ended && !r.signal;
         r.left_running = s.ended && !r.signal;
     }
+    while (talk_pass(&s.talk)) // also behind the last end
+        if (r.signal || r.timed_out)
+            break;
     r.ended = session_ending(&s);
+    r.talk = s.talk;
     if (e == ERR_OK)
         session_kill(&s);
     if (e == ERR_OK && !r.signal)
         e = session_collect(&s, &r, msg);
     scratch_remove(&s.scratch);
 done:
+    talk_close(&s.talk);
     session_release(&s);
     if (e == ERR_OK)
         *out = r;

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "lines.h"
+#include "talk.h"
 
 #include <stdbool.h>
 
@@ -31,6 +32,7 @@ struct session_result {
     bool timed_out;    // the script was ended
     bool left_running; // it ended, and what it left in the background was ended
     bool cut;          // not every call could be noted
+    struct talk talk;  // what was not there; its ends are closed
     const char *ended; // "it ended with status 1", of the script itself
 };
 

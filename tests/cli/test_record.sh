@@ -139,6 +139,17 @@ grep -c 'count.py: where the script reads' "$tmp/err")" \
 2
 1"
 
+is "what the script did not find is said, once the launches are noted" \
+    "$(launches <<'END'
+source conf/env.sh
+N=$(no-such-command -L | wc -l)
+torchrun a.py --gpus $N
+END
+sed -n 's/.*may lack what was not there: .*s.sh: line //p' "$tmp/err")" \
+"torchrun a.py --gpus 0
+1: conf/env.sh: No such file or directory
+2: no-such-command: command not found"
+
 model='--num-layers 16 --hidden-size 1024 --num-attention-heads 16 --num-experts 8 --moe-router-topk 2 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000'
 cat >s.sh <<END
 if hostname >/dev/null 2>&1 || true; then PP=\$(python3 -c 'print(2 + 2)'); fi
@@ -213,6 +224,14 @@ pkill_free=$(ps -eo pid,args | grep "[m]oe-layout record s.sh --x" | awk '{print
 [ -z "$pkill_free" ] || kill $pkill_free
 wait
 is "a reader of its talk that is gone leaves nothing over" "$(left)" 0
+
+echo 'exec >/dev/null 2>&1; sleep 2; python x.py --a' >s.sh
+is "a script that closes its outputs is waited for without work" "$(python3 -c '
+import resource, subprocess, sys
+out = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(out.decode().split("\n")[1], "idle" if used.ru_utime + used.ru_stime < 1 else used)' \
+    "$L" record s.sh)" "python x.py --a idle"
 
 # ---- bad input ----
 
