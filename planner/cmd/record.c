@@ -25,7 +25,7 @@ static void record_note_call(struct cmd *c, const struct record_call *call,
         text = arena_printf(&c->arena, "%s%s%.*s", text, i ? " " : "",
                             RECORD_NOTE_BYTES, call->argv.word[i]);
     fputs("moe-layout: note: record: not run: ", stderr);
-    for (int i = 0; text[i] && i < RECORD_NOTE_BYTES; i++)
+    for (int i = 0; i < RECORD_NOTE_BYTES && text[i]; i++)
         fputc((unsigned char)text[i] < ' ' ? '?' : text[i], stderr);
     fprintf(stderr, ": %s\n", why);
 }
@@ -168,8 +168,8 @@ const struct command CMD_RECORD = {
         "RUNS a shell script, on your request, and prints what it would "
         "launch: a script of the\nexact words, for any command to read. "
         "torchrun, deepspeed, accelerate, python FILE and the\nlike are noted "
-        "and not started; srun, mpirun and sbatch start only shells and "
-        "scripts, here;\nssh, docker and the like are not started. ALL OTHER "
+        "and not started; what stands behind srun, mpirun and sbatch is run "
+        "here, once;\nssh, docker and the like are not started. ALL OTHER "
         "COMMANDS OF THE SCRIPT DO RUN, also\npython -c and programs by their "
         "full path. It runs in an empty folder, which is removed;\nits output "
         "goes to standard error. All words behind SCRIPT are its own.\n"
