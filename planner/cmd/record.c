@@ -21,12 +21,16 @@ static void record_note_call(struct cmd *c, const struct record_call *call,
                              const char *why)
 {
     const char *text = "";
-    for (int i = 0; i < call->argv.n && strlen(text) < RECORD_NOTE_BYTES; i++)
+    for (int i = 0;
+         i < call->argv.n && text && strlen(text) < RECORD_NOTE_BYTES; i++)
         text = arena_printf(&c->arena, "%s%s%.*s", text, i ? " " : "",
                             RECORD_NOTE_BYTES, call->argv.word[i]);
     fputs("moe-layout: note: record: not run: ", stderr);
-    for (int i = 0; i < RECORD_NOTE_BYTES && text[i]; i++)
-        fputc((unsigned char)text[i] < ' ' ? '?' : text[i], stderr);
+    if (!text) // out of memory: the note alone
+        text = call->program;
+    const char *end = text + strnlen(text, RECORD_NOTE_BYTES);
+    for (const char *p = text; p < end; p++)
+        fputc((unsigned char)*p < ' ' ? '?' : *p, stderr);
     fprintf(stderr, ": %s\n", why);
 }
 
