@@ -34,7 +34,8 @@ enum { MAX_WORDS = 16 };
 /* Reads the words, given with blanks between them. */
 static enum err read_with(const struct option_spec *s, const char *words)
 {
-    char *argv[MAX_WORDS], *save = NULL;
+    // the rest of a line points into its words
+    char **argv = arena_alloc(&arena, MAX_WORDS, sizeof *argv), *save = NULL;
     int argc = 0;
     char *copy = arena_strdup(&arena, words);
     for (char *w = strtok_r(copy, " ", &save); w;
@@ -186,4 +187,21 @@ Test(options, an_unknown_command_names_the_nearest)
                  ERR_PARSE);
     cr_assert_str_eq(msg.text, "unknown command 'pln', did you mean 'plan'?; "
                                "see prog --help");
+}
+
+Test(options, first_operand_ends_the_options_of_a_runner)
+{
+    struct option_spec runner = spec;
+    runner.keeps_rest = runner.operand_ends = true;
+    cr_assert_eq(read_with(&runner, "--top 3 run.sh --top 4 -- --bad"), ERR_OK,
+                 "%s", msg.text);
+    cr_assert_str_eq(options_text(&line, TOP), "3");
+    cr_assert_eq(line.n_rest, 5);
+    cr_assert_str_eq(line.rest[0], "run.sh");
+    cr_assert_str_eq(line.rest[4], "--bad");
+    cr_assert_eq(line.n_operands, 0);
+    cr_assert_eq(read_with(&runner, "-- --odd.sh -q"), ERR_OK);
+    cr_assert_eq(line.n_rest, 2);
+    cr_assert_str_eq(line.rest[0], "--odd.sh");
+    cr_assert_eq(read_with(&runner, "--bad run.sh"), ERR_PARSE);
 }

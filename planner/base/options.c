@@ -152,11 +152,14 @@ static enum err options_read_line(struct options *o, struct option_line *line,
             return option_take_rest(o, line, msg);
         }
         // "-" alone is an operand: the usual name of standard input
-        if (word[0] == '-' && word[1] != '\0')
+        bool is_option = word[0] == '-' && word[1] != '\0';
+        if (!is_option && o->spec->operand_ends)
+            return option_take_rest(o, line, msg);
+        if (is_option)
             e = options_take(o->spec, line, &o->uses[o->n_uses], msg);
         else
             e = option_take_operand(o, line->argv[line->at++], msg);
-        o->n_uses += e == ERR_OK && word[0] == '-' && word[1] != '\0';
+        o->n_uses += e == ERR_OK && is_option;
     }
     return e;
 }

@@ -6,7 +6,8 @@
  * - `--name value` and `--name=value`; a value that begins with "--" needs the
  *   second form, since it is a forgotten value more often than one,
  * - `--help` and every row's alias (such as `-h`) are known where listed,
- * - "--" ends the options; what follows are operands, or the caller's words,
+ * - "--" ends the options; what follows are operands, or the caller's words;
+ *   so does the first operand of a command that hands on another's line,
  * - an option given twice: the last one wins, options_each() has all of them,
  * - an unknown name is an error that suggests the nearest one known.
  *
@@ -43,9 +44,10 @@ struct option_spec {
     const char *synopsis; // command, operands and options, for messages
     const struct option_row *rows;
     int n_rows;
-    const int *takes; // ids, ends with n_rows; NULL: all rows
-    int max_operands; // OPTIONS_ANY: no bound
-    bool keeps_rest;  // words after "--" are not operands but `rest`
+    const int *takes;  // ids, ends with n_rows; NULL: all rows
+    int max_operands;  // OPTIONS_ANY: no bound
+    bool keeps_rest;   // words after "--" are not operands but `rest`
+    bool operand_ends; // so are the first operand and all behind it
 };
 
 enum { OPTIONS_ANY = -1 };

@@ -41,7 +41,9 @@ static struct option_spec cmd_spec(const struct command *command, int *takes)
                                 .max_operands = OPTIONS_ANY,
                                 // behind "--" stand Megatron's flags, which are
                                 // not ours to read
-                                .keeps_rest = command->takes_model};
+                                .keeps_rest = command->takes_model ||
+                                              command->takes_script,
+                                .operand_ends = command->takes_script};
 }
 
 /* In the form of every program's help: usage, what it does, options, exit

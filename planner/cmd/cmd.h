@@ -76,7 +76,7 @@
     X(OPT_PROVE, "--prove", "",                                                \
       "search until it is proved, however long (60 s at most)")                \
     X(OPT_TIME_LIMIT, "--time-limit", "S",                                     \
-      "end after S seconds with the best found and its gap (60)")              \
+      "end after S seconds with what is found, a plan with its gap (60)")      \
     X(OPT_PRINT, "--print", "WHAT",                                            \
       "print only the best layout: flag, layout or list")                      \
     X(OPT_RECOMPUTE, "--recompute", "WHAT",                                    \
@@ -84,6 +84,7 @@
       "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
+    X(OPT_IN, "--in", "DIR", "run the script there (an empty folder)")         \
     /* order of work and transfers */                                          \
     X(OPT_P2P, "--p2p", "MODE",                                                \
       "ideal, async, blocking, overlap or overlap-flush (overlap with "        \
@@ -155,13 +156,14 @@ struct command {
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
     bool takes_layout; // one argument behind MODEL
+    bool takes_script; // the first operand and all behind it are `flags`
     bool sizes_only;   // how ranks share the model decides nothing
 };
 
 /* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_READ, CMD_SIZE, CMD_CHECK, CMD_COUNT,
     CMD_BASELINES, CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN,
-    CMD_SIMULATE, CMD_MEMORY;
+    CMD_SIMULATE, CMD_MEMORY, CMD_RECORD;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */

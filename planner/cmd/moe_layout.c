@@ -1,5 +1,7 @@
-/* moe-layout: the planner. Pure computation on files; starts no process. */
+/* moe-layout: the planner. Pure computation on files; only `record` starts a
+ * process, and under the name of a launcher this is one of its stand-ins. */
 #include "cmd.h"
+#include "record/stand_in.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@ static const struct command *const commands[] = {
     &CMD_READ,     &CMD_SIZE,      &CMD_CHECK,
     &CMD_COUNT,    &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
     &CMD_FIT,      &CMD_COSTS,     &CMD_PLAN,
-    &CMD_SIMULATE, &CMD_MEMORY,
+    &CMD_SIMULATE, &CMD_MEMORY,    &CMD_RECORD,
 };
 enum { MOE_LAYOUT_N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -97,6 +99,8 @@ static bool is_help(const char *word)
 int main(int argc, char **argv)
 {
     struct err_msg msg;
+    if (argc > 0 && stand_in_is_called(argv[0]))
+        return stand_in_main(argc, argv);
     if (argc < 2) {
         print_usage(stderr);
         return EXIT_BAD_INPUT;
