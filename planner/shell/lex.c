@@ -317,6 +317,24 @@ static void skip_list(struct bash_parser *ps, bool pattern)
     ps->depth--;
 }
 
+/* NAME[ at the word's start, closed before = or +=: behind its ']'. */
+static const char *lex_index_end(const char *from, const char *p)
+{
+    int depth = 0;
+    if (p == from || *p != '[' || (*from >= '0' && *from <= '9'))
+        return NULL;
+    for (const char *q = from; q < p; q++)
+        if (*q != '_' && !(*q >= '0' && *q <= '9') &&
+            !(*q >= 'a' && *q <= 'z') && !(*q >= 'A' && *q <= 'Z'))
+            return NULL;
+    for (; *p && *p != '\n' && !strchr("$`\"'", *p); p++) {
+        depth += (*p == '[') - (*p == ']');
+        if (depth == 0)
+            return p[1] == '=' || (p[1] == '+' && p[2] == '=') ? p + 1 : NULL;
+    }
+    return NULL;
+}
+
 static bool lex_pattern_opens(const struct bash_parser *ps)
 {
     return ps->pattern && ps->p[0] && strchr("?*+@!", ps->p[0]) &&
@@ -327,7 +345,10 @@ static bool lex_pattern_opens(const struct bash_parser *ps)
 static bool skip_piece(struct bash_parser *ps, const char *from)
 {
     char c = *ps->p;
-    if (c == '\\' && ps->p[1]) {
+    const char *index = c == '[' ? lex_index_end(from, ps->p) : NULL;
+    if (index) {
+        ps->p = index;
+    } else if (c == '\\' && ps->p[1]) {
         lex_next(ps);
         lex_next(ps);
     } else if (c == '\'' || c == '"') {

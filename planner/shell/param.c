@@ -337,6 +337,9 @@ static const char *replace_all(struct param *p, const char *text,
     char kind = p->op[1];
     size_t n = strlen(text), i = 0;
     bool more = true;
+    if (!*pattern && (kind == '#' || kind == '%'))
+        return bash_printf(p->sh, "%s%s%s", kind == '#' ? with : "", text,
+                           kind == '%' ? with : "");
     if (kind == '%') {
         for (; i < n && !bash_match(p->sh, pattern, text + i, n - i); i++)
             bash_putc(p->sh, &t, text[i]);
@@ -358,12 +361,13 @@ static const char *replace_all(struct param *p, const char *text,
     return bash_text_of(&t);
 }
 
-/* The pattern of /P/W ends at the first '/' outside of quotes. */
-static size_t pattern_len(const char *p)
+/* The pattern of /P/W ends at the first '/' outside of quotes; that of //P/W
+ * may begin with one. */
+static size_t pattern_len(const char *p, bool all)
 {
     size_t i = 0;
     int depth = 0;
-    for (; p[i] && (p[i] != '/' || depth > 0 || i == 0); i++) {
+    for (; p[i] && (p[i] != '/' || depth > 0 || (all && i == 0)); i++) {
         char c = p[i];
         if (c == '\\' && p[i + 1]) {
             i++;
@@ -381,7 +385,8 @@ static const char *op_replace(struct param *p, const char *text)
 {
     const char *from = p->op + 1;
     from += *from && strchr("/#%", *from) && from[1] ? 1 : 0;
-    size_t n = pattern_len(from);
+    bool all = from > p->op + 1 && from[-1] == '/';
+    size_t n = pattern_len(from, all);
     const char *pattern =
         param_pattern(p, bash_strndup(p->sh, from, n));
     struct bash_raw w = {from[n] ? from + n + 1 : "", p->sh->at.line};

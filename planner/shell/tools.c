@@ -50,6 +50,9 @@ static bool tool_seq(struct tool *t)
     if (t->n > 1 && strcmp(t->arg[0], "-s") == 0) {
         by = t->arg[1];
         i = 2;
+    } else if (t->n > 1 && strncmp(t->arg[0], "-s", 2) == 0) {
+        by = t->arg[0] + 2;
+        i = 1;
     }
     long long v[3] = {1, 1, 1};
     size_t n = t->n - i;
