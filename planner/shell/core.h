@@ -20,6 +20,7 @@ enum {
     BASH_MAX_STEPS = 2000000,  // commands and words, over all ways
     BASH_MAX_CALLS = 4096,     // of one way
     BASH_MAX_WAYS = 256,
+    BASH_MAX_QUESTIONS = 16,   // of the first way, if all ways are to be read
     BASH_MAX_FILES = 64,
     BASH_MAX_FILE_BYTES = 1 << 20,
     BASH_MAX_TEXT = 4 << 20,     // one text

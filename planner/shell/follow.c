@@ -112,25 +112,24 @@ struct settings {
     size_t n;
 };
 
-static void count_exported(struct bash *sh, const char *name, void *data)
+static void count_exported(struct bash *sh, const char *name,
+                           const struct bash_var *v, void *data)
 {
     (void)sh;
     (void)name;
+    (void)v;
     ++*(size_t *)data;
 }
 
 /* An exported variable; of a choice not made yet, a mark. */
-static void add_exported(struct bash *sh, const char *name, void *data)
+static void add_exported(struct bash *sh, const char *name,
+                         const struct bash_var *v, void *data)
 {
     struct settings *s = data;
-    const struct bash_var *v = NULL;
-    const char *text;
-    if (!bash_is_name(name, strlen(name)))
+    if (!(v->flags & BASH_EXPORTED) || (!v->choice && !v->n) ||
+        !bash_is_name(name, strlen(name)))
         return;
-    v = bash_peek(sh, name);
-    if (!(v->flags & BASH_EXPORTED) || (!v->choice && !v->n))
-        return;
-    text = v->choice
+    const char *text = v->choice
                ? bash_unknown(sh, bash_printf(sh, "$%s", name),
                               bash_printf(sh, "it hangs on '%s'",
                                           bash_choice_text(v)))

@@ -320,9 +320,27 @@ static const char *cut_piece(struct param *p, const char *text,
     return text;
 }
 
+/* Characters that a pattern matches which has no stars, sets or parentheses;
+ * -1 of others. */
+static long pattern_width(const char *p)
+{
+    long n = 0;
+    for (; *p; p++, n++) {
+        if (strchr("*([", *p))
+            return -1;
+        p += *p == '\\' && p[1];
+    }
+    return n;
+}
+
 /* Longest match at t, or -1. */
 static long match_at(struct bash *sh, const char *pattern, const char *t)
 {
+    long width = pattern_width(pattern);
+    if (width >= 0 && strnlen(t, (size_t)width) < (size_t)width)
+        return -1;
+    if (width >= 0)
+        return bash_match(sh, pattern, t, (size_t)width) ? width : -1;
     for (size_t n = strlen(t) + 1; n-- > 0;)
         if (bash_match(sh, pattern, t, n))
             return (long)n;
@@ -709,9 +727,11 @@ struct name_list {
     struct bash_words *to;
 };
 
-static void add_name(struct bash *sh, const char *name, void *data)
+static void add_name(struct bash *sh, const char *name,
+                     const struct bash_var *v, void *data)
 {
     struct name_list *l = data;
+    (void)v;
     if ((isalpha((unsigned char)*name) || *name == '_') &&
         strncmp(name, l->prefix, strlen(l->prefix)) == 0)
         bash_words_add(sh, l->to, name, false, false);

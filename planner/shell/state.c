@@ -113,13 +113,12 @@ void bash_put_var(struct bash *sh, const char *name, const struct bash_var *v)
     *state_slot(sh, symbol_of(sh, name)) = v;
 }
 
-void bash_each(struct bash *sh,
-               void (*fn)(struct bash *sh, const char *name, void *to),
-               void *to)
+void bash_each(struct bash *sh, bash_each_fn *fn, void *to)
 {
+    bash_work(sh, sh->st->n);
     for (size_t i = 0; i < sh->st->n; i++)
         if (sh->st->var[i])
-            fn(sh, sh->symbols->name[i], to);
+            fn(sh, sh->symbols->name[i], sh->st->var[i], to);
 }
 
 /* ---- states ---- */
@@ -139,7 +138,7 @@ struct bash_state *bash_state_copy(struct bash *sh)
     else
         copy = bash_alloc(sh, 1, sizeof *copy);
     if (cap < n + 1) {
-        cap = n + 64;
+        cap = 2 * n + 64;
         var = bash_alloc(sh, cap, sizeof *var);
     }
     *copy = *sh->st;
@@ -164,7 +163,7 @@ void bash_state_restore(struct bash *sh, const struct bash_state *from)
     size_t cap = st->cap, n = st->n;
     *st = *from;
     if (cap < from->n) {
-        cap = from->n;
+        cap = 2 * from->n;
         var = bash_alloc(sh, cap, sizeof *var);
     }
     if (from->n)

@@ -131,9 +131,9 @@ const struct bash_saved *bash_saved_mark(const struct bash *sh);
 void bash_saved_undo(struct bash *sh, const struct bash_saved *mark);
 
 /* Calls `fn` for each name that is set, in order of first use. */
-void bash_each(struct bash *sh,
-               void (*fn)(struct bash *sh, const char *name, void *to),
-               void *to);
+typedef void bash_each_fn(struct bash *sh, const char *name,
+                          const struct bash_var *v, void *to);
+void bash_each(struct bash *sh, bash_each_fn *fn, void *to);
 
 /* True for a name that bash takes. */
 bool bash_is_name(const char *text, size_t n);
