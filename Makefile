@@ -3,8 +3,8 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base shell log model layout schedule megatron cost memory sim prove plan \
-           calibrate
+PLANNER := base script shell log model layout schedule megatron cost memory sim \
+           prove plan calibrate
 HARNESS := manifest launch store figures experiment report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
@@ -118,7 +118,7 @@ $(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
 build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
 
 # shows what planner/shell reads, for tests/cli
-SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/shell)
+SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/script planner/shell)
 $(B)/tests/shell_calls: $(B)/tests/shell_calls.o $(SHELL_CALLS_OBJ)
 	$(Q)$(CC) $(LINK)
 

@@ -72,9 +72,8 @@ static void print_json(struct shown *s, const struct bash_call *c)
 static void print_way(struct shown *s, const struct bash_way *w)
 {
     for (size_t i = 0; i < w->n_decisions && !s->mode; i++)
-        printf("  if %s:%d: %s: %d\n", w->decision[i].file,
-               w->decision[i].line, shown_text(s, w->decision[i].text),
-               w->decision[i].side);
+        printf("  if %s:%d: %s: %d\n", w->decision[i].file, w->decision[i].line,
+               shown_text(s, w->decision[i].text), w->decision[i].side);
     for (size_t i = 0; i < w->n_calls; i++) {
         const struct bash_call *c = &w->call[i];
         if (s->mode == 'j') {

@@ -6,7 +6,7 @@
 #include "arith.h"
 
 #include "expand.h"
-#include "state.h"
+#include "script/state.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static int64_t math_number(struct math *m)
     if (*hash == '.')
         math_fail(m, "bash counts whole numbers only");
     return math_digits(m, *m->p == '0' && isdigit((unsigned char)m->p[1]) ? 8
-                                                                         : 10);
+                                                                          : 10);
 }
 
 /* The value of a variable's text, which is an expression itself. */
@@ -118,7 +118,9 @@ static const char *operand_text(struct math *m, const struct operand *o)
     if (o->index < 0 && !o->key)
         return bash_param_text(m->sh, o->name);
     const struct bash_item_of *e = bash_element(v, o->index, o->key);
-    return e ? e->text : v || !m->sh->st->unread ? "" : bash_param_text(m->sh, o->name);
+    return e                         ? e->text
+           : v || !m->sh->st->unread ? ""
+                                     : bash_param_text(m->sh, o->name);
 }
 
 /* [index] behind a name. */
@@ -249,9 +251,26 @@ static struct operand math_unary(struct math *m)
 /* ---- operators ---- */
 
 enum math_op {
-    MATH_POWER, MATH_MUL, MATH_DIV, MATH_MOD, MATH_ADD, MATH_SUB, MATH_LEFT,
-    MATH_RIGHT, MATH_LE, MATH_GE, MATH_LT, MATH_GT, MATH_EQ, MATH_NE, MATH_AND,
-    MATH_XOR, MATH_OR, MATH_BOTH, MATH_EITHER, MATH_NONE
+    MATH_POWER,
+    MATH_MUL,
+    MATH_DIV,
+    MATH_MOD,
+    MATH_ADD,
+    MATH_SUB,
+    MATH_LEFT,
+    MATH_RIGHT,
+    MATH_LE,
+    MATH_GE,
+    MATH_LT,
+    MATH_GT,
+    MATH_EQ,
+    MATH_NE,
+    MATH_AND,
+    MATH_XOR,
+    MATH_OR,
+    MATH_BOTH,
+    MATH_EITHER,
+    MATH_NONE
 };
 
 static const struct {
@@ -305,9 +324,11 @@ static int64_t math_divide(struct math *m, enum math_op op, int64_t a,
 
 static int64_t math_compare(enum math_op op, int64_t a, int64_t b)
 {
-    const bool is[] = {[MATH_LE] = a <= b, [MATH_GE] = a >= b,
-                       [MATH_LT] = a < b,  [MATH_GT] = a > b,
-                       [MATH_EQ] = a == b, [MATH_NE] = a != b};
+    const bool is[] = {[MATH_LE] = a <= b,
+                       [MATH_GE] = a >= b,
+                       [MATH_LT] = a<b, [MATH_GT] = a> b,
+                       [MATH_EQ] = a == b,
+                       [MATH_NE] = a != b};
     return is[op];
 }
 

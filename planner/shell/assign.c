@@ -85,8 +85,7 @@ static void set_keyed(struct bash *sh, const struct assignment *a,
                       struct bash_raw w, int64_t *next)
 {
     size_t n = key_len(w.text);
-    const char *key =
-        key_text(sh, bash_strndup(sh, w.text + 1, n - 2), w.line);
+    const char *key = key_text(sh, bash_strndup(sh, w.text + 1, n - 2), w.line);
     bool adds = w.text[n] == '+';
     struct bash_raw value = {w.text + n + 1 + adds, w.line};
     const char *text = bash_expand_text(sh, value, BASH_X_VALUE);
@@ -96,8 +95,8 @@ static void set_keyed(struct bash *sh, const struct assignment *a,
         *next = i.mark ? *next : i.value;
     }
     const struct bash_item_of *old =
-        adds ? bash_element(v, *next, v && v->flags & BASH_ASSOCIATIVE ? key
-                                                                       : NULL)
+        adds ? bash_element(v, *next,
+                            v && v->flags & BASH_ASSOCIATIVE ? key : NULL)
              : NULL;
     if (old)
         text = bash_printf(sh, "%s%s", old->text, text);
@@ -249,9 +248,9 @@ static void declare_option(struct declaration *d, const char *text)
     static const struct {
         char letter;
         unsigned flag;
-    } table[] = {{'x', BASH_EXPORTED},  {'i', BASH_INTEGER},
-                 {'l', BASH_LOWER},     {'u', BASH_UPPER},
-                 {'n', BASH_REFERENCE}, {'r', BASH_READONLY},
+    } table[] = {{'x', BASH_EXPORTED},    {'i', BASH_INTEGER},
+                 {'l', BASH_LOWER},       {'u', BASH_UPPER},
+                 {'n', BASH_REFERENCE},   {'r', BASH_READONLY},
                  {'A', BASH_ASSOCIATIVE}, {'a', BASH_LIST}};
     unsigned *to = *text == '+' ? &d->off : &d->on;
     for (const char *p = text + 1; *p; p++) {
@@ -288,16 +287,15 @@ static void declare_word(struct bash *sh, const struct declaration *d,
     }
     // `local x=$x` sees the outer x: the value is taken first
     size_t target = target_len(w.text);
-    bool plain = raw && target == n && w.text[n] == '=' &&
-                 w.text[n + 1] != '(';
+    bool plain = raw && target == n && w.text[n] == '=' && w.text[n + 1] != '(';
     if (plain) {
         struct bash_raw value = {w.text + n + 1, w.line};
         const char *text = bash_expand_text(sh, value, BASH_X_VALUE);
         declare_name(sh, d, name);
         if (d->on & BASH_INTEGER) {
             struct bash_number x = bash_math(sh, text, value.text);
-            text = x.mark ? x.mark
-                          : bash_printf(sh, "%lld", (long long)x.value);
+            text =
+                x.mark ? x.mark : bash_printf(sh, "%lld", (long long)x.value);
         }
         bash_set(sh, name, text);
     } else {
@@ -315,8 +313,8 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
 {
     struct declaration d = {0};
     bool options = true;
-    d.local = strcmp(w[0].text, "export") != 0 &&
-              strcmp(w[0].text, "readonly") != 0;
+    d.local =
+        strcmp(w[0].text, "export") != 0 && strcmp(w[0].text, "readonly") != 0;
     d.on = strcmp(w[0].text, "export") == 0     ? BASH_EXPORTED
            : strcmp(w[0].text, "readonly") == 0 ? BASH_READONLY
                                                 : 0;

@@ -7,10 +7,10 @@
 #define _XOPEN_SOURCE 700 // realpath()
 #include "bash.h"
 
-#include "branch.h"
 #include "eval.h"
 #include "follow.h"
-#include "wrapper.h"
+#include "script/branch.h"
+#include "script/wrapper.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,9 @@ static void set_input(struct reading *r)
     bash_put_var(sh, BASH_POSITIONAL, bash_list_of(sh, &args));
     bash_set(sh, BASH_FOLDER,
              r->home ? r->home
-                     : bash_unknown(sh, "$PWD", "the script's folder is not "
-                                                "known"));
+                     : bash_unknown(sh, "$PWD",
+                                    "the script's folder is not "
+                                    "known"));
     for (size_t i = 0; i < sh->in->n_set; i++) {
         bash_set(sh, sh->in->set[i].name, sh->in->set[i].value);
         bash_set_flags(sh, sh->in->set[i].name, BASH_EXPORTED, 0);
@@ -154,8 +155,8 @@ static void way_keep(struct reading *r)
                                       r->oracle.answer[i] == 0,
                                       r->oracle.answer[i]};
     }
-    *w = (struct bash_way){call,      sh->n_calls,   d,
-                           r->oracle.n, sh->ended, sh->ended_line};
+    *w = (struct bash_way){call,        sh->n_calls, d,
+                           r->oracle.n, sh->ended,   sh->ended_line};
 }
 
 static void way_run(struct reading *r)
@@ -172,8 +173,7 @@ static void way_run(struct reading *r)
 /* The answers for the next way; false where there is none. */
 static bool oracle_next(struct bash_oracle *o)
 {
-    while (o->n > 0 &&
-           o->answer[o->n - 1] + 1 >= o->asked[o->n - 1]->n_sides)
+    while (o->n > 0 && o->answer[o->n - 1] + 1 >= o->asked[o->n - 1]->n_sides)
         o->n--;
     if (o->n == 0)
         return false;
@@ -192,8 +192,7 @@ static void ways_alone(struct reading *r)
     o->flipped = NULL;
     way_run(r);
     size_t n = o->n;
-    struct bash_question **asked =
-        bash_keep(&r->sh, n + 1, sizeof *asked);
+    struct bash_question **asked = bash_keep(&r->sh, n + 1, sizeof *asked);
     if (n)
         memcpy(asked, o->asked, n * sizeof *asked);
     for (size_t i = 0; i < n; i++)
@@ -300,9 +299,8 @@ enum err bash_run(struct arena *a, const struct bash_input *in,
     struct bash_input input = *in;
     struct reading *r = arena_alloc(a, 1, sizeof *r);
     char *home = in->folder ? realpath(in->folder, NULL) : NULL;
-    input.folder = home && strcmp(home, "/") != 0
-                       ? arena_strdup(a, home)
-                       : NULL;
+    input.folder =
+        home && strcmp(home, "/") != 0 ? arena_strdup(a, home) : NULL;
     free(home);
     if (!r)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", in->name);

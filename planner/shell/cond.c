@@ -6,9 +6,9 @@
 #include "cond.h"
 
 #include "arith.h"
-#include "branch.h"
 #include "expand.h"
 #include "files.h"
+#include "script/branch.h"
 
 #include <ctype.h>
 #include <regex.h>
@@ -17,7 +17,7 @@
 
 struct cond {
     struct bash *sh;
-    const struct bash_raw *raw;       // of [[ ]], else NULL
+    const struct bash_raw *raw;      // of [[ ]], else NULL
     const struct bash_item_of *word; // of [ ]
     size_t n, at;
     bool bad;
@@ -64,13 +64,13 @@ static struct bash_status cond_join(struct cond *c, struct bash_status a,
     struct bash *sh = c->sh;
     if (a.doubt == b.doubt && a.negated == b.negated)
         return a;
-    const char *key = bash_printf(sh, "(%s) %s (%s)", side_key(sh, a), op,
-                                  side_key(sh, b));
-    const char *text = bash_printf(sh, "%s%s %s %s%s", a.negated ? "! " : "",
-                                   a.doubt->text, op, b.negated ? "! " : "",
-                                   b.doubt->text);
-    return (struct bash_status){
-        bash_ask(sh, key, bash_readable(sh, text), 2), false, 0};
+    const char *key =
+        bash_printf(sh, "(%s) %s (%s)", side_key(sh, a), op, side_key(sh, b));
+    const char *text =
+        bash_printf(sh, "%s%s %s %s%s", a.negated ? "! " : "", a.doubt->text,
+                    op, b.negated ? "! " : "", b.doubt->text);
+    return (struct bash_status){bash_ask(sh, key, bash_readable(sh, text), 2),
+                                false, 0};
 }
 
 /* ---- comparisons of texts ---- */
@@ -135,13 +135,14 @@ static struct bash_status compare_numbers(struct cond *c, const char *a,
     if (!cond_number(c, a, &x) || !cond_number(c, b, &y))
         return (struct bash_status){NULL, false, 2};
     if (x.mark || y.mark) {
-        struct bash_status eq = cond_ask(c, a, strcmp(op, "-ne") ? op : "-eq", b);
+        struct bash_status eq =
+            cond_ask(c, a, strcmp(op, "-ne") ? op : "-eq", b);
         return strcmp(op, "-ne") == 0 ? cond_not(eq) : eq;
     }
     static const char *const ops[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
     const bool is[] = {x.value == y.value, x.value != y.value,
-                       x.value < y.value,  x.value <= y.value,
-                       x.value > y.value,  x.value >= y.value};
+                       x.value<y.value, x.value <= y.value, x.value> y.value,
+                       x.value >= y.value};
     for (size_t i = 0; i < 6; i++)
         if (strcmp(op, ops[i]) == 0)
             return cond_known(is[i]);
@@ -232,16 +233,17 @@ static struct bash_status file_test(struct cond *c, char op, const char *path)
     if (kind == BASH_FILE_UNKNOWN)
         return cond_ask(c, "", letters, path);
     bool folder = kind == BASH_FILE_FOLDER;
-    bool yes = op == 'f'   ? kind == BASH_FILE_REGULAR || kind == BASH_FILE_EMPTY
-               : op == 'd' ? folder
-               : op == 's' ? kind == BASH_FILE_REGULAR || folder
+    bool yes = op == 'f' ? kind == BASH_FILE_REGULAR || kind == BASH_FILE_EMPTY
+               : op == 'd'           ? folder
+               : op == 's'           ? kind == BASH_FILE_REGULAR || folder
                : strchr("earwx", op) ? kind != BASH_FILE_NONE
                                      : false;
     if (op == 'x' && !folder && yes)
         return cond_ask(c, "", letters, path);
     if (!c->idle)
-        bash_note(sh, "[ -%c %s ] is taken as %s: looked up in the script's "
-                      "folder",
+        bash_note(sh,
+                  "[ -%c %s ] is taken as %s: looked up in the script's "
+                  "folder",
                   op, bash_readable(sh, name), yes ? "true" : "false");
     return cond_known(yes);
 }
@@ -315,9 +317,9 @@ static struct bash_status cond_binary(struct cond *c)
     const char *op = cond_word(c, c->at++);
     bool pattern = c->raw && (strcmp(op, "=") == 0 || strcmp(op, "==") == 0 ||
                               strcmp(op, "!=") == 0);
-    struct bash_raw w = {cond_word(c, c->at),
-                         c->raw && c->at < c->n ? c->raw[c->at].line
-                                                : c->sh->at.line};
+    struct bash_raw w = {cond_word(c, c->at), c->raw && c->at < c->n
+                                                  ? c->raw[c->at].line
+                                                  : c->sh->at.line};
     if (strcmp(op, "=~") == 0) {
         c->at++;
         return c->idle ? cond_known(true) : compare_regex(c, a, w);

@@ -124,9 +124,8 @@ static void expand_math(struct expansion *x, const char *from, const char *end)
     const char *text = bash_strndup(x->sh, from, (size_t)(end - from));
     struct bash_field_text inner = {0};
     bash_expand(x->sh, text, BASH_X_OPERAND, &inner);
-    struct bash_number v =
-        bash_math(x->sh, bash_field_text(x->sh, &inner),
-                  bash_printf(x->sh, "%s))", shown));
+    struct bash_number v = bash_math(x->sh, bash_field_text(x->sh, &inner),
+                                     bash_printf(x->sh, "%s))", shown));
     put_result(x, v.mark ? v.mark
                          : bash_printf(x->sh, "%lld", (long long)v.value));
 }
@@ -136,8 +135,8 @@ static const char *backtick_text(struct expansion *x, const char *end)
 {
     struct bash_text t = {0};
     for (const char *p = x->p + 1; p < end - 1; p++) {
-        if (*p == '\\' && (strchr("$`\\", p[1]) ||
-                           (p[1] == '"' && x->mode == BASH_X_QUOTED)))
+        if (*p == '\\' &&
+            (strchr("$`\\", p[1]) || (p[1] == '"' && x->mode == BASH_X_QUOTED)))
             p++;
         bash_putc(x->sh, &t, *p);
     }
@@ -155,9 +154,9 @@ static void expand_command(struct expansion *x)
         return;
     }
     const char *shown = bash_strndup(sh, x->p, (size_t)(end - x->p));
-    const char *text = *x->p == '`' ? backtick_text(x, end)
-                                    : bash_strndup(sh, x->p + 2,
-                                                   (size_t)(end - x->p) - 3);
+    const char *text =
+        *x->p == '`' ? backtick_text(x, end)
+                     : bash_strndup(sh, x->p + 2, (size_t)(end - x->p) - 3);
     put_result(x, bash_capture(sh, text, shown));
     x->p = end;
 }
@@ -199,8 +198,8 @@ static void expand_process(struct expansion *x)
     struct bash *sh = x->sh;
     bool reads = *x->p == '<';
     const char *shown = x->p;
-    const char *end = bash_dollar_end(sh, bash_printf(sh, "$%s", x->p + 1),
-                                      false);
+    const char *end =
+        bash_dollar_end(sh, bash_printf(sh, "$%s", x->p + 1), false);
     // the copy began with '$' instead of '<': lengths are equal
     size_t n = strlen(x->p), rest = end ? strlen(end) : 0;
     const char *text =
@@ -280,11 +279,11 @@ static void expand_tilde(struct expansion *x)
 
 static bool at_tilde(const struct expansion *x)
 {
-    bool first = x->p == x->start ||
-                 (x->mode == BASH_X_VALUE && x->p[-1] == ':');
+    bool first =
+        x->p == x->start || (x->mode == BASH_X_VALUE && x->p[-1] == ':');
     return *x->p == '~' && !x_quoted(x) && first &&
-           x->p[1 + strspn(x->p + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-")] !=
-               '~';
+           x->p[1 + strspn(x->p + 1,
+                           "abcdefghijklmnopqrstuvwxyz0123456789_-")] != '~';
 }
 
 void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
@@ -305,8 +304,8 @@ void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
             expand_double(&x);
         else if (*x.p == '\'' && !x_quoted(&x))
             expand_single(&x);
-        else if ((*x.p == '<' || *x.p == '>') && x.p[1] == '(' &&
-                 x.p == text && mode == BASH_X_WORD)
+        else if ((*x.p == '<' || *x.p == '>') && x.p[1] == '(' && x.p == text &&
+                 mode == BASH_X_WORD)
             expand_process(&x);
         else if (at_tilde(&x))
             expand_tilde(&x);
@@ -390,9 +389,8 @@ typedef void brace_fn(struct bash *sh, struct bash_raw w, struct bash_words *);
 static void brace_each(struct bash *sh, struct bash_raw w,
                        struct bash_words *to);
 
-static void brace_one(struct bash *sh, const struct brace *b,
-                      struct bash_raw w, const char *middle, size_t n,
-                      struct bash_words *to);
+static void brace_one(struct bash *sh, const struct brace *b, struct bash_raw w,
+                      const char *middle, size_t n, struct bash_words *to);
 
 /* {1..4}, {a..e}, {01..10}, {1..9..2} */
 static void brace_range(struct bash *sh, const struct brace *b,
@@ -413,15 +411,15 @@ static void brace_range(struct bash *sh, const struct brace *b,
     for (long i = lo; lo <= hi ? i <= hi : i >= hi;
          i += lo <= hi ? step : -step) {
         const char *text =
-            letters ? bash_printf(sh, "%c", (int)i)
-                    : bash_printf(sh, "%0*ld", (int)(width > 20 ? 20 : width), i);
+            letters
+                ? bash_printf(sh, "%c", (int)i)
+                : bash_printf(sh, "%0*ld", (int)(width > 20 ? 20 : width), i);
         brace_one(sh, b, w, text, strlen(text), to);
     }
 }
 
-static void brace_one(struct bash *sh, const struct brace *b,
-                      struct bash_raw w, const char *middle, size_t n,
-                      struct bash_words *to)
+static void brace_one(struct bash *sh, const struct brace *b, struct bash_raw w,
+                      const char *middle, size_t n, struct bash_words *to)
 {
     struct bash_text t = {0};
     bash_step(sh);

@@ -1,7 +1,7 @@
 #define _XOPEN_SOURCE 700 // realpath()
 #include "files.h"
 
-#include "parse.h"
+#include "script/parse.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -143,8 +143,8 @@ static const char *read_file(struct bash *sh, const char *path)
     if (++sh->n_files > BASH_MAX_FILES)
         bash_fail(sh, ERR_RANGE, "more than %d files to read", BASH_MAX_FILES);
     char *real = realpath(path, NULL);
-    int fd = real ? open(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
-                  : -1;
+    int fd =
+        real ? open(real, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
     free(real);
     if (fd < 0)
         return NULL;
@@ -183,8 +183,7 @@ static const char *made_text(struct bash *sh, const char *path)
 const char *bash_file_text(struct bash *sh, const char *path)
 {
     enum bash_file_kind kind = bash_file_look(sh, path);
-    const char *made =
-        bash_has_unknown(sh, path) ? NULL : made_text(sh, path);
+    const char *made = bash_has_unknown(sh, path) ? NULL : made_text(sh, path);
     if (made)
         return made;
     if (kind != BASH_FILE_REGULAR && kind != BASH_FILE_EMPTY)
@@ -208,9 +207,8 @@ struct bash_script *bash_file_script(struct bash *sh, const char *path)
     if (!text)
         return NULL;
     if (made_text(sh, path))
-        return bash_text_script(sh,
-                                bash_keep_text(sh, bash_path_shown(sh, path)),
-                                text, 1);
+        return bash_text_script(
+            sh, bash_keep_text(sh, bash_path_shown(sh, path)), text, 1);
     return &file_of(sh, bash_path(sh, path))->script;
 }
 

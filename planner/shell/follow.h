@@ -1,19 +1,22 @@
 /*
  * follow: programs. A launch is recorded with its words; a shell script that
- * stands beside is read in its turn, whatever starts it (bash FILE, srun, sbatch,
- * nohup, ./FILE.sh); programs that start no training are passed over.
+ * stands beside is read in its turn, whatever starts it (bash FILE, srun,
+ * sbatch, nohup, ./FILE.sh); programs that start no training are passed over.
  */
 #ifndef SHELL_FOLLOW_H
 #define SHELL_FOLLOW_H
 
-#include "field.h"
 #include "files.h"
+#include "script/field.h"
 
 /* The words as a program; no builtin and no function. */
 void bash_external(struct bash *sh, const struct bash_words *w);
 
 /* source FILE [args] */
 void bash_source(struct bash *sh, const struct bash_words *w);
+
+/* Is the name one of n? */
+bool bash_in_table(const char *const *table, size_t n, const char *name);
 
 /* Sets what Slurm's jobs see, where the script has #SBATCH lines. */
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s);

@@ -126,8 +126,7 @@ static void print_string(struct printing *p, const struct print_format *f,
 {
     size_t n = strlen(text), width = (size_t)abs(f->width);
     bool left = f->width < 0 || strchr(f->flags, '-');
-    if (f->precision >= 0 && (size_t)f->precision < n &&
-        !bash_has_mark(text))
+    if (f->precision >= 0 && (size_t)f->precision < n && !bash_has_mark(text))
         n = (size_t)f->precision;
     for (size_t i = n; !left && i < width; i++)
         bash_putc(p->sh, &p->out, ' ');

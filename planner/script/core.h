@@ -7,36 +7,32 @@
  * Texts made while reading are of the arena `run`, which is emptied after each
  * way; what outlives a way (causes, notes, files, questions) is of `keep`.
  */
-#ifndef SHELL_CORE_H
-#define SHELL_CORE_H
+#ifndef SCRIPT_CORE_H
+#define SCRIPT_CORE_H
 
-#include "bash.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "result.h"
 
 #include <setjmp.h>
 
 enum {
-    BASH_MAX_DEPTH = 100,      // of nesting in the text; of functions, files
-    BASH_MAX_LEVELS = 1000,    // of what is being read: all of these together
-    BASH_MAX_STEPS = 2000000,  // commands and words, over all ways
-    BASH_MAX_CALLS = 4096,     // of one way
+    BASH_MAX_DEPTH = 100,     // of nesting in the text; of functions, files
+    BASH_MAX_LEVELS = 1000,   // of what is being read: all of these together
+    BASH_MAX_STEPS = 2000000, // commands and words, over all ways
+    BASH_MAX_CALLS = 4096,    // of one way
     BASH_MAX_WAYS = 256,
-    BASH_MAX_QUESTIONS = 16,   // of the first way, if all ways are to be read
+    BASH_MAX_QUESTIONS = 16, // of the first way, if all ways are to be read
     BASH_MAX_FILES = 64,
     BASH_MAX_FILE_BYTES = 1 << 20,
-    BASH_MAX_TEXT = 4 << 20,     // one text
-    BASH_MAX_BYTES = 40 << 20,   // memory of one way; of what is kept
-    BASH_MAX_WORK = 200 << 20    // characters looked at, over all ways
+    BASH_MAX_TEXT = 4 << 20,   // one text
+    BASH_MAX_BYTES = 40 << 20, // memory of one way; of what is kept
+    BASH_MAX_WORK = 200 << 20  // characters looked at, over all ways
 };
 
 enum bash_known { BASH_NO, BASH_YES, BASH_MAYBE };
 
-enum bash_flow {
-    BASH_GO,
-    BASH_BREAK,
-    BASH_CONTINUE,
-    BASH_RETURN,
-    BASH_EXIT
-};
+enum bash_flow { BASH_GO, BASH_BREAK, BASH_CONTINUE, BASH_RETURN, BASH_EXIT };
 
 /* A text that grows; s is always ended by a zero. */
 struct bash_text {
@@ -64,18 +60,18 @@ struct bash_context {
     const char *file; // of the command, for messages
     int line;
     int depth;
-    uint32_t turn;           // tells apart rounds of loops and function calls
-    int round;               // of the innermost loop, from 0
-    int loops;               // that break can leave
-    int functions;           // that return can leave
-    int sourced;             // files that return can leave
-    int condition;           // > 0: a failure does not end the script
-    const char *script;      // $0
-    const char *source;      // ${BASH_SOURCE[0]}
-    const char *function;    // ${FUNCNAME[0]}, or NULL
-    struct bash_text *out;   // where output goes; NULL: nobody reads it
-    struct bash_stdin *in;   // NULL: not known
-    const char *subst;       // text of the innermost $(...), or NULL
+    uint32_t turn;         // tells apart rounds of loops and function calls
+    int round;             // of the innermost loop, from 0
+    int loops;             // that break can leave
+    int functions;         // that return can leave
+    int sourced;           // files that return can leave
+    int condition;         // > 0: a failure does not end the script
+    const char *script;    // $0
+    const char *source;    // ${BASH_SOURCE[0]}
+    const char *function;  // ${FUNCNAME[0]}, or NULL
+    struct bash_text *out; // where output goes; NULL: nobody reads it
+    struct bash_stdin *in; // NULL: not known
+    const char *subst;     // text of the innermost $(...), or NULL
     int subst_line;
     const struct bash_call *outer;
     struct bash_slurm slurm;

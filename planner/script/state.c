@@ -180,7 +180,8 @@ void bash_state_only_exported(struct bash *sh)
     for (size_t i = 0; i < sh->st->n; i++) {
         const struct bash_var *v = sh->st->var[i];
         const char *name = sh->symbols->name[i];
-        bool stays = *name == *BASH_FILE_PREFIX || strcmp(name, BASH_FOLDER) == 0;
+        bool stays =
+            *name == *BASH_FILE_PREFIX || strcmp(name, BASH_FOLDER) == 0;
         // the flags of a choice are those that any side has
         if (v && !stays && (!(v->flags & BASH_EXPORTED) || v->body))
             sh->st->var[i] = NULL;
@@ -310,8 +311,8 @@ size_t bash_count(const struct bash_var *v)
     return n;
 }
 
-const struct bash_item_of *bash_element(const struct bash_var *v,
-                                        int64_t index, const char *key)
+const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
+                                        const char *key)
 {
     if (!v)
         return NULL;
@@ -332,9 +333,9 @@ const struct bash_item_of *bash_element(const struct bash_var *v,
 const char *bash_get_text(struct bash *sh, const char *name)
 {
     const struct bash_var *v = bash_get(sh, name);
-    const struct bash_item_of *e =
-        v && v->flags & BASH_ASSOCIATIVE ? bash_element(v, 0, "0")
-                                         : bash_element(v, 0, NULL);
+    const struct bash_item_of *e = v && v->flags & BASH_ASSOCIATIVE
+                                       ? bash_element(v, 0, "0")
+                                       : bash_element(v, 0, NULL);
     return e ? e->text : NULL;
 }
 
@@ -417,8 +418,8 @@ static size_t element_place(const struct bash_var *v, const char *key,
     for (size_t i = 0; i < v->n; i++) {
         if (v->item[i].ghost)
             continue;
-        *there = key ? strcmp(v->item[i].key, key) == 0
-                     : v->item[i].index == index;
+        *there =
+            key ? strcmp(v->item[i].key, key) == 0 : v->item[i].index == index;
         if (*there || (!key && v->item[i].index > index))
             return i;
     }
@@ -481,9 +482,8 @@ struct flag_change {
 };
 
 /* A copy with other flags; of a choice, of each side. */
-static const struct bash_var *with_flags(struct bash *sh,
-                                         const struct bash_var *old,
-                                         struct flag_change by)
+static const struct bash_var *
+with_flags(struct bash *sh, const struct bash_var *old, struct flag_change by)
 {
     struct bash_var *v = var_copy(sh, old, old ? old->n : 0);
     v->flags = (v->flags | by.on) & ~by.off;

@@ -6,8 +6,8 @@
  * it is read. Where it matters, ways part: the script is read again with the
  * other answer (bash.c).
  */
-#ifndef SHELL_BRANCH_H
-#define SHELL_BRANCH_H
+#ifndef SCRIPT_BRANCH_H
+#define SCRIPT_BRANCH_H
 
 #include "core.h"
 

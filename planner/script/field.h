@@ -3,8 +3,8 @@
  * since only that tells where words are split and what a pattern's characters
  * mean. Patterns of bash are matched here, too.
  */
-#ifndef SHELL_FIELD_H
-#define SHELL_FIELD_H
+#ifndef SCRIPT_FIELD_H
+#define SCRIPT_FIELD_H
 
 #include "state.h"
 
@@ -33,14 +33,14 @@ struct bash_field_text {
 
 void bash_field_put(struct bash *sh, struct bash_field_text *to, const char *s,
                     size_t n, enum bash_quote q);
-void bash_field_puts(struct bash *sh, struct bash_field_text *to,
-                     const char *s, enum bash_quote q);
+void bash_field_puts(struct bash *sh, struct bash_field_text *to, const char *s,
+                     enum bash_quote q);
 void bash_field_mark(struct bash *sh, struct bash_field_text *to,
                      enum bash_quote q); // BASH_Q_NULL or BASH_Q_BREAK
 
 /* Notes that the characters from `from` on come of an element. */
-void bash_field_origin(struct bash *sh, struct bash_field_text *to,
-                       size_t from, const struct bash_item_of *item);
+void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
+                       const struct bash_item_of *item);
 
 /* Words: elements of a list. */
 struct bash_words {

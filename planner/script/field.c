@@ -34,8 +34,8 @@ void bash_field_put(struct bash *sh, struct bash_field_text *to, const char *s,
     bash_work(sh, n);
 }
 
-void bash_field_puts(struct bash *sh, struct bash_field_text *to,
-                     const char *s, enum bash_quote q)
+void bash_field_puts(struct bash *sh, struct bash_field_text *to, const char *s,
+                     enum bash_quote q)
 {
     bash_field_put(sh, to, s, strlen(s), q);
 }
@@ -46,8 +46,8 @@ void bash_field_mark(struct bash *sh, struct bash_field_text *to,
     bash_field_put(sh, to, "", 1, q);
 }
 
-void bash_field_origin(struct bash *sh, struct bash_field_text *to,
-                       size_t from, const struct bash_item_of *item)
+void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
+                       const struct bash_item_of *item)
 {
     if (to->n_origins == to->cap_origins) {
         to->cap_origins = 2 * to->cap_origins + 4;
@@ -259,9 +259,9 @@ static size_t class_at(const char *p, unsigned char c, bool *in)
     static const struct {
         const char *name;
         int (*is)(int);
-    } table[] = {{"alpha", isalpha}, {"digit", isdigit}, {"alnum", isalnum},
-                 {"upper", isupper}, {"lower", islower}, {"space", isspace},
-                 {"blank", isblank}, {"punct", ispunct}, {"print", isprint},
+    } table[] = {{"alpha", isalpha},  {"digit", isdigit}, {"alnum", isalnum},
+                 {"upper", isupper},  {"lower", islower}, {"space", isspace},
+                 {"blank", isblank},  {"punct", ispunct}, {"print", isprint},
                  {"xdigit", isxdigit}};
     if (p[0] != '[' || p[1] != ':')
         return 0;
@@ -281,7 +281,7 @@ static const char *match_set(const char *p, const char *end, unsigned char c,
                              bool *in)
 {
     bool not = p + 1 < end && (p[1] == '!' || p[1] == '^');
-    const char *from = p + 1 + not;
+    const char *from = p + 1 + not ;
     *in = false;
     for (p = from; p < end && (*p != ']' || p == from);) {
         size_t n = class_at(p, c, in);
@@ -298,7 +298,7 @@ static const char *match_set(const char *p, const char *end, unsigned char c,
         }
         *in = *in || (c >= lo && c <= hi);
     }
-    *in = *in != not;
+    *in = *in != not ;
     return p < end ? p + 1 : NULL;
 }
 
@@ -378,8 +378,8 @@ static bool match_one(struct matcher *m, const char **p, const char *end,
                       char c)
 {
     bool in = false;
-    const char *set = **p == '[' ? match_set(*p, end, (unsigned char)c, &in)
-                                 : NULL;
+    const char *set =
+        **p == '[' ? match_set(*p, end, (unsigned char)c, &in) : NULL;
     if (set) {
         *p = set;
         return in;
@@ -398,8 +398,8 @@ static bool match_loop(struct matcher *m, const char *p, const char *end,
 {
     while (p < end) {
         bash_work(m->sh, 4);
-        if (m->extended && p + 1 < end && p[1] == '(' &&
-            strchr("?*+@!", *p) && match_paren(p + 1, end))
+        if (m->extended && p + 1 < end && p[1] == '(' && strchr("?*+@!", *p) &&
+            match_paren(p + 1, end))
             return match_extended(m, p, end, t, t_end);
         if (*p == '*')
             return match_star(m, p + 1, end, t, t_end);

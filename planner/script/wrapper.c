@@ -112,8 +112,7 @@ const char *bash_base_name(const char *path)
 static bool list_has(const char *list, const char *word, size_t n)
 {
     for (const char *p = strchr(list, *word); p; p = strchr(p + 1, *word))
-        if (p > list && p[-1] == ' ' && strncmp(p, word, n) == 0 &&
-            p[n] == ' ')
+        if (p > list && p[-1] == ' ' && strncmp(p, word, n) == 0 && p[n] == ' ')
             return true;
     return false;
 }
@@ -175,8 +174,13 @@ size_t bash_inner(const struct bash_word *word, size_t n)
 
 /* What an option of sbatch is about. */
 enum slurm_option {
-    SLURM_NODES, SLURM_TASKS, SLURM_TASKS_PER_NODE, SLURM_GPUS_PER_NODE,
-    SLURM_GRES, SLURM_CPUS, SLURM_OTHER
+    SLURM_NODES,
+    SLURM_TASKS,
+    SLURM_TASKS_PER_NODE,
+    SLURM_GPUS_PER_NODE,
+    SLURM_GRES,
+    SLURM_CPUS,
+    SLURM_OTHER
 };
 
 static enum slurm_option slurm_option_of(const char *name, size_t n)
@@ -205,7 +209,8 @@ static int64_t slurm_number(const char *text)
 {
     char *end;
     long long v = strtoll(text, &end, 10);
-    bool whole = end > text && (!*end || *end == '-' || isspace((unsigned char)*end));
+    bool whole =
+        end > text && (!*end || *end == '-' || isspace((unsigned char)*end));
     return whole && v > 0 && v < 1 << 24 ? v : 0;
 }
 

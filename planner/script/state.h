@@ -8,8 +8,8 @@
  * A value may be a choice: one of several, decided by a question that was not
  * answered yet. Reading it answers the question for this way.
  */
-#ifndef SHELL_STATE_H
-#define SHELL_STATE_H
+#ifndef SCRIPT_STATE_H
+#define SCRIPT_STATE_H
 
 #include "core.h"
 
@@ -30,8 +30,8 @@ enum {
 struct bash_item_of {
     const char *text, *key; // key: of associative arrays
     int64_t index;
-    bool ghost; // a word that vanished since its variable is not set
-    bool loose; // holds a mark that stood outside of quotes
+    bool ghost;       // a word that vanished since its variable is not set
+    bool loose;       // holds a mark that stood outside of quotes
     const char *file; // where it was written
     int line;
 };
@@ -72,7 +72,7 @@ enum { BASH_OPT_ERREXIT = 1, BASH_OPT_ALLEXPORT = 2, BASH_OPT_EXTGLOB = 4 };
 
 /* ---- states ---- */
 
-void bash_state_open(struct bash *sh);  // an empty one, of this way
+void bash_state_open(struct bash *sh); // an empty one, of this way
 struct bash_state *bash_state_copy(struct bash *sh);
 void bash_state_drop(struct bash *sh, struct bash_state *copy);
 void bash_state_restore(struct bash *sh, const struct bash_state *from);
@@ -109,8 +109,8 @@ const char *bash_choice_text(const struct bash_var *v);
 const char *bash_get_text(struct bash *sh, const char *name);
 
 /* Element by index (negative from the end) or key; NULL: none. */
-const struct bash_item_of *bash_element(const struct bash_var *v,
-                                        int64_t index, const char *key);
+const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
+                                        const char *key);
 
 /* Elements that bash counts. */
 size_t bash_count(const struct bash_var *v);

@@ -397,6 +397,41 @@ struct bash_raw bash_take_word(struct bash_parser *ps)
     return w;
 }
 
+void *bash_parse_grow(struct bash_parser *ps, void *old, size_t n, size_t size)
+{
+    // full at 0 and at powers of two from 4
+    if (n && (n < 4 || (n & (n - 1))))
+        return old;
+    void *grown = bash_parse_alloc(ps, n ? 2 * n : 4, size);
+    if (n)
+        memcpy(grown, old, n * size);
+    return grown;
+}
+
+struct bash_raw bash_take_cond_word(struct bash_parser *ps, bool regex)
+{
+    const char *from = ps->p;
+    struct bash_raw w = {"", ps->line};
+    int depth = 0;
+    if (!regex)
+        return bash_take_word(ps);
+    while (*ps->p && *ps->p != '\n' && (depth > 0 || !strchr(" \t", *ps->p))) {
+        depth += (*ps->p == '(') - (*ps->p == ')');
+        if (depth < 0)
+            break;
+        if (*ps->p == '\'' || *ps->p == '"')
+            bash_skip_quote(ps);
+        else if (*ps->p == '$' && ps->p[1] && strchr("({", ps->p[1]))
+            bash_skip_dollar(ps, false);
+        else
+            ps->p += *ps->p == '\\' && ps->p[1] ? 2 : 1;
+    }
+    char *copy = bash_parse_alloc(ps, (size_t)(ps->p - from) + 1, 1);
+    memcpy(copy, from, (size_t)(ps->p - from));
+    w.text = copy;
+    return w;
+}
+
 /* ---- words of an array ---- */
 
 static size_t count_words(struct bash_parser *ps, struct bash_raw *to)

@@ -6,8 +6,8 @@
  * Trees live in the arena of what is kept (files) or of this way (texts that
  * the script makes). Nesting is at most BASH_MAX_DEPTH deep.
  */
-#ifndef SHELL_PARSE_H
-#define SHELL_PARSE_H
+#ifndef SCRIPT_PARSE_H
+#define SCRIPT_PARSE_H
 
 #include "core.h"
 
@@ -84,7 +84,7 @@ struct bash_parser {
     int line;
     bool kept; // trees are of the arena that is kept
     int depth;
-    bool pattern; // ?( *( and their like belong to the word
+    bool pattern;                     // ?( *( and their like belong to the word
     struct bash_redirect *waiting[8]; // here-documents of this line
     int n_waiting;
     jmp_buf *stop;
@@ -101,6 +101,9 @@ _Noreturn void bash_syntax(struct bash_parser *ps, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 void *bash_parse_alloc(struct bash_parser *ps, size_t count, size_t size);
+
+/* Room for one more behind n elements, which may move. */
+void *bash_parse_grow(struct bash_parser *ps, void *old, size_t n, size_t size);
 
 /* Skips blanks, comments and joined lines (and line ends with their
  * here-documents). */
@@ -124,6 +127,9 @@ const char *bash_math_end(const char *p);
 
 /* The word that begins here as a raw word; text is empty where none does. */
 struct bash_raw bash_take_word(struct bash_parser *ps);
+
+/* A word of [[ ]]; behind =~ parentheses and bars belong to it. */
+struct bash_raw bash_take_cond_word(struct bash_parser *ps, bool regex);
 
 /* Parses a list up to an unquoted ')' and moves behind it. */
 const struct bash_node *bash_parse_paren(struct bash_parser *ps);

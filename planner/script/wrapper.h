@@ -2,10 +2,10 @@
  * wrapper: programs that start another program behind their own options, and
  * what Slurm is told: by #SBATCH lines and by options of sbatch.
  */
-#ifndef SHELL_WRAPPER_H
-#define SHELL_WRAPPER_H
+#ifndef SCRIPT_WRAPPER_H
+#define SCRIPT_WRAPPER_H
 
-#include "bash.h"
+#include "result.h"
 
 /* Index of the program that word[0] starts: 1 or more for nohup, srun, env,
  * docker run ...; n where word[0] is none of these, or starts nothing. */

@@ -18,8 +18,8 @@ _Noreturn void bash_fail(struct bash *sh, enum err code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    sh->err = err_set(sh->msg, code, "%s:%d: %s", sh->at.file, sh->at.line,
-                      text);
+    sh->err =
+        err_set(sh->msg, code, "%s:%d: %s", sh->at.file, sh->at.line, text);
     longjmp(sh->stop, 1);
 }
 
@@ -151,11 +151,13 @@ const char *bash_text_of(const struct bash_text *t)
 
 /* ---- marks ---- */
 
-static bool cause_is(const struct bash *sh, size_t i, const struct bash_cause *c)
+static bool cause_is(const struct bash *sh, size_t i,
+                     const struct bash_cause *c)
 {
     const struct bash_cause *have = &sh->cause[i];
     return have->kind == c->kind && have->line == c->line &&
-           sh->cause_turn[i] == sh->at.turn && strcmp(have->text, c->text) == 0 &&
+           sh->cause_turn[i] == sh->at.turn &&
+           strcmp(have->text, c->text) == 0 &&
            strcmp(have->file, c->file) == 0 && strcmp(have->why, c->why) == 0;
 }
 

@@ -152,10 +152,10 @@ static struct branch_end branch_try(struct bash *sh,
         return end;
     end.state = bash_state_copy(sh);
     const struct bash_text *out = sh->at.out;
-    end.out = out && out->n > start->out_n
-                  ? bash_strndup(sh, out->s + start->out_n,
-                                 out->n - start->out_n)
-                  : "";
+    end.out =
+        out && out->n > start->out_n
+            ? bash_strndup(sh, out->s + start->out_n, out->n - start->out_n)
+            : "";
     end.in_pos = sh->at.in ? sh->at.in->pos : 0;
     return end;
 }
@@ -166,8 +166,7 @@ static bool branch_alike(const struct branch_end *end, int n)
 {
     for (int i = 0; i < n; i++)
         if (!end[i].whole || end[i].flow != end[0].flow ||
-            end[i].flow_n != end[0].flow_n ||
-            end[i].in_pos != end[0].in_pos ||
+            end[i].flow_n != end[0].flow_n || end[i].in_pos != end[0].in_pos ||
             end[i].state->options != end[0].state->options ||
             end[i].state->saved != end[0].state->saved ||
             strcmp(end[i].out, end[0].out) != 0)
@@ -183,9 +182,9 @@ static bool same_status(struct bash_status a, struct bash_status b)
 
 static const char *status_key(struct bash *sh, struct bash_status s)
 {
-    return s.doubt ? bash_printf(sh, "%c%s", s.negated ? '!' : '?',
-                                 s.doubt->key)
-                   : bash_printf(sh, "%d", s.value != 0);
+    return s.doubt
+               ? bash_printf(sh, "%c%s", s.negated ? '!' : '?', s.doubt->key)
+               : bash_printf(sh, "%d", s.value != 0);
 }
 
 /* The status of all sides as one. */
@@ -207,7 +206,8 @@ static struct bash_status merged_status(struct bash *sh,
     struct bash_status first = end[0].state->status;
     if (equal)
         return first;
-    if (known && n == 2 && (first.value == 0) != (end[1].state->status.value == 0))
+    if (known && n == 2 &&
+        (first.value == 0) != (end[1].state->status.value == 0))
         return (struct bash_status){q, first.value != 0, 0};
     return (struct bash_status){bash_ask(sh, key, text, 2), false, 0};
 }
@@ -240,9 +240,9 @@ static bool branch_gives_up(const struct bash *sh, const struct branch_end *end)
 {
     bool failed = end->state && !end->state->status.doubt &&
                   end->state->status.value != 0;
-    return end->whole && ((end->flow == BASH_EXIT &&
-                           (failed || sh->n_calls == 0)) ||
-                          (end->flow == BASH_RETURN && failed));
+    return end->whole &&
+           ((end->flow == BASH_EXIT && (failed || sh->n_calls == 0)) ||
+            (end->flow == BASH_RETURN && failed));
 }
 
 /* The side to take without asking, or -1: the only one that does not give up;

@@ -13,29 +13,17 @@ static const struct bash_node *parse_andor(struct bash_parser *ps);
 
 /* ---- growing lists ---- */
 
-static void *parse_grow(struct bash_parser *ps, void *old, size_t n,
-                        size_t size)
-{
-    // full at 0 and at powers of two from 4
-    if (n && (n < 4 || (n & (n - 1))))
-        return old;
-    void *grown = bash_parse_alloc(ps, n ? 2 * n : 4, size);
-    if (n)
-        memcpy(grown, old, n * size);
-    return grown;
-}
-
 static void add_word(struct bash_parser *ps, struct bash_node *n,
                      struct bash_raw w)
 {
-    n->word = parse_grow(ps, n->word, n->n_words, sizeof *n->word);
+    n->word = bash_parse_grow(ps, n->word, n->n_words, sizeof *n->word);
     n->word[n->n_words++] = w;
 }
 
 static void add_child(struct bash_parser *ps, struct bash_node *n,
                       const struct bash_node *child)
 {
-    n->child = parse_grow(ps, n->child, n->n_children, sizeof *n->child);
+    n->child = bash_parse_grow(ps, n->child, n->n_children, sizeof *n->child);
     n->child[n->n_children++] = child;
 }
 
@@ -93,8 +81,8 @@ static void parse_want(struct bash_parser *ps, const char *keyword,
 
 static bool parse_closes(const struct bash_parser *ps)
 {
-    static const char *const closing[] = {"then", "elif", "else", "fi", "do",
-                                          "done", "esac", "}"};
+    static const char *const closing[] = {"then", "elif", "else", "fi",
+                                          "do",   "done", "esac", "}"};
     for (size_t i = 0; i < sizeof closing / sizeof closing[0]; i++)
         if (parse_at(ps, closing[i]))
             return true;
@@ -158,7 +146,7 @@ static bool parse_redirect(struct bash_parser *ps, struct bash_node *n)
     r.target = bash_take_word(ps);
     if (!*r.target.text)
         bash_syntax(ps, "a redirection without its file");
-    n->redirect = parse_grow(ps, n->redirect, n->n_redirects, sizeof r);
+    n->redirect = bash_parse_grow(ps, n->redirect, n->n_redirects, sizeof r);
     n->redirect[n->n_redirects++] = r;
     return true;
 }
@@ -191,8 +179,8 @@ static struct bash_node *parse_simple(struct bash_parser *ps)
         add_word(ps, n, w);
     }
     if (!n->n_words && !n->n_redirects)
-        bash_syntax(ps, "found '%.*s', want a command",
-                    (int)(*ps->p ? 1 : 7), *ps->p ? ps->p : "the end");
+        bash_syntax(ps, "found '%.*s', want a command", (int)(*ps->p ? 1 : 7),
+                    *ps->p ? ps->p : "the end");
     return n;
 }
 
@@ -267,8 +255,7 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
 
 static struct bash_node *parse_for(struct bash_parser *ps)
 {
-    struct bash_node *n = parse_new(
-        ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
+    struct bash_node *n = parse_new(ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
     ps->p += *ps->p == 's' ? 6 : 3;
     bash_skip_blanks(ps);
     if (ps->p[0] == '(' && ps->p[1] == '(')
@@ -303,7 +290,7 @@ static void parse_item(struct bash_parser *ps, struct bash_node *n)
         struct bash_raw w = bash_take_word(ps);
         if (!*w.text)
             bash_syntax(ps, "'%c' in a pattern of a case", *ps->p);
-        it.pattern = parse_grow(ps, it.pattern, it.n_patterns, sizeof w);
+        it.pattern = bash_parse_grow(ps, it.pattern, it.n_patterns, sizeof w);
         it.pattern[it.n_patterns++] = w;
         bash_skip_blanks(ps);
     } while (*ps->p == '|' && ps->p++);
@@ -317,7 +304,7 @@ static void parse_item(struct bash_parser *ps, struct bash_node *n)
         it.end = ps->p[1] == '&' ? '&' : ps->p[2] == '&' ? '?' : ';';
         ps->p += it.end == '?' ? 3 : 2;
     }
-    n->item = parse_grow(ps, n->item, n->n_items, sizeof it);
+    n->item = bash_parse_grow(ps, n->item, n->n_items, sizeof it);
     n->item[n->n_items++] = it;
 }
 
@@ -336,31 +323,6 @@ static struct bash_node *parse_case(struct bash_parser *ps)
     return n;
 }
 
-/* A word of [[ ]]; behind =~ parentheses and bars belong to it. */
-static struct bash_raw cond_word(struct bash_parser *ps, bool regex)
-{
-    const char *from = ps->p;
-    struct bash_raw w = {"", ps->line};
-    int depth = 0;
-    if (!regex)
-        return bash_take_word(ps);
-    while (*ps->p && *ps->p != '\n' && (depth > 0 || !strchr(" \t", *ps->p))) {
-        depth += (*ps->p == '(') - (*ps->p == ')');
-        if (depth < 0)
-            break;
-        if (*ps->p == '\'' || *ps->p == '"')
-            bash_skip_quote(ps);
-        else if (*ps->p == '$' && ps->p[1] && strchr("({", ps->p[1]))
-            bash_skip_dollar(ps, false);
-        else
-            ps->p += *ps->p == '\\' && ps->p[1] ? 2 : 1;
-    }
-    char *copy = bash_parse_alloc(ps, (size_t)(ps->p - from) + 1, 1);
-    memcpy(copy, from, (size_t)(ps->p - from));
-    w.text = copy;
-    return w;
-}
-
 static struct bash_node *parse_cond(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_COND);
@@ -374,8 +336,8 @@ static struct bash_node *parse_cond(struct bash_parser *ps)
                      : ps->p[0] == '|' && ps->p[1] == '|' ? 2
                      : *ps->p && strchr("()<>", *ps->p)   ? 1
                                                           : 0;
-        bool regex = n->n_words &&
-                     strcmp(n->word[n->n_words - 1].text, "=~") == 0;
+        bool regex =
+            n->n_words && strcmp(n->word[n->n_words - 1].text, "=~") == 0;
         struct bash_raw w = {"", ps->line};
         if (len && !regex) {
             char *copy = bash_parse_alloc(ps, len + 1, 1);
@@ -383,7 +345,7 @@ static struct bash_node *parse_cond(struct bash_parser *ps)
             w.text = copy;
             ps->p += len;
         } else {
-            w = cond_word(ps, regex);
+            w = bash_take_cond_word(ps, regex);
         }
         if (!*w.text)
             bash_syntax(ps, "[[ without its ]]");
@@ -435,8 +397,8 @@ static struct bash_node *parse_function(struct bash_parser *ps)
         p += 8 + strspn(p + 8, " \t");
     size_t n = strcspn(p, " \t\n;|&()<>$\"'`\\=");
     const char *behind = p + n + strspn(p + n, " \t");
-    bool paren = n && behind[0] == '(' &&
-                 behind[1 + strspn(behind + 1, " \t")] == ')';
+    bool paren =
+        n && behind[0] == '(' && behind[1 + strspn(behind + 1, " \t")] == ')';
     if (!n || (!word && !paren))
         return NULL;
     struct bash_node *f = parse_new(ps, BASH_FUNCTION);
@@ -530,7 +492,7 @@ static const struct bash_node *parse_andor(struct bash_parser *ps)
     char *join = NULL;
     for (;;) {
         add_child(ps, n, parse_pipe(ps));
-        join = parse_grow(ps, join, n->n_children - 1, 1);
+        join = bash_parse_grow(ps, join, n->n_children - 1, 1);
         bash_skip_blanks(ps);
         bool both = ps->p[0] == '&' && ps->p[1] == '&';
         if (!both && !(ps->p[0] == '|' && ps->p[1] == '|'))
@@ -563,9 +525,7 @@ static const struct bash_node *parse_list(struct bash_parser *ps)
         if (ps->p[0] == ';' && ps->p[1] != ';' && ps->p[1] != '&')
             ps->p++;
     }
-    return n->n_children == 0   ? NULL
-           : n->n_children == 1 ? n->child[0]
-                                : n;
+    return n->n_children == 0 ? NULL : n->n_children == 1 ? n->child[0] : n;
 }
 
 const struct bash_node *bash_parse_paren(struct bash_parser *ps)
