@@ -118,7 +118,7 @@ $(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
 build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
 
 # shows what planner/shell reads, for tests/cli
-SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/shell)
+SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/script planner/shell)
 $(B)/tests/shell_calls: $(B)/tests/shell_calls.o $(SHELL_CALLS_OBJ)
 	$(Q)$(CC) $(LINK)
 

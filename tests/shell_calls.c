@@ -18,8 +18,25 @@ struct shown {
     char mode;
 };
 
+/* As bash sees it: without marks of what is not set. */
+static const char *plain_text(struct shown *s, const char *text)
+{
+    char *copy = arena_strdup(&s->arena, text), *to = copy;
+    for (const char *p = text; *p;) {
+        const char *end = *p == BASH_MARK ? strchr(p, BASH_MARK_END) : NULL;
+        bool unset = end && bash_first_cause(&s->result, p)->kind == BASH_UNSET;
+        if (!unset)
+            *to++ = *p;
+        p = unset ? end + 1 : p + 1;
+    }
+    *to = '\0';
+    return copy;
+}
+
 static const char *shown_text(struct shown *s, const char *text)
 {
+    if (s->mode == 'd')
+        text = plain_text(s, text);
     const char *t = bash_show(&s->arena, &s->result, text);
     return t ? t : "?";
 }
@@ -27,10 +44,16 @@ static const char *shown_text(struct shown *s, const char *text)
 static void print_words(struct shown *s, const struct bash_call *c)
 {
     size_t from = s->mode == 'd' ? 1 : 0;
-    for (size_t i = from; i < c->n; i++)
-        printf("<%s>%s", shown_text(s, c->word[i].text),
-               s->mode != 'd' && c->word[i].unquoted_mark ? "?" : "");
-    if (s->mode == 'd' && c->n == 1)
+    size_t n = 0;
+    for (size_t i = from; i < c->n; i++) {
+        const char *text = shown_text(s, c->word[i].text);
+        bool loose = c->word[i].unquoted_mark;
+        if (s->mode == 'd' && loose && !*text)
+            continue; // bash has no word here
+        printf("<%s>%s", text, s->mode != 'd' && loose ? "?" : "");
+        n++;
+    }
+    if (s->mode == 'd' && n == 0)
         printf("<>");
     printf("\n");
 }

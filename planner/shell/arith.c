@@ -6,7 +6,7 @@
 #include "arith.h"
 
 #include "expand.h"
-#include "state.h"
+#include "script/state.h"
 
 #include <ctype.h>
 #include <string.h>

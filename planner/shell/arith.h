@@ -7,7 +7,7 @@
 #ifndef SHELL_ARITH_H
 #define SHELL_ARITH_H
 
-#include "core.h"
+#include "script/core.h"
 
 struct bash_number {
     int64_t value;

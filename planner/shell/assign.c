@@ -319,7 +319,10 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
            : strcmp(w[0].text, "readonly") == 0 ? BASH_READONLY
                                                 : 0;
     bool export = d.on == BASH_EXPORTED;
-    bash_set_status(sh, 0);
+    bool outside = strcmp(w[0].text, "local") == 0 && sh->at.functions == 0;
+    bash_set_status(sh, outside);
+    if (outside)
+        return;
     for (size_t i = 1; i < n; i++) {
         struct bash_words words = {0};
         if (bash_is_assignment(w[i].text)) {

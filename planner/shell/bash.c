@@ -7,10 +7,10 @@
 #define _XOPEN_SOURCE 700 // realpath()
 #include "bash.h"
 
-#include "branch.h"
 #include "eval.h"
 #include "follow.h"
-#include "wrapper.h"
+#include "script/branch.h"
+#include "script/wrapper.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +196,8 @@ static void ways_alone(struct reading *r)
     if (n)
         memcpy(asked, o->asked, n * sizeof *asked);
     for (size_t i = 0; i < n; i++)
-        for (int a = 1; a < asked[i]->n_sides && tried < BASH_MAX_WAYS - 1;
+        for (int a = 1; a < asked[i]->n_sides && tried < BASH_MAX_WAYS - 1 &&
+                        r->sh.steps < BASH_MAX_STEPS / 4 * 3;
              a++, tried++) {
             o->flipped = asked[i];
             o->flip_to = a;
@@ -204,10 +205,14 @@ static void ways_alone(struct reading *r)
         }
 }
 
+/* False where there are too many; a first way with many questions tells. */
 static bool ways_all(struct reading *r)
 {
-    for (int n = 0; n < BASH_MAX_WAYS; n++) {
+    for (int n = 0; n < BASH_MAX_WAYS && r->sh.steps < BASH_MAX_STEPS / 4;
+         n++) {
         way_run(r);
+        if (n == 0 && r->oracle.n > BASH_MAX_QUESTIONS)
+            return false;
         if (!oracle_next(&r->oracle))
             return true;
     }

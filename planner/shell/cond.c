@@ -6,9 +6,9 @@
 #include "cond.h"
 
 #include "arith.h"
-#include "branch.h"
 #include "expand.h"
 #include "files.h"
+#include "script/branch.h"
 
 #include <ctype.h>
 #include <regex.h>

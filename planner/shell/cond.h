@@ -6,8 +6,8 @@
 #ifndef SHELL_COND_H
 #define SHELL_COND_H
 
-#include "field.h"
-#include "parse.h"
+#include "script/field.h"
+#include "script/parse.h"
 
 /* [ ] and test: words behind the program, without the ']'. Sets the status. */
 void bash_test(struct bash *sh, const struct bash_words *w);

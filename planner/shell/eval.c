@@ -1,46 +1,23 @@
 /*
  * How it works: one function a kind of command. A condition that is not known
- * goes through branch; loops whose number of rounds is not known are read once
- * and not at all, and what they set is not known behind them.
+ * goes through branch, which reads each side, or the one that this way takes.
  */
 #include "eval.h"
 
 #include "arith.h"
 #include "assign.h"
-#include "branch.h"
 #include "builtin.h"
 #include "cond.h"
 #include "expand.h"
 #include "follow.h"
+#include "loop.h"
+#include "redirect.h"
+#include "script/branch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { EVAL_MAX_ROUNDS = 100000 };
-
-static const char *const why_loop =
-    "it is set in a loop, and how often that runs is not known";
-
-/* ---- output ---- */
-
-void bash_emit(struct bash *sh, const char *text)
-{
-    if (sh->at.out)
-        bash_puts(sh, sh->at.out, text);
-}
-
-void bash_emit_unknown(struct bash *sh, const char *command)
-{
-    if (!sh->at.out)
-        return;
-    int line = sh->at.line;
-    const char *shown = sh->at.subst ? sh->at.subst : command;
-    sh->at.line = sh->at.subst ? sh->at.subst_line : line;
-    bash_puts(sh, sh->at.out,
-              bash_unknown(sh, bash_readable(sh, shown),
-                           "only running it could tell"));
-    sh->at.line = line;
-}
+/* ---- substitutions ---- */
 
 static bool only_reads_file(const struct bash_node *n)
 {
@@ -161,78 +138,6 @@ void bash_eval_script(struct bash *sh, struct bash_script *s)
     }
     bash_leave(sh);
     sh->at.file = file;
-}
-
-/* ---- redirections ---- */
-
-/* Output that the script would write to a file. */
-struct eval_output {
-    struct bash_text text;
-    const char *path; // NULL: none
-    bool append;
-};
-
-static void redirect_in(struct bash *sh, const struct bash_redirect *r)
-{
-    struct bash_stdin *in = bash_alloc(sh, 1, sizeof *in);
-    struct bash_raw body = {r->body, r->target.line};
-    if (r->kind == BASH_HEREDOC)
-        in->text = r->quoted || !r->body
-                       ? r->body
-                       : bash_expand_text(sh, body, BASH_X_HEREDOC);
-    else if (r->kind == BASH_HERESTRING)
-        in->text = bash_printf(sh, "%s\n",
-                               bash_expand_text(sh, r->target, BASH_X_VALUE));
-    else if (r->kind == BASH_FROM_FILE) {
-        struct bash_words w = {0};
-        bash_expand_words(sh, r->target, &w);
-        in->text =
-            w.n == 1 ? bash_file_text(sh, bash_plain(sh, w.item[0].text, true))
-                     : NULL;
-    }
-    sh->at.in = in->text ? in : NULL;
-}
-
-static void redirect_out(struct bash *sh, const struct bash_redirect *r,
-                         struct eval_output *out)
-{
-    const char *to =
-        bash_plain(sh, bash_expand_text(sh, r->target, BASH_X_VALUE), false);
-    if (r->fd != 1 && r->fd != -1)
-        return;
-    if (r->kind == BASH_DUPLICATE) {
-        if (strcmp(to, "1") != 0)
-            sh->at.out = NULL;
-        return;
-    }
-    if (strcmp(to, "/dev/stdout") == 0)
-        return;
-    sh->at.out = NULL;
-    if (strncmp(to, "/dev/", 5) == 0)
-        return;
-    out->path = to;
-    out->append = r->kind == BASH_APPEND;
-    sh->at.out = &out->text;
-}
-
-static void redirect_all(struct bash *sh, const struct bash_node *n,
-                         struct eval_output *out)
-{
-    for (size_t i = 0; i < n->n_redirects; i++) {
-        const struct bash_redirect *r = &n->redirect[i];
-        bool reads = r->kind == BASH_FROM_FILE || r->kind == BASH_HEREDOC ||
-                     r->kind == BASH_HERESTRING;
-        if (reads && r->fd == 0)
-            redirect_in(sh, r);
-        else if (!reads && !(r->kind == BASH_DUPLICATE && r->fd == 0))
-            redirect_out(sh, r, out);
-    }
-}
-
-static void write_output(struct bash *sh, const struct eval_output *out)
-{
-    if (out->path && *out->path)
-        bash_file_write(sh, out->path, bash_text_of(&out->text), out->append);
 }
 
 /* ---- simple commands ---- */
@@ -531,201 +436,6 @@ static void eval_case(struct bash *sh, const struct bash_node *n)
     case_from(sh, n, subject, 0);
 }
 
-/* ---- loops ---- */
-
-/* Handles break and continue at the end of a round; false: the loop ends. */
-static bool round_goes_on(struct bash *sh)
-{
-    bool leaves =
-        sh->flow == BASH_BREAK || (sh->flow == BASH_CONTINUE && sh->flow_n > 1);
-    if (sh->flow == BASH_BREAK || sh->flow == BASH_CONTINUE) {
-        if (--sh->flow_n <= 0)
-            sh->flow = BASH_GO;
-    }
-    return sh->flow == BASH_GO && !leaves;
-}
-
-static void begin_round(struct bash *sh, const struct bash_context *at,
-                        int round)
-{
-    bash_step(sh);
-    if (round > EVAL_MAX_ROUNDS)
-        bash_fail(sh, ERR_RANGE, "a loop of more than %d rounds",
-                  EVAL_MAX_ROUNDS);
-    sh->at.loops = at->loops + 1;
-    sh->at.round = round;
-    sh->at.turn = round ? at->turn * 31 + (uint32_t)round : at->turn;
-}
-
-/* One round of a loop whose number of rounds is not known. */
-struct eval_round {
-    const struct bash_node *n;
-    const char *text;         // what is not known
-    const char *name, *value; // of a for
-};
-
-static void round_side(struct bash *sh, const void *arg, int side)
-{
-    const struct eval_round *r = arg;
-    if (side == 1) {
-        bash_set_status(sh, 0);
-        return;
-    }
-    struct bash_state *before = bash_state_copy(sh);
-    sh->at.round = 2; // a break is where the loop ends
-    if (r->name)
-        bash_set(sh, r->name, r->value);
-    bash_eval(sh, r->n->b);
-    round_goes_on(sh);
-    bash_state_blur(sh, before, r->text, why_loop);
-    bash_state_drop(sh, before);
-    if (sh->flow == BASH_GO)
-        bash_set_status(sh, 0);
-}
-
-/* Has nothing changed since the round began? Then it never ends. */
-static bool round_repeats(struct bash *sh, struct bash_state *before)
-{
-    bool same = bash_state_equal(sh->st, before);
-    bash_state_drop(sh, before);
-    return same && !sh->at.in;
-}
-
-static void eval_while(struct bash *sh, const struct bash_node *n)
-{
-    struct bash_context at = sh->at;
-    struct bash_status status = {0};
-    for (int round = 0; sh->flow == BASH_GO; round++) {
-        begin_round(sh, &at, round);
-        struct bash_state *before = bash_state_copy(sh);
-        sh->at.condition++;
-        bash_eval(sh, n->a);
-        sh->at.condition = at.condition;
-        struct bash_status s = sh->st->status;
-        if (s.doubt || (sh->flow == BASH_GO && (s.value == 0) == n->negated)) {
-            bash_state_drop(sh, before);
-            break;
-        }
-        bash_eval(sh, n->b);
-        status = sh->st->status;
-        if (!round_goes_on(sh)) {
-            bash_state_drop(sh, before);
-            break;
-        }
-        if (round_repeats(sh, before)) {
-            bash_note(sh,
-                      "the loop of line %d does not end by what is known: "
-                      "read once",
-                      n->line);
-            break;
-        }
-    }
-    struct bash_status s = sh->st->status;
-    if (sh->flow == BASH_GO && s.doubt) {
-        struct eval_round r = {.n = n, .text = s.doubt->text};
-        sh->st->status.negated = s.negated != n->negated;
-        bash_on_status(sh, round_side, &r);
-    } else if (sh->flow == BASH_GO) {
-        sh->st->status = status;
-    }
-    sh->at = at;
-}
-
-static void for_words(struct bash *sh, const struct bash_node *n,
-                      struct bash_words *w)
-{
-    if (n->has_list) {
-        for (size_t i = 1; i < n->n_words; i++)
-            bash_expand_words(sh, n->word[i], w);
-        return;
-    }
-    const struct bash_var *v = bash_get(sh, BASH_POSITIONAL);
-    for (size_t i = 0; v && i < v->n; i++)
-        bash_words_copy(sh, w, &v->item[i]);
-}
-
-/* A word of the list; one that is not known may be none or several. */
-static void for_round(struct bash *sh, const struct bash_node *n,
-                      const struct bash_item_of *e)
-{
-    if (!e->loose || !bash_has_unknown(sh, e->text)) {
-        bash_set(sh, n->word[0].text, e->text);
-        bash_eval(sh, n->b);
-        return;
-    }
-    const char *text = bash_readable(sh, e->text);
-    struct bash_question *q =
-        bash_ask(sh,
-                 bash_printf(sh, "for %s:%d:%u %s", sh->at.file, n->line,
-                             (unsigned)sh->at.turn, e->text),
-                 bash_printf(sh, "for %s in %s", n->word[0].text, text), 2);
-    struct eval_round r = {n, text, n->word[0].text, e->text};
-    bash_branch(sh, q, round_side, &r);
-}
-
-static void eval_for(struct bash *sh, const struct bash_node *n)
-{
-    struct bash_context at = sh->at;
-    struct bash_words w = {0};
-    int round = 0;
-    for_words(sh, n, &w);
-    if (n->kind == BASH_SELECT && w.n) { // the user's choice is not known
-        w.n = 1;
-        w.item[0].text =
-            bash_unknown(sh, n->word[0].text, "who runs the script chooses it");
-        w.item[0].loose = true;
-    }
-    bash_set_status(sh, 0);
-    for (size_t i = 0; i < w.n && sh->flow == BASH_GO; i++) {
-        if (w.item[i].ghost)
-            continue;
-        begin_round(sh, &at, round++);
-        for_round(sh, n, &w.item[i]);
-        if (!round_goes_on(sh))
-            break;
-    }
-    sh->at = at;
-}
-
-static struct bash_number eval_number(struct bash *sh, struct bash_raw w)
-{
-    const char *text = bash_expand_text(sh, w, BASH_X_OPERAND);
-    return bash_math(sh, text, w.text);
-}
-
-static bool blank_text(const char *text)
-{
-    return text[strspn(text, " \t\n")] == '\0';
-}
-
-static void eval_for_math(struct bash *sh, const struct bash_node *n)
-{
-    struct bash_context at = sh->at;
-    struct bash_number c = {1, NULL};
-    eval_number(sh, n->word[0]);
-    bash_set_status(sh, 0);
-    for (int round = 0; sh->flow == BASH_GO; round++) {
-        begin_round(sh, &at, round);
-        c = blank_text(n->word[1].text) ? (struct bash_number){1, NULL}
-                                        : eval_number(sh, n->word[1]);
-        if (c.mark || c.value == 0)
-            break;
-        bash_eval(sh, n->b);
-        if (!round_goes_on(sh))
-            break;
-        eval_number(sh, n->word[2]);
-    }
-    if (c.mark && sh->flow == BASH_GO) {
-        struct eval_round r = {.n = n, .text = n->word[1].text};
-        bash_doubt(sh,
-                   bash_printf(sh, "for %s:%d:%u", sh->at.file, n->line,
-                               (unsigned)sh->at.turn),
-                   n->word[1].text);
-        bash_on_status(sh, round_side, &r);
-    }
-    sh->at = at;
-}
-
 /* ---- the rest ---- */
 
 static void eval_subshell(struct bash *sh, const struct bash_node *n)
@@ -740,7 +450,7 @@ static void eval_subshell(struct bash *sh, const struct bash_node *n)
 
 static void eval_math(struct bash *sh, const struct bash_node *n)
 {
-    struct bash_number v = eval_number(sh, n->word[0]);
+    struct bash_number v = bash_eval_number(sh, n->word[0]);
     if (v.mark)
         bash_doubt(sh,
                    bash_printf(sh, "math %s:%d:%u %s", sh->at.file, n->line,
@@ -768,11 +478,11 @@ static void eval_kind(struct bash *sh, const struct bash_node *n)
         [BASH_ANDOR] = eval_andor,
         [BASH_SEQUENCE] = eval_sequence,
         [BASH_IF] = eval_if,
-        [BASH_WHILE] = eval_while,
-        [BASH_FOR] = eval_for,
-        [BASH_FORMATH] = eval_for_math,
+        [BASH_WHILE] = bash_eval_while,
+        [BASH_FOR] = bash_eval_for,
+        [BASH_FORMATH] = bash_eval_for_math,
         [BASH_CASE] = eval_case,
-        [BASH_SELECT] = eval_for,
+        [BASH_SELECT] = bash_eval_for,
         [BASH_SUBSHELL] = eval_subshell,
         [BASH_FUNCTION] = eval_function,
         [BASH_MATH] = eval_math,
@@ -795,11 +505,11 @@ void bash_eval(struct bash *sh, const struct bash_node *n)
     sh->at.line = n->line;
     if (n->n_redirects) {
         struct bash_context at = sh->at;
-        struct eval_output out = {0};
-        redirect_all(sh, n, &out);
+        struct bash_output out = {0};
+        bash_redirect(sh, n, &out);
         eval_kind(sh, n);
         sh->at = at;
-        write_output(sh, &out);
+        bash_write_output(sh, &out);
     } else {
         eval_kind(sh, n);
     }

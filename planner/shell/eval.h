@@ -6,9 +6,9 @@
 #ifndef SHELL_EVAL_H
 #define SHELL_EVAL_H
 
-#include "field.h"
 #include "files.h"
-#include "parse.h"
+#include "script/field.h"
+#include "script/parse.h"
 
 /* Reads a command; NULL is an empty one, with status 0. */
 void bash_eval(struct bash *sh, const struct bash_node *n);

@@ -6,8 +6,8 @@
 #ifndef SHELL_EXPAND_H
 #define SHELL_EXPAND_H
 
-#include "field.h"
-#include "parse.h"
+#include "script/field.h"
+#include "script/parse.h"
 
 enum bash_expand_mode {
     BASH_X_WORD,    // a word of a command

@@ -1,7 +1,7 @@
 #define _XOPEN_SOURCE 700 // realpath()
 #include "files.h"
 
-#include "parse.h"
+#include "script/parse.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef SHELL_FILES_H
 #define SHELL_FILES_H
 
-#include "state.h"
+#include "script/state.h"
 
 struct bash_parser;
 

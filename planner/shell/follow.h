@@ -6,14 +6,17 @@
 #ifndef SHELL_FOLLOW_H
 #define SHELL_FOLLOW_H
 
-#include "field.h"
 #include "files.h"
+#include "script/field.h"
 
 /* The words as a program; no builtin and no function. */
 void bash_external(struct bash *sh, const struct bash_words *w);
 
 /* source FILE [args] */
 void bash_source(struct bash *sh, const struct bash_words *w);
+
+/* Is the name one of n? */
+bool bash_in_table(const char *const *table, size_t n, const char *name);
 
 /* Sets what Slurm's jobs see, where the script has #SBATCH lines. */
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s);

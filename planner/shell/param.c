@@ -5,23 +5,11 @@
  * operators, unless an operator does not need it.
  */
 #include "arith.h"
-#include "expand.h"
+#include "operator.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The pieces of ${NAME[INDEX]OP} and what NAME holds. */
-struct param {
-    struct bash *sh;
-    const char *name, *index; // index: NULL, "@", "*", or an expression
-    const char *op;           // the operator and its words; "" for none
-    const char *shown;
-    bool quoted;
-    bool list, star;
-    enum bash_known set;
-    struct bash_words value;
-};
 
 static const char *const why_running = "only running it could tell";
 
@@ -44,7 +32,7 @@ static bool param_is_given(const char *name)
 
 /* ---- values ---- */
 
-static void param_add(struct param *p, const char *text)
+static void param_add(struct bash_param_of *p, const char *text)
 {
     bash_words_add(p->sh, &p->value, text, false, false);
 }
@@ -62,7 +50,7 @@ static const char *param_unset_text(struct bash *sh, const char *name)
 }
 
 /* A name that was never set. */
-static void param_unset(struct param *p)
+static void param_unset(struct bash_param_of *p)
 {
     bool digit = isdigit((unsigned char)*p->name);
     p->set = BASH_NO;
@@ -74,7 +62,7 @@ static void param_unset(struct param *p)
     param_add(p, param_unset_text(p->sh, p->name));
 }
 
-static void param_positional(struct param *p)
+static void param_positional(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, BASH_POSITIONAL);
     const struct bash_item_of *e =
@@ -86,7 +74,7 @@ static void param_positional(struct param *p)
 }
 
 /* Elements of a list with their flags. */
-static void param_elements(struct param *p, const struct bash_var *v)
+static void param_elements(struct bash_param_of *p, const struct bash_var *v)
 {
     p->list = true;
     p->set = bash_count(v) ? BASH_YES : BASH_NO;
@@ -94,7 +82,7 @@ static void param_elements(struct param *p, const struct bash_var *v)
         bash_words_copy(p->sh, &p->value, &v->item[i]);
 }
 
-static bool param_special(struct param *p)
+static bool param_special(struct bash_param_of *p)
 {
     struct bash *sh = p->sh;
     const char *name = p->name;
@@ -124,7 +112,7 @@ static bool param_special(struct param *p)
 }
 
 /* BASH_SOURCE and FUNCNAME; others that are given. */
-static bool param_dynamic(struct param *p)
+static bool param_dynamic(struct bash_param_of *p)
 {
     struct bash *sh = p->sh;
     const char *text = NULL;
@@ -141,20 +129,20 @@ static bool param_dynamic(struct param *p)
     return text != NULL;
 }
 
-static const char *param_key(struct param *p)
+const char *bash_param_key(struct bash_param_of *p)
 {
     struct bash_raw w = {p->index, p->sh->at.line};
     return bash_plain(p->sh, bash_expand_text(p->sh, w, BASH_X_VALUE), true);
 }
 
-static void param_element(struct param *p, const struct bash_var *v)
+static void param_element(struct bash_param_of *p, const struct bash_var *v)
 {
     bool map = v && v->flags & BASH_ASSOCIATIVE;
     struct bash *sh = p->sh;
-    const char *key = map ? param_key(p) : NULL;
+    const char *key = map ? bash_param_key(p) : NULL;
     struct bash_number i = {0, NULL};
     if (!map)
-        i = bash_math(sh, param_key(p), p->index);
+        i = bash_math(sh, bash_param_key(p), p->index);
     const char *mark = map ? bash_first_unknown(sh, key) : i.mark;
     const struct bash_item_of *e = bash_element(v, i.value, key);
     if (mark)
@@ -169,7 +157,7 @@ static void param_element(struct param *p, const struct bash_var *v)
     }
 }
 
-static void param_variable(struct param *p)
+static void param_variable(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, p->name);
     bool all =
@@ -197,7 +185,7 @@ static void param_variable(struct param *p)
     }
 }
 
-static void param_lookup(struct param *p)
+static void param_lookup(struct bash_param_of *p)
 {
     p->set = BASH_YES;
     if (!param_special(p))
@@ -206,7 +194,7 @@ static void param_lookup(struct param *p)
 
 enum bash_known bash_is_set(struct bash *sh, const char *name)
 {
-    struct param p = {.sh = sh, .name = name, .op = "", .shown = name};
+    struct bash_param_of p = {.sh = sh, .name = name, .op = "", .shown = name};
     size_t n = strcspn(name, "[");
     if (name[n]) {
         p.name = bash_strndup(sh, name, n);
@@ -218,7 +206,7 @@ enum bash_known bash_is_set(struct bash *sh, const char *name)
 
 const char *bash_param_text(struct bash *sh, const char *name)
 {
-    struct param p = {.sh = sh, .name = name, .op = "", .shown = name};
+    struct bash_param_of p = {.sh = sh, .name = name, .op = "", .shown = name};
     param_lookup(&p);
     return p.value.n ? p.value.item[0].text : "";
 }
@@ -279,8 +267,8 @@ static void emit_star(struct bash *sh, const struct bash_words *w,
     }
 }
 
-static void param_emit(struct param *p, const struct bash_words *w,
-                       struct bash_param_use *use, struct bash_field_text *to)
+void bash_param_emit(struct bash_param_of *p, const struct bash_words *w,
+                     struct bash_param_use *use, struct bash_field_text *to)
 {
     if (p->star && p->quoted) {
         emit_star(p->sh, w, to);
@@ -296,347 +284,9 @@ static void param_emit(struct param *p, const struct bash_words *w,
     use->empty_list = use->empty_list || (p->list && w->n == 0);
 }
 
-/* ---- operators ---- */
-
-static const char *param_pattern(struct param *p, const char *text)
-{
-    struct bash_raw w = {text, p->sh->at.line};
-    return bash_plain(p->sh, bash_expand_pattern(p->sh, w), false);
-}
-
-/* # ## % %%: the shortest or longest piece that the pattern matches. */
-static const char *cut_piece(struct param *p, const char *text,
-                             const char *pattern)
-{
-    bool front = *p->op == '#', longest = p->op[1] == p->op[0];
-    size_t n = strlen(text);
-    for (size_t i = 0; i <= n; i++) {
-        size_t len = longest ? n - i : i;
-        const char *from = front ? text : text + n - len;
-        if (bash_match(p->sh, pattern, from, len))
-            return front ? bash_strndup(p->sh, text + len, n - len)
-                         : bash_strndup(p->sh, text, n - len);
-    }
-    return text;
-}
-
-/* Longest match at t, or -1. */
-static long match_at(struct bash *sh, const char *pattern, const char *t)
-{
-    for (size_t n = strlen(t) + 1; n-- > 0;)
-        if (bash_match(sh, pattern, t, n))
-            return (long)n;
-    return -1;
-}
-
-/* The next replacement's place in `text` from i on. */
-static const char *replace_all(struct param *p, const char *text,
-                               const char *pattern, const char *with)
-{
-    struct bash_text t = {0};
-    char kind = p->op[1];
-    size_t n = strlen(text), i = 0;
-    bool more = true;
-    if (kind == '%') {
-        for (; i < n && !bash_match(p->sh, pattern, text + i, n - i); i++)
-            bash_putc(p->sh, &t, text[i]);
-        if (i < n)
-            bash_puts(p->sh, &t, with);
-        return bash_text_of(&t);
-    }
-    while (i < n) {
-        long len = more ? match_at(p->sh, pattern, text + i) : -1;
-        if (len > 0) {
-            bash_puts(p->sh, &t, with);
-            i += (size_t)len;
-            more = kind == '/';
-        } else {
-            bash_putc(p->sh, &t, text[i++]);
-            more = more && kind != '#';
-        }
-    }
-    return bash_text_of(&t);
-}
-
-/* The pattern of /P/W ends at the first '/' outside of quotes. */
-static size_t pattern_len(const char *p)
-{
-    size_t i = 0;
-    int depth = 0;
-    for (; p[i] && (p[i] != '/' || depth > 0 || i == 0); i++) {
-        char c = p[i];
-        if (c == '\\' && p[i + 1]) {
-            i++;
-        } else if (c == '\'' || c == '"') {
-            const char *end = strchr(p + i + 1, c);
-            i = end ? (size_t)(end - p) : i;
-        } else {
-            depth += (c == '{' && i && p[i - 1] == '$') - (c == '}' && depth);
-        }
-    }
-    return i;
-}
-
-static const char *op_replace(struct param *p, const char *text)
-{
-    const char *from = p->op + 1;
-    from += *from && strchr("/#%", *from) && from[1] ? 1 : 0;
-    size_t n = pattern_len(from);
-    const char *pattern = param_pattern(p, bash_strndup(p->sh, from, n));
-    struct bash_raw w = {from[n] ? from + n + 1 : "", p->sh->at.line};
-    const char *with = bash_expand_text(p->sh, w, BASH_X_VALUE);
-    if (from == p->op + 1) { // one: the kind is no sign of a pattern
-        struct param one = *p;
-        one.op = "/ ";
-        return replace_all(&one, text, pattern, with);
-    }
-    return replace_all(p, text, pattern, with);
-}
-
-static const char *op_case(struct param *p, const char *text)
-{
-    bool all = p->op[1] == p->op[0];
-    const char *pattern =
-        p->op[1 + all] ? param_pattern(p, p->op + 1 + all) : "?";
-    char *copy = bash_strndup(p->sh, text, strlen(text));
-    for (size_t i = 0; copy[i] && (all || i == 0); i++)
-        if (bash_match(p->sh, pattern, copy + i, 1))
-            copy[i] = (char)(*p->op == '^' ? toupper((unsigned char)copy[i])
-                                           : tolower((unsigned char)copy[i]));
-    return copy;
-}
-
-/* @Q and others: only quoting and case are known. */
-static const char *op_transform(struct param *p, const char *text)
-{
-    struct param up = *p;
-    if (p->op[1] == 'U' || p->op[1] == 'u' || p->op[1] == 'L') {
-        up.op = p->op[1] == 'U' ? "^^" : p->op[1] == 'u' ? "^" : ",,";
-        return op_case(&up, text);
-    }
-    if (p->op[1] != 'Q')
-        return text;
-    struct bash_text t = {0};
-    bash_putc(p->sh, &t, '\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            bash_puts(p->sh, &t, "'\\''");
-        else
-            bash_putc(p->sh, &t, *text);
-    bash_putc(p->sh, &t, '\'');
-    return bash_text_of(&t);
-}
-
-/* An operator on one element's text. */
-static const char *op_text(struct param *p, const char *text)
-{
-    const char *plain = bash_plain(p->sh, text, false);
-    const char *mark = bash_first_unknown(p->sh, plain);
-    if (mark)
-        return mark;
-    if (!*plain && *text)
-        return text; // the mark of what is not set goes on
-    if (*p->op == '#' || *p->op == '%')
-        return cut_piece(p, plain,
-                         param_pattern(p, p->op + 1 + (p->op[1] == *p->op)));
-    if (*p->op == '/')
-        return op_replace(p, plain);
-    if (*p->op == '@')
-        return op_transform(p, plain);
-    return op_case(p, plain);
-}
-
-/* ---- :offset:length ---- */
-
-/* Place of the ':' that parts offset and length; a ? : pair is skipped. */
-static const char *slice_colon(const char *p)
-{
-    int depth = 0;
-    for (; *p; p++) {
-        if (*p == ':' && depth == 0)
-            return p;
-        depth += (*p == '?' || *p == '(' || *p == '{') -
-                 (*p == ':' || *p == ')' || *p == '}');
-    }
-    return NULL;
-}
-
-static struct bash_number slice_number(struct param *p, const char *from,
-                                       size_t n)
-{
-    struct bash_raw w = {bash_strndup(p->sh, from, n), p->sh->at.line};
-    return bash_math(p->sh, bash_expand_text(p->sh, w, BASH_X_OPERAND),
-                     p->shown);
-}
-
-/* Characters of UTF-8 are counted, not bytes. */
-static const char *utf8_at(const char *s, int64_t n)
-{
-    for (; n > 0 && *s; n--)
-        for (s++; (*s & 0xc0) == 0x80; s++)
-            ;
-    return s;
-}
-
-static int64_t utf8_len(const char *s)
-{
-    int64_t n = 0;
-    for (; *s; s++)
-        n += (*s & 0xc0) != 0x80;
-    return n;
-}
-
-struct slice {
-    int64_t from, to;
-};
-
-/* The bounds within `n` things; false where they are not known. */
-static bool slice_bounds(struct param *p, int64_t n, struct slice *s,
-                         const char **mark)
-{
-    const char *text = p->op + 1, *colon = slice_colon(text);
-    struct bash_number from =
-        slice_number(p, text, colon ? (size_t)(colon - text) : strlen(text));
-    struct bash_number len = {n, NULL};
-    if (colon)
-        len = slice_number(p, colon + 1, strlen(colon + 1));
-    *mark = from.mark ? from.mark : len.mark;
-    s->from = from.value < 0 ? from.value + n : from.value;
-    if (s->from < 0 || s->from > n)
-        s->from = n;
-    s->to = len.value < 0             ? n + len.value
-            : len.value > n - s->from ? n
-                                      : s->from + len.value;
-    s->to = s->to < s->from ? s->from : s->to;
-    return !*mark;
-}
-
-static void op_slice_text(struct param *p, struct bash_words *out)
-{
-    const char *text = bash_plain(p->sh, p->value.item[0].text, false);
-    const char *mark = bash_first_unknown(p->sh, text);
-    struct slice s;
-    if (!*text && *p->value.item[0].text) {
-        *out = p->value;
-    } else if (mark || !slice_bounds(p, utf8_len(text), &s, &mark)) {
-        bash_words_add(p->sh, out, mark, false, false);
-    } else {
-        const char *from = utf8_at(text, s.from);
-        const char *to = utf8_at(from, s.to - s.from);
-        bash_words_add(p->sh, out,
-                       bash_strndup(p->sh, from, (size_t)(to - from)), false,
-                       false);
-    }
-}
-
-/* ${@:2}: $0 is element 0 of the positional parameters. */
-static void op_slice_list(struct param *p, struct bash_words *out)
-{
-    struct bash_words all = {0};
-    struct slice s;
-    const char *mark = NULL;
-    if (strchr("@*", *p->name))
-        bash_words_add(p->sh, &all, p->sh->at.script, false, false);
-    for (size_t i = 0; i < p->value.n; i++)
-        bash_words_copy(p->sh, &all, &p->value.item[i]);
-    const struct bash_var *v = bash_list_of(p->sh, &all);
-    if (!slice_bounds(p, (int64_t)bash_count(v), &s, &mark)) {
-        bash_words_add(p->sh, out, mark, false, true);
-        return;
-    }
-    for (size_t i = 0; i < all.n; i++)
-        if (all.item[i].index >= s.from && all.item[i].index < s.to)
-            bash_words_copy(p->sh, out, &all.item[i]);
-}
-
-/* ---- - = ? + ---- */
-
-/* Does the operator take its word? */
-static enum bash_known takes_word(struct param *p, bool colon)
-{
-    enum bash_known empty = p->set == BASH_NO ? BASH_YES : BASH_NO;
-    if (p->set == BASH_MAYBE)
-        empty = BASH_MAYBE;
-    else if (colon && p->set == BASH_YES)
-        empty = p->value.n == 0   ? BASH_YES
-                : p->value.n == 1 ? bash_is_empty(p->sh, p->value.item[0].text)
-                                  : BASH_NO;
-    return empty;
-}
-
-static void put_word(struct param *p, const char *text,
-                     struct bash_param_use *use, struct bash_field_text *to)
-{
-    struct bash_field_text f = {0};
-    bash_expand(p->sh, text, p->quoted ? BASH_X_OPERAND : BASH_X_WORD, &f);
-    for (size_t i = 0; i < f.n; i++)
-        bash_field_put(p->sh, to, f.s + i, 1,
-                       f.q[i] == BASH_Q_LITERAL ? BASH_Q_SPLIT
-                                                : (enum bash_quote)f.q[i]);
-    use->empty_list = use->empty_list || false;
-}
-
-static void op_assign(struct param *p, const char *word,
-                      struct bash_param_use *use, struct bash_field_text *to)
-{
-    struct bash_raw w = {word, p->sh->at.line};
-    const char *text =
-        bash_expand_text(p->sh, w, p->quoted ? BASH_X_OPERAND : BASH_X_VALUE);
-    struct bash_words one = {0};
-    bash_words_add(p->sh, &one, text, false, false);
-    if (p->index)
-        bash_set_element(p->sh, p->name, param_key(p),
-                         strtol(param_key(p), NULL, 10), text);
-    else if (bash_is_name(p->name, strlen(p->name)))
-        bash_set(p->sh, p->name, text);
-    param_emit(p, &one, use, to);
-}
-
-/* ${x:?}: what is not set ends the script. */
-static void op_demand(struct param *p, const char *word)
-{
-    struct bash *sh = p->sh;
-    bash_note(sh, "%s is not set: bash ends the script here (%s)", p->shown,
-              bash_readable(sh, word));
-    if (sh->flow == BASH_GO) {
-        sh->flow = BASH_EXIT;
-        sh->ended =
-            bash_keep_text(sh, bash_printf(sh, "%s is not set", p->shown));
-        sh->ended_line = sh->at.line;
-    }
-    bash_set_status(sh, 1);
-}
-
-/* True when the operator was one of these. */
-static bool param_default(struct param *p, struct bash_param_use *use,
-                          struct bash_field_text *to)
-{
-    bool colon = *p->op == ':';
-    char op = p->op[colon];
-    const char *word = p->op + colon + 1;
-    if (!op || !strchr("-=?+", op))
-        return false;
-    enum bash_known takes = takes_word(p, colon);
-    if (op == '+') {
-        if (takes == BASH_NO)
-            put_word(p, word, use, to);
-        else if (takes == BASH_MAYBE)
-            param_emit(p, &p->value, use, to);
-    } else if (takes != BASH_YES) {
-        param_emit(p, &p->value, use, to);
-    } else if (op == '-') {
-        put_word(p, word, use, to);
-    } else if (op == '=') {
-        op_assign(p, word, use, to);
-    } else {
-        op_demand(p, word);
-    }
-    return true;
-}
-
 /* ---- the whole ---- */
 
-static void param_length(struct param *p, struct bash_words *out)
+static void param_length(struct bash_param_of *p, struct bash_words *out)
 {
     struct bash *sh = p->sh;
     const char *mark = NULL;
@@ -648,31 +298,31 @@ static void param_length(struct param *p, struct bash_words *out)
             mark = mark ? mark : bash_first_unknown(sh, e->text);
     }
     if (!p->list && !mark)
-        n = utf8_len(bash_plain(sh, p->value.item[0].text, true));
+        n = bash_utf8_len(bash_plain(sh, p->value.item[0].text, true));
     bash_words_add(sh, out, mark ? mark : bash_printf(sh, "%lld", (long long)n),
                    false, false);
 }
 
-static void param_apply(struct param *p, struct bash_param_use *use,
+static void param_apply(struct bash_param_of *p, struct bash_param_use *use,
                         struct bash_field_text *to)
 {
     struct bash_words out = {0};
     if (!*p->op) {
-        param_emit(p, &p->value, use, to);
+        bash_param_emit(p, &p->value, use, to);
         return;
     }
-    if (param_default(p, use, to))
+    if (bash_param_default(p, use, to))
         return;
     if (*p->op == ':' && p->list) {
-        op_slice_list(p, &out);
+        bash_op_slice_list(p, &out);
     } else if (*p->op == ':') {
-        op_slice_text(p, &out);
+        bash_op_slice_text(p, &out);
     } else {
         for (size_t i = 0; i < p->value.n; i++)
-            bash_words_add(p->sh, &out, op_text(p, p->value.item[i].text),
+            bash_words_add(p->sh, &out, bash_op_text(p, p->value.item[i].text),
                            p->value.item[i].ghost, p->value.item[i].loose);
     }
-    param_emit(p, &out, use, to);
+    bash_param_emit(p, &out, use, to);
 }
 
 bool bash_is_param(const char *p)
@@ -702,16 +352,18 @@ struct name_list {
     struct bash_words *to;
 };
 
-static void add_name(struct bash *sh, const char *name, void *data)
+static void add_name(struct bash *sh, const char *name,
+                     const struct bash_var *v, void *data)
 {
     struct name_list *l = data;
+    (void)v;
     if ((isalpha((unsigned char)*name) || *name == '_') &&
         strncmp(name, l->prefix, strlen(l->prefix)) == 0)
         bash_words_add(sh, l->to, name, false, false);
 }
 
 /* Indices or keys: ${!x[@]}. */
-static void param_keys(struct param *p)
+static void param_keys(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, p->name);
     p->list = true;
@@ -725,7 +377,7 @@ static void param_keys(struct param *p)
 }
 
 /* ${!x}: the name is the value of x. */
-static void param_indirect(struct param *p)
+static void param_indirect(struct bash_param_of *p)
 {
     struct bash *sh = p->sh;
     const char *text = bash_param_text(sh, p->name);
@@ -773,8 +425,9 @@ static const char *take_index(struct bash *sh, const char **p)
 }
 
 /* What stands between the braces. */
-static void param_braced(struct bash *sh, const char *inner, struct param *p,
-                         struct bash_param_use *use, struct bash_field_text *to)
+static void param_braced(struct bash *sh, const char *inner,
+                         struct bash_param_of *p, struct bash_param_use *use,
+                         struct bash_field_text *to)
 {
     const char *at = inner;
     bool length = *at == '#' && at[1] && !strchr("}:-=?+#%/", at[1]);
@@ -796,7 +449,7 @@ static void param_braced(struct bash *sh, const char *inner, struct param *p,
         struct bash_words out = {0};
         param_length(p, &out);
         p->list = p->star = false;
-        param_emit(p, &out, use, to);
+        bash_param_emit(p, &out, use, to);
         return;
     }
     param_apply(p, use, to);
@@ -805,14 +458,14 @@ static void param_braced(struct bash *sh, const char *inner, struct param *p,
 void bash_param(struct bash *sh, struct bash_param_use *use,
                 struct bash_field_text *to)
 {
-    struct param p = {.sh = sh, .op = "", .quoted = use->quoted};
+    struct bash_param_of p = {.sh = sh, .op = "", .quoted = use->quoted};
     const char *from = use->p;
     bash_enter(sh);
     if (*from != '{') {
         p.name = take_name(sh, &use->p, false);
         p.shown = bash_printf(sh, "$%s", p.name);
         param_lookup(&p);
-        param_emit(&p, &p.value, use, to);
+        bash_param_emit(&p, &p.value, use, to);
     } else {
         const char *end = bash_dollar_end(sh, from - 1, use->quoted);
         size_t n = end ? (size_t)(end - from) : strlen(from);

@@ -15,19 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call of a program. */
-struct tool {
-    struct bash *sh;
-    const char **arg; // without the program
-    size_t n;
-    const char *in; // standard input or files
-    struct bash_text out;
-    int status;
-};
+typedef bool tool_fn(struct bash_tool_use *t);
 
-typedef bool tool_fn(struct tool *t);
-
-static void tool_line(struct tool *t, const char *s, size_t n)
+void bash_tool_line(struct bash_tool_use *t, const char *s, size_t n)
 {
     bash_put(t->sh, &t->out, s, n);
     bash_putc(t->sh, &t->out, '\n');
@@ -41,257 +31,9 @@ static size_t line_at(const char *p, const char **next)
     return n;
 }
 
-/* ---- numbers ---- */
-
-static bool tool_seq(struct tool *t)
-{
-    const char *by = "\n";
-    size_t i = 0;
-    if (t->n > 1 && strcmp(t->arg[0], "-s") == 0) {
-        by = t->arg[1];
-        i = 2;
-    }
-    long long v[3] = {1, 1, 1};
-    size_t n = t->n - i;
-    if (n < 1 || n > 3)
-        return false;
-    for (size_t k = 0; k < n; k++) {
-        char *end;
-        v[k] = strtoll(t->arg[i + k], &end, 10);
-        if (end == t->arg[i + k] || *end || llabs(v[k]) > 1000000000)
-            return false;
-    }
-    long long from = n == 1 ? 1 : v[0], step = n == 3 ? v[1] : 1, to = v[n - 1];
-    bool any = false;
-    for (long long x = from; step && (step > 0 ? x <= to : x >= to);
-         x += step) {
-        bash_step(t->sh);
-        bash_puts(t->sh, &t->out,
-                  bash_printf(t->sh, "%s%lld", any ? by : "", x));
-        any = true;
-    }
-    if (any)
-        bash_putc(t->sh, &t->out, '\n');
-    return step != 0;
-}
-
-static bool is_integer(const char *s)
-{
-    size_t n = strspn(*s == '-' ? s + 1 : s, "0123456789");
-    return n > 0 && n < 18 && s[n + (*s == '-')] == '\0';
-}
-
-/* expr STRING : REGEX */
-static bool expr_match(struct tool *t)
-{
-    struct bash_words groups = {0};
-    const char *re = bash_printf(t->sh, "^%s", t->arg[2]);
-    if (strpbrk(re, "\\+?{}|()"))
-        return false; // its basic form means others
-    enum bash_known yes = bash_regex(t->sh, re, t->arg[0], &groups);
-    size_t n = yes == BASH_YES ? strlen(groups.item[0].text) : 0;
-    tool_line(t, bash_printf(t->sh, "%zu", n),
-              strlen(bash_printf(t->sh, "%zu", n)));
-    t->status = n == 0;
-    return yes != BASH_MAYBE;
-}
-
-static bool tool_expr(struct tool *t)
-{
-    struct bash_text e = {0};
-    if (t->n == 3 && strcmp(t->arg[1], ":") == 0)
-        return expr_match(t);
-    if (t->n == 2 && strcmp(t->arg[0], "length") == 0) {
-        const char *n = bash_printf(t->sh, "%zu", strlen(t->arg[1]));
-        tool_line(t, n, strlen(n));
-        return true;
-    }
-    for (size_t i = 0; i < t->n; i++) {
-        const char *w = t->arg[i];
-        bool sign = strlen(w) <= 2 && strspn(w, "+-*/%()<>=!&|") == strlen(w);
-        if (!sign && !is_integer(w))
-            return false;
-        bash_puts(t->sh, &e, strcmp(w, "=") == 0 ? "==" : w);
-        bash_putc(t->sh, &e, ' ');
-    }
-    // & and | of expr are no bits
-    if (!e.n || strpbrk(e.s, "&|"))
-        return false;
-    struct bash_number v = bash_math(t->sh, e.s, e.s);
-    if (v.mark)
-        return false;
-    const char *text = bash_printf(t->sh, "%lld", (long long)v.value);
-    tool_line(t, text, strlen(text));
-    t->status = v.value == 0;
-    return true;
-}
-
-/* ---- bc: decimals of a fixed scale ---- */
-
-struct bc {
-    struct tool *t;
-    const char *p;
-    int scale;
-    bool bad;
-};
-
-struct bc_value {
-    long long v; // in units of 10^-scale
-    int scale;
-};
-
-static struct bc_value bc_sum(struct bc *b);
-
-static long long bc_ten(int n)
-{
-    long long v = 1;
-    while (n-- > 0)
-        v *= 10;
-    return v;
-}
-
-static void bc_skip(struct bc *b)
-{
-    while (*b->p == ' ' || *b->p == '\t')
-        b->p++;
-}
-
-/* The value with `scale` digits behind the point, cut off. */
-static long long bc_scaled(struct bc_value x, int scale)
-{
-    return scale >= x.scale ? x.v * bc_ten(scale - x.scale)
-                            : x.v / bc_ten(x.scale - scale);
-}
-
-static struct bc_value bc_atom(struct bc *b)
-{
-    struct bc_value x = {0, 0};
-    bool point = false;
-    int digits = 0;
-    bc_skip(b);
-    if (*b->p == '-') {
-        b->p++;
-        bash_enter(b->t->sh);
-        x = bc_atom(b);
-        bash_leave(b->t->sh);
-        x.v = -x.v;
-        return x;
-    }
-    if (*b->p == '(') {
-        b->p++;
-        bash_enter(b->t->sh);
-        x = bc_sum(b);
-        bash_leave(b->t->sh);
-        b->bad = b->bad || *b->p != ')';
-        b->p += *b->p == ')';
-        return x;
-    }
-    for (; isdigit((unsigned char)*b->p) || (*b->p == '.' && !point); b->p++) {
-        if (*b->p == '.') {
-            point = true;
-            continue;
-        }
-        x.v = x.v * 10 + *b->p - '0';
-        x.scale += point;
-        if (++digits > 9)
-            b->bad = true; // products stay within 64 bits
-    }
-    b->bad = b->bad || digits == 0;
-    return b->bad ? (struct bc_value){0, 0} : x;
-}
-
-static struct bc_value bc_apply(struct bc *b, char op, struct bc_value x,
-                                struct bc_value y)
-{
-    int most = x.scale > y.scale ? x.scale : y.scale;
-    if (llabs(x.v) > 1000000000 || llabs(y.v) > 1000000000 || most > 6 ||
-        b->scale > 6) {
-        b->bad = true;
-        return x;
-    }
-    if (op == '*') {
-        int full = x.scale + y.scale;
-        int keep = b->scale > most ? b->scale : most;
-        struct bc_value z = {x.v * y.v, full};
-        keep = keep < full ? keep : full;
-        return (struct bc_value){bc_scaled(z, keep), keep};
-    }
-    if (op == '/' || op == '%') {
-        long long d = bc_scaled(y, most), n = bc_scaled(x, most);
-        b->bad = b->bad || d == 0 || (op == '%' && b->scale);
-        if (b->bad)
-            return x;
-        if (op == '%')
-            return (struct bc_value){n % d, most};
-        return (struct bc_value){n * bc_ten(b->scale) / d, b->scale};
-    }
-    long long p = bc_scaled(x, most), q = bc_scaled(y, most);
-    return (struct bc_value){op == '+' ? p + q : p - q, most};
-}
-
-static struct bc_value bc_product(struct bc *b)
-{
-    struct bc_value x = bc_atom(b);
-    for (bc_skip(b); !b->bad && *b->p && strchr("*/%", *b->p); bc_skip(b)) {
-        char op = *b->p++;
-        x = bc_apply(b, op, x, bc_atom(b));
-    }
-    return x;
-}
-
-static struct bc_value bc_sum(struct bc *b)
-{
-    struct bc_value x = bc_product(b);
-    for (bc_skip(b); !b->bad && *b->p && strchr("+-", *b->p); bc_skip(b)) {
-        char op = *b->p++;
-        x = bc_apply(b, op, x, bc_product(b));
-    }
-    return x;
-}
-
-/* bc writes .5 without the zero before it. */
-static void bc_print(struct tool *t, struct bc_value x)
-{
-    long long ten = bc_ten(x.scale), v = llabs(x.v);
-    const char *sign = x.v < 0 ? "-" : "";
-    const char *text;
-    if (x.scale == 0 || v == 0)
-        text = bash_printf(t->sh, "%s%lld", sign, v / ten);
-    else if (v < ten)
-        text = bash_printf(t->sh, "%s.%0*lld", sign, x.scale, v);
-    else
-        text = bash_printf(t->sh, "%s%lld.%0*lld", sign, v / ten, x.scale,
-                           v % ten);
-    tool_line(t, text, strlen(text));
-}
-
-static bool tool_bc(struct tool *t)
-{
-    struct bc b = {.t = t, .p = t->in};
-    for (size_t i = 0; i < t->n; i++) // -l has functions and 20 digits
-        if (strcmp(t->arg[i], "-q") != 0)
-            return false;
-    if (!t->in)
-        return false;
-    while (*b.p && !b.bad) {
-        b.p += strspn(b.p, "; \t\n");
-        if (strncmp(b.p, "scale", 5) == 0) {
-            b.p += strcspn(b.p, "0123456789;\n");
-            b.scale = (int)strtol(b.p, NULL, 10) % 10;
-            b.p += strspn(b.p, "0123456789");
-        } else if (*b.p) {
-            struct bc_value x = bc_sum(&b);
-            b.bad = b.bad || (*b.p && !strchr(";\n", *b.p));
-            if (!b.bad)
-                bc_print(t, x);
-        }
-    }
-    return !b.bad;
-}
-
 /* ---- names of files ---- */
 
-static bool tool_basename(struct tool *t)
+static bool tool_basename(struct bash_tool_use *t)
 {
     size_t i = 0;
     const char *suffix = t->n == 2 ? t->arg[1] : "";
@@ -312,11 +54,11 @@ static bool tool_basename(struct tool *t)
     size_t cut = strlen(suffix);
     if (cut < n && strcmp(text + n - cut, suffix) == 0)
         n -= cut;
-    tool_line(t, text, n);
+    bash_tool_line(t, text, n);
     return true;
 }
 
-static bool tool_dirname(struct tool *t)
+static bool tool_dirname(struct bash_tool_use *t)
 {
     if (t->n != 1)
         return false;
@@ -328,11 +70,11 @@ static bool tool_dirname(struct tool *t)
         n--;
     while (n > 1 && path[n - 1] == '/')
         n--;
-    tool_line(t, n ? path : ".", n ? n : 1);
+    bash_tool_line(t, n ? path : ".", n ? n : 1);
     return true;
 }
 
-static bool tool_realpath(struct tool *t)
+static bool tool_realpath(struct bash_tool_use *t)
 {
     const char *path = t->n ? t->arg[t->n - 1] : "-";
     for (size_t i = 0; i + 1 < t->n; i++)
@@ -341,13 +83,13 @@ static bool tool_realpath(struct tool *t)
     if (*path == '-' || !*path || strchr(path, BASH_MARK))
         return false;
     const char *full = bash_path(t->sh, path);
-    tool_line(t, full, strlen(full));
+    bash_tool_line(t, full, strlen(full));
     return true;
 }
 
 /* ---- lines ---- */
 
-static bool tool_cat(struct tool *t)
+static bool tool_cat(struct bash_tool_use *t)
 {
     if (!t->in)
         return false;
@@ -355,7 +97,7 @@ static bool tool_cat(struct tool *t)
     return true;
 }
 
-static bool tool_wc(struct tool *t)
+static bool tool_wc(struct bash_tool_use *t)
 {
     size_t lines = 0, words = 0, bytes = 0;
     bool in = false;
@@ -375,12 +117,12 @@ static bool tool_wc(struct tool *t)
                                    kind == 'l'   ? lines
                                    : kind == 'w' ? words
                                                  : bytes);
-    tool_line(t, text, strlen(text));
+    bash_tool_line(t, text, strlen(text));
     return true;
 }
 
 /* The count of head -n N, -N, -nN; 10 without one, -1: not understood. */
-static long line_count(const struct tool *t)
+static long line_count(const struct bash_tool_use *t)
 {
     const char *text = t->n == 0                               ? "10"
                        : t->n == 2 && !strcmp(t->arg[0], "-n") ? t->arg[1]
@@ -388,10 +130,10 @@ static long line_count(const struct tool *t)
                            ? t->arg[0] + 2
                        : t->n == 1 && *t->arg[0] == '-' ? t->arg[0] + 1
                                                         : "";
-    return is_integer(text) && *text != '-' ? strtol(text, NULL, 10) : -1;
+    return bash_is_integer(text) && *text != '-' ? strtol(text, NULL, 10) : -1;
 }
 
-static bool tool_head(struct tool *t)
+static bool tool_head(struct bash_tool_use *t)
 {
     long n = line_count(t);
     const char *p = t->in, *next;
@@ -404,7 +146,7 @@ static bool tool_head(struct tool *t)
     return true;
 }
 
-static bool tool_tail(struct tool *t)
+static bool tool_tail(struct bash_tool_use *t)
 {
     long n = line_count(t), lines = 0;
     const char *next;
@@ -419,7 +161,7 @@ static bool tool_tail(struct tool *t)
     return true;
 }
 
-static bool tool_rev(struct tool *t)
+static bool tool_rev(struct bash_tool_use *t)
 {
     const char *next;
     if (!t->in || t->n)
@@ -434,7 +176,7 @@ static bool tool_rev(struct tool *t)
 }
 
 /* paste -sd, */
-static bool tool_paste(struct tool *t)
+static bool tool_paste(struct bash_tool_use *t)
 {
     const char *by = "\t", *next;
     bool serial = false;
@@ -471,7 +213,7 @@ static int sort_compare(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-static bool tool_sort(struct tool *t)
+static bool tool_sort(struct bash_tool_use *t)
 {
     bool numeric = false, reverse = false, unique = false;
     size_t n = 0;
@@ -502,7 +244,7 @@ static bool tool_sort(struct tool *t)
         if (unique && i &&
             strcmp(l->text, line[reverse ? n - i : i - 1].text) == 0)
             continue;
-        tool_line(t, l->text, strlen(l->text));
+        bash_tool_line(t, l->text, strlen(l->text));
     }
     return true;
 }
@@ -538,7 +280,7 @@ static const char *tr_set(struct bash *sh, const char *s)
     return bash_text_of(&t);
 }
 
-static bool tool_tr(struct tool *t)
+static bool tool_tr(struct bash_tool_use *t)
 {
     bool deletes = false, squeezes = false, others = false;
     size_t i = 0;
@@ -602,7 +344,8 @@ struct cut {
     bool characters, only;
 };
 
-static void cut_line(struct tool *t, const struct cut *c, const char *line)
+static void cut_line(struct bash_tool_use *t, const struct cut *c,
+                     const char *line)
 {
     bool any = false;
     if (c->characters) {
@@ -629,7 +372,7 @@ static void cut_line(struct tool *t, const struct cut *c, const char *line)
     bash_putc(t->sh, &t->out, '\n');
 }
 
-static bool tool_cut(struct tool *t)
+static bool tool_cut(struct bash_tool_use *t)
 {
     struct cut c = {.by = '\t'};
     const char *next;
@@ -660,7 +403,7 @@ static bool tool_cut(struct tool *t)
 }
 
 /* sed 's/a/b/g' of a plain text a */
-static bool tool_sed(struct tool *t)
+static bool tool_sed(struct bash_tool_use *t)
 {
     size_t i = t->n == 2 && strcmp(t->arg[0], "-e") == 0 ? 1 : 0;
     if (!t->in || t->n != i + 1 || t->arg[i][0] != 's' || !t->arg[i][1])
@@ -693,7 +436,7 @@ static bool tool_sed(struct tool *t)
 }
 
 /* grep of a plain text or an extended expression: only whether, and lines. */
-static bool tool_grep(struct tool *t)
+static bool tool_grep(struct bash_tool_use *t)
 {
     bool quiet = false, extended = false, inverse = false, found = false;
     size_t i = 0;
@@ -718,7 +461,7 @@ static bool tool_grep(struct tool *t)
             continue;
         found = true;
         if (!quiet)
-            tool_line(t, p, n);
+            bash_tool_line(t, p, n);
     }
     t->status = !found;
     return true;
@@ -735,13 +478,13 @@ static const struct {
     int words;             // that are no files: options aside
 } tools[] = {
     {"cat", tool_cat, TOOL_FILES, 0},
-    {"seq", tool_seq, TOOL_NO_INPUT, 0},
-    {"expr", tool_expr, TOOL_NO_INPUT, 0},
+    {"seq", bash_tool_seq, TOOL_NO_INPUT, 0},
+    {"expr", bash_tool_expr, TOOL_NO_INPUT, 0},
     {"basename", tool_basename, TOOL_NO_INPUT, 0},
     {"dirname", tool_dirname, TOOL_NO_INPUT, 0},
     {"realpath", tool_realpath, TOOL_NO_INPUT, 0},
     {"readlink", tool_realpath, TOOL_NO_INPUT, 0},
-    {"bc", tool_bc, TOOL_STDIN, 0},
+    {"bc", bash_tool_bc, TOOL_STDIN, 0},
     {"wc", tool_wc, TOOL_STDIN, 0},
     {"tr", tool_tr, TOOL_STDIN, 0},
     {"cut", tool_cut, TOOL_STDIN, 0},
@@ -755,7 +498,7 @@ static const struct {
 };
 
 /* The files named, one after the other; NULL where one is not known. */
-static const char *files_text(struct tool *t)
+static const char *files_text(struct bash_tool_use *t)
 {
     struct bash_text all = {0};
     for (size_t i = 0; i < t->n; i++) {
@@ -778,7 +521,7 @@ static const char *stdin_text(struct bash *sh)
     return text;
 }
 
-static bool tool_known(const struct tool *t)
+static bool tool_known(const struct bash_tool_use *t)
 {
     for (size_t i = 0; i < t->n; i++)
         if (bash_has_unknown(t->sh, t->arg[i]))
@@ -786,7 +529,7 @@ static bool tool_known(const struct tool *t)
     return true;
 }
 
-static bool tool_run(struct tool *t, size_t row)
+static bool tool_run(struct bash_tool_use *t, size_t row)
 {
     struct bash *sh = t->sh;
     bool passes = tools[row].fn == tool_cat; // marks and all
@@ -813,7 +556,7 @@ bool bash_tool(struct bash *sh, const char *name, const struct bash_words *w)
         row++;
     if (row == sizeof tools / sizeof tools[0])
         return false;
-    struct tool t = {.sh = sh};
+    struct bash_tool_use t = {.sh = sh};
     t.arg = bash_alloc(sh, w->n, sizeof *t.arg);
     for (size_t i = 1; i < w->n; i++)
         if (!w->item[i].ghost)

@@ -6,10 +6,31 @@
 #ifndef SHELL_TOOLS_H
 #define SHELL_TOOLS_H
 
-#include "field.h"
+#include "script/field.h"
 
 /* Acts as the program, if it is one of these: puts its output, sets the
  * status. False: it is not, or this use of it is not known. */
 bool bash_tool(struct bash *sh, const char *name, const struct bash_words *w);
+
+/* A call of a program. */
+struct bash_tool_use {
+    struct bash *sh;
+    const char **arg; // without the program
+    size_t n;
+    const char *in; // standard input or files
+    struct bash_text out;
+    int status;
+};
+
+/* Puts a line to the output. */
+void bash_tool_line(struct bash_tool_use *t, const char *s, size_t n);
+
+/* Decimal digits, with a sign or not, that fit. */
+bool bash_is_integer(const char *s);
+
+/* seq, expr and bc (calc.c); false where the use is not understood. */
+bool bash_tool_seq(struct bash_tool_use *t);
+bool bash_tool_expr(struct bash_tool_use *t);
+bool bash_tool_bc(struct bash_tool_use *t);
 
 #endif
