@@ -77,6 +77,24 @@ Test(megatron_memory, fp8_keeps_casts_unless_parameters_are_gathered_so)
     arena_clear(&a);
 }
 
+Test(megatron_memory, the_fused_loss_is_megatrons_or_transformer_engines)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    flags_set(&f, FLAG_CE_FUSION_IMPL, "te", &msg);
+    megatron_memory(&f, &o);
+    cr_assert_not(o.te_loss || o.loss_fusion, "nothing is fused");
+    flags_set(&f, FLAG_CE_FUSION, "true", &msg);
+    megatron_memory(&f, &o);
+    cr_assert(o.te_loss && !o.loss_fusion);
+    flags_set(&f, FLAG_CE_FUSION_IMPL, "native", &msg);
+    megatron_memory(&f, &o);
+    cr_assert(!o.te_loss && o.loss_fusion);
+    arena_clear(&a);
+}
+
 Test(megatron_memory, recompute_modules_are_whole_words)
 {
     struct arena a;

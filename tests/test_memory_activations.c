@@ -102,6 +102,11 @@ Test(memory_activations, the_head_makes_one_pass_for_the_model_and_each_mtp)
     cr_assert_eq(memory_head_bytes(&m), 6 * logits);
     m.memory.loss_fusion = true;
     cr_assert_eq(memory_head_bytes(&m), 10 * logits);
+    m.memory.loss_fusion = false;
+    m.memory.te_loss = true;
+    cr_assert_eq(memory_head_bytes(&m), 6 * logits, "Transformer Engine's");
+    m.memory.te_loss = false;
+    m.memory.loss_fusion = true;
     m.n_mtp = 2;
     cr_assert_eq(memory_head_bytes(&m), 22 * logits);
     m.par.cp = 2;

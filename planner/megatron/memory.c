@@ -178,7 +178,10 @@ static void set_kernels(const struct megatron_flags *f,
     o->attention_dropout = flags_real(f, FLAG_ATTENTION_DROPOUT, 0) > 0;
     o->hidden_dropout = flags_real(f, FLAG_HIDDEN_DROPOUT, 0) > 0;
     o->attention_mask = !flags_given(f, FLAG_NO_ATTENTION_MASK);
-    o->loss_fusion = flags_given(f, FLAG_CE_FUSION);
+    // the kernel is chosen only where fusion is asked for (language_module.py)
+    o->te_loss = flags_given(f, FLAG_CE_FUSION) &&
+                 flags_is(f, FLAG_CE_FUSION_IMPL, "te");
+    o->loss_fusion = flags_given(f, FLAG_CE_FUSION) && !o->te_loss;
     o->deterministic = flags_given(f, FLAG_DETERMINISTIC);
     o->graphs = megatron_memory_has_graphs(f);
     o->mb_group =

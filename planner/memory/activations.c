@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-// bytes: a bf16 value; a logit and its fp32 copy; the same with the fused loss
-// (memory_head_bytes() says why)
-enum { ACT_VALUE = 2, ACT_LOGIT = 6, ACT_LOGIT_FUSED = 10 };
+// bytes: a bf16 value; a logit and its fp32 copy; the same with the fused loss,
+// and with Transformer Engine's (memory_head_bytes() says why)
+enum { ACT_VALUE = 2, ACT_LOGIT = 6, ACT_LOGIT_FUSED = 10, ACT_LOGIT_TE = 6 };
 
 /* Tokens of one micro-batch on a rank: in tensor-parallel regions, and
  * between them. */
@@ -237,7 +237,9 @@ static int64_t activations_logits(const struct model *m)
 
 int64_t memory_head_bytes(const struct model *m)
 {
-    int64_t main_bytes = m->memory.loss_fusion ? ACT_LOGIT_FUSED : ACT_LOGIT;
+    int64_t main_bytes = m->memory.te_loss       ? ACT_LOGIT_TE
+                         : m->memory.loss_fusion ? ACT_LOGIT_FUSED
+                                                 : ACT_LOGIT;
     return activations_logits(m) * (main_bytes + (int64_t)ACT_LOGIT * m->n_mtp);
 }
 

@@ -29,8 +29,9 @@ int64_t memory_unit_activations_plain(const struct model *m,
 
 /* Logits and what the loss makes of them, from the forward pass of L to the
  * end of its backward pass: bf16 logits and an fp32 copy in which softmax and
- * gradient are computed in place (6 bytes a logit); 10 with the fused loss;
- * each MTP depth adds its own 6. */
+ * gradient are computed in place (6 bytes a logit); 10 with the fused loss; 6
+ * with Transformer Engine's from mid 2026 on (before, it wrote gradients over
+ * the logits: 2); each MTP depth adds its own 6. */
 int64_t memory_head_bytes(const struct model *m);
 
 /* Gradients of logits that --defer-embedding-wgrad-compute keeps. */

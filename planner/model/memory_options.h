@@ -54,7 +54,8 @@ struct memory_options {
     bool unfused_act;       // activation function and product apart
     bool attention_dropout, hidden_dropout;
     bool attention_mask; // the loader makes one
-    bool loss_fusion;
+    bool loss_fusion; // the loss in fused kernels of Megatron
+    bool te_loss;     // the loss in Transformer Engine's kernel
     bool deterministic; // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
     bool graphs;        // CUDA graphs of parts of every layer
     int loss_deferral;  // micro-batches whose logits' gradients are kept
