@@ -26,22 +26,29 @@ const struct memory_constants MEMORY_CONSTANTS = {
 static const struct {
     const char *name;
     int te_mib, cublas_kib;
+    bool measured;
 } platforms[N_PLATFORMS] = {
-#define PLATFORM_ROW(id, name, te, cublas) {name, te, cublas},
+#define PLATFORM_ROW(id, name, te, cublas, measured)                           \
+    {name, te, cublas, measured},
     PLATFORM_TABLE(PLATFORM_ROW)
 #undef PLATFORM_ROW
 };
 
+// parts of one generation have the same libraries: GB300 and B300 are
+// capability 10.3, MI350X is MI355X with air cooling
 static const struct {
     const char *word;
     enum platform platform;
 } words[] = {
-    {"gb200", PLATFORM_BLACKWELL}, {"gb300", PLATFORM_BLACKWELL},
-    {"b200", PLATFORM_BLACKWELL},  {"b300", PLATFORM_BLACKWELL},
+    {"gb200", PLATFORM_BLACKWELL}, {"gb300", PLATFORM_GB300},
+    {"b200", PLATFORM_B200},       {"b300", PLATFORM_GB300},
     {"h100", PLATFORM_HOPPER},     {"h200", PLATFORM_HOPPER},
     {"h800", PLATFORM_HOPPER},     {"h20", PLATFORM_HOPPER},
     {"a100", PLATFORM_AMPERE},     {"a800", PLATFORM_AMPERE},
-    {"lts", PLATFORM_AMPERE},
+    {"lts", PLATFORM_AMPERE},      {"mi300", PLATFORM_MI300X},
+    {"mi325", PLATFORM_MI300X},    {"gfx942", PLATFORM_MI300X},
+    {"mi350", PLATFORM_MI355X},    {"mi355", PLATFORM_MI355X},
+    {"gfx950", PLATFORM_MI355X},
 };
 
 /* Part of a name will do: "dev_dgx_h100", "NVIDIA H100 80GB HBM3". Longer words
@@ -64,6 +71,18 @@ bool platform_from_name(const char *name, enum platform *out)
 const char *platform_name(enum platform p)
 {
     return platforms[p].name;
+}
+
+const char *platform_names(void)
+{
+#define PLATFORM_NAMES(id, name, te, cublas, measured) name ", "
+    return PLATFORM_TABLE(PLATFORM_NAMES) "or a word of their full names";
+#undef PLATFORM_NAMES
+}
+
+bool platform_is_measured(enum platform p)
+{
+    return platforms[p].measured;
 }
 
 /* Local kernels of a dense model never load Transformer Engine. */
