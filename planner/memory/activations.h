@@ -5,11 +5,12 @@
  *
  * T = tokens of a micro-batch / CP; with sequence parallelism what lies
  * between the tensor-parallel regions is divided by r = TP, else r = 1.
- * Values are 2 bytes (bf16, fp16). Terms follow Korthikanti et al. 2022,
- * "Reducing Activation Recomputation in Large Transformer Models", section
- * 4.1, changed for grouped queries, latent attention, routed experts and the
- * tensors that Transformer Engine's modules really save; they were checked
- * against Megatron-LM's own measurements (results/reference/memory.csv).
+ * Values are 2 bytes (bf16, fp16) or 4 (fp32). Terms follow Korthikanti et al.
+ * 2022, "Reducing Activation Recomputation in Large Transformer Models",
+ * section 4.1, changed for grouped queries, latent attention, routed experts
+ * and the tensors that Transformer Engine's modules really save; they were
+ * checked against Megatron-LM's own measurements
+ * (results/reference/memory.csv).
  */
 #ifndef MEMORY_ACTIVATIONS_H
 #define MEMORY_ACTIVATIONS_H
@@ -26,6 +27,16 @@ int64_t memory_unit_activations(const struct model *m, enum unit_kind kind);
  * layer is in its backward pass. */
 int64_t memory_unit_activations_plain(const struct model *m,
                                       enum unit_kind kind);
+
+/* Bytes of a unit and micro-batch that fine-grained offloading moves to the
+ * CPU, by module in the order of the forward pass; 0 for what is not offloaded
+ * or in tensors too small for it. Where tensors of a group differ in size, the
+ * group is judged as one. */
+void memory_unit_offloads(const struct model *m, enum unit_kind kind,
+                          int64_t out[N_OFFLOAD]);
+
+/* Bytes of a value that is not cast: 2, or 4 where all is fp32. */
+int64_t memory_value_bytes(const struct memory_options *o);
 
 /* Logits and what the loss makes of them, from the forward pass of L to the
  * end of its backward pass: bf16 logits and an fp32 copy in which softmax and

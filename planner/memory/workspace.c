@@ -15,8 +15,7 @@ static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum {
     CONFIGURED_MIB = 32, // CUBLAS_WORKSPACE_CONFIG=:4096:8, 8 of 4096 KiB
     GROUPED_STREAMS = 4, // module/base.py, workspaces of the grouped GEMM
-    CUBLAS_HANDLES = 2,  // threads of forward and backward have one each
-    VALUE = 2            // bytes of a bf16 value
+    CUBLAS_HANDLES = 2   // threads of forward and backward have one each
 };
 
 /* `moe-layout memory --corpus` fits them anew and says to how many cases. */
@@ -109,11 +108,12 @@ static int64_t cublas_bytes(const struct model *m, enum platform p)
 static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
 {
     const struct batch *b = &m->batch;
+    const int64_t value = memory_value_bytes(&m->memory);
     int64_t inside = b->micro_batch * b->seq_tokens / m->par.cp;
     int64_t gathered = m->memory.sequence_parallel && has_loss
-                           ? VALUE * inside * m->hidden
+                           ? value * inside * m->hidden
                            : 0;
-    int64_t scores = m->memory.local_kernels ? VALUE * inside * b->seq_tokens *
+    int64_t scores = m->memory.local_kernels ? value * inside * b->seq_tokens *
                                                    m->n_heads / m->par.tp
                                              : 0;
     return gathered > scores ? gathered : scores;
@@ -127,7 +127,7 @@ enum { WORKSPACE_MAX_SHAPES = N_KINDS * WEIGHTS_MAX + 1 };
 struct shapes {
     int64_t rows[WORKSPACE_MAX_SHAPES], cols[WORKSPACE_MAX_SHAPES];
     int n;
-    int64_t bytes;
+    int64_t value, bytes; // of a value; of all
 };
 
 /* Once for each shape, whatever the number of weights that have it. */
@@ -138,7 +138,7 @@ static void add_shape(struct shapes *s, const struct weight *w)
             return;
     s->rows[s->n] = w->rows;
     s->cols[s->n++] = w->cols;
-    s->bytes += VALUE * w->rows * w->cols;
+    s->bytes += s->value * w->rows * w->cols;
 }
 
 /* The GEMM adds to the fp32 gradient itself; autograd gets a bf16 dummy, one
@@ -150,6 +150,7 @@ static int64_t dummy_bytes(const struct model *m,
     struct shapes s;
     s.n = 0;
     s.bytes = 0;
+    s.value = memory_value_bytes(&m->memory);
     for (int k = 0; m->memory.grad_fusion && k < N_KINDS; k++) {
         struct weights t;
         if (!at->has[k])
