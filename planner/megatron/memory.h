@@ -9,6 +9,10 @@
 #include "flags.h"
 #include "model/memory_options.h"
 
+/* Changes what bf16 had decided: Megatron trains in fp32 where neither --bf16
+ * nor --fp16 is given, and so must whoever knows that all flags were seen. */
+void megatron_memory_fp32(struct memory_options *o);
+
 /* Never fails; unknown words of --recompute-modules become a refusal. */
 void megatron_memory(const struct megatron_flags *f,
                      struct memory_options *out);

@@ -303,12 +303,28 @@ static int64_t activations_logits(const struct model *m)
     return tokens_of(m).inside * (m->padded_vocab / m->par.tp);
 }
 
+/* While the output layer's own weight gradient is made, its tensor stands
+ * beside the logits' gradient, unless the GEMM adds to the gradient buffer. */
+static int64_t output_grad_bytes(const struct model *m)
+{
+    const int64_t value = memory_value_bytes(&m->memory);
+    int64_t weight = m->padded_vocab / m->par.tp * m->hidden;
+    return value *
+           (activations_logits(m) + (m->memory.grad_fusion ? 0 : weight));
+}
+
+/* Where all is fp32 the logits are their own copy: softmax and gradient are
+ * written over them, and the fused kernels make one tensor more. */
 int64_t memory_head_bytes(const struct model *m)
 {
-    int64_t main_bytes = m->memory.te_loss       ? ACT_LOGIT_TE
-                         : m->memory.loss_fusion ? ACT_LOGIT_FUSED
-                                                 : ACT_LOGIT;
-    return activations_logits(m) * (main_bytes + (int64_t)ACT_LOGIT * m->n_mtp);
+    const struct memory_options *o = &m->memory;
+    int64_t plain = o->fp32 ? ACT_FP32 : ACT_LOGIT;
+    int64_t fused = o->te_loss ? ACT_LOGIT_TE : ACT_LOGIT_FUSED;
+    int64_t each = plain;
+    if (o->te_loss || o->loss_fusion)
+        each = o->fp32 ? 2 * ACT_FP32 : fused;
+    int64_t loss = activations_logits(m) * (each + plain * m->n_mtp);
+    return loss > output_grad_bytes(m) ? loss : output_grad_bytes(m);
 }
 
 int64_t memory_deferred_bytes(const struct model *m)

@@ -6,6 +6,7 @@
 #include "case.h"
 
 #include "layout/default_split.h"
+#include "megatron/memory.h"
 
 #include <string.h>
 
@@ -97,6 +98,8 @@ enum err memory_case_predict(struct arena *a,
         e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
         apply_platform(f, in->platform, &c.model.memory);
+        if (c.model.memory.precision_unknown) // a case has all flags
+            megatron_memory_fp32(&c.model.memory);
         // both lead to cuBLAS's configured workspace
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);

@@ -36,6 +36,7 @@ struct memory_terms {
     struct weight_sums table;         // of one copy of the embedding
     int64_t kept[N_KINDS];            // activations of one unit and micro-batch
     int64_t plain[N_KINDS];           // the same without recompute
+    int64_t offloads[N_KINDS][N_OFFLOAD]; // of `kept`, moved to the CPU
     int64_t head, deferred;
 };
 

@@ -19,6 +19,8 @@ void memory_add_weight(struct weight_sums *sums, const struct weight *w)
         *(w->expert ? &sums->expert_matrix : &sums->dense_matrix) += n;
     if (use->fp8)
         sums->linear += n;
+    if (use->fp8 && w->expert)
+        sums->expert_linear += n;
 }
 
 struct weight_sums memory_unit_sums(const struct model *m, enum unit_kind kind)

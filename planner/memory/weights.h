@@ -15,7 +15,7 @@
 struct weight_sums {
     int64_t dense, expert;               // all
     int64_t dense_matrix, expert_matrix; // of these, Muon's
-    int64_t linear;                      // of these, cast to FP8
+    int64_t linear, expert_linear;       // of these, cast to FP8: all; experts'
     // the same with every weight's start at a multiple of 64 elements, as the
     // distributed optimiser's buffers are filled
     int64_t dense_padded, expert_padded;

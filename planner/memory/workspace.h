@@ -70,6 +70,7 @@ struct workspaces {        // bytes
     int64_t received;      // last hidden states and their gradients
     int64_t graphs;        // static buffers of CUDA graphs
     int64_t muon;          // working memory of Muon (fitted)
+    int64_t table_grad;    // a tied table's, once more with EP overlap (found)
     int64_t small;         // everything else (fitted, see memory_constants)
 };
 
