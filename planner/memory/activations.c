@@ -72,21 +72,31 @@ struct parts {
 
 /* ---- attention ---- */
 
+static int64_t scores_of(const struct model *m)
+{
+    const struct batch *b = &m->batch;
+    return b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
+           b->seq_tokens / m->par.cp;
+}
+
+int64_t memory_scores_bytes(const struct model *m)
+{
+    const struct memory_options *o = &m->memory;
+    return o->unfused_attention ? memory_value_bytes(o) * scores_of(m) : 0;
+}
+
 /* Scores of an unfused attention: the softmax's output, and where there is
  * dropout, its mask and its output. Fused: the output once more, as the
  * backward kernel wants it in its own order. */
 static int64_t core_bytes(const struct model *m, const struct memory_options *o,
                           int64_t out_width)
 {
-    const struct batch *b = &m->batch;
     const int64_t value = memory_value_bytes(o);
     if (!o->unfused_attention)
         return value * tokens_of(m).inside * out_width / m->par.tp;
     if (activations_recomputes(o, RECOMPUTE_CORE_ATTN))
         return 0;
-    int64_t scores = b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
-                     b->seq_tokens / m->par.cp;
-    return scores * (o->attention_dropout ? value + 1 + value : value);
+    return scores_of(m) * (o->attention_dropout ? value + 1 + value : value);
 }
 
 /* q, k, v, the rotated q and k, the output. */

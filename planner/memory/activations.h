@@ -28,6 +28,10 @@ int64_t memory_unit_activations(const struct model *m, enum unit_kind kind);
 int64_t memory_unit_activations_plain(const struct model *m,
                                       enum unit_kind kind);
 
+/* Scores of one layer as an unfused attention makes them before the softmax,
+ * or their gradient in its backward pass: alive only then. 0 where fused. */
+int64_t memory_scores_bytes(const struct model *m);
+
 /* Bytes of a unit and micro-batch that fine-grained offloading moves to the
  * CPU, by module in the order of the forward pass; 0 for what is not offloaded
  * or in tensors too small for it. Where tensors of a group differ in size, the

@@ -84,6 +84,7 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
     }
     t.head = more(memory_head_bytes(m), rules->head_more);
     t.deferred = memory_deferred_bytes(m);
+    t.scores = memory_scores_bytes(m);
     *out = t;
 }
 
@@ -259,7 +260,7 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
         n += f != NULL;
         out->in_flight = n > out->in_flight ? n : out->in_flight;
         n -= b != NULL;
-        int64_t late = kept_by_delta(t, rank, away) +
+        int64_t late = t->scores + kept_by_delta(t, rank, away) +
                        (b ? b->offload.layer : 0) + (f ? f->offload.layer : 0);
         if (b)
             note_moment(out, op,

@@ -38,6 +38,7 @@ struct memory_terms {
     int64_t plain[N_KINDS];           // the same without recompute
     int64_t offloads[N_KINDS][N_OFFLOAD]; // of `kept`, moved to the CPU
     int64_t head, deferred;
+    int64_t scores; // before the softmax, while a layer's attention is at work
 };
 
 void memory_terms(const struct model *m, const struct memory_rules *rules,
