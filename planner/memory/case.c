@@ -46,8 +46,10 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
         return err_set(msg, ERR_NOMEM, "case: out of memory");
     memory_terms(&c->model, &MEMORY_MEGATRON, c->platform, &terms);
     terms.last_replica = true; // the rank that was measured
-    for (int r = 0; r < c->layout.pp; r++)
+    for (int r = 0; r < c->layout.pp && !c->is_hybrid; r++)
         memory_rank(&terms, &c->layout, r, &ranks[r]);
+    if (c->is_hybrid)
+        memory_hybrid_rank(&terms, &c->hybrid, &ranks[0]);
     c->ranks = ranks;
     return ERR_OK;
 }
@@ -88,7 +90,10 @@ enum err memory_case_predict(struct arena *a,
     enum err e = case_read_args(a, in, &args, msg);
     if (e != ERR_OK)
         return e;
-    const struct megatron_flags *f = megatron_args_flags(args);
+    struct megatron_flags *f = megatron_args_flags(args);
+    c.is_hybrid = memory_hybrid_pattern(f) != NULL;
+    if (c.is_hybrid)
+        c.refusal = memory_hybrid_take(f, &c.hybrid);
     if (!platform_from_name(in->platform, &c.platform))
         c.refusal = "the workspaces of this platform are not known";
     e = megatron_args_model(a, args, &c.model, msg);
@@ -103,6 +108,8 @@ enum err memory_case_predict(struct arena *a,
         // both lead to cuBLAS's configured workspace
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
+        if (c.is_hybrid && !c.refusal)
+            c.refusal = memory_hybrid_refusal(&c.model);
     }
     if (e == ERR_OK && !c.refusal)
         e = predict_ranks(a, &c, msg);

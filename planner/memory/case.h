@@ -7,6 +7,7 @@
 #ifndef MEMORY_CASE_H
 #define MEMORY_CASE_H
 
+#include "hybrid.h"
 #include "megatron/args.h"
 #include "memory.h"
 
@@ -24,6 +25,8 @@ struct memory_case_input {
 
 struct memory_case {
     const char *refusal; // NULL: supported
+    bool is_hybrid;
+    struct memory_hybrid hybrid;
     struct model model;
     struct layout layout;
     enum platform platform;

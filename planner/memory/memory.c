@@ -145,19 +145,6 @@ static struct chunk chunk_of(const struct memory_terms *t,
     return c;
 }
 
-static void add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
-{
-    to->dense += n * s->dense;
-    to->expert += n * s->expert;
-    to->dense_matrix += n * s->dense_matrix;
-    to->expert_matrix += n * s->expert_matrix;
-    to->linear += n * s->linear;
-    to->expert_linear += n * s->expert_linear;
-    to->dense_padded += n * s->dense_padded;
-    to->expert_padded += n * s->expert_padded;
-    to->n_dense += n * s->n_dense;
-}
-
 /* Weights of a chunk; those outside of decoder layers are of E, L, copies of
  * the embedding, and what an MTP layer has around its decoder layer. Tables are
  * embeddings and output layers. */
@@ -170,15 +157,15 @@ static void add_held(const struct memory_terms *t, const struct chunk *c,
         // one layer, run once for each depth
         if (k == KIND_M && m->mtp_repeated && n)
             n = 1;
-        add_sums(&held->sums, &t->sums[k], n);
+        memory_add_sums(&held->sums, &t->sums[k], n);
         if (k != KIND_T && k != KIND_T_DENSE)
-            add_sums(&held->outside, &t->sums[k], n);
+            memory_add_sums(&held->outside, &t->sums[k], n);
         if (k == KIND_M)
-            add_sums(&held->outside,
-                     &t->sums[model_layer_kind(m, m->n_layers - 1)], -n);
+            memory_add_sums(&held->outside,
+                            &t->sums[model_layer_kind(m, m->n_layers - 1)], -n);
     }
-    add_sums(&held->sums, &t->table, c->n_copies);
-    add_sums(&held->outside, &t->table, c->n_copies);
+    memory_add_sums(&held->sums, &t->table, c->n_copies);
+    memory_add_sums(&held->outside, &t->table, c->n_copies);
     held->n_tables +=
         c->counts[KIND_E] + c->n_copies + (m->tied ? 0 : c->counts[KIND_L]);
 }

@@ -25,6 +25,10 @@ struct weight_sums {
 /* Adds one row; a buffer has no bytes here and is passed over. */
 void memory_add_weight(struct weight_sums *sums, const struct weight *w);
 
+/* Adds `n` times *s; n may be negative. */
+void memory_add_sums(struct weight_sums *to, const struct weight_sums *s,
+                     int n);
+
 /* All of one unit, on one rank of m->par. */
 struct weight_sums memory_unit_sums(const struct model *m, enum unit_kind kind);
 
