@@ -61,7 +61,7 @@
     X(OPT_CORPUS, "--corpus", "DIR",                                           \
       "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
-      "kept free above predicted peaks (5, of measured under-estimates)")      \
+      "kept free above predicted peaks (5.8, of measured under-estimates)")    \
     /* the search: what it looks at and when it ends */                        \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "",                                                \

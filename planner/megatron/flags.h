@@ -236,6 +236,7 @@
     X(FLAG_OFFLOAD_MIN_SIZE, "min-offloaded-tensor-size", "", INT, "1048576",  \
       FROM(0, (int64_t)1 << 50), MEMORY)                                       \
     X(FLAG_CPU_OFFLOADING, "cpu-offloading", "", BOOL, "", ANY, MEMORY)        \
+    X(FLAG_FLEXTRON, "flextron", "", BOOL, "", ANY, MEMORY)                    \
     X(FLAG_PAGED_STASH, "moe-paged-stash", "", BOOL, "", ANY, MEMORY)          \
     /* adapters, in the spellings of ms-swift, NeMo and Megatron-Bridge: not   \
      * Megatron's flags, but what they do to memory has to be said */          \

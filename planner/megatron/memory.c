@@ -29,6 +29,8 @@ static const struct {
      "modelled"},
     {FLAG_CPU_OFFLOAD_LAYERS,
      "--cpu-offloading-num-layers (Transformer Engine's) is not modelled"},
+    {FLAG_FLEXTRON, "--flextron (elastic widths) is not modelled: its masks "
+                    "keep activations of their own"},
     {FLAG_PAGED_STASH,
      "--moe-paged-stash is not modelled: its buffers follow what routing "
      "brought in the first steps"},

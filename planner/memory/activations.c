@@ -323,17 +323,27 @@ static int64_t output_grad_bytes(const struct model *m)
            (activations_logits(m) + (m->memory.grad_fusion ? 0 : weight));
 }
 
-/* Where all is fp32 the logits are their own copy: softmax and gradient are
- * written over them, and the fused kernels make one tensor more. */
+/* What a pass leaves for its backward: the softmax in fp32, as the logits
+ * themselves are not kept (core/tensor_parallel/cross_entropy.py saves no more
+ * than the exponentials). */
+static int64_t left_by_pass(const struct memory_options *o)
+{
+    return o->te_loss && !o->fp32 ? ACT_LOGIT_TE : ACT_FP32;
+}
+
+/* The passes of MTP depths come first, and one at a time. Where all is fp32 the
+ * logits are their own copy: softmax and gradient are written over them, and
+ * the fused kernels make one tensor more. */
 int64_t memory_head_bytes(const struct model *m)
 {
     const struct memory_options *o = &m->memory;
-    int64_t plain = o->fp32 ? ACT_FP32 : ACT_LOGIT;
-    int64_t fused = o->te_loss ? ACT_LOGIT_TE : ACT_LOGIT_FUSED;
-    int64_t each = plain;
-    if (o->te_loss || o->loss_fusion)
-        each = o->fp32 ? 2 * ACT_FP32 : fused;
-    int64_t loss = activations_logits(m) * (each + plain * m->n_mtp);
+    bool fused = o->te_loss || o->loss_fusion;
+    int64_t each = o->te_loss       ? ACT_LOGIT_TE
+                   : o->loss_fusion ? ACT_LOGIT_FUSED
+                                    : ACT_LOGIT;
+    if (o->fp32)
+        each = fused ? 2 * ACT_FP32 : ACT_FP32;
+    int64_t loss = activations_logits(m) * (each + left_by_pass(o) * m->n_mtp);
     return loss > output_grad_bytes(m) ? loss : output_grad_bytes(m);
 }
 

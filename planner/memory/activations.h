@@ -46,7 +46,9 @@ int64_t memory_value_bytes(const struct memory_options *o);
  * end of its backward pass: bf16 logits and an fp32 copy in which softmax and
  * gradient are computed in place (6 bytes a logit); 10 with the fused loss; 6
  * with Transformer Engine's from mid 2026 on (before, it wrote gradients over
- * the logits: 2); each MTP depth adds its own 6. */
+ * the logits: 2). Each
+ * MTP depth, whose pass is over by then, adds its softmax (4). All fp32: 4, 8
+ * with either fused loss. */
 int64_t memory_head_bytes(const struct model *m);
 
 /* Gradients of logits that --defer-embedding-wgrad-compute keeps. */

@@ -51,7 +51,10 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
     if (c->is_hybrid)
         memory_hybrid_rank(&terms, &c->hybrid, &ranks[0]);
     c->ranks = ranks;
-    return ERR_OK;
+    return memory_assumed(
+        a, &terms,
+        (struct memory_stated){.platform = true, .batch = c->batch_stated},
+        &c->assumed, msg);
 }
 
 static enum err case_read_args(struct arena *a,
@@ -91,6 +94,7 @@ enum err memory_case_predict(struct arena *a,
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(args);
+    c.batch_stated = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     c.is_hybrid = memory_hybrid_pattern(f) != NULL;
     if (c.is_hybrid)
         c.refusal = memory_hybrid_take(f, &c.hybrid);

@@ -15,6 +15,14 @@ static int groups_of_kind(const struct memory_terms *t, enum unit_kind kind)
     return n;
 }
 
+/* Every saved tensor is restored for itself, and an unfused attention saves its
+ * probabilities twice, for the softmax and for the product with v. */
+static int64_t restored_twice(const struct memory_terms *t, enum unit_kind kind)
+{
+    bool recomputed = t->model->memory.recompute >> RECOMPUTE_CORE_ATTN & 1U;
+    return t->offloads[kind][OFFLOAD_CORE_ATTN] && !recomputed ? t->scores : 0;
+}
+
 /* Bytes of a layer's first groups, at most `*left` of them. */
 static int64_t take(const struct memory_terms *t, enum unit_kind kind,
                     int *left)
@@ -32,7 +40,7 @@ struct memory_offload memory_offload(const struct memory_terms *t, int first,
                                      int n_layers, int n_mtp)
 {
     const struct model *m = t->model;
-    struct memory_offload out = {0, 0};
+    struct memory_offload out = {0, 0, 0};
     int all = 0;
     if (!m->memory.offload)
         return out;
@@ -40,9 +48,12 @@ struct memory_offload memory_offload(const struct memory_terms *t, int first,
         all += groups_of_kind(t, offload_kind(m, first, n_layers, i));
     int left = all - (int)(all * (1 - m->memory.offload_fraction));
     for (int i = 0; i < n_layers + n_mtp; i++) {
-        int64_t n = take(t, offload_kind(m, first, n_layers, i), &left);
+        enum unit_kind kind = offload_kind(m, first, n_layers, i);
+        int64_t n = take(t, kind, &left);
+        int64_t back = n ? n + restored_twice(t, kind) : 0;
         out.away += n;
         out.layer = n > out.layer ? n : out.layer;
+        out.back = back > out.back ? back : out.back;
     }
     return out;
 }

@@ -14,6 +14,7 @@
 struct memory_offload {
     int64_t away;  // of one micro-batch, on the CPU between its passes
     int64_t layer; // the most that one layer has of it
+    int64_t back;  // the most that one layer takes when it is back
 };
 
 /* Of a chunk with `n_layers` decoder layers from `first` on and `n_mtp` MTP
