@@ -123,9 +123,13 @@ Test(megatron_memory, what_is_not_modelled_is_refused_with_a_reason)
         enum flag_id id;
         const char *text, *word;
     } rows[] = {
-        {FLAG_MEGATRON_FSDP, "true", "FSDP"},
-        {FLAG_OFFLOADING, "true", "offloading"},
-        {FLAG_OPTIMIZER_OFFLOAD, "true", "optimiser"},
+        {FLAG_TORCH_FSDP2, "true", "FSDP2"},
+        {FLAG_OFFLOADING, "true", "--offload-modules"},
+        {FLAG_CPU_OFFLOADING, "true", "--cpu-offloading"},
+        {FLAG_PAGED_STASH, "true", "--moe-paged-stash"},
+        {FLAG_FLEXTRON, "true", "--flextron"},
+        {FLAG_LORA_RANK, "8", "LoRA"},
+        {FLAG_TUNER_TYPE, "lora", "LoRA"},
         {FLAG_HYBRID_LAYER_PATTERN, "MEM*E", "hybrid"},
         {FLAG_ENABLE_CUDA_GRAPH, "true", "CUDA graphs"},
         {FLAG_OPTIMIZER, "sgd", "optimisers"},

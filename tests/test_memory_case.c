@@ -82,11 +82,15 @@ Test(memory_case, layers_that_do_not_divide_are_refused_as_megatron_does)
 Test(memory_case, what_cannot_be_predicted_is_a_refusal_not_an_error)
 {
     static const char *const rows[][2] = {
-        {", \"--use-megatron-fsdp\": true", "FSDP"},
-        {", \"--fine-grained-activation-offloading\": true", "offloading"},
-        {", \"--hybrid-override-pattern\": \"M*M*\"", "hybrid"},
+        {", \"--use-megatron-fsdp\": true", "FSDP over pipeline stages"},
+        {", \"--fine-grained-activation-offloading\": true",
+         "--offload-modules"},
+        {", \"--hybrid-override-pattern\": \"M*M*\"", "pipeline stages"},
+        {", \"--hybrid-override-pattern\": \"M*G*\"", "letters"},
+        {", \"--moe-paged-stash\": true", "--moe-paged-stash"},
+        {", \"--lora-rank\": 8", "LoRA"},
     };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         struct arena a;
         struct err_msg msg;
         struct memory_case c;

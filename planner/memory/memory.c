@@ -449,10 +449,12 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
                            (int64_t)t->rules.rank_more_bytes;
     out->activation_bytes = c.kept;
     out->head_bytes = c.head ? c.head + t->deferred : 0;
+    // at the loss, or while the last layer is in its backward pass
+    int64_t loss = out->head_bytes + c.offload.layer;
+    int64_t layer = c.recomputed + t->scores + c.offload.back;
     out->peak_bytes = out->static_bytes + out->workspace_bytes +
-                      out->in_flight * c.kept + out->head_bytes;
-    if (!c.head)
-        out->peak_bytes += c.recomputed;
+                      out->in_flight * c.kept +
+                      (c.head && loss > layer ? loss : layer);
 }
 
 static void train_stage(const struct memory_terms *t, const struct layout *l,
