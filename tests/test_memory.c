@@ -261,6 +261,40 @@ Test(memory, ep_overlap_frees_layers_as_it_makes_others)
     arena_clear(&a);
 }
 
+Test(memory, an_optimiser_on_the_cpu_leaves_its_share_of_state)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    read(&a, &m, "Et*2|t*3|t*3|mL", &l);
+    m.memory.param_bytes = 2;
+    m.memory.grad_bytes = 4;
+    m.memory.state_bytes = 16;
+    struct memory_rank r = rank_of(&m, &l, 1);
+    cr_assert_eq(r.optimizer_bytes, 16 * r.params);
+    m.memory.optimizer_on_cpu = 0.75;
+    cr_assert_eq(rank_of(&m, &l, 1).optimizer_bytes, 4 * r.params);
+    cr_assert_eq(rank_of(&m, &l, 1).grad_bytes, r.grad_bytes);
+    m.memory.optimizer_on_cpu = 1;
+    cr_assert_eq(rank_of(&m, &l, 1).optimizer_bytes, 0);
+    arena_clear(&a);
+}
+
+/* A rank without the loss is fullest in the backward pass of a layer. */
+Test(memory, an_unfused_attention_at_work_has_its_scores_once_more)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    read(&a, &m, "Et*2|t*3|t*3|mL", &l);
+    m.memory.unfused_attention = true;
+    int64_t layer = memory_unit_activations(&m, KIND_T);
+    struct memory_rank r = rank_of(&m, &l, 1);
+    cr_assert_eq(r.activation_bytes, 9 * layer + 2 * 4 * 32 * 32);
+    cr_assert_eq(stage_of(&m, &l, 1, r.in_flight).peak_bytes, r.peak_bytes);
+    arena_clear(&a);
+}
+
 Test(memory, judgement_counts_margin_then_allowance)
 {
     struct model m = small_model();
