@@ -132,8 +132,8 @@ Test(memory, only_the_loss_stage_has_a_head)
     struct memory_stage s = stage_of(&m, &l, 0, 1);
     cr_assert_eq(s.head_bytes, 0);
     s = stage_of(&m, &l, 3, 1);
-    // a pass of 6 bytes a logit, and the softmax of another
-    cr_assert_eq(s.head_bytes, 32 * 512 * (6 + 4));
+    // a pass of 6 bytes a logit; logits and softmax of another
+    cr_assert_eq(s.head_bytes, 32 * 512 * (6 + 6));
     struct memory_rank r = rank_of(&m, &l, 3);
     cr_assert_eq(r.moment.kind, ORDER_FORWARD,
                  "the peak is the forward of the loss");

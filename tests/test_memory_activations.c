@@ -108,8 +108,10 @@ Test(memory_activations, the_head_makes_one_pass_for_the_model_and_each_mtp)
     m.memory.te_loss = false;
     m.memory.loss_fusion = true;
     m.n_mtp = 2;
-    cr_assert_eq(memory_head_bytes(&m), (10 + 2 * 4) * logits,
-                 "each depth leaves its softmax");
+    cr_assert_eq(memory_head_bytes(&m), (10 + 2 * 4 + 2) * logits,
+                 "each depth leaves its softmax, the last its logits");
+    m.memory.mtp_logits_freed = true;
+    cr_assert_eq(memory_head_bytes(&m), (10 + 2 * 4) * logits);
     m.par.cp = 2;
     m.par.tp = 4;
     cr_assert_eq(memory_head_bytes(&m), 18 * logits / 8);

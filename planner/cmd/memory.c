@@ -280,6 +280,7 @@ static enum err read_question(struct cmd *c, struct question *q)
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
+    m->memory.mtp_logits_freed = set.core->frees_mtp_logits;
     memory_terms(m, memory_rules_of(q->trainer), set.platform, &q->terms);
     q->margin = set.memory_margin;
     return memory_assumed(
@@ -374,8 +375,8 @@ static const enum cmd_option takes[] = {
     OPT_PP,       OPT_TP,   OPT_VPP,        OPT_GROUP,     OPT_CP,
     OPT_EP,       OPT_ETP,  OPT_EP_OVERLAP, OPT_RECOMPUTE, OPT_MBS,
     OPT_GBS,      OPT_SEQ,  OPT_WORLD,      OPT_HBM,       OPT_MARGIN,
-    OPT_PLATFORM, OPT_OUT,  OPT_BATCH,      OPT_CORPUS,    OPT_TRAINER,
-    OPT_JSON,     OPT_HELP, N_OPTIONS};
+    OPT_PLATFORM, OPT_CORE, OPT_OUT,        OPT_BATCH,     OPT_CORPUS,
+    OPT_TRAINER,  OPT_JSON, OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",

@@ -215,6 +215,9 @@
       MEMORY)                                                                  \
     X(FLAG_OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", "", REAL, \
       "1.0", ANY, MEMORY)                                                      \
+    /* fully sharded data parallelism: the strategy says what is divided over  \
+     * the replicas, types are those of its buffers (auto: as the parameters); \
+     * version 2 and double buffers are known by name only */                  \
     X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "use-custom-fsdp", BOOL, "",    \
       ANY, MEMORY)                                                             \
     X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY)          \
@@ -239,7 +242,9 @@
     X(FLAG_FLEXTRON, "flextron", "", BOOL, "", ANY, MEMORY)                    \
     X(FLAG_PAGED_STASH, "moe-paged-stash", "", BOOL, "", ANY, MEMORY)          \
     /* adapters, in the spellings of ms-swift, NeMo and Megatron-Bridge: not   \
-     * Megatron's flags, but what they do to memory has to be said */          \
+     * Megatron's flags, but what they do to memory has to be said: a frozen   \
+     * base has no gradients and no optimiser state, so a number for full      \
+     * training would be wrong by several times */                             \
     X(FLAG_LORA_RANK, "lora-rank", "lora-r lora-dim", INT, "", ANY, MEMORY)    \
     X(FLAG_TUNER_TYPE, "train-type", "tuner-type peft peft-scheme peft-type",  \
       TEXT, "", ANY, MEMORY)                                                   \
@@ -288,8 +293,8 @@
       "", ANY, MEMORY)                                                         \
     X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY,  \
       MEMORY)                                                                  \
-    /* models that are not sized, or not as they are: an error or a warning    \
-     * is better than the number of another model */                           \
+    /* widths of the Mamba layers of a hybrid pattern; without a number of     \
+     * heads they are twice the hidden size wide */                            \
     X(FLAG_MAMBA_STATE_DIM, "mamba-state-dim", "", INT, "128",                 \
       FROM(1, 1 << 16), MEMORY)                                                \
     X(FLAG_MAMBA_HEAD_DIM, "mamba-head-dim", "", INT, "64", FROM(1, 1 << 16),  \
@@ -298,6 +303,8 @@
       FROM(1, 1 << 16), MEMORY)                                                \
     X(FLAG_MAMBA_NUM_HEADS, "mamba-num-heads", "", INT, "", FROM(1, 1 << 16),  \
       MEMORY)                                                                  \
+    /* models that are not sized, or not as they are: an error or a warning    \
+     * is better than the number of another model */                           \
     X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY,    \
       REFUSED)                                                                 \
     X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \

@@ -343,7 +343,10 @@ int64_t memory_head_bytes(const struct model *m)
                                     : ACT_LOGIT;
     if (o->fp32)
         each = fused ? 2 * ACT_FP32 : ACT_FP32;
-    int64_t loss = activations_logits(m) * (each + left_by_pass(o) * m->n_mtp);
+    int64_t passes = left_by_pass(o) * m->n_mtp;
+    if (m->n_mtp && !o->mtp_logits_freed && !o->te_loss)
+        passes += o->fp32 ? 0 : ACT_BF16; // of the last depth
+    int64_t loss = activations_logits(m) * (each + passes);
     return loss > output_grad_bytes(m) ? loss : output_grad_bytes(m);
 }
 

@@ -47,7 +47,8 @@ int64_t memory_value_bytes(const struct memory_options *o);
  * gradient are computed in place (6 bytes a logit); 10 with the fused loss; 6
  * with Transformer Engine's from mid 2026 on (before, it wrote gradients over
  * the logits: 2). Each
- * MTP depth, whose pass is over by then, adds its softmax (4). All fp32: 4, 8
+ * MTP depth, whose pass is over by then, adds its softmax (4), and up to core
+ * 0.16 the last one its bf16 logits, too. All fp32: 4, 8
  * with either fused loss. */
 int64_t memory_head_bytes(const struct model *m);
 

@@ -107,6 +107,8 @@ enum err memory_case_predict(struct arena *a,
         e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
         apply_platform(f, in->platform, &c.model.memory);
+        // cases are measured on main
+        c.model.memory.mtp_logits_freed = true;
         if (c.model.memory.precision_unknown) // a case has all flags
             megatron_memory_fp32(&c.model.memory);
         // both lead to cuBLAS's configured workspace

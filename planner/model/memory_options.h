@@ -89,13 +89,14 @@ struct memory_options {
     bool unfused_attention; // scores are stored
     bool unfused_act;       // activation function and product apart
     bool attention_dropout, hidden_dropout;
-    bool attention_mask; // the loader makes one
-    bool loss_fusion;    // the loss in fused kernels of Megatron
-    bool te_loss;        // the loss in Transformer Engine's kernel
-    bool deterministic;  // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
-    bool graphs;         // CUDA graphs of parts of every layer
-    int loss_deferral;   // micro-batches whose logits' gradients are kept
-    unsigned recompute;  // bits 1 << enum recompute_module
+    bool attention_mask;   // the loader makes one
+    bool loss_fusion;      // the loss in fused kernels of Megatron
+    bool mtp_logits_freed; // before the main pass (core 0.17 and later)
+    bool te_loss;          // the loss in Transformer Engine's kernel
+    bool deterministic;    // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
+    bool graphs;           // CUDA graphs of parts of every layer
+    int loss_deferral;     // micro-batches whose logits' gradients are kept
+    unsigned recompute;    // bits 1 << enum recompute_module
     enum recompute_method full_recompute;
     int recompute_layers;
     unsigned offload;            // bits 1 << enum offload_module
