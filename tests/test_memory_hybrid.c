@@ -136,10 +136,15 @@ Test(memory_hybrid, patterns_count_letters_of_the_decoder_and_of_a_depth)
 Test(memory_hybrid, what_is_not_modelled_in_it_is_refused)
 {
     struct model m = one_stage();
-    cr_assert_null(memory_hybrid_refusal(&m));
+    struct memory_hybrid h = pattern(1, 1, 0, 0);
+    cr_assert_null(memory_hybrid_refusal(&m, &h));
     m.memory.fp8 = true;
-    cr_assert_not_null(memory_hybrid_refusal(&m));
+    cr_assert_not_null(strstr(memory_hybrid_refusal(&m, &h), "FP8"));
     m.memory.fp8 = false;
     m.par.pp = 2;
-    cr_assert_not_null(strstr(memory_hybrid_refusal(&m), "stages"));
+    cr_assert_not_null(strstr(memory_hybrid_refusal(&m, &h), "stages"));
+    m.par.pp = 1;
+    h.n_heads = h.head_dim = 1 << 16;
+    m.batch.seq_tokens = 1 << 24;
+    cr_assert_not_null(strstr(memory_hybrid_refusal(&m, &h), "4e18"));
 }

@@ -115,7 +115,7 @@ enum err memory_case_predict(struct arena *a,
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
         if (c.is_hybrid && !c.refusal)
-            c.refusal = memory_hybrid_refusal(&c.model);
+            c.refusal = memory_hybrid_refusal(&c.model, &c.hybrid);
     }
     if (e == ERR_OK && !c.refusal)
         e = predict_ranks(a, &c, msg);

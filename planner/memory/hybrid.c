@@ -75,9 +75,24 @@ const char *memory_hybrid_take(struct megatron_flags *f,
     return refusal;
 }
 
-const char *memory_hybrid_refusal(const struct model *m)
+/* In doubles, which cannot overflow: projections, weights and what is kept of
+ * them, over all layers. */
+static bool is_beyond_counting(const struct model *m,
+                               const struct memory_hybrid *h)
+{
+    double heads = h->n_heads ? (double)h->n_heads : (double)m->hidden;
+    double width = 8 * (heads * (double)h->head_dim +
+                        (double)h->n_groups * (double)h->state_dim);
+    double tokens = (double)m->batch.micro_batch * (double)m->batch.seq_tokens;
+    return width * (32 * tokens + 32 * (double)m->hidden) * m->n_layers > 4e18;
+}
+
+const char *memory_hybrid_refusal(const struct model *m,
+                                  const struct memory_hybrid *h)
 {
     const struct memory_options *o = &m->memory;
+    if (is_beyond_counting(m, h))
+        return "sizes of Mamba layers multiply out to more than 4e18 bytes";
     if (m->par.pp > 1)
         return "hybrid models over pipeline stages are not modelled";
     if (m->par.cp > 1)

@@ -40,8 +40,10 @@ const char *memory_hybrid_pattern(const struct megatron_flags *f);
 const char *memory_hybrid_take(struct megatron_flags *f,
                                struct memory_hybrid *out);
 
-/* Why the rest of that model is not modelled in a hybrid one, or NULL. */
-const char *memory_hybrid_refusal(const struct model *m);
+/* Why the rest of that model is not modelled in a hybrid one, or NULL. What is
+ * refused must not be given to memory_hybrid_rank(): it may overflow. */
+const char *memory_hybrid_refusal(const struct model *m,
+                                  const struct memory_hybrid *h);
 
 /* The one rank, of the terms of that model. */
 void memory_hybrid_rank(const struct memory_terms *t,

@@ -25,8 +25,8 @@ static bool is_moe_train(const struct memory_rules *r)
     return r->trainer == TRAINER_MOE_TRAIN;
 }
 
-/* A bound of everything that activations multiply out to, from above: 16 bytes
- * for each value of a width and 8 for each score hold all of activations.c. In
+/* A bound of everything that activations multiply out to, from above: 32 bytes
+ * for each value of a width and 16 for each score hold all of activations.c. In
  * doubles, which cannot overflow. */
 static bool is_beyond_counting(const struct model *m)
 {
@@ -39,8 +39,8 @@ static bool is_beyond_counting(const struct model *m)
                              m->q_lora + m->kv_lora);
     double routed = (double)(m->topk * m->par.etp) *
                     (double)(m->hidden + m->latent + m->moe_ffn);
-    double layer = tokens * (16 * (wide + narrow + routed) +
-                             8 * heads * (double)b->seq_tokens);
+    double layer = tokens * (32 * (wide + narrow + routed) +
+                             16 * heads * (double)b->seq_tokens);
     double head = tokens * (double)m->padded_vocab * (32 + 8 * m->n_mtp);
     double in_flight =
         (double)m->par.pp * (2 + m->par.vpp) + m->memory.mb_group;
