@@ -296,6 +296,9 @@ Test(megatron_memory, adapters_are_refused_and_full_training_is_not)
         set_all(&f, rows);
         megatron_memory(&f, &o);
         cr_assert_null(o.refusal, "a rank that is not used: %s", o.refusal);
+        cr_assert_null(megatron_memory_adapter(&f));
+        flags_clear(&f, FLAG_TUNER_TYPE);
+        cr_assert_not_null(strstr(megatron_memory_adapter(&f), "LoRA"));
         arena_clear(&a);
     }
 }
@@ -314,5 +317,29 @@ Test(megatron_memory, fp32_has_no_main_parameters)
     flags_set(&f, FLAG_BF16, "true", &msg);
     megatron_memory(&f, &o);
     cr_assert_not(o.precision_unknown);
+    arena_clear(&a);
+}
+
+Test(megatron_memory, graphs_are_of_parts_of_a_layer)
+{
+    static const char *const rows[][2] = {
+        {"cuda-graph-impl", "transformer_engine"},
+        {"cuda-graph-modules", "attn moe_router"},
+        {NULL}};
+    static const char *const router[][2] = {
+        {"cuda-graph-modules", "moe_router"}, {NULL}};
+    struct arena a;
+    struct memory_options o;
+    struct megatron_flags f = empty(&a);
+    set_all(&f, rows);
+    megatron_memory(&f, &o);
+    cr_assert_null(o.refusal, "%s", o.refusal);
+    cr_assert(o.graphs && o.graphs_attention);
+    set_all(&f, router);
+    megatron_memory(&f, &o);
+    cr_assert(o.graphs && !o.graphs_attention);
+    flags_clear(&f, FLAG_CUDA_GRAPH_MODULES);
+    megatron_memory(&f, &o);
+    cr_assert_not_null(strstr(o.refusal, "whole layers"));
     arena_clear(&a);
 }

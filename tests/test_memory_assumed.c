@@ -34,6 +34,10 @@ Test(memory_assumed, says_what_nobody_stated_and_nothing_else)
     cr_assert_eq(count_with(&m, PLATFORM_HOPPER, no, ""), 3);
     m.memory.precision_unknown = true;
     cr_assert_eq(count_with(&m, PLATFORM_HOPPER, yes, "bf16"), 1);
+    m.memory.graphs = true;
+    m.memory.offload = 1;
+    cr_assert_eq(count_with(&m, PLATFORM_HOPPER, yes, "CUDA graphs"), 1);
+    cr_assert_eq(count_with(&m, PLATFORM_HOPPER, yes, "offloading"), 1);
 }
 
 Test(memory_assumed, platforms_without_measured_runs_are_marked)

@@ -117,6 +117,40 @@ Test(memory_workspace, dummy_gradients_are_one_for_each_distinct_shape)
                  "four experts have two shapes");
 }
 
+Test(memory_workspace, graphs_have_places_for_states_and_masks)
+{
+    struct model m = small_model();
+    struct workspaces w;
+    struct workspace_place at = {.n_graphed = 5};
+    m.batch.micro_batch = 3;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 0);
+    m.memory.graphs = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 5 * 2 * memory_hidden_bytes(&m));
+    m.memory.graphs_attention = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 5 * (2 * memory_hidden_bytes(&m) + 3 * 32 * 32));
+    cr_assert_eq(memory_graph_states(&m, 5), 10 * memory_hidden_bytes(&m));
+}
+
+Test(memory_workspace, a_tied_table_has_a_gradient_more_with_ep_overlap)
+{
+    struct model m = small_model();
+    struct workspaces w;
+    struct workspace_place at = {.has = {[KIND_E] = true, [KIND_L] = true}};
+    m.overlap_moe_comm = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 4 * m.padded_vocab * m.hidden);
+    at.has[KIND_E] = false;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 0, "the ends are apart");
+    at.has[KIND_E] = true;
+    m.tied = false;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 0);
+}
+
 Test(memory_workspace, a_stage_keeps_the_last_states_it_received)
 {
     struct model m = small_model();

@@ -98,7 +98,7 @@ static const char *fsdp_refusal(const struct megatron_flags *f)
 
 /* An adapter's frozen base has neither gradients nor optimiser state, and its
  * layers keep other activations: any number for full training is wrong. */
-static const char *adapter_refusal(const struct megatron_flags *f)
+const char *megatron_memory_adapter(const struct megatron_flags *f)
 {
     const char *tuner = flags_text(f, FLAG_TUNER_TYPE);
     bool full = tuner && (strcmp(tuner, "full") == 0 ||
@@ -119,11 +119,10 @@ static const char *megatron_memory_refusal(const struct megatron_flags *f,
             return refused[i].reason;
     if (graphs_everything(f))
         return "CUDA graphs of whole layers are not modelled";
-    if (o->graphs && o->unfused_attention)
-        return "CUDA graphs of unfused attention are not modelled";
     if (o->graphs && o->offload)
         return "CUDA graphs with activation offloading are not modelled";
-    const char *more = fsdp_refusal(f) ? fsdp_refusal(f) : adapter_refusal(f);
+    const char *more =
+        fsdp_refusal(f) ? fsdp_refusal(f) : megatron_memory_adapter(f);
     if (more)
         return more;
     if (!flags_is(f, FLAG_OPTIMIZER, "adam") &&
@@ -286,6 +285,9 @@ static void set_kernels(const struct megatron_flags *f,
     o->loss_fusion = flags_given(f, FLAG_CE_FUSION) && !o->te_loss;
     o->deterministic = flags_given(f, FLAG_DETERMINISTIC);
     o->graphs = megatron_memory_has_graphs(f);
+    o->graphs_attention =
+        o->graphs && megatron_memory_has_word(
+                         flags_text(f, FLAG_CUDA_GRAPH_MODULES), "attn");
     o->mb_group =
         (int)megatron_memory_within(flags_int(f, FLAG_MB_GROUP, 0), 0);
     // 0 defers all micro-batches of a step

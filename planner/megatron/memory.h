@@ -17,6 +17,11 @@
  * nor --fp16 is given, and so must whoever knows that all flags were seen. */
 void megatron_memory_fp32(struct memory_options *o);
 
+/* Why the flags do not mean full training: adapters on a frozen base (LoRA), by
+ * the flags of ms-swift, NeMo and Megatron-Bridge; NULL where they do. A static
+ * text. */
+const char *megatron_memory_adapter(const struct megatron_flags *f);
+
 /* Fills *out from the slots, with Megatron's defaults where nothing was given.
  * Bytes are those of one parameter or value. Never fails; unknown words of
  * --recompute-modules become a refusal. */

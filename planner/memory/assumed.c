@@ -54,6 +54,9 @@ enum err memory_assumed(struct arena *a, const struct memory_terms *t,
     if (megatron && m->memory.precision_unknown)
         assumed_add(&all, "bf16: neither --bf16 nor --fp16 is stated, without "
                           "which Megatron trains in fp32");
+    if (megatron && m->memory.graphs)
+        assumed_add(&all, "CUDA graphs: peaks count the graphs' private pool, "
+                          "which PyTorch's own peak leaves out after capture");
     if (megatron && m->memory.offload)
         assumed_add(&all, "activation offloading: the peaks of the one run "
                           "that was measured are 5% above the prediction");

@@ -338,7 +338,8 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
     out->workspace_bytes = memory_workspaces_sum(&out->workspaces) +
                            (int64_t)t->rules.rank_more_bytes;
     // what graphs keep in place was counted with the activations
-    out->activation_bytes -= out->workspaces.graphs;
+    if (m->memory.graphs)
+        out->activation_bytes -= memory_graph_states(m, at.n_graphed);
 }
 
 /* moe-train allocates a slot for each micro-batch in flight at its start, head

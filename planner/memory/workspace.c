@@ -20,8 +20,8 @@ enum {
 };
 
 /* `moe-layout memory --corpus` fits them anew and says to how many cases. */
-const struct memory_constants MEMORY_CONSTANTS = {
-    .small_bytes = 1413 << 10, .muon_bytes = 20550 << 10, .graph_states = 5.69};
+const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1413 << 10,
+                                                  .muon_bytes = 20550 << 10};
 
 static const struct {
     const char *name;
@@ -181,13 +181,24 @@ static int64_t dummy_bytes(const struct model *m,
     return s.bytes;
 }
 
-/* Inputs, outputs and their gradients stay where a graph has them; how many
- * hidden states that is was fitted. */
+/* Where a graph of a layer finds its input and leaves its output, for each
+ * micro-batch in flight (TransformerLayer.get_layer_static_inputs(); buffers
+ * are used again from one micro-batch to the next). */
+int64_t memory_graph_states(const struct model *m, int n_graphed)
+{
+    return 2 * n_graphed * memory_hidden_bytes(m);
+}
+
+/* A graph of the attention has the mask as an input, too, of one byte a pair of
+ * tokens, whether the loader makes one or not. */
 static int64_t graph_bytes(const struct model *m,
                            const struct workspace_place *at)
 {
-    return (int64_t)(MEMORY_CONSTANTS.graph_states * at->n_graphed *
-                     (double)memory_hidden_bytes(m));
+    const struct batch *b = &m->batch;
+    int64_t mask = b->micro_batch * b->seq_tokens * b->seq_tokens / m->par.cp;
+    if (!m->memory.graphs_attention)
+        mask = 0;
+    return memory_graph_states(m, at->n_graphed) + at->n_graphed * mask;
 }
 
 /* ---- all ---- */

@@ -78,12 +78,14 @@ void memory_workspaces(const struct model *m, const struct workspace_place *at,
                        struct workspaces *out);
 int64_t memory_workspaces_sum(const struct workspaces *w);
 
+/* Of the graphs' buffers, the hidden states, which are activations that have
+ * found a place. */
+int64_t memory_graph_states(const struct model *m, int n_graphed);
+
 /* Constants that were fitted to measurements, not taken from a source. */
 struct memory_constants {
     int64_t small_bytes; // of every rank: masks, tokens, random states, scalars
     int64_t muon_bytes;  // more, where Muon steps
-    double graph_states; // hidden states that a graphed layer keeps in place,
-                         // for each micro-batch in flight
 };
 extern const struct memory_constants MEMORY_CONSTANTS;
 

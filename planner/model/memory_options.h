@@ -94,6 +94,7 @@ struct memory_options {
     bool mtp_logits_freed; // before the main pass (core 0.17 and later)
     bool te_loss;          // the loss in Transformer Engine's kernel
     bool deterministic;    // CUBLAS_WORKSPACE_CONFIG=:4096:8 is in force
+    bool graphs_attention; // and the attention is one of them
     bool graphs;           // CUDA graphs of parts of every layer
     int loss_deferral;     // micro-batches whose logits' gradients are kept
     unsigned recompute;    // bits 1 << enum recompute_module
