@@ -60,7 +60,7 @@ Test(manifest, fills_defaults)
     cr_assert_eq(mf.profile_timers, 2);
     cr_assert_eq(mf.trainer.kind, TRAINER_MOE_TRAIN);
     // that of moe-layout plan
-    cr_assert_float_eq(mf.hardware.memory_margin_pct, 5, 1e-9);
+    cr_assert_float_eq(mf.hardware.memory_margin_pct, 5.8, 1e-9);
     cr_assert(isnan(mf.accept.bound[ACCEPT_STEP]));
     cr_assert_eq(mf.n_measure, 1);
     cr_assert(manifest_has_role(&mf, ROLE_PICK));

@@ -132,7 +132,8 @@ Test(memory, only_the_loss_stage_has_a_head)
     struct memory_stage s = stage_of(&m, &l, 0, 1);
     cr_assert_eq(s.head_bytes, 0);
     s = stage_of(&m, &l, 3, 1);
-    cr_assert_eq(s.head_bytes, 2 * 32 * 512 * 6); // two passes, 6 bytes a logit
+    // a pass of 6 bytes a logit; logits and softmax of another
+    cr_assert_eq(s.head_bytes, 32 * 512 * (6 + 6));
     struct memory_rank r = rank_of(&m, &l, 3);
     cr_assert_eq(r.moment.kind, ORDER_FORWARD,
                  "the peak is the forward of the loss");
@@ -253,9 +254,44 @@ Test(memory, ep_overlap_frees_layers_as_it_makes_others)
     cr_assert_eq(r.in_flight, 2);
     const int64_t more = r.peak_bytes - plain.peak_bytes -
                          (r.workspace_bytes - plain.workspace_bytes);
-    cr_assert_gt(r.workspace_bytes, plain.workspace_bytes, "a second stream");
+    cr_assert_eq(r.workspace_bytes - plain.workspace_bytes,
+                 4 * m.padded_vocab * m.hidden, "a tied table's gradient");
     cr_assert_geq(more, 0);
     cr_assert_leq(more, memory_unit_activations(&m, KIND_M));
+    arena_clear(&a);
+}
+
+Test(memory, an_optimiser_on_the_cpu_leaves_its_share_of_state)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    read(&a, &m, "Et*2|t*3|t*3|mL", &l);
+    m.memory.param_bytes = 2;
+    m.memory.grad_bytes = 4;
+    m.memory.state_bytes = 16;
+    struct memory_rank r = rank_of(&m, &l, 1);
+    cr_assert_eq(r.optimizer_bytes, 16 * r.params);
+    m.memory.optimizer_on_cpu = 0.75;
+    cr_assert_eq(rank_of(&m, &l, 1).optimizer_bytes, 4 * r.params);
+    cr_assert_eq(rank_of(&m, &l, 1).grad_bytes, r.grad_bytes);
+    m.memory.optimizer_on_cpu = 1;
+    cr_assert_eq(rank_of(&m, &l, 1).optimizer_bytes, 0);
+    arena_clear(&a);
+}
+
+/* A rank without the loss is fullest in the backward pass of a layer. */
+Test(memory, an_unfused_attention_at_work_has_its_scores_once_more)
+{
+    struct arena a;
+    struct layout l;
+    struct model m = small_model();
+    read(&a, &m, "Et*2|t*3|t*3|mL", &l);
+    m.memory.unfused_attention = true;
+    int64_t layer = memory_unit_activations(&m, KIND_T);
+    struct memory_rank r = rank_of(&m, &l, 1);
+    cr_assert_eq(r.activation_bytes, 9 * layer + 2 * 4 * 32 * 32);
+    cr_assert_eq(stage_of(&m, &l, 1, r.in_flight).peak_bytes, r.peak_bytes);
     arena_clear(&a);
 }
 

@@ -102,11 +102,19 @@ Test(memory_activations, the_head_makes_one_pass_for_the_model_and_each_mtp)
     cr_assert_eq(memory_head_bytes(&m), 6 * logits);
     m.memory.loss_fusion = true;
     cr_assert_eq(memory_head_bytes(&m), 10 * logits);
+    m.memory.loss_fusion = false;
+    m.memory.te_loss = true;
+    cr_assert_eq(memory_head_bytes(&m), 6 * logits, "Transformer Engine's");
+    m.memory.te_loss = false;
+    m.memory.loss_fusion = true;
     m.n_mtp = 2;
-    cr_assert_eq(memory_head_bytes(&m), 22 * logits);
+    cr_assert_eq(memory_head_bytes(&m), (10 + 2 * 4 + 2) * logits,
+                 "each depth leaves its softmax, the last its logits");
+    m.memory.mtp_logits_freed = true;
+    cr_assert_eq(memory_head_bytes(&m), (10 + 2 * 4) * logits);
     m.par.cp = 2;
     m.par.tp = 4;
-    cr_assert_eq(memory_head_bytes(&m), 22 * logits / 8);
+    cr_assert_eq(memory_head_bytes(&m), 18 * logits / 8);
 }
 
 Test(memory_activations, deferred_gradients_are_bf16_logits_up_to_the_limit)
@@ -118,4 +126,43 @@ Test(memory_activations, deferred_gradients_are_bf16_logits_up_to_the_limit)
     cr_assert_eq(memory_deferred_bytes(&m), 4 * logits);
     m.memory.loss_deferral = 1000;
     cr_assert_eq(memory_deferred_bytes(&m), 12 * logits, "6 micro-batches");
+}
+
+Test(memory_activations, fp32_doubles_what_is_kept_and_not_the_loss)
+{
+    struct model m = small_model();
+    int64_t layer = memory_unit_activations(&m, KIND_T);
+    int64_t logits = tokens(&m) * m.padded_vocab;
+    m.n_mtp = 0;
+    m.memory.grad_fusion = true;
+    m.memory.fp32 = true;
+    cr_assert_eq(memory_unit_activations(&m, KIND_T), 2 * layer);
+    cr_assert_eq(memory_head_bytes(&m), 4 * logits, "in place");
+    m.memory.loss_fusion = true;
+    cr_assert_eq(memory_head_bytes(&m), 8 * logits);
+}
+
+/* 512 tokens' vocabulary by 64 against 32 tokens of it. */
+Test(memory_activations, the_output_layers_gradient_may_be_more_than_the_loss)
+{
+    struct model m = small_model();
+    int64_t logits = tokens(&m) * m.padded_vocab;
+    int64_t weight = m.padded_vocab * m.hidden;
+    m.n_mtp = 0;
+    m.batch.seq_tokens = 16;
+    cr_assert_eq(memory_head_bytes(&m), 2 * (logits / 2 + weight));
+    m.memory.grad_fusion = true;
+    cr_assert_eq(memory_head_bytes(&m), 6 * logits / 2,
+                 "the product adds to the buffer");
+}
+
+Test(memory_activations, scores_before_the_softmax_are_those_of_one_layer)
+{
+    struct model m = small_model();
+    cr_assert_eq(memory_scores_bytes(&m), 0, "fused");
+    m.memory.unfused_attention = true;
+    m.batch.micro_batch = 3;
+    cr_assert_eq(memory_scores_bytes(&m), 2 * 3 * 4 * 32 * 32);
+    m.par.tp = m.par.cp = 2;
+    cr_assert_eq(memory_scores_bytes(&m), 2 * 3 * 4 * 32 * 32 / 4);
 }

@@ -9,14 +9,10 @@ static const char base[] =
     "\"--seq-length\": 32, \"--bf16\": true, \"--global-batch-size\": 32,"
     "\"--pipeline-model-parallel-size\": 2";
 
-/* Flags are `base` with layers and `more` behind; the arena is the caller's. */
-static enum err predict_layers(struct arena *a, int n_layers, const char *more,
-                               struct memory_case *out, struct err_msg *msg)
+static enum err predict_text(struct arena *a, const char *text,
+                             struct memory_case *out, struct err_msg *msg)
 {
     cJSON *flags = NULL;
-    arena_init(a);
-    const char *text =
-        arena_printf(a, "%s, \"--num-layers\": %d%s}", base, n_layers, more);
     cr_assert_eq(json_parse(text, "flags", &flags, msg), ERR_OK, "%s",
                  msg->text);
     struct memory_case_input in = {.flags = flags,
@@ -26,6 +22,16 @@ static enum err predict_layers(struct arena *a, int n_layers, const char *more,
     enum err e = memory_case_predict(a, &in, out, msg);
     cJSON_Delete(flags);
     return e;
+}
+
+/* Flags are `base` with layers and `more` behind; the arena is the caller's. */
+static enum err predict_layers(struct arena *a, int n_layers, const char *more,
+                               struct memory_case *out, struct err_msg *msg)
+{
+    arena_init(a);
+    return predict_text(
+        a, arena_printf(a, "%s, \"--num-layers\": %d%s}", base, n_layers, more),
+        out, msg);
 }
 
 static enum err predict(struct arena *a, const char *more,
@@ -82,11 +88,15 @@ Test(memory_case, layers_that_do_not_divide_are_refused_as_megatron_does)
 Test(memory_case, what_cannot_be_predicted_is_a_refusal_not_an_error)
 {
     static const char *const rows[][2] = {
-        {", \"--use-megatron-fsdp\": true", "FSDP"},
-        {", \"--fine-grained-activation-offloading\": true", "offloading"},
-        {", \"--hybrid-override-pattern\": \"M*M*\"", "hybrid"},
+        {", \"--use-megatron-fsdp\": true", "FSDP over pipeline stages"},
+        {", \"--fine-grained-activation-offloading\": true",
+         "--offload-modules"},
+        {", \"--hybrid-override-pattern\": \"M*M*\"", "pipeline stages"},
+        {", \"--hybrid-override-pattern\": \"M*G*\"", "letters"},
+        {", \"--moe-paged-stash\": true", "--moe-paged-stash"},
+        {", \"--lora-rank\": 8", "LoRA"},
     };
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         struct arena a;
         struct err_msg msg;
         struct memory_case c;
@@ -124,5 +134,52 @@ Test(memory_case, distributed_state_needs_the_number_of_ranks)
     // two replicas share it, but for padding
     cr_assert_leq(shared.ranks[0].optimizer_bytes, whole / 2 + 4096);
     cr_assert_geq(shared.ranks[0].optimizer_bytes, whole / 2);
+    arena_clear(&a);
+}
+
+/* Megatron trains in fp32 where neither --bf16 nor --fp16 is given: 4 bytes a
+ * parameter, 4 a gradient, two moments. */
+Test(memory_case, without_a_precision_all_is_fp32)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_case c;
+    cr_assert_eq(predict(&a, "", &c, &msg), ERR_OK);
+    struct memory_rank bf16 = c.ranks[0];
+    cr_assert_eq(bf16.static_bytes, 18 * bf16.params);
+    arena_clear(&a);
+    arena_init(&a);
+    cr_assert_eq(predict_text(&a,
+                              "{\"--hidden-size\": 64, \"--num-layers\": 8,"
+                              "\"--global-batch-size\": 32,"
+                              "\"--num-attention-heads\": 4,"
+                              "\"--pipeline-model-parallel-size\": 2,"
+                              "\"--seq-length\": 32}",
+                              &c, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_assert_eq(c.ranks[0].params, bf16.params);
+    cr_assert_eq(c.ranks[0].static_bytes, 16 * bf16.params);
+    cr_assert_gt(c.ranks[0].activation_bytes, bf16.activation_bytes);
+    arena_clear(&a);
+}
+
+Test(memory_case, hybrid_models_are_one_rank_of_their_pattern)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct memory_case c;
+    arena_init(&a);
+    cr_assert_eq(predict_text(&a,
+                              "{\"--hidden-size\": 64, \"--bf16\": true,"
+                              "\"--num-attention-heads\": 4,"
+                              "\"--hybrid-layer-pattern\": \"M*-M\","
+                              "\"--seq-length\": 32}",
+                              &c, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_assert_null(c.refusal, "%s", c.refusal);
+    cr_assert(c.is_hybrid);
+    cr_assert_eq(c.layout.pp, 1);
+    cr_assert_eq(c.hybrid.n_main[HYBRID_MAMBA], 2);
+    cr_assert_gt(c.ranks[0].peak_bytes, c.ranks[0].allocated_bytes);
     arena_clear(&a);
 }

@@ -3,6 +3,7 @@
 #include "small_model.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 static const int64_t MIB = 1 << 20;
 
@@ -29,12 +30,39 @@ Test(memory_workspace, platforms_are_told_apart_by_words_in_their_names)
         {"dev_dgx_gb200_2nd", true, PLATFORM_BLACKWELL},
         {"A100-SXM4-80GB", true, PLATFORM_AMPERE},
         {"lts", true, PLATFORM_AMPERE},
-        {"mi300x", false, PLATFORM_HOPPER},
+        {"8x MI300X", true, PLATFORM_MI300X},
+        {"AMD Instinct MI355X", true, PLATFORM_MI355X},
+        {"dgx-b200", true, PLATFORM_B200},
+        {"gb300-nvl72", true, PLATFORM_GB300},
+        {"v100", false, PLATFORM_HOPPER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         enum platform p = PLATFORM_HOPPER;
         cr_assert_eq(platform_from_name(rows[i].name, &p), rows[i].known);
         cr_assert_eq(p, rows[i].platform, "%s", rows[i].name);
+    }
+}
+
+Test(memory_workspace, what_no_run_has_borne_out_is_told_from_what_was_measured)
+{
+    static const struct {
+        enum platform platform;
+        int gemm_mib, cublas_kib;
+        bool measured;
+    } rows[] = {
+        {PLATFORM_HOPPER, 32, 32768, true},
+        {PLATFORM_B200, 32, 8320, false},
+        {PLATFORM_GB300, 32, 8320, false},
+        {PLATFORM_MI300X, 32, 131072, false},
+        {PLATFORM_MI355X, 64, 32768, false},
+    };
+    struct model m = small_model();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        enum platform p = rows[i].platform;
+        cr_assert_eq(of(&m, p).gemm, rows[i].gemm_mib * MIB);
+        cr_assert_eq(of(&m, p).cublas, 2 * rows[i].cublas_kib * 1024);
+        cr_assert_eq(platform_is_measured(p), rows[i].measured);
+        cr_assert_not_null(strstr(platform_names(), platform_name(p)));
     }
 }
 
@@ -59,7 +87,8 @@ Test(memory_workspace, two_threads_have_a_cublas_workspace_each)
     m.memory.deterministic = true;
     cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 64 * MIB);
     m.overlap_moe_comm = true;
-    cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 96 * MIB, "one more stream");
+    cr_assert_eq(of(&m, PLATFORM_AMPERE).cublas, 64 * MIB,
+                 "the other stream has no products");
 }
 
 Test(memory_workspace, gathered_inputs_and_scores_share_one_buffer)
@@ -86,6 +115,40 @@ Test(memory_workspace, dummy_gradients_are_one_for_each_distinct_shape)
                         h * m.moe_ffn + m.padded_vocab * h);
     cr_assert_eq(of(&m, PLATFORM_HOPPER).dummy_grads, want,
                  "four experts have two shapes");
+}
+
+Test(memory_workspace, graphs_have_places_for_states_and_masks)
+{
+    struct model m = small_model();
+    struct workspaces w;
+    struct workspace_place at = {.n_graphed = 5};
+    m.batch.micro_batch = 3;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 0);
+    m.memory.graphs = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 5 * 2 * memory_hidden_bytes(&m));
+    m.memory.graphs_attention = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.graphs, 5 * (2 * memory_hidden_bytes(&m) + 3 * 32 * 32));
+    cr_assert_eq(memory_graph_states(&m, 5), 10 * memory_hidden_bytes(&m));
+}
+
+Test(memory_workspace, a_tied_table_has_a_gradient_more_with_ep_overlap)
+{
+    struct model m = small_model();
+    struct workspaces w;
+    struct workspace_place at = {.has = {[KIND_E] = true, [KIND_L] = true}};
+    m.overlap_moe_comm = true;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 4 * m.padded_vocab * m.hidden);
+    at.has[KIND_E] = false;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 0, "the ends are apart");
+    at.has[KIND_E] = true;
+    m.tied = false;
+    memory_workspaces(&m, &at, &w);
+    cr_assert_eq(w.table_grad, 0);
 }
 
 Test(memory_workspace, a_stage_keeps_the_last_states_it_received)

@@ -67,7 +67,7 @@ Test(settings, bad_texts_name_what_is_wanted)
         enum override_id id;
         const char *text, *wanted;
     } bad[] = {{OVERRIDE_CORE, "0.9", "0.12 to 0.20"},
-               {OVERRIDE_PLATFORM, "mi300x", "want h100, gb200 or a100"},
+               {OVERRIDE_PLATFORM, "v100", "want h100, gb200, a100"},
                {OVERRIDE_P2P, "fast", "blocking"},
                {OVERRIDE_MARGIN, "much", "want a number"},
                {OVERRIDE_MARGIN, "-1", "want 0 to 1000"},

@@ -65,12 +65,13 @@
     /* memory: the limit, and what decides the prediction */                   \
     X(OPT_HBM, "--hbm-gb", "G", "memory of a rank, GiB (no limit)")            \
     X(OPT_PLATFORM, "--platform", "NAME",                                      \
-      "GPU whose library workspaces count: h100, gb200 or a100 (h100)")        \
+      "GPU whose library workspaces count: h100, b200, gb200, gb300, a100, "   \
+      "mi300x, mi355x (h100)")                                                 \
     X(OPT_TRAINER, "--trainer", "NAME", "megatron or moe-train (megatron)")    \
     X(OPT_CORPUS, "--corpus", "DIR",                                           \
       "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
-      "kept free above predicted peaks (5, of measured under-estimates)")      \
+      "kept free above predicted peaks (5.8, of measured under-estimates)")    \
     /* the search: what it looks at and when it ends */                        \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "",                                                \

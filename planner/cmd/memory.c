@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/writer.h"
+#include "memory/assumed.h"
 #include "memory/memory.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ struct question {
     double limit_bytes; // 0: none
     double margin;      // of predicted peaks, relative
     enum trainer_kind trainer;
+    struct memory_assumed assumed;
 };
 
 /* ---- parts of a rank ---- */
@@ -227,6 +229,9 @@ static cJSON *answer_json(struct cmd *c, const struct question *q,
     writer_text(o, "reason", refusal ? refusal : "");
     writer_text(o, "platform", platform_name(q->terms.platform));
     writer_number(o, "margin", q->margin);
+    struct writer assumed = writer_list(o, "assumed");
+    for (int i = 0; i < q->assumed.n; i++)
+        writer_text(assumed, NULL, q->assumed.text[i]);
     struct writer list = writer_list(o, "stages");
     for (int r = 0; !refusal && r < q->layout.pp; r++)
         cmd_memory_write_rank(c, list, q, r);
@@ -275,9 +280,25 @@ static enum err read_question(struct cmd *c, struct question *q)
     if (!q->model.batch_given)
         m->batch.n_microbatches = 2 * (int64_t)m->par.pp;
     q->limit_bytes = hbm_gib * GIB;
+    m->memory.mtp_logits_freed = set.core->frees_mtp_logits;
     memory_terms(m, memory_rules_of(q->trainer), set.platform, &q->terms);
     q->margin = set.memory_margin;
-    return ERR_OK;
+    return memory_assumed(
+        &c->arena, &q->terms,
+        (struct memory_stated){.platform = cmd_given(c, OPT_PLATFORM),
+                               .batch = q->model.batch_given},
+        &q->assumed, &c->msg);
+}
+
+/* One line to standard error, that a number is not taken for more than it is.
+ */
+static void cmd_memory_tell_assumed(const struct question *q)
+{
+    if (q->assumed.n)
+        fprintf(stderr, "moe-layout: memory: assumed: ");
+    for (int i = 0; i < q->assumed.n; i++)
+        fprintf(stderr, "%s%s", q->assumed.text[i],
+                i + 1 < q->assumed.n ? "; " : "\n");
 }
 
 static enum err cmd_memory_predict(struct cmd *c, struct question *q)
@@ -332,6 +353,7 @@ static enum err one_layout(struct cmd *c)
     enum err e = read_question(c, &q);
     if (e != ERR_OK)
         return e;
+    cmd_memory_tell_assumed(&q);
     const char *refusal =
         q.trainer == TRAINER_MOE_TRAIN ? NULL : memory_refusal(&q.model.model);
     if (refusal)
@@ -353,8 +375,8 @@ static const enum cmd_option takes[] = {
     OPT_PP,       OPT_TP,   OPT_VPP,        OPT_GROUP,     OPT_CP,
     OPT_EP,       OPT_ETP,  OPT_EP_OVERLAP, OPT_RECOMPUTE, OPT_MBS,
     OPT_GBS,      OPT_SEQ,  OPT_WORLD,      OPT_HBM,       OPT_MARGIN,
-    OPT_PLATFORM, OPT_OUT,  OPT_BATCH,      OPT_CORPUS,    OPT_TRAINER,
-    OPT_JSON,     OPT_HELP, N_OPTIONS};
+    OPT_PLATFORM, OPT_CORE, OPT_OUT,        OPT_BATCH,     OPT_CORPUS,
+    OPT_TRAINER,  OPT_JSON, OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",

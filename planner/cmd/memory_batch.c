@@ -50,6 +50,9 @@ static enum err memory_batch_print(const struct batch_line *line,
     writer_text(top, "platform", line->in.platform);
     writer_bool(top, "supported", !c->refusal);
     writer_text(top, "reason", c->refusal ? c->refusal : "");
+    struct writer assumed = writer_list(top, "assumed");
+    for (int i = 0; i < c->assumed.n; i++)
+        writer_text(assumed, NULL, c->assumed.text[i]);
     memory_batch_write_ranks(top, c);
     return writer_print(&doc, false, stdout, msg);
 }

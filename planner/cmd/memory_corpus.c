@@ -200,10 +200,10 @@ static enum err print_family(struct cmd *c, const struct corpus *all,
     int n = 0;
     double with = family_error(all, family, &fit->constants, &n);
     double left_out = family_error(all, family, &without.constants, &n);
-    printf("%-20s %5d %9.2f %9.2f %9.2f %9.2f%% %9.2f%%\n", family, n,
+    printf("%-20s %5d %9.2f %9.2f %9.2f%% %9.2f%%\n", family, n,
            (double)without.constants.small_bytes / MIB,
-           (double)without.constants.muon_bytes / MIB,
-           without.constants.graph_states, 100 * with, 100 * left_out);
+           (double)without.constants.muon_bytes / MIB, 100 * with,
+           100 * left_out);
     return ERR_OK;
 }
 
@@ -217,17 +217,14 @@ static enum err cmd_memory_corpus_print_fit(struct cmd *c,
     printf("\nfitted constants          fitted    in use  cases behind it "
            "(all others have a source)\n"
            "small tensors, MiB      %8.2f  %8.2f  %d\n"
-           "Muon's work, MiB        %8.2f  %8.2f  %d\n"
-           "states a graphed layer  %8.2f  %8.2f  %d\n",
+           "Muon's work, MiB        %8.2f  %8.2f  %d\n",
            (double)fit.constants.small_bytes / MIB,
            (double)MEMORY_CONSTANTS.small_bytes / MIB, fit.n_small_cases,
            (double)fit.constants.muon_bytes / MIB,
-           (double)MEMORY_CONSTANTS.muon_bytes / MIB, fit.n_muon_cases,
-           fit.constants.graph_states, MEMORY_CONSTANTS.graph_states,
-           fit.n_graph_cases);
-    printf("\nfitted without family rows     small      Muon    graphs  mean "
-           "error of allocated bytes\n%-20s %5s %9s %9s %9s %10s %10s\n",
-           "", "", "MiB", "MiB", "states", "fitted in", "left out");
+           (double)MEMORY_CONSTANTS.muon_bytes / MIB, fit.n_muon_cases);
+    printf("\nfitted without family rows     small      Muon  mean "
+           "error of allocated bytes\n%-20s %5s %9s %9s %10s %10s\n",
+           "", "", "MiB", "MiB", "fitted in", "left out");
     for (size_t i = 0; i < all->n_rows && e == ERR_OK; i++) {
         const struct corpus_row *r = &all->rows[i];
         if (!r->reason && r->primary && !seen_before(all, i))

@@ -10,11 +10,15 @@
 // assertion of 0.14 never fires; that of 0.15 does; from 0.16 on m may stand
 // alone
 static const struct core_version versions[] = {
-    {"0.12", false, CORE_MTP_REFUSED},  {"0.13", true, CORE_MTP_REFUSED},
-    {"0.14", true, CORE_MTP_UNCHECKED}, {"0.15", true, CORE_MTP_WITH_LOSS},
-    {"0.16", true, CORE_MTP_ANYWHERE},  {"0.17", true, CORE_MTP_ANYWHERE},
-    {"0.18", true, CORE_MTP_ANYWHERE},  {"0.19", true, CORE_MTP_ANYWHERE},
-    {"0.20", true, CORE_MTP_ANYWHERE},
+    {"0.12", false, CORE_MTP_REFUSED, false},
+    {"0.13", true, CORE_MTP_REFUSED, false},
+    {"0.14", true, CORE_MTP_UNCHECKED, false},
+    {"0.15", true, CORE_MTP_WITH_LOSS, false},
+    {"0.16", true, CORE_MTP_ANYWHERE, false},
+    {"0.17", true, CORE_MTP_ANYWHERE, true},
+    {"0.18", true, CORE_MTP_ANYWHERE, true},
+    {"0.19", true, CORE_MTP_ANYWHERE, true},
+    {"0.20", true, CORE_MTP_ANYWHERE, true},
 };
 // 0.16: the first that means to accept every valid layout
 enum {

@@ -25,6 +25,9 @@ struct core_version {
     const char *name; // "0.16"
     bool has_layout;  // --pipeline-model-parallel-layout
     enum core_mtp mtp;
+    // the logits of MTP passes are let go before the main pass: they are local
+    // to process_mtp_loss() (0.17), once to the function of both
+    bool frees_mtp_logits;
 };
 
 /* Version of that name, with or without a patch level ("0.16", "0.16.1");

@@ -259,10 +259,39 @@
       MEMORY)                                                                  \
     X(FLAG_OPTIMIZER_OFFLOAD_FRACTION, "optimizer-offload-fraction", "", REAL, \
       "1.0", ANY, MEMORY)                                                      \
-    X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "", BOOL, "", ANY, MEMORY)      \
-    X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY)          \
-    X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT, "", \
+    /* fully sharded data parallelism: the strategy says what is divided over  \
+     * the replicas, types are those of its buffers (auto: as the parameters); \
+     * version 2 and double buffers are known by name only */                  \
+    X(FLAG_MEGATRON_FSDP, "use-megatron-fsdp", "use-custom-fsdp", BOOL, "",    \
       ANY, MEMORY)                                                             \
+    X(FLAG_TORCH_FSDP2, "use-torch-fsdp2", "", BOOL, "", ANY, MEMORY)          \
+    X(FLAG_SHARDING_STRATEGY, "data-parallel-sharding-strategy", "", TEXT,     \
+      "optim_grads_params", ANY, MEMORY)                                       \
+    X(FLAG_FSDP_VERSION, "megatron-fsdp-version", "", INT, "1", FROM(1, 2),    \
+      MEMORY)                                                                  \
+    X(FLAG_FSDP_MAIN_PARAMS, "megatron-fsdp-main-params-dtype", "", TEXT,      \
+      "fp32", ANY, MEMORY)                                                     \
+    X(FLAG_FSDP_MAIN_GRADS, "megatron-fsdp-main-grads-dtype", "", TEXT,        \
+      "auto", ANY, MEMORY)                                                     \
+    X(FLAG_FSDP_DOUBLE_BUFFER, "fsdp-double-buffer", "", BOOL, "", ANY,        \
+      MEMORY)                                                                  \
+    X(FLAG_FSDP_NCCL_UB, "use-nccl-ub", "", BOOL, "", ANY, MEMORY)             \
+    X(FLAG_OFFLOAD_FRACTION, "activation-offload-fraction", "", REAL, "1.0",   \
+      ANY, MEMORY)                                                             \
+    X(FLAG_OFFLOAD_DELTA, "delta-offload-bytes-across-pp-ranks", "", INT, "0", \
+      FROM(0, (int64_t)1 << 50), MEMORY)                                       \
+    X(FLAG_OFFLOAD_MIN_SIZE, "min-offloaded-tensor-size", "", INT, "1048576",  \
+      FROM(0, (int64_t)1 << 50), MEMORY)                                       \
+    X(FLAG_CPU_OFFLOADING, "cpu-offloading", "", BOOL, "", ANY, MEMORY)        \
+    X(FLAG_FLEXTRON, "flextron", "", BOOL, "", ANY, MEMORY)                    \
+    X(FLAG_PAGED_STASH, "moe-paged-stash", "", BOOL, "", ANY, MEMORY)          \
+    /* adapters, in the spellings of ms-swift, NeMo and Megatron-Bridge: not   \
+     * Megatron's flags, but what they do to memory has to be said: a frozen   \
+     * base has no gradients and no optimiser state, so a number for full      \
+     * training would be wrong by several times */                             \
+    X(FLAG_LORA_RANK, "lora-rank", "lora-r lora-dim", INT, "", ANY, MEMORY)    \
+    X(FLAG_TUNER_TYPE, "train-type", "tuner-type peft peft-scheme peft-type",  \
+      TEXT, "", ANY, MEMORY)                                                   \
     /* kernels: fused ones keep less for the backward pass */                  \
     X(FLAG_NO_GRAD_FUSION, "no-gradient-accumulation-fusion",                  \
       "!gradient-accumulation-fusion", BOOL, "", ANY, MEMORY)                  \
@@ -307,6 +336,16 @@
     X(FLAG_NO_LAYERWISE_LAYOUT, "no-use-layer-wise-param-layout", "", BOOL,    \
       "", ANY, MEMORY)                                                         \
     X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY,  \
+      MEMORY)                                                                  \
+    /* widths of the Mamba layers of a hybrid pattern; without a number of     \
+     * heads they are twice the hidden size wide */                            \
+    X(FLAG_MAMBA_STATE_DIM, "mamba-state-dim", "", INT, "128",                 \
+      FROM(1, 1 << 16), MEMORY)                                                \
+    X(FLAG_MAMBA_HEAD_DIM, "mamba-head-dim", "", INT, "64", FROM(1, 1 << 16),  \
+      MEMORY)                                                                  \
+    X(FLAG_MAMBA_NUM_GROUPS, "mamba-num-groups", "", INT, "8",                 \
+      FROM(1, 1 << 16), MEMORY)                                                \
+    X(FLAG_MAMBA_NUM_HEADS, "mamba-num-heads", "", INT, "", FROM(1, 1 << 16),  \
       MEMORY)                                                                  \
     /* models that are not sized, or not as they are: an error or a warning    \
      * is better than the number of another model */                           \

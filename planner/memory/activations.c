@@ -9,9 +9,16 @@
 
 #include <stdbool.h>
 
-// bytes: a bf16 value; a logit and its fp32 copy; the same with the fused loss
-// (memory_head_bytes() says why)
-enum { ACT_VALUE = 2, ACT_LOGIT = 6, ACT_LOGIT_FUSED = 10 };
+// bytes: of a bf16 and of an fp32 value; a logit and its fp32 copy; the same
+// with the fused loss, and with Transformer Engine's (memory_head_bytes() says
+// why)
+enum {
+    ACT_BF16 = 2,
+    ACT_FP32 = 4,
+    ACT_LOGIT = 6,
+    ACT_LOGIT_FUSED = 10,
+    ACT_LOGIT_TE = 6
+};
 
 /* Tokens of one micro-batch on a rank: in tensor-parallel regions, and
  * between them. */
@@ -34,16 +41,21 @@ static bool activations_recomputes(const struct memory_options *o,
     return o->recompute >> r & 1U;
 }
 
+int64_t memory_value_bytes(const struct memory_options *o)
+{
+    return o->fp32 ? ACT_FP32 : ACT_BF16;
+}
+
 /* Bytes of a value that a linear layer keeps of its input: FP8 keeps the cast.
  */
 static int64_t input_value(const struct memory_options *o)
 {
-    return o->fp8 ? 1 : ACT_VALUE;
+    return o->fp8 ? 1 : memory_value_bytes(o);
 }
 
 int64_t memory_hidden_bytes(const struct model *m)
 {
-    return ACT_VALUE * tokens_of(m).between * m->hidden;
+    return memory_value_bytes(&m->memory) * tokens_of(m).between * m->hidden;
 }
 
 /* One byte for each value that dropout may drop. */
@@ -52,7 +64,26 @@ static int64_t dropout_mask(const struct model *m)
     return m->memory.hidden_dropout ? tokens_of(m).between * m->hidden : 0;
 }
 
+/* Bytes of a layer by the part of it that keeps them: those that can be
+ * offloaded are named as Megatron names them, `rest` stays. */
+struct parts {
+    int64_t of[N_OFFLOAD], rest;
+};
+
 /* ---- attention ---- */
+
+static int64_t scores_of(const struct model *m)
+{
+    const struct batch *b = &m->batch;
+    return b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
+           b->seq_tokens / m->par.cp;
+}
+
+int64_t memory_scores_bytes(const struct model *m)
+{
+    const struct memory_options *o = &m->memory;
+    return o->unfused_attention ? memory_value_bytes(o) * scores_of(m) : 0;
+}
 
 /* Scores of an unfused attention: the softmax's output, and where there is
  * dropout, its mask and its output. Fused: the output once more, as the
@@ -60,50 +91,54 @@ static int64_t dropout_mask(const struct model *m)
 static int64_t core_bytes(const struct model *m, const struct memory_options *o,
                           int64_t out_width)
 {
-    const struct batch *b = &m->batch;
+    const int64_t value = memory_value_bytes(o);
     if (!o->unfused_attention)
-        return ACT_VALUE * tokens_of(m).inside * out_width / m->par.tp;
+        return value * tokens_of(m).inside * out_width / m->par.tp;
     if (activations_recomputes(o, RECOMPUTE_CORE_ATTN))
         return 0;
-    int64_t scores = b->micro_batch * m->n_heads / m->par.tp * b->seq_tokens *
-                     b->seq_tokens / m->par.cp;
-    return scores *
-           (o->attention_dropout ? ACT_VALUE + 1 + ACT_VALUE : ACT_VALUE);
+    return scores_of(m) * (o->attention_dropout ? value + 1 + value : value);
 }
 
 /* q, k, v, the rotated q and k, the output. */
-static int64_t plain_attention(const struct model *m,
-                               const struct memory_options *o)
+static void plain_attention(const struct model *m,
+                            const struct memory_options *o, struct parts *p)
 {
     int64_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
     int64_t values = q + 2 * kv + (m->learned_positions ? 0 : q + kv);
-    return tokens_of(m).inside * (ACT_VALUE * values + input_value(o) * q) /
-               m->par.tp +
-           core_bytes(m, o, q);
+    int64_t inside = tokens_of(m).inside;
+    p->of[OFFLOAD_CORE_ATTN] =
+        inside * memory_value_bytes(o) * values / m->par.tp +
+        core_bytes(m, o, q);
+    p->of[OFFLOAD_ATTN_PROJ] = inside * input_value(o) * q / m->par.tp;
 }
 
 /* Latents before and after their norms, then q, k, v of full width and the
  * output. */
-static int64_t latent_attention(const struct model *m,
-                                const struct memory_options *o)
+static void latent_attention(const struct model *m,
+                             const struct memory_options *o, struct parts *p)
 {
     struct tokens t = tokens_of(m);
+    const int64_t value = memory_value_bytes(o);
     int64_t q = m->n_heads * (m->qk_dim + m->qk_rope_dim);
     int64_t v = m->n_heads * m->v_dim;
     // before and behind the norm; the rotary part has none
     int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
     int64_t wide =
         activations_recomputes(o, RECOMPUTE_MLA_UP_PROJ) ? 0 : 2 * q + v;
-    return ACT_VALUE * t.between * latents +
-           t.inside * (ACT_VALUE * wide + input_value(o) * v) / m->par.tp +
-           core_bytes(m, o, v);
+    p->of[OFFLOAD_QKV_LINEAR] = value * t.between * latents;
+    p->of[OFFLOAD_CORE_ATTN] =
+        t.inside * value * wide / m->par.tp + core_bytes(m, o, v);
+    p->of[OFFLOAD_ATTN_PROJ] = t.inside * input_value(o) * v / m->par.tp;
 }
 
-static int64_t attention_bytes(const struct model *m,
-                               const struct memory_options *o)
+static void attention_parts(const struct model *m,
+                            const struct memory_options *o, struct parts *p)
 {
-    return dropout_mask(m) +
-           (m->mla ? latent_attention(m, o) : plain_attention(m, o));
+    p->rest += dropout_mask(m);
+    if (m->mla)
+        latent_attention(m, o, p);
+    else
+        plain_attention(m, o, p);
 }
 
 /* ---- MLPs ---- */
@@ -115,12 +150,24 @@ struct mlp_rows {
     bool unfused, recomputed; // of the activation function
 };
 
+static int64_t projected_bytes(const struct model *m,
+                               const struct memory_options *o,
+                               struct mlp_rows r)
+{
+    return r.rows * r.width * memory_value_bytes(o) * (m->gated ? 2 : 1);
+}
+
+static int64_t activated_bytes(const struct memory_options *o,
+                               struct mlp_rows r)
+{
+    int64_t each = input_value(o) + (r.unfused ? memory_value_bytes(o) : 0);
+    return r.recomputed ? 0 : r.rows * r.width * each;
+}
+
 static int64_t mlp_bytes(const struct model *m, const struct memory_options *o,
                          struct mlp_rows r)
 {
-    int64_t projected = ACT_VALUE * (m->gated ? 2 : 1);
-    int64_t activated = input_value(o) + (r.unfused ? ACT_VALUE : 0);
-    return r.rows * r.width * (projected + (r.recomputed ? 0 : activated));
+    return projected_bytes(m, o, r) + activated_bytes(o, r);
 }
 
 /* Rows that routing brings to a rank when it is even: each token `topk` times,
@@ -131,29 +178,26 @@ static int64_t routed_rows(const struct model *m)
     return tokens_of(m).between * m->topk * m->par.etp;
 }
 
-static int64_t experts_bytes(const struct model *m,
-                             const struct memory_options *o)
+static void experts_parts(const struct model *m, const struct memory_options *o,
+                          struct parts *p)
 {
-    int64_t rows = routed_rows(m), width = m->moe_ffn / m->par.etp;
     int64_t outer = m->latent ? m->latent : m->hidden;
     bool unfused = o->unfused_act && !m->gated;
-    int64_t n = 0;
+    const struct mlp_rows routed = {
+        routed_rows(m), m->moe_ffn / m->par.etp, unfused,
+        activations_recomputes(o, RECOMPUTE_MOE_ACT)};
+    const struct mlp_rows shared = {tokens_of(m).inside,
+                                    m->shared_ffn / m->par.tp, unfused, false};
     if (activations_recomputes(o, RECOMPUTE_MOE))
-        return 0;
-    n += input_value(o) * rows * outer +
-         mlp_bytes(
-             m, o,
-             (struct mlp_rows){rows, width, unfused,
-                               activations_recomputes(o, RECOMPUTE_MOE_ACT)});
+        return;
+    p->of[OFFLOAD_EXPERT_FC1] = input_value(o) * routed.rows * outer;
+    p->of[OFFLOAD_MOE_ACT] = projected_bytes(m, o, routed);
+    p->rest += activated_bytes(o, routed);
     if (m->latent)
         // the way down and the way up
-        n += ACT_VALUE * tokens_of(m).between * 2 * m->latent;
+        p->rest += memory_value_bytes(o) * tokens_of(m).between * 2 * m->latent;
     if (m->shared_ffn && !activations_recomputes(o, RECOMPUTE_SHARED_EXPERTS))
-        n += mlp_bytes(m, o,
-                       (struct mlp_rows){tokens_of(m).inside,
-                                         m->shared_ffn / m->par.tp, unfused,
-                                         false});
-    return n;
+        p->rest += mlp_bytes(m, o, shared);
 }
 
 static int64_t dense_bytes(const struct model *m,
@@ -169,18 +213,39 @@ static int64_t dense_bytes(const struct model *m,
 /* ---- units ---- */
 
 /* A layer: its input and the state between attention and MLP, each with what
- * its norm makes of it; attention; MLP. */
+ * its norm makes of it; attention; MLP. A norm that is part of the linear layer
+ * behind it (no latent attention, no experts) has no group of its own. */
+static struct parts layer_parts(const struct model *m, enum unit_kind kind,
+                                const struct memory_options *o)
+{
+    struct parts p = {.rest = 0};
+    bool experts = m->n_experts && kind == KIND_T;
+    const int64_t hidden = memory_hidden_bytes(m);
+    const int64_t cast = hidden / memory_value_bytes(o) * input_value(o);
+    attention_parts(m, o, &p);
+    p.of[m->mla ? OFFLOAD_ATTN_NORM : OFFLOAD_QKV_LINEAR] += hidden;
+    *(experts ? &p.of[OFFLOAD_MLP_NORM] : &p.rest) += hidden;
+    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM)) {
+        p.of[OFFLOAD_QKV_LINEAR] += cast;
+        // the router reads what the MLP's norm made of it as it is
+        p.rest += experts ? hidden : cast;
+    }
+    p.rest += dropout_mask(m);
+    if (experts)
+        experts_parts(m, o, &p);
+    else
+        p.rest += dense_bytes(m, o);
+    return p;
+}
+
 static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
                            const struct memory_options *o)
 {
-    bool experts = m->n_experts && kind == KIND_T;
-    int64_t hidden = memory_hidden_bytes(m), norms = 0;
-    // the router reads what the MLP's norm made of it in bf16
-    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM))
-        norms = hidden / ACT_VALUE * input_value(o) +
-                (experts ? hidden : hidden / ACT_VALUE * input_value(o));
-    return 2 * hidden + norms + attention_bytes(m, o) + dropout_mask(m) +
-           (experts ? experts_bytes(m, o) : dense_bytes(m, o));
+    struct parts p = layer_parts(m, kind, o);
+    int64_t n = p.rest;
+    for (int i = 0; i < N_OFFLOAD; i++)
+        n += p.of[i];
+    return n;
 }
 
 /* Full recompute keeps the input of every group of layers. */
@@ -228,6 +293,19 @@ int64_t memory_unit_activations_plain(const struct model *m,
     return unit_bytes(m, kind, &plain);
 }
 
+void memory_unit_offloads(const struct model *m, enum unit_kind kind,
+                          int64_t out[N_OFFLOAD])
+{
+    const struct memory_options *o = &m->memory;
+    const int64_t least = o->offload_min_values * memory_value_bytes(o);
+    struct parts p = {.rest = 0};
+    if (o->offload && kind != KIND_E && kind != KIND_L)
+        p = layer_parts(
+            m, kind == KIND_M ? model_layer_kind(m, m->n_layers - 1) : kind, o);
+    for (int i = 0; i < N_OFFLOAD; i++)
+        out[i] = o->offload >> i & 1U && p.of[i] >= least ? p.of[i] : 0;
+}
+
 /* ---- loss ---- */
 
 static int64_t activations_logits(const struct model *m)
@@ -235,10 +313,41 @@ static int64_t activations_logits(const struct model *m)
     return tokens_of(m).inside * (m->padded_vocab / m->par.tp);
 }
 
+/* While the output layer's own weight gradient is made, its tensor stands
+ * beside the logits' gradient, unless the GEMM adds to the gradient buffer. */
+static int64_t output_grad_bytes(const struct model *m)
+{
+    const int64_t value = memory_value_bytes(&m->memory);
+    int64_t weight = m->padded_vocab / m->par.tp * m->hidden;
+    return value *
+           (activations_logits(m) + (m->memory.grad_fusion ? 0 : weight));
+}
+
+/* What a pass leaves for its backward: the softmax in fp32, as the logits
+ * themselves are not kept (core/tensor_parallel/cross_entropy.py saves no more
+ * than the exponentials). */
+static int64_t left_by_pass(const struct memory_options *o)
+{
+    return o->te_loss && !o->fp32 ? ACT_LOGIT_TE : ACT_FP32;
+}
+
+/* The passes of MTP depths come first, and one at a time. Where all is fp32 the
+ * logits are their own copy: softmax and gradient are written over them, and
+ * the fused kernels make one tensor more. */
 int64_t memory_head_bytes(const struct model *m)
 {
-    int64_t main_bytes = m->memory.loss_fusion ? ACT_LOGIT_FUSED : ACT_LOGIT;
-    return activations_logits(m) * (main_bytes + (int64_t)ACT_LOGIT * m->n_mtp);
+    const struct memory_options *o = &m->memory;
+    bool fused = o->te_loss || o->loss_fusion;
+    int64_t each = o->te_loss       ? ACT_LOGIT_TE
+                   : o->loss_fusion ? ACT_LOGIT_FUSED
+                                    : ACT_LOGIT;
+    if (o->fp32)
+        each = fused ? 2 * ACT_FP32 : ACT_FP32;
+    int64_t passes = left_by_pass(o) * m->n_mtp;
+    if (m->n_mtp && !o->mtp_logits_freed && !o->te_loss)
+        passes += o->fp32 ? 0 : ACT_BF16; // of the last depth
+    int64_t loss = activations_logits(m) * (each + passes);
+    return loss > output_grad_bytes(m) ? loss : output_grad_bytes(m);
 }
 
 int64_t memory_deferred_bytes(const struct model *m)
@@ -246,5 +355,5 @@ int64_t memory_deferred_bytes(const struct model *m)
     int64_t n = m->memory.loss_deferral;
     if (n > m->batch.n_microbatches)
         n = m->batch.n_microbatches;
-    return n * ACT_VALUE * activations_logits(m);
+    return n * memory_value_bytes(&m->memory) * activations_logits(m);
 }

@@ -6,6 +6,7 @@
 #include "case.h"
 
 #include "layout/default_split.h"
+#include "megatron/memory.h"
 
 #include <string.h>
 
@@ -45,10 +46,15 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
         return err_set(msg, ERR_NOMEM, "case: out of memory");
     memory_terms(&c->model, &MEMORY_MEGATRON, c->platform, &terms);
     terms.last_replica = true; // the rank that was measured
-    for (int r = 0; r < c->layout.pp; r++)
+    for (int r = 0; r < c->layout.pp && !c->is_hybrid; r++)
         memory_rank(&terms, &c->layout, r, &ranks[r]);
+    if (c->is_hybrid)
+        memory_hybrid_rank(&terms, &c->hybrid, &ranks[0]);
     c->ranks = ranks;
-    return ERR_OK;
+    return memory_assumed(
+        a, &terms,
+        (struct memory_stated){.platform = true, .batch = c->batch_stated},
+        &c->assumed, msg);
 }
 
 static enum err case_read_args(struct arena *a,
@@ -87,7 +93,11 @@ enum err memory_case_predict(struct arena *a,
     enum err e = case_read_args(a, in, &args, msg);
     if (e != ERR_OK)
         return e;
-    const struct megatron_flags *f = megatron_args_flags(args);
+    struct megatron_flags *f = megatron_args_flags(args);
+    c.batch_stated = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
+    c.is_hybrid = memory_hybrid_pattern(f) != NULL;
+    if (c.is_hybrid)
+        c.refusal = memory_hybrid_take(f, &c.hybrid);
     if (!platform_from_name(in->platform, &c.platform))
         c.refusal = "the workspaces of this platform are not known";
     e = megatron_args_model(a, args, &c.model, msg);
@@ -97,9 +107,15 @@ enum err memory_case_predict(struct arena *a,
         e = case_refuse(a, &c, e, msg);
     } else if (!c.refusal) {
         apply_platform(f, in->platform, &c.model.memory);
+        // cases are measured on main
+        c.model.memory.mtp_logits_freed = true;
+        if (c.model.memory.precision_unknown) // a case has all flags
+            megatron_memory_fp32(&c.model.memory);
         // both lead to cuBLAS's configured workspace
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
+        if (c.is_hybrid && !c.refusal)
+            c.refusal = memory_hybrid_refusal(&c.model, &c.hybrid);
     }
     if (e == ERR_OK && !c.refusal)
         e = predict_ranks(a, &c, msg);

@@ -7,6 +7,8 @@
 #ifndef MEMORY_CASE_H
 #define MEMORY_CASE_H
 
+#include "assumed.h"
+#include "hybrid.h"
 #include "megatron/args.h"
 #include "memory.h"
 
@@ -24,10 +26,14 @@ struct memory_case_input {
 
 struct memory_case {
     const char *refusal; // NULL: supported
+    bool batch_stated;   // the global batch size
+    bool is_hybrid;
+    struct memory_hybrid hybrid;
     struct model model;
     struct layout layout;
     enum platform platform;
     const struct memory_rank *ranks; // layout.pp of them
+    struct memory_assumed assumed;
 };
 
 /* Owned by the arena. What cannot be predicted is a refusal; an error is

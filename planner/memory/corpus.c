@@ -95,7 +95,6 @@ static enum err predict_row(struct reader top, struct reader measured,
         const struct memory_rank *last = &c.ranks[c.layout.pp - 1];
         row->pred_allocated_bytes = last->allocated_bytes;
         row->pred_peak_bytes = last->peak_bytes;
-        row->graph_bytes = last->workspaces.graphs;
     }
     return ERR_OK;
 }
@@ -273,39 +272,21 @@ enum err corpus_underestimate(struct arena *a, const struct corpus *c, double q,
 
 /* ---- the fitted constants ---- */
 
-/* A constant and the rows that tell it: what the other terms leave there, in
- * units of the constant. */
+/* A constant and the rows that tell it: what the other terms leave there. */
 struct constant {
     bool (*tells)(const struct corpus_row *r);
-    double (*unit_bytes)(const struct corpus_row *r);
     double in_use;
 };
 
-/* Rows that have neither of the other two constants in them. */
+/* Rows that do not have the other constant in them. */
 static bool is_plain(const struct corpus_row *r)
 {
-    return !r->muon && !r->graph_bytes;
+    return !r->muon;
 }
 
 static bool is_muon(const struct corpus_row *r)
 {
     return r->muon;
-}
-
-static bool corpus_has_graphs(const struct corpus_row *r)
-{
-    return r->graph_bytes > 0;
-}
-
-static double one_byte(const struct corpus_row *r)
-{
-    (void)r;
-    return 1;
-}
-
-static double one_state(const struct corpus_row *r)
-{
-    return (double)r->graph_bytes / MEMORY_CONSTANTS.graph_states;
 }
 
 /* Median over the rows; *n_cases counts cases (rows of a case are
@@ -325,7 +306,7 @@ static double fit_one(const struct corpus *c, const char *without,
             (double)(r->meas_allocated_bytes - r->pred_allocated_bytes);
         // the prediction holds the constant in use: what is left goes on top of
         // it
-        left[n++] = more / k->unit_bytes(r) + k->in_use;
+        left[n++] = more + k->in_use;
         *n_cases += strcmp(last, r->name) != 0;
         last = r->name;
     }
@@ -337,11 +318,8 @@ enum err corpus_fit(struct arena *a, const struct corpus *c,
                     struct err_msg *msg)
 {
     const struct memory_constants *use = &MEMORY_CONSTANTS;
-    const struct constant small = {is_plain, one_byte,
-                                   (double)use->small_bytes};
-    const struct constant muon = {is_muon, one_byte, (double)use->muon_bytes};
-    const struct constant graphs = {corpus_has_graphs, one_state,
-                                    use->graph_states};
+    const struct constant small = {is_plain, (double)use->small_bytes};
+    const struct constant muon = {is_muon, (double)use->muon_bytes};
     struct corpus_fit f = {.n_small_cases = 0};
     double *v = corpus_values(a, c, msg);
     if (!v)
@@ -350,8 +328,6 @@ enum err corpus_fit(struct arena *a, const struct corpus *c,
         (int64_t)fit_one(c, without, &small, v, &f.n_small_cases);
     f.constants.muon_bytes =
         (int64_t)fit_one(c, without, &muon, v, &f.n_muon_cases);
-    f.constants.graph_states =
-        fit_one(c, without, &graphs, v, &f.n_graph_cases);
     *out = f;
     return ERR_OK;
 }
@@ -364,8 +340,6 @@ double corpus_error_with(const struct corpus_row *r,
     double more = (double)(k->small_bytes - use->small_bytes);
     if (r->muon)
         more += (double)(k->muon_bytes - use->muon_bytes);
-    if (r->graph_bytes)
-        more += (k->graph_states - use->graph_states) * one_state(r);
     return ((double)r->pred_allocated_bytes + more) /
                (double)r->meas_allocated_bytes -
            1;

@@ -19,9 +19,8 @@
 struct corpus_row {
     const char *name, *platform, *family;
     bool moe, muon;
-    int64_t graph_bytes; // what graphs keep in place, predicted
-    bool primary;        // a current image: dev_dgx_a100, _h100 or _gb200
-    const char *reason;  // why not supported; NULL: supported
+    bool primary;       // a current image: dev_dgx_a100, _h100 or _gb200
+    const char *reason; // why not supported; NULL: supported
     int64_t pred_allocated_bytes, meas_allocated_bytes;
     int64_t pred_peak_bytes, meas_peak_bytes; // meas_peak_bytes 0: not stated
 };
@@ -61,7 +60,7 @@ enum err corpus_errors(struct arena *a, const struct corpus *c,
  * are behind each. One without any is 0. */
 struct corpus_fit {
     struct memory_constants constants;
-    int n_small_cases, n_muon_cases, n_graph_cases;
+    int n_small_cases, n_muon_cases;
 };
 enum err corpus_fit(struct arena *a, const struct corpus *c,
                     const char *without, struct corpus_fit *out,

@@ -8,6 +8,7 @@
 #include "memory.h"
 
 #include "activations.h"
+#include "offload.h"
 #include "static.h"
 
 /* CUDA context with libraries' kernels and NCCL's buffers: orders of magnitude
@@ -16,16 +17,16 @@ const struct memory_allowance MEMORY_ALLOWANCE = {.context_bytes = 512 << 20,
                                                   .nccl_bytes = 256 << 20,
                                                   .reserved_share = 0.02};
 
-// the 95th percentile of measured under-estimates of peaks, 5.04%
-const double MEMORY_MARGIN = 0.05;
+// the 95th percentile of measured under-estimates of peaks, 5.75%
+const double MEMORY_MARGIN = 0.058;
 
 static bool is_moe_train(const struct memory_rules *r)
 {
     return r->trainer == TRAINER_MOE_TRAIN;
 }
 
-/* A bound of everything that activations multiply out to, from above: 16 bytes
- * for each value of a width and 8 for each score hold all of activations.c. In
+/* A bound of everything that activations multiply out to, from above: 32 bytes
+ * for each value of a width and 16 for each score hold all of activations.c. In
  * doubles, which cannot overflow. */
 static bool is_beyond_counting(const struct model *m)
 {
@@ -38,8 +39,8 @@ static bool is_beyond_counting(const struct model *m)
                              m->q_lora + m->kv_lora);
     double routed = (double)(m->topk * m->par.etp) *
                     (double)(m->hidden + m->latent + m->moe_ffn);
-    double layer = tokens * (16 * (wide + narrow + routed) +
-                             8 * heads * (double)b->seq_tokens);
+    double layer = tokens * (32 * (wide + narrow + routed) +
+                             16 * heads * (double)b->seq_tokens);
     double head = tokens * (double)m->padded_vocab * (32 + 8 * m->n_mtp);
     double in_flight =
         (double)m->par.pp * (2 + m->par.vpp) + m->memory.mb_group;
@@ -79,9 +80,11 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
         t.plain[k] = memory_unit_activations_plain(m, (enum unit_kind)k);
         t.kept[k] = more(t.kept[k], rules->unit_more[k]);
         t.plain[k] = more(t.plain[k], rules->unit_more[k]);
+        memory_unit_offloads(m, (enum unit_kind)k, t.offloads[k]);
     }
     t.head = more(memory_head_bytes(m), rules->head_more);
     t.deferred = memory_deferred_bytes(m);
+    t.scores = memory_scores_bytes(m);
     *out = t;
 }
 
@@ -92,6 +95,7 @@ struct chunk {
     int n_copies;       // of the embedding
     int64_t kept;       // activations of a micro-batch
     int64_t recomputed; // a layer's, while it is in its backward pass
+    struct memory_offload offload; // `kept` is without what is away
     int64_t head;
     int n_layers;
     int first; // index of its first decoder layer
@@ -135,49 +139,48 @@ static struct chunk chunk_of(const struct memory_terms *t,
     c.head = c.counts[KIND_L] ? t->head : 0;
     c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
     c.first = layout_first_layer(l, stage);
+    c.offload = memory_offload(t, c.first, c.n_layers - c.counts[KIND_M],
+                               c.counts[KIND_M]);
+    c.kept -= c.offload.away;
     return c;
 }
 
-static void add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
+/* Weights of a chunk; those outside of decoder layers are of E, L, copies of
+ * the embedding, and what an MTP layer has around its decoder layer. Tables are
+ * embeddings and output layers. */
+static void add_held(const struct memory_terms *t, const struct chunk *c,
+                     struct memory_held *held)
 {
-    to->dense += n * s->dense;
-    to->expert += n * s->expert;
-    to->dense_matrix += n * s->dense_matrix;
-    to->expert_matrix += n * s->expert_matrix;
-    to->linear += n * s->linear;
-    to->dense_padded += n * s->dense_padded;
-    to->expert_padded += n * s->expert_padded;
-    to->n_dense += n * s->n_dense;
-}
-
-static void add_chunk_sums(const struct memory_terms *t, const struct chunk *c,
-                           struct weight_sums *sums)
-{
+    const struct model *m = t->model;
     for (int k = 0; k < N_KINDS; k++) {
         int n = c->counts[k];
         // one layer, run once for each depth
-        if (k == KIND_M && t->model->mtp_repeated && n)
+        if (k == KIND_M && m->mtp_repeated && n)
             n = 1;
-        add_sums(sums, &t->sums[k], n);
+        memory_add_sums(&held->sums, &t->sums[k], n);
+        if (k != KIND_T && k != KIND_T_DENSE)
+            memory_add_sums(&held->outside, &t->sums[k], n);
+        if (k == KIND_M)
+            memory_add_sums(&held->outside,
+                            &t->sums[model_layer_kind(m, m->n_layers - 1)], -n);
     }
-    add_sums(sums, &t->table, c->n_copies);
-}
-
-/* Embeddings and output layers of a chunk. */
-static int tables_of(const struct memory_terms *t, const struct chunk *c)
-{
-    return c->counts[KIND_E] + c->n_copies +
-           (t->model->tied ? 0 : c->counts[KIND_L]);
+    memory_add_sums(&held->sums, &t->table, c->n_copies);
+    memory_add_sums(&held->outside, &t->table, c->n_copies);
+    held->n_tables +=
+        c->counts[KIND_E] + c->n_copies + (m->tied ? 0 : c->counts[KIND_L]);
 }
 
 /* ---- peak ---- */
 
-/* Activations of the chunk's i-th layer, MTP layers last. */
+/* Activations of the chunk's i-th layer, MTP layers last; of what is offloaded
+ * each layer has its even share. */
 static int64_t layer_kept(const struct memory_terms *t, const struct chunk *c,
                           int i)
 {
     bool decoder = i < c->n_layers - c->counts[KIND_M];
-    return t->kept[decoder ? model_layer_kind(t->model, c->first + i) : KIND_M];
+    return t->kept[decoder ? model_layer_kind(t->model, c->first + i)
+                           : KIND_M] -
+           c->offload.away / c->n_layers;
 }
 
 /* Most bytes that a combined operation stands above what was alive before it:
@@ -216,13 +219,24 @@ static void note_moment(struct memory_rank *out, struct order_op op,
     out->moment = op;
 }
 
+/* What the rank keeps of the offloadable, although it might go, for
+ * --delta-offload-bytes-across-pp-ranks. */
+static int64_t kept_by_delta(const struct memory_terms *t, int rank,
+                             int64_t away)
+{
+    int64_t most = rank * t->model->memory.offload_delta_bytes;
+    return away < most ? away : most;
+}
+
 /* A combined operation is judged at its own highest moment, others at the end
- * of a forward and at the start of a backward. */
+ * of a forward and at the start of a backward. Offloading is a layer late on
+ * both ways: the last layer of a forward is still on its way out, or stays as
+ * it is needed next, and a backward has its layer back. */
 static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
                       const struct order *order, int rank,
                       struct memory_rank *out)
 {
-    int64_t alive = 0;
+    int64_t alive = 0, away = 0;
     int n = 0, size = order_walk_size(order, rank);
     for (int i = 0; i < size; i++) {
         struct order_op op = order_at(order, rank, i);
@@ -233,13 +247,19 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
         n += f != NULL;
         out->in_flight = n > out->in_flight ? n : out->in_flight;
         n -= b != NULL;
+        int64_t late = t->scores + kept_by_delta(t, rank, away) +
+                       (b ? b->offload.back : 0) + (f ? f->offload.layer : 0);
         if (b)
-            note_moment(
-                out, op,
-                alive + b->recomputed + (f ? combined_rise(t, f, b) : 0), 0);
+            note_moment(out, op,
+                        alive + b->recomputed + late +
+                            (f ? combined_rise(t, f, b) : 0),
+                        0);
         alive += (f ? f->kept : 0) - (b ? b->kept : 0);
+        away += (f ? f->offload.away : 0) - (b ? b->offload.away : 0);
         if (f)
-            note_moment(out, op, alive, f->head);
+            note_moment(out, op,
+                        alive + f->offload.layer + kept_by_delta(t, rank, away),
+                        f->head);
     }
     for (int v = 0; v < order->vpp; v++)
         if (chunks[v].head)
@@ -303,24 +323,23 @@ static void megatron_rank(const struct memory_terms *t, const struct layout *l,
 {
     const struct model *m = t->model;
     struct chunk chunks[ORDER_MAX_CHUNKS];
-    struct weight_sums sums = {0};
-    int n_tables = 0;
+    struct memory_held held = {.n_tables = 0};
     int vpp = l->vpp < ORDER_MAX_CHUNKS ? l->vpp : ORDER_MAX_CHUNKS;
     for (int v = 0; v < vpp; v++) {
         chunks[v] = chunk_of(t, l, v * l->pp + rank);
-        add_chunk_sums(t, &chunks[v], &sums);
-        n_tables += tables_of(t, &chunks[v]);
+        add_held(t, &chunks[v], &held);
     }
     struct order order = memory_order(m, l, vpp);
     struct workspace_place at = place_of(t, l, rank);
-    memory_static(t, &sums, n_tables, out);
+    memory_static(t, &held, out);
     find_peak(t, chunks, &order, rank, out);
     at.n_graphed = most_layers(chunks, &order, rank);
     memory_workspaces(m, &at, &out->workspaces);
     out->workspace_bytes = memory_workspaces_sum(&out->workspaces) +
                            (int64_t)t->rules.rank_more_bytes;
     // what graphs keep in place was counted with the activations
-    out->activation_bytes -= out->workspaces.graphs;
+    if (m->memory.graphs)
+        out->activation_bytes -= memory_graph_states(m, at.n_graphed);
 }
 
 /* moe-train allocates a slot for each micro-batch in flight at its start, head
@@ -420,10 +439,10 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
 {
     struct memory_rank r = {.params = 0};
     struct chunk c = chunk_of(t, l, stage);
-    struct weight_sums sums = {0};
+    struct memory_held held = {.n_tables = 0};
     struct workspace_place at = place_of(t, l, stage % l->pp);
-    add_chunk_sums(t, &c, &sums);
-    memory_static(t, &sums, tables_of(t, &c), &r);
+    add_held(t, &c, &held);
+    memory_static(t, &held, &r);
     memory_workspaces(t->model, &at, &r.workspaces);
     out->params = r.params;
     out->static_bytes = r.static_bytes;
@@ -431,10 +450,12 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
                            (int64_t)t->rules.rank_more_bytes;
     out->activation_bytes = c.kept;
     out->head_bytes = c.head ? c.head + t->deferred : 0;
+    // at the loss, or while the last layer is in its backward pass
+    int64_t loss = out->head_bytes + c.offload.layer;
+    int64_t layer = c.recomputed + t->scores + c.offload.back;
     out->peak_bytes = out->static_bytes + out->workspace_bytes +
-                      out->in_flight * c.kept + out->head_bytes;
-    if (!c.head)
-        out->peak_bytes += c.recomputed;
+                      out->in_flight * c.kept +
+                      (c.head && loss > layer ? loss : layer);
 }
 
 static void train_stage(const struct memory_terms *t, const struct layout *l,

@@ -36,7 +36,9 @@ struct memory_terms {
     struct weight_sums table;         // of one copy of the embedding
     int64_t kept[N_KINDS];            // activations of one unit and micro-batch
     int64_t plain[N_KINDS];           // the same without recompute
+    int64_t offloads[N_KINDS][N_OFFLOAD]; // of `kept`, moved to the CPU
     int64_t head, deferred;
+    int64_t scores; // before the softmax, while a layer's attention is at work
 };
 
 void memory_terms(const struct model *m, const struct memory_rules *rules,

@@ -6,22 +6,18 @@
  */
 #include "static.h"
 
-enum { BUCKET_END = 128 }; // param_and_grad_buffer.py, bucket_end_divisor
+#include "fsdp.h"
 
-/* Replicas over which the distributed optimiser divides dense and expert
- * state, and their instances. */
-struct groups {
-    int64_t dense, expert;
-};
+enum { BUCKET_END = 128 }; // param_and_grad_buffer.py, bucket_end_divisor
 
 /* Dense weights are replicated over DP x CP ranks, experts over what EP and ETP
  * leave of all ranks (parallel_state.py). */
-static struct groups groups_of(const struct model *m)
+static struct memory_groups groups_of(const struct model *m)
 {
     const struct parallel *p = &m->par;
     int64_t n = m->optimizer_instances > 1 ? m->optimizer_instances : 1;
-    struct groups g = {p->world / (p->tp * p->pp) / n,
-                       p->world / (p->etp * p->ep * p->pp) / n};
+    struct memory_groups g = {p->world / (p->tp * p->pp) / n,
+                              p->world / (p->etp * p->ep * p->pp) / n};
     g.dense = g.dense > 0 ? g.dense : 1;
     g.expert = g.expert > 0 ? g.expert : 1;
     return g;
@@ -63,7 +59,7 @@ static bool dealt_to_last(int64_t n, int64_t group)
 static int64_t tables_of_a_replica(const struct memory_terms *t,
                                    const struct weight_sums *s, int n_tables)
 {
-    struct groups g = groups_of(t->model);
+    struct memory_groups g = groups_of(t->model);
     int held = 0;
     for (int i = 0; i < n_tables; i++)
         held += dealt_to_last(s->n_dense - 1 - i, g.dense);
@@ -77,7 +73,7 @@ static int64_t muon_bytes(const struct memory_terms *t,
                           const struct weight_sums *s, int n_tables)
 {
     const struct memory_options *o = &t->model->memory;
-    struct groups g = groups_of(t->model);
+    struct memory_groups g = groups_of(t->model);
     int64_t dense = s->dense_matrix * o->muon_state_bytes;
     int64_t expert = s->expert_matrix * o->muon_state_bytes;
     int64_t other = s->dense - s->dense_matrix;
@@ -101,35 +97,50 @@ static int64_t adam_bytes(const struct model *m, const struct memory_rules *r,
 {
     const struct memory_options *o = &m->memory;
     int64_t each = o->param_bytes ? o->state_bytes : r->optimizer_bytes;
-    if (!o->distributed)
-        return each * (s->dense + s->expert);
-    struct groups g = groups_of(m);
-    return each * (buffer(s->dense_padded, g.dense) / g.dense +
-                   buffer(s->expert_padded, g.expert) / g.expert);
+    int64_t n = s->dense + s->expert;
+    if (o->distributed) {
+        struct memory_groups g = groups_of(m);
+        n = buffer(s->dense_padded, g.dense) / g.dense +
+            buffer(s->expert_padded, g.expert) / g.expert;
+    }
+    // whole parameters are taken until the share is reached: never less
+    return each * (int64_t)((1 - o->optimizer_on_cpu) * (double)n);
 }
 
 /* Buffers of parameters and gradients are padded with the distributed
  * optimiser; without it each parameter has its own size. */
-void memory_static(const struct memory_terms *t, const struct weight_sums *s,
-                   int n_tables, struct memory_rank *out)
+static void static_plain(const struct memory_terms *t,
+                         const struct memory_held *held,
+                         struct memory_rank *out)
 {
     const struct model *m = t->model;
     const struct memory_options *o = &m->memory;
+    const struct weight_sums *s = &held->sums;
     bool stated = o->param_bytes != 0;
-    int64_t n = s->dense + s->expert, buffered = n;
+    int64_t buffered = s->dense + s->expert;
     if (o->distributed) {
-        struct groups g = groups_of(m);
+        struct memory_groups g = groups_of(m);
         buffered = buffer(s->dense_padded, g.dense) +
                    buffer(s->expert_padded, g.expert);
     }
-    out->params = n;
     out->param_bytes =
         buffered * (stated ? o->param_bytes : t->rules.param_bytes) +
         s->linear * o->fp8_copy_bytes;
     out->grad_bytes = buffered * (stated ? o->grad_bytes : t->rules.grad_bytes);
     out->optimizer_bytes = o->optimizer == OPTIMIZER_ADAM
                                ? adam_bytes(m, &t->rules, s)
-                               : muon_bytes(t, s, n_tables);
+                               : muon_bytes(t, s, held->n_tables);
+}
+
+void memory_static(const struct memory_terms *t, const struct memory_held *held,
+                   struct memory_rank *out)
+{
+    const struct memory_groups g = groups_of(t->model);
+    out->params = held->sums.dense + held->sums.expert;
+    if (t->model->memory.fsdp != FSDP_NONE)
+        memory_fsdp(&t->model->memory, held, &g, out);
+    else
+        static_plain(t, held, out);
     out->static_bytes =
         out->param_bytes + out->grad_bytes + out->optimizer_bytes;
 }
@@ -139,7 +150,7 @@ int64_t memory_unit_least(const struct memory_terms *t, int kind)
     const struct memory_options *o = &t->model->memory;
     const struct weight_sums *s = kind == N_KINDS ? &t->table : &t->sums[kind];
     const bool stated = o->param_bytes != 0;
-    if (t->rules.trainer == TRAINER_MOE_TRAIN)
+    if (t->rules.trainer == TRAINER_MOE_TRAIN || o->fsdp != FSDP_NONE)
         return 0;
     int64_t n = s->dense + s->expert;
     int64_t bytes = n * (stated ? o->param_bytes : t->rules.param_bytes) +
@@ -147,9 +158,10 @@ int64_t memory_unit_least(const struct memory_terms *t, int kind)
                     s->linear * o->fp8_copy_bytes;
     if (o->optimizer != OPTIMIZER_ADAM)
         return bytes;
-    struct groups g = groups_of(t->model);
+    struct memory_groups g = groups_of(t->model);
     if (!o->distributed)
-        g = (struct groups){1, 1};
+        g = (struct memory_groups){1, 1};
+    int64_t state = s->dense / g.dense + s->expert / g.expert;
     return bytes + (stated ? o->state_bytes : t->rules.optimizer_bytes) *
-                       (s->dense / g.dense + s->expert / g.expert);
+                       (int64_t)((1 - o->optimizer_on_cpu) * (double)state);
 }

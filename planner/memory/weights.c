@@ -19,6 +19,8 @@ void memory_add_weight(struct weight_sums *sums, const struct weight *w)
         *(w->expert ? &sums->expert_matrix : &sums->dense_matrix) += n;
     if (use->fp8)
         sums->linear += n;
+    if (use->fp8 && w->expert)
+        sums->expert_linear += n;
 }
 
 struct weight_sums memory_unit_sums(const struct model *m, enum unit_kind kind)
@@ -30,4 +32,17 @@ struct weight_sums memory_unit_sums(const struct model *m, enum unit_kind kind)
     for (int i = 0; i < t.n; i++)
         memory_add_weight(&sums, &t.row[i]);
     return sums;
+}
+
+void memory_add_sums(struct weight_sums *to, const struct weight_sums *s, int n)
+{
+    to->dense += n * s->dense;
+    to->expert += n * s->expert;
+    to->dense_matrix += n * s->dense_matrix;
+    to->expert_matrix += n * s->expert_matrix;
+    to->linear += n * s->linear;
+    to->expert_linear += n * s->expert_linear;
+    to->dense_padded += n * s->dense_padded;
+    to->expert_padded += n * s->expert_padded;
+    to->n_dense += n * s->n_dense;
 }

@@ -15,7 +15,7 @@
 struct weight_sums {
     int64_t dense, expert;               // all
     int64_t dense_matrix, expert_matrix; // of these, Muon's
-    int64_t linear;                      // of these, cast to FP8
+    int64_t linear, expert_linear;       // of these, cast to FP8: all; experts'
     // the same with every weight's start at a multiple of 64 elements, as the
     // distributed optimiser's buffers are filled
     int64_t dense_padded, expert_padded;
@@ -24,6 +24,10 @@ struct weight_sums {
 
 /* Adds one row; a buffer has no bytes here and is passed over. */
 void memory_add_weight(struct weight_sums *sums, const struct weight *w);
+
+/* Adds `n` times *s; n may be negative. */
+void memory_add_sums(struct weight_sums *to, const struct weight_sums *s,
+                     int n);
 
 /* All of one unit, on one rank of m->par. */
 struct weight_sums memory_unit_sums(const struct model *m, enum unit_kind kind);

@@ -15,33 +15,40 @@ static const int64_t KIB = 1 << 10, MIB = 1 << 20;
 enum {
     CONFIGURED_MIB = 32, // CUBLAS_WORKSPACE_CONFIG=:4096:8, 8 of 4096 KiB
     GROUPED_STREAMS = 4, // module/base.py, workspaces of the grouped GEMM
-    CUBLAS_HANDLES = 2,  // threads of forward and backward have one each
-    VALUE = 2            // bytes of a bf16 value
+    GRADIENT = 4,        // bytes of an fp32 gradient
+    CUBLAS_HANDLES = 2   // threads of forward and backward have one each
 };
 
 /* `moe-layout memory --corpus` fits them anew and says to how many cases. */
-const struct memory_constants MEMORY_CONSTANTS = {
-    .small_bytes = 1341 << 10, .muon_bytes = 20622 << 10, .graph_states = 5.7};
+const struct memory_constants MEMORY_CONSTANTS = {.small_bytes = 1413 << 10,
+                                                  .muon_bytes = 20550 << 10};
 
 static const struct {
     const char *name;
     int te_mib, cublas_kib;
+    bool measured;
 } platforms[N_PLATFORMS] = {
-#define PLATFORM_ROW(id, name, te, cublas) {name, te, cublas},
+#define PLATFORM_ROW(id, name, te, cublas, measured)                           \
+    {name, te, cublas, measured},
     PLATFORM_TABLE(PLATFORM_ROW)
 #undef PLATFORM_ROW
 };
 
+// parts of one generation have the same libraries: GB300 and B300 are
+// capability 10.3, MI350X is MI355X with air cooling
 static const struct {
     const char *word;
     enum platform platform;
 } words[] = {
-    {"gb200", PLATFORM_BLACKWELL}, {"gb300", PLATFORM_BLACKWELL},
-    {"b200", PLATFORM_BLACKWELL},  {"b300", PLATFORM_BLACKWELL},
+    {"gb200", PLATFORM_BLACKWELL}, {"gb300", PLATFORM_GB300},
+    {"b200", PLATFORM_B200},       {"b300", PLATFORM_GB300},
     {"h100", PLATFORM_HOPPER},     {"h200", PLATFORM_HOPPER},
     {"h800", PLATFORM_HOPPER},     {"h20", PLATFORM_HOPPER},
     {"a100", PLATFORM_AMPERE},     {"a800", PLATFORM_AMPERE},
-    {"lts", PLATFORM_AMPERE},
+    {"lts", PLATFORM_AMPERE},      {"mi300", PLATFORM_MI300X},
+    {"mi325", PLATFORM_MI300X},    {"gfx942", PLATFORM_MI300X},
+    {"mi350", PLATFORM_MI355X},    {"mi355", PLATFORM_MI355X},
+    {"gfx950", PLATFORM_MI355X},
 };
 
 /* Part of a name will do: "dev_dgx_h100", "NVIDIA H100 80GB HBM3". Longer words
@@ -66,6 +73,18 @@ const char *platform_name(enum platform p)
     return platforms[p].name;
 }
 
+const char *platform_names(void)
+{
+#define PLATFORM_NAMES(id, name, te, cublas, measured) name ", "
+    return PLATFORM_TABLE(PLATFORM_NAMES) "or a name that holds one";
+#undef PLATFORM_NAMES
+}
+
+bool platform_is_measured(enum platform p)
+{
+    return platforms[p].measured;
+}
+
 /* Local kernels of a dense model never load Transformer Engine. */
 static int64_t gemm_bytes(const struct model *m, enum platform p)
 {
@@ -75,13 +94,26 @@ static int64_t gemm_bytes(const struct model *m, enum platform p)
     return n * platforms[p].te_mib * MIB;
 }
 
-/* PyTorch keeps a workspace for each pair of handle and stream; the overlap of
- * expert communication has a stream more. */
+/* PyTorch keeps a workspace for each pair of handle and stream; the stream of
+ * overlapped expert communication has no products. */
 static int64_t cublas_bytes(const struct model *m, enum platform p)
 {
     int64_t one = m->memory.deterministic ? CONFIGURED_MIB * MIB
                                           : platforms[p].cublas_kib * KIB;
-    return one * (CUBLAS_HANDLES + m->overlap_moe_comm);
+    return one * CUBLAS_HANDLES;
+}
+
+/* Measured, without a source: where forward and backward are combined on a rank
+ * that has both ends of a tied table, 48 to 53 MiB more stay, of which the
+ * table's gradient in fp32 is 49.2 (three runs; five with untied tables have
+ * nothing like it). */
+static int64_t table_grad_bytes(const struct model *m,
+                                const struct workspace_place *at)
+{
+    const struct weight_shares shares = weights_shares(m);
+    struct weight table = weights_token_table(m, &shares);
+    bool both = at->has[KIND_E] && at->has[KIND_L] && m->tied;
+    return m->overlap_moe_comm && both ? GRADIENT * weight_params(&table) : 0;
 }
 
 /* Megatron's global memory buffer "mpu" serves both the gathered input of the
@@ -90,11 +122,12 @@ static int64_t cublas_bytes(const struct model *m, enum platform p)
 static int64_t global_buffer_bytes(const struct model *m, bool has_loss)
 {
     const struct batch *b = &m->batch;
+    const int64_t value = memory_value_bytes(&m->memory);
     int64_t inside = b->micro_batch * b->seq_tokens / m->par.cp;
     int64_t gathered = m->memory.sequence_parallel && has_loss
-                           ? VALUE * inside * m->hidden
+                           ? value * inside * m->hidden
                            : 0;
-    int64_t scores = m->memory.local_kernels ? VALUE * inside * b->seq_tokens *
+    int64_t scores = m->memory.local_kernels ? value * inside * b->seq_tokens *
                                                    m->n_heads / m->par.tp
                                              : 0;
     return gathered > scores ? gathered : scores;
@@ -108,7 +141,7 @@ enum { WORKSPACE_MAX_SHAPES = N_KINDS * WEIGHTS_MAX + 1 };
 struct shapes {
     int64_t rows[WORKSPACE_MAX_SHAPES], cols[WORKSPACE_MAX_SHAPES];
     int n;
-    int64_t bytes;
+    int64_t value, bytes; // of a value; of all
 };
 
 /* Once for each shape, whatever the number of weights that have it. */
@@ -119,7 +152,7 @@ static void add_shape(struct shapes *s, const struct weight *w)
             return;
     s->rows[s->n] = w->rows;
     s->cols[s->n++] = w->cols;
-    s->bytes += VALUE * w->rows * w->cols;
+    s->bytes += s->value * w->rows * w->cols;
 }
 
 /* The GEMM adds to the fp32 gradient itself; autograd gets a bf16 dummy, one
@@ -131,6 +164,7 @@ static int64_t dummy_bytes(const struct model *m,
     struct shapes s;
     s.n = 0;
     s.bytes = 0;
+    s.value = memory_value_bytes(&m->memory);
     for (int k = 0; m->memory.grad_fusion && k < N_KINDS; k++) {
         struct weights t;
         if (!at->has[k])
@@ -147,13 +181,24 @@ static int64_t dummy_bytes(const struct model *m,
     return s.bytes;
 }
 
-/* Inputs, outputs and their gradients stay where a graph has them; how many
- * hidden states that is was fitted. */
+/* Where a graph of a layer finds its input and leaves its output, for each
+ * micro-batch in flight (TransformerLayer.get_layer_static_inputs(); buffers
+ * are used again from one micro-batch to the next). */
+int64_t memory_graph_states(const struct model *m, int n_graphed)
+{
+    return 2 * n_graphed * memory_hidden_bytes(m);
+}
+
+/* A graph of the attention has the mask as an input, too, of one byte a pair of
+ * tokens, whether the loader makes one or not. */
 static int64_t graph_bytes(const struct model *m,
                            const struct workspace_place *at)
 {
-    return (int64_t)(MEMORY_CONSTANTS.graph_states * at->n_graphed *
-                     (double)memory_hidden_bytes(m));
+    const struct batch *b = &m->batch;
+    int64_t mask = b->micro_batch * b->seq_tokens * b->seq_tokens / m->par.cp;
+    if (!m->memory.graphs_attention)
+        mask = 0;
+    return memory_graph_states(m, at->n_graphed) + at->n_graphed * mask;
 }
 
 /* ---- all ---- */
@@ -176,6 +221,7 @@ void memory_workspaces(const struct model *m, const struct workspace_place *at,
         // each decoder keeps its input tensor, and that keeps its gradient
         .received = 2 * at->n_fed_chunks * at->states_a_message *
                     memory_hidden_bytes(m),
+        .table_grad = table_grad_bytes(m, at),
         .graphs = o->graphs ? graph_bytes(m, at) : 0,
         .muon =
             o->optimizer == OPTIMIZER_ADAM ? 0 : MEMORY_CONSTANTS.muon_bytes,
@@ -185,5 +231,5 @@ void memory_workspaces(const struct model *m, const struct workspace_place *at,
 int64_t memory_workspaces_sum(const struct workspaces *w)
 {
     return w->gemm + w->cublas + w->global_buffer + w->mask + w->dummy_grads +
-           w->received + w->graphs + w->muon + w->small;
+           w->received + w->graphs + w->muon + w->table_grad + w->small;
 }

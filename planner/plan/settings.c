@@ -7,8 +7,8 @@ static enum err settings_platform(const char *name, enum platform *out,
 {
     if (!name || platform_from_name(name, out))
         return ERR_OK;
-    return err_set(msg, ERR_PARSE,
-                   "--platform: got '%s', want h100, gb200 or a100", name);
+    return err_set(msg, ERR_PARSE, "--platform: got '%s', want %s", name,
+                   platform_names());
 }
 
 /* Given in percent. */
