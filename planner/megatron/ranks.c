@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "flags.h"
-#include "shell/wrapper.h"
+#include "script/wrapper.h"
 
 #include <stdio.h>
 #include <string.h>
