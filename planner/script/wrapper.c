@@ -100,6 +100,12 @@ static const struct wrapper wrappers[] = {
     {"poetry", "run", "", "", 0},
     {"pipenv", "run", "", "", 0},
     {"pixi", "run", " -e --environment ", "", 0},
+    {"ray", "job",
+     " --address --runtime-env --runtime-env-json --working-dir "
+     "--submission-id --entrypoint-num-cpus --entrypoint-num-gpus "
+     "--entrypoint-resources --metadata-json ",
+     "", 1},
+    {"kubectl", "exec", " -c --container -n --namespace ", "", 1},
     {"rlaunch", NULL, " --cpu --gpu --memory ", "", 0},
 };
 

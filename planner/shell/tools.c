@@ -561,6 +561,11 @@ bool bash_tool(struct bash *sh, const char *name, const struct bash_words *w)
     for (size_t i = 1; i < w->n; i++)
         if (!w->item[i].ghost)
             t.arg[t.n++] = bash_plain(sh, w->item[i].text, false);
+    // the end of options, which these tools have few of
+    if (t.n && strcmp(t.arg[0], "--") == 0) {
+        t.arg++;
+        t.n--;
+    }
     if (!tool_run(&t, row))
         return false;
     bash_emit(sh, bash_text_of(&t.out));
