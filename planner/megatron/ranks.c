@@ -181,7 +181,10 @@ static struct ranks ranks_product(struct ranks a, struct ranks b)
 
 static struct ranks ranks_number(int64_t n, const char *why)
 {
-    return (struct ranks){n, n ? NULL : why, ""};
+    if (n > 0)
+        return (struct ranks){n, NULL, ""};
+    return (struct ranks){0, n < 0 ? "an #SBATCH line gives no number" : why,
+                          ""};
 }
 
 /* ---- launchers ---- */

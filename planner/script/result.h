@@ -41,7 +41,8 @@ struct bash_setting {
     const char *name, *value;
 };
 
-/* What #SBATCH lines or the options of sbatch say; 0: not said. */
+/* What #SBATCH lines or the options of sbatch say; 0: not said, -1: said, with
+ * a value that is no number. */
 struct bash_slurm {
     bool is_job; // there were any
     int64_t nodes, tasks, tasks_per_node, gpus_per_node, cpus_per_task;

@@ -228,30 +228,36 @@ static int64_t slurm_gpus(const char *text)
     return v == 0 && strncmp(text, "gpu", 3) == 0 && !colon ? 1 : v;
 }
 
+/* Said, but no number: not the default either. */
+static int64_t slurm_said(int64_t v)
+{
+    return v ? v : -1;
+}
+
 static void slurm_set(struct bash_slurm *s, enum slurm_option option,
                       const char *value)
 {
     s->is_job = true;
     switch (option) {
     case SLURM_NODES:
-        s->nodes = slurm_number(value);
+        s->nodes = slurm_said(slurm_number(value));
         break;
     case SLURM_TASKS:
-        s->tasks = slurm_number(value);
+        s->tasks = slurm_said(slurm_number(value));
         break;
     case SLURM_TASKS_PER_NODE:
-        s->tasks_per_node = slurm_number(value);
+        s->tasks_per_node = slurm_said(slurm_number(value));
         break;
     case SLURM_GPUS_PER_NODE:
-        s->gpus_per_node = slurm_gpus(value);
+        s->gpus_per_node = slurm_said(slurm_gpus(value));
         s->says_gpus_per_node = true;
         break;
     case SLURM_GRES:
         if (!s->says_gpus_per_node && strncmp(value, "gpu", 3) == 0)
-            s->gpus_per_node = slurm_gpus(value);
+            s->gpus_per_node = slurm_said(slurm_gpus(value));
         break;
     case SLURM_CPUS:
-        s->cpus_per_task = slurm_number(value);
+        s->cpus_per_task = slurm_said(slurm_number(value));
         break;
     case SLURM_OTHER:
         break;
@@ -299,6 +305,14 @@ static void slurm_line(struct bash_slurm *s, const char *line, size_t n)
         i += slurm_option(s, word[i], i + 1 < n_words ? word[i + 1] : "");
 }
 
+/* Tasks of all nodes, where those of one are said. */
+static int64_t slurm_all_tasks(const struct bash_slurm *s)
+{
+    if (s->nodes < 0 || s->tasks_per_node < 0)
+        return -1;
+    return s->tasks_per_node * (s->nodes ? s->nodes : 1);
+}
+
 void bash_slurm_read(const char *text, struct bash_slurm *out)
 {
     for (const char *p = text; *p;) {
@@ -309,8 +323,8 @@ void bash_slurm_read(const char *text, struct bash_slurm *out)
             break; // sbatch reads no further than the first command
         p += n + (p[n] == '\n');
     }
-    if (out->is_job && out->tasks_per_node && !out->tasks)
-        out->tasks = out->tasks_per_node * (out->nodes ? out->nodes : 1);
+    if (out->is_job && !out->tasks)
+        out->tasks = slurm_all_tasks(out);
 }
 
 void bash_slurm_options(const struct bash_word *word, size_t n,
@@ -323,8 +337,8 @@ void bash_slurm_options(const struct bash_word *word, size_t n,
         if (word[i].text[0] == '-')
             i += slurm_option(out, word[i].text,
                               i + 1 < n ? word[i + 1].text : "");
-    if (!out->tasks && out->tasks_per_node)
-        out->tasks = out->tasks_per_node * (out->nodes ? out->nodes : 1);
+    if (!out->tasks)
+        out->tasks = slurm_all_tasks(out);
     if (!out->tasks)
         out->tasks = tasks;
 }

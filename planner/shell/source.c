@@ -75,14 +75,6 @@ void bash_source(struct bash *sh, const struct bash_words *w)
 
 /* ---- Slurm's variables ---- */
 
-static void slurm_number(struct bash *sh, const char *name, int64_t v)
-{
-    if (v <= 0 || bash_peek(sh, name))
-        return;
-    bash_set(sh, name, bash_printf(sh, "%lld", (long long)v));
-    bash_set_flags(sh, name, BASH_EXPORTED, 0);
-}
-
 static void slurm_text(struct bash *sh, const char *name, const char *text)
 {
     if (bash_peek(sh, name))
@@ -92,6 +84,17 @@ static void slurm_text(struct bash *sh, const char *name, const char *text)
                             "the job's own run sets it");
     bash_set(sh, name, text);
     bash_set_flags(sh, name, BASH_EXPORTED, 0);
+}
+
+/* A value that was said and is no number is as unknown as the job's id. */
+static void slurm_number(struct bash *sh, const char *name, int64_t v)
+{
+    if (v < 0)
+        slurm_text(sh, name, NULL);
+    else if (v > 0 && !bash_peek(sh, name)) {
+        bash_set(sh, name, bash_printf(sh, "%lld", (long long)v));
+        bash_set_flags(sh, name, BASH_EXPORTED, 0);
+    }
 }
 
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
@@ -118,6 +121,8 @@ void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
     int64_t nodes = s->nodes ? s->nodes : 1;
     if (!s->is_job)
         return;
+    if (!s->nodes)
+        bash_note(sh, "no #SBATCH line says how many nodes: taken as 1");
     slurm_number(sh, "SLURM_NNODES", nodes);
     slurm_number(sh, "SLURM_JOB_NUM_NODES", nodes);
     slurm_number(sh, "SLURM_NTASKS_PER_NODE", s->tasks_per_node);
@@ -127,7 +132,7 @@ void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
     slurm_number(sh, "SLURM_CPUS_PER_TASK", s->cpus_per_task);
     if (s->says_gpus_per_node)
         slurm_number(sh, "SLURM_GPUS_PER_NODE", s->gpus_per_node);
-    if (s->tasks_per_node)
+    if (s->tasks_per_node > 0 && nodes > 0)
         slurm_text(sh, "SLURM_TASKS_PER_NODE",
                    bash_printf(sh, "%lld(x%lld)", (long long)s->tasks_per_node,
                                (long long)nodes));
