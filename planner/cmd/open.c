@@ -234,6 +234,7 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     overrides_apply(&o, megatron_args_flags(*out));
+    open_note_refused(*out);
     c->opened = *out;
     return ERR_OK;
 }

@@ -45,6 +45,9 @@ enum err open_demand(struct arena *a, const struct open_unknowns *all,
  * taken as not given, and said in the account. */
 void open_assume_unknowns(struct megatron_args *args);
 
+/* Notes flags of other kinds of models among those that change the model. */
+void open_note_refused(struct megatron_args *args);
+
 /* One line: model, ranks, micro-batches, number of assumptions. Owned by the
  * arena, NULL when out of memory. */
 const char *open_summary(struct cmd *c, const struct account *account,

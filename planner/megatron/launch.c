@@ -484,9 +484,27 @@ static const char *launch_started(const struct reading *r)
     return all && *all ? launch_plain(r->arena, all) : "";
 }
 
-/* No command that the script starts has Megatron's flags. */
-static enum err launch_none(const struct reading *r)
+/* Does no way of the script start anything? */
+static bool launch_starts_nothing(const struct reading *r)
 {
+    for (size_t w = 0; w < r->r.n_ways; w++)
+        if (r->r.way[w].n_calls)
+            return false;
+    return true;
+}
+
+/* No command that the script starts has Megatron's flags. */
+static enum err launch_none(const struct reading *r, const char *text)
+{
+    // without a flag or a first line of its own it is no script of anything
+    if (launch_starts_nothing(r) && !strstr(text, "--") &&
+        !text_starts(text, "#!"))
+        return err_set(r->msg, ERR_PARSE,
+                       "%s: not a model: want a model file "
+                       "(moe-layout/model/1), a launch script, a YAML file "
+                       "with MODEL_ARGS, a log with Megatron's arguments, or a "
+                       "Hugging Face config.json",
+                       r->req->path);
     const struct bash_way *w = r->r.n_ways ? &r->r.way[0] : NULL;
     const char *started = launch_started(r), *why = "";
     if (r->r.n_missing)
@@ -577,13 +595,13 @@ enum err launch_read(struct arena *a, const char *text,
     if (e != ERR_OK)
         return e;
     launch_find(r);
-    if (!r->n)
+    if (!r->n && launch_starts_nothing(r))
         e = launch_from_variables(r, text);
     if (e != ERR_OK)
         return e;
     launch_tell(r);
     if (!r->n)
-        return launch_none(r);
+        return launch_none(r, text);
     e = launch_choose(r, &chosen);
     return e == ERR_OK ? launch_take(r, chosen) : e;
 }

@@ -90,21 +90,6 @@ static enum err source_read_log(struct arena *a, const struct text_span *text,
     return source_log_read(&log, where, args, msg);
 }
 
-static enum err read_script(struct arena *a, const char *text,
-                            const struct source_request *req,
-                            struct megatron_args *args, struct err_msg *msg)
-{
-    megatron_args_account(args)->source = "script";
-    // without a flag or a first line of its own it is no script of anything
-    if (strstr(text, "--") || text_starts(text, "#!"))
-        return launch_read(a, text, req, args, msg);
-    return err_set(msg, ERR_PARSE,
-                   "%s: not a model: want a model file (moe-layout/model/1), a "
-                   "launch script, a YAML file with MODEL_ARGS, a log with "
-                   "Megatron's arguments, or a Hugging Face config.json",
-                   req->path);
-}
-
 /* By form; `from` of the slots is the file where a reader has no line. */
 static enum err source_read_form(struct arena *a, const struct text_span *text,
                                  const struct source_request *req,
@@ -119,7 +104,8 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
     case SOURCE_LOG:
         return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:
-        return read_script(a, begin, req, args, msg);
+        megatron_args_account(args)->source = "script";
+        return launch_read(a, begin, req, args, msg);
     default:
         return read_json(a, begin, req->path, args, msg);
     }
