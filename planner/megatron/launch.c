@@ -49,7 +49,10 @@ static const char *launch_base(const char *path)
 static int launch_weight(const struct bash_call *call)
 {
     int weight = 0;
-    size_t i = ranks_first_argument(call);
+    size_t i = ranks_first_argument(call), program = ranks_program(call);
+    // no program has such a name: the line before lacks its backslash
+    if (program >= call->n || call->word[program].text[0] == '-')
+        return 0;
     for (; i < call->n; i++) {
         enum flag_id id = flag_of_word(call->word[i].text);
         if (id == FLAG_NUM_LAYERS || id == FLAG_HIDDEN_SIZE)
@@ -93,6 +96,16 @@ static void launch_add(struct reading *r, const struct bash_call *call,
             (struct launch){call->file, call->line, round, launch_weight(call)};
 }
 
+static void launch_warn_of_flag(struct reading *r, const struct bash_call *call)
+{
+    char line[400];
+    snprintf(line, sizeof line,
+             "%.200s:%d: '%.60s' stands where a program does: the line before "
+             "lacks its backslash",
+             call->file, call->line, call->word[0].text);
+    megatron_args_warn(r->args, line, line);
+}
+
 /* Of all ways, in the order in which they are first met; those without a size
  * of the model only where no launch has one. */
 static void launch_find(struct reading *r)
@@ -103,6 +116,8 @@ static void launch_find(struct reading *r)
             const struct bash_call *call = &r->r.way[w].call[i];
             if (!call->captured && launch_weight(call))
                 launch_add(r, call, launch_round(&r->r.way[w], i));
+            else if (call->n && text_starts(call->word[0].text, "--"))
+                launch_warn_of_flag(r, call);
         }
     for (int i = 0; i < r->n; i++)
         best = r->launch[i].weight > best ? r->launch[i].weight : best;
