@@ -3,8 +3,8 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base script shell log model layout schedule megatron judge cost memory sim \
-           prove plan calibrate record
+PLANNER := base script shell log model layout schedule megatron source judge cost \
+           memory sim prove plan calibrate record
 HARNESS := manifest launch store figures experiment report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd

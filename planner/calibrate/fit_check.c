@@ -9,7 +9,7 @@
 #include "layout/default_split.h"
 #include "log/runlog.h"
 #include "megatron/args.h"
-#include "megatron/log.h"
+#include "source/log.h"
 
 #include <string.h>
 

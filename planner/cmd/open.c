@@ -6,7 +6,7 @@
 #include "open.h"
 
 #include "base/text.h"
-#include "megatron/source.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any JSON text is read without a fault, and a model that comes of it is sound.
  */
 #include "fuzz_model.h"
-#include "megatron/source.h"
+#include "source/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

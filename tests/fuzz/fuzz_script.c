@@ -1,14 +1,15 @@
 /* Any shell script is read without a fault, and a model that comes of it is
  * sound. */
 #include "fuzz_model.h"
-#include "megatron/script.h"
+#include "source/launch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static enum err read_text(struct arena *a, char *text,
                           struct megatron_args *args, struct err_msg *msg)
 {
-    return source_script_read(a, text, "f", args, msg);
+    const struct source_request req = {.path = "f"};
+    return launch_read(a, text, &req, args, msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

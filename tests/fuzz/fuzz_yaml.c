@@ -1,7 +1,7 @@
 /* Any YAML text is read without a fault, and a model that comes of it is sound.
  */
 #include "fuzz_model.h"
-#include "megatron/yaml.h"
+#include "source/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -167,7 +167,10 @@ launch_unknown(struct reading *r, const struct bash_word *w, const char *plain)
         if (cause && cause->kind == BASH_UNKNOWN)
             break;
     }
-    if (!cause || (cause->kind == BASH_UNSET && *plain))
+    // of --name=$N the value is empty, not the word
+    const char *equals = strchr(plain, '=');
+    bool empty = !*plain || (equals && !equals[1]);
+    if (!cause || (cause->kind == BASH_UNSET && !empty))
         return NULL;
     struct flag_unknown *u = arena_alloc(r->arena, 1, sizeof *u);
     if (!u)

@@ -1,4 +1,4 @@
-#include "megatron/yaml.h"
+#include "source/yaml.h"
 
 #include "base/text.h"
 

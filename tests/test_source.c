@@ -2,7 +2,7 @@
  * active ones are the published figure at its digits, by the convention that
  * its publisher counts in (sources: "comment" of experiments/models/NAME.json).
  */
-#include "megatron/source.h"
+#include "source/source.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #ifndef MEGATRON_HF_CONFIG_H
 #define MEGATRON_HF_CONFIG_H
 
-#include "args.h"
 #include "base/reader.h"
 #include "hf_families.h"
+#include "megatron/args.h"
 
 #include <stdbool.h>
 #include <stdint.h>

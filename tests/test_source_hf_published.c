@@ -4,7 +4,7 @@
  * and what it states. Active ones are the published figure at its digits, by
  * the convention that its publisher counts in. The configs hold the sizes only,
  * with ' for ". */
-#include "megatron/hf.h"
+#include "source/hf.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

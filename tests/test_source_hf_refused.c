@@ -1,6 +1,6 @@
 /* What a config of Hugging Face cannot be read for: one line with the key's
  * whole path, and never a number. Configs have ' for ". */
-#include "megatron/hf.h"
+#include "source/hf.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

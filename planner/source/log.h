@@ -5,9 +5,9 @@
 #ifndef MEGATRON_LOG_H
 #define MEGATRON_LOG_H
 
-#include "args.h"
 #include "base/err.h"
 #include "log/facts.h"
+#include "megatron/args.h"
 
 #include <stdbool.h>
 

@@ -7,10 +7,10 @@
 #ifndef MEGATRON_SOURCE_H
 #define MEGATRON_SOURCE_H
 
-#include "args.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "megatron/args.h"
 
 enum source_form {
     SOURCE_MODEL,

@@ -1,4 +1,4 @@
-#include "megatron/script.h"
+#include "source/launch.h"
 
 #include "base/text.h"
 
@@ -27,8 +27,8 @@ static enum err read_script(struct fixture *f, const char *text)
     arena_init(&f->arena);
     f->args = megatron_args_new(&f->arena);
     megatron_args_on_warning(f->args, on_warning, f);
-    enum err e =
-        source_script_read(&f->arena, text, "run.sh", f->args, &f->msg);
+    const struct source_request req = {.path = "run.sh"};
+    enum err e = launch_read(&f->arena, text, &req, f->args, &f->msg);
     return e == ERR_OK ? megatron_args_model(&f->arena, f->args, &f->m, &f->msg)
                        : e;
 }
@@ -46,7 +46,7 @@ static void read_fixture(struct fixture *f, const char *name)
     arena_clear(&a);
 }
 
-Test(source_script, a_launch_script_is_the_recipe)
+Test(launch, a_launch_script_is_the_recipe)
 {
     struct fixture f = {0};
     read_fixture(&f, "launch");
@@ -62,7 +62,7 @@ Test(source_script, a_launch_script_is_the_recipe)
     arena_clear(&f.arena);
 }
 
-Test(source_script, eval_of_a_string_is_followed)
+Test(launch, eval_of_a_string_is_followed)
 {
     struct fixture f = {0};
     read_fixture(&f, "eval");
@@ -71,7 +71,7 @@ Test(source_script, eval_of_a_string_is_followed)
     arena_clear(&f.arena);
 }
 
-Test(source_script, a_command_inside_a_shell_is_followed)
+Test(launch, a_command_inside_a_shell_is_followed)
 {
     struct fixture f = {0};
     read_fixture(&f, "srun");
@@ -79,7 +79,7 @@ Test(source_script, a_command_inside_a_shell_is_followed)
     arena_clear(&f.arena);
 }
 
-Test(source_script, texts_of_flags_without_a_launch_count)
+Test(launch, texts_of_flags_without_a_launch_count)
 {
     struct fixture f = {0};
     cr_assert_eq(read_script(&f,
@@ -91,20 +91,20 @@ Test(source_script, texts_of_flags_without_a_launch_count)
     arena_clear(&f.arena);
 }
 
-/* One node's ranks in a script whose parallel sizes need more. */
-Test(source_script, too_few_ranks_are_told_of)
+/* One node's ranks in a script whose parallel sizes need more: what the
+ * launcher says stays, and judging it says what is wrong. */
+Test(launch, too_few_ranks_stay_what_the_launcher_says)
 {
     struct fixture f = {0};
     cr_assert_eq(read_script(&f, "torchrun --nproc_per_node 8 train.py "
                                  "--num-layers 16 --tensor-model-parallel-size "
                                  "8 --pipeline-model-parallel-size 4" SIZES),
-                 ERR_OK, "%s", f.msg.text);
-    cr_assert_eq(f.m.par.world, 32);
-    cr_assert_eq(f.n_warnings, 1);
+                 ERR_RANGE);
+    cr_assert(strstr(f.msg.text, "--world-size: got 8"), "%s", f.msg.text);
     arena_clear(&f.arena);
 }
 
-Test(source_script, arrays_without_a_launch_count)
+Test(launch, arrays_without_a_launch_count)
 {
     struct fixture f = {0};
     read_fixture(&f, "arrays");
@@ -134,13 +134,13 @@ static const struct {
     {"N=1\nX=2\n[ $X -eq 2 ] || N=3\n" RUN, 1},
     {"X=b1\ncase $X in\na*) N=1 ;;\nb*) N=2 ;;\n*) N=3 ;;\nesac\n" RUN, 2},
     {"X=c\ncase $X in\na) N=1 ;;\n*) N=3 ;;\nesac\n" RUN, 3},
-    {"N=1\nfor i in 1 2; do\nN=4\ndone\n" RUN, 4},
+    {"N=1\nfor i in 1 2; do\nN=$((N + 2))\ndone\n" RUN, 5},
     {"f() {\nN=6\n}\nf\n" RUN, 6},
     {"N=3; if false; then\nif true; then N=4; fi\nN=5\nfi\n" RUN, 3},
     {"echo pretrain_gpt.py --num-layers 9\nN=2\n" RUN, 2},
 };
 
-Test(source_script, known_conditions_choose_the_branch)
+Test(launch, known_conditions_choose_the_branch)
 {
     for (size_t i = 0; i < sizeof branches / sizeof branches[0]; i++) {
         struct fixture f = {0};
@@ -152,7 +152,7 @@ Test(source_script, known_conditions_choose_the_branch)
     }
 }
 
-Test(source_script, the_launcher_tells_the_ranks)
+Test(launch, the_launcher_tells_the_ranks)
 {
     static const struct {
         const char *launcher;
@@ -161,6 +161,13 @@ Test(source_script, the_launcher_tells_the_ranks)
         {"torchrun --nproc_per_node 8 --nnodes 2", 16},
         {"torchrun --nproc-per-node=4", 4},
         {"python -m torch.distributed.run --nproc_per_node=$NOT_SET", 1},
+        {"srun -N 2 --ntasks-per-node=8 python", 16},
+        {"srun -n4 python", 4},
+        {"srun --nodes=2 torchrun --nproc_per_node 8 --nnodes 2", 16},
+        {"mpirun -np 12 -x A=1 python", 12},
+        {"deepspeed --num_nodes 2 --num_gpus 4", 8},
+        {"accelerate launch --num_processes 16", 16},
+        {"nohup env A=1 torchrun --nproc_per_node 2", 2},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct fixture f = {0};
@@ -175,32 +182,110 @@ Test(source_script, the_launcher_tells_the_ranks)
     }
 }
 
-/* script, and a word that the message must hold */
+/* script, and what its reason must hold */
 static const struct {
     const char *script, *word;
-} bad[] = {
-    {"N=$1\n" RUN, "--num-layers: its value '$1' is not known"},
-    {"N=$(nproc)\n" RUN, "'$(nproc)'"},
-    {RUN, "$N"},
-    {"python pretrain_gpt.py --num-layers=$N" SIZES, "--num-layers"},
-    {"echo hello", "no command with Megatron's flags"},
-    {"N=4\npython pretrain_gpt.py --num-layers $N --hidden-size x", "'x'"},
+} unknown[] = {
+    {"N=$1\n" RUN, "$1 is never set"},
+    {"N=$(nproc)\n" RUN, "$(nproc)"},
+    {RUN, "$N is never set"},
+    {"python pretrain_gpt.py --num-layers=$N" SIZES, "$N is never set"},
+    {"if [ $(hostname) = a ]; then N=1; else N=2; fi\n" RUN, "hostname"},
+    {"case $(uname) in Linux) N=1 ;; *) N=2 ;; esac\n" RUN, "uname"},
+    {"N=1\nhostname | grep -q a && N=2\n" RUN, "hostname"},
 };
 
-Test(source_script, what_only_running_could_tell_is_refused)
+Test(launch, what_only_running_could_tell_is_unknown_with_its_reason)
 {
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         struct fixture f = {0};
-        cr_expect_eq(err_exit_code(read_script(&f, bad[i].script)), 2, "%s",
-                     bad[i].script);
-        cr_expect(strstr(f.msg.text, bad[i].word) &&
-                      text_starts(f.msg.text, "run.sh"),
-                  "'%s' lacks '%s'", f.msg.text, bad[i].word);
+        const struct source_request req = {.path = "run.sh"};
+        arena_init(&f.arena);
+        f.args = megatron_args_new(&f.arena);
+        cr_expect_eq(
+            launch_read(&f.arena, unknown[i].script, &req, f.args, &f.msg),
+            ERR_OK, "%s", f.msg.text);
+        const struct megatron_flags *flags = megatron_args_flags(f.args);
+        const struct flag_unknown *u = flags->slot[FLAG_NUM_LAYERS].unknown;
+        cr_expect(u && strstr(u->why, unknown[i].word), "%s: %s",
+                  unknown[i].script, u ? u->why : "known");
+        cr_expect(u && text_starts(u->where, "run.sh:"), "%s", u->where);
+        cr_expect_eq(flags_int(flags, FLAG_HIDDEN_SIZE, 0), 64);
         arena_clear(&f.arena);
     }
 }
 
-Test(source_script, unknown_values_of_other_flags_do_no_harm)
+/* What is the same on every way is known. */
+Test(launch, a_condition_that_decides_nothing_does_no_harm)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_script(&f, "N=2\nif [ $(whoami) = root ]; then OUT=/a; "
+                                 "else OUT=/b; fi\n"
+                                 "python pretrain_gpt.py --num-layers $N "
+                                 "--save $OUT" SIZES),
+                 ERR_OK, "%s", f.msg.text);
+    cr_assert_eq(f.m.n_layers, 2);
+    arena_clear(&f.arena);
+}
+
+static enum err read_launch(struct fixture *f, const char *text, int number)
+{
+    const struct source_request req = {.path = "run.sh", .launch = number};
+    arena_init(&f->arena);
+    f->args = megatron_args_new(&f->arena);
+    return launch_read(&f->arena, text, &req, f->args, &f->msg);
+}
+
+static const char two[] =
+    "torchrun a.py --num-layers 2" SIZES
+    "for n in 4 6; do torchrun a.py --num-layers $n" SIZES "done\n";
+
+Test(launch, of_several_one_is_asked_for)
+{
+    static const int layers[] = {2, 4, 6};
+    for (int k = 0; k <= 4; k++) {
+        struct fixture f = {0};
+        enum err e = read_launch(&f, two, k);
+        const struct account *account = megatron_args_account(f.args);
+        cr_expect_eq(e, k > 3 ? ERR_RANGE : ERR_OK, "%d: %s", k, f.msg.text);
+        if (e == ERR_OK) {
+            cr_expect_eq(account->launch.of, 3);
+            cr_expect_eq(account->launch.ask, k == 0);
+            cr_expect_eq(account->launches.n, 3);
+            cr_expect_eq(
+                flags_int(megatron_args_flags(f.args), FLAG_NUM_LAYERS, 0),
+                layers[k ? k - 1 : 0]);
+        }
+        arena_clear(&f.arena);
+    }
+}
+
+Test(launch, launches_that_say_the_same_need_no_choice)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_launch(&f,
+                             "for r in 0 1; do torchrun --node_rank $r a.py "
+                             "--num-layers 2" SIZES "done\n",
+                             0),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect_eq(megatron_args_account(f.args)->launch.of, 2);
+    cr_expect(!megatron_args_account(f.args)->launch.ask);
+    arena_clear(&f.arena);
+}
+
+Test(launch, a_script_that_starts_nothing_of_ours_says_what_it_starts)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_launch(&f, "python3 prepare.py --seed 1\n", 0),
+                 ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "prepare.py (line 1)"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+    cr_assert_eq(read_launch(&f, "echo hello\n", 0), ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "not a model"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+}
+
+Test(launch, unknown_values_of_other_flags_do_no_harm)
 {
     struct fixture f = {0};
     cr_assert_eq(read_script(&f, "N=2\npython pretrain_gpt.py --num-layers $N "

@@ -7,7 +7,7 @@
 #include "ranks.h"
 
 #include "base/text.h"
-#include "flags.h"
+#include "megatron/flags.h"
 #include "script/wrapper.h"
 
 #include <stdio.h>

@@ -9,9 +9,9 @@
 #ifndef MEGATRON_LAUNCH_H
 #define MEGATRON_LAUNCH_H
 
-#include "args.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "megatron/args.h"
 #include "source.h"
 
 /* Gives `args` the flags of the launch with their places, the number of ranks

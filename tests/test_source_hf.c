@@ -1,7 +1,7 @@
 /* Model types of Hugging Face against a count of its own: the shapes of the
  * modules of transformers' modeling files, written down one by one, for small
  * configs (with ' for "). It shares nothing with the table of weights. */
-#include "megatron/hf.h"
+#include "source/hf.h"
 
 #include <criterion/criterion.h>
 #include <stdarg.h>

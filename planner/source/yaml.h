@@ -6,9 +6,9 @@
 #ifndef MEGATRON_YAML_H
 #define MEGATRON_YAML_H
 
-#include "args.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "megatron/args.h"
 
 /* Gives `args` the flags of MODEL_ARGS: true sets a switch, false leaves it, a
  * list gives several values. ERR_PARSE names line and column. */

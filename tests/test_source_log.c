@@ -1,4 +1,4 @@
-#include "megatron/log.h"
+#include "source/log.h"
 
 #include "log/parse.h"
 

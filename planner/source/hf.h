@@ -13,9 +13,9 @@
 #ifndef MEGATRON_HF_H
 #define MEGATRON_HF_H
 
-#include "args.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "megatron/args.h"
 
 /* Gives `args` the flags of the config. ERR_PARSE for a key that is missing or
  * of a wrong type, ERR_RANGE for a model type or feature that is not counted;
