@@ -192,7 +192,7 @@ static const struct {
     {"python pretrain_gpt.py --num-layers=$N" SIZES, "$N is never set"},
     {"if [ $(hostname) = a ]; then N=1; else N=2; fi\n" RUN, "hostname"},
     {"case $(uname) in Linux) N=1 ;; *) N=2 ;; esac\n" RUN, "uname"},
-    {"N=1\nhostname | grep -q a && N=2\n" RUN, "hostname"},
+    {"N=1\nhostname | grep -q a && N=2\n" RUN, "grep -q a"},
 };
 
 Test(launch, what_only_running_could_tell_is_unknown_with_its_reason)
