@@ -10,36 +10,42 @@
  */
 #include "state.h"
 
+#include "format.h"
+#include "row.h"
 #include "runlog.h"
+#include "told.h"
+#include "wrap.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an iteration line that is joined of several; Megatron's longest,
- * with all losses of eight MTP layers, have some 1200. */
-enum { STATE_MAX_WRAP = 8192 };
+enum { STATE_QUOTE = 160 }; // bytes of a line that a message quotes
 
 struct logstate {
     const struct log_sink *sink;
     struct log_summary sum;
     struct logfail fail;
+    struct log_told told;
     struct log_block block;
     size_t last_block_lines; // rows of the last block of a step
 
-    struct log_step held; // the iteration whose block may still come
+    struct log_step held;       // the iteration whose block may still come
+    char held_bad[STATE_QUOTE]; // of it: what is not understood, or ""
     bool has_held, emitted, has_block, cut;
-    bool new_run; // an arguments dump or a banner since
     int section;  // -1 before the first iteration
     int n_logged; // iterations of this section
-    bool seen_loss;
-    bool is_moe_train, is_bridge;
+    bool seen_loss, is_bridge, has_memory;
 
-    bool in_arguments, has_arguments;
-    uint64_t arguments_stream;
+    struct log_step pending;    // Bridge's line, whose iteration may still come
+    bool has_pending, numbered; // some line had an iteration's number
+    int64_t n_step_times;
+
     bool tail_cut; // the file ends within a line that matters
-    char wrap[STATE_MAX_WRAP];
-    size_t n_wrap;
+    struct log_wrap wrap;
+    const char *unread_name; // of a dialect that is not read; NULL: none met
+    char unread_line[STATE_QUOTE], first_line[STATE_QUOTE];
 };
 
 struct logstate *logstate_new(const struct log_sink *sink)
@@ -49,7 +55,7 @@ struct logstate *logstate_new(const struct log_sink *sink)
         return NULL;
     s->sink = sink;
     s->section = -1;
-    s->sum.p2p_latency_s = s->sum.p2p_bytes_per_s = NAN;
+    logtold_init(&s->told);
     logfail_init(&s->fail);
     return s;
 }
@@ -59,6 +65,25 @@ void logstate_free(struct logstate *s)
     if (s)
         logblock_clear(&s->block);
     free(s);
+}
+
+/* ---- lines that are quoted ---- */
+
+/* Only what a terminal shows as it is: a log may hold any bytes. */
+static void state_quote(char *out, struct log_text line)
+{
+    size_t n = 0;
+    line = logline_trim(line);
+    for (size_t i = 0; i < line.n && n < STATE_QUOTE - 1; i++)
+        out[n++] = line.p[i] >= ' ' && line.p[i] <= '~' ? line.p[i] : '?';
+    out[n] = '\0';
+}
+
+static void emit_note(struct logstate *s, const char *text)
+{
+    s->sum.n_notes++;
+    if (s->sink->note)
+        s->sink->note(s->sink->data, text);
 }
 
 /* ---- iterations ---- */
@@ -75,6 +100,8 @@ static const char *why_dropped(const struct logstate *s)
         return "skipped";
     if (h->it.nan)
         return "NaN";
+    if (h->it.unread)
+        return "not understood";
     if (s->cut)
         return "cut";
     if (isnan(h->it.step_ms))
@@ -94,6 +121,12 @@ static void emit_held(struct logstate *s)
     s->held.it.usable = s->held.it.dropped == NULL;
     if (s->sink->iteration)
         s->sink->iteration(s->sink->data, &s->held.it);
+    if (!s->held_bad[0])
+        return;
+    char text[STATE_QUOTE + 64];
+    snprintf(text, sizeof text, "iteration %lld: '%s' is not understood",
+             (long long)s->held.it.iteration, s->held_bad);
+    emit_note(s, text);
 }
 
 static void emit_timer(struct logstate *s, const struct log_block_timer *t,
@@ -120,10 +153,22 @@ static void emit_timer(struct logstate *s, const struct log_block_timer *t,
         s->sink->timer(s->sink->data, &e);
 }
 
+/* A row that looked as if it went on in the next line, and did not. */
+static void flush_row(struct logstate *s)
+{
+    if (s->wrap.kind != WRAP_ROW)
+        return;
+    const struct log_prefix prefix = {.fixed = false};
+    struct log_text row = logwrap_text(&s->wrap);
+    s->wrap.kind = WRAP_NONE;
+    logblock_take(&s->block, row, row, &prefix);
+}
+
 /* The final block is not believed unless another line followed it. */
 static void close_block(struct logstate *s, bool at_end)
 {
     struct log_block *b = &s->block;
+    flush_row(s);
     bool of_step = s->has_held && !s->has_block;
     if (b->form == BLOCK_NONE)
         return;
@@ -147,7 +192,7 @@ static void start_section(struct logstate *s)
 {
     s->section++;
     s->n_logged = 0;
-    s->new_run = s->seen_loss = false;
+    s->told.new_run = s->seen_loss = false;
     s->sum.ended = false;
     if (s->section > 0) // what became of an earlier run is superseded
         logfail_init(&s->fail);
@@ -157,7 +202,7 @@ static void start_section(struct logstate *s)
 static enum log_dialect refine_dialect(const struct logstate *s,
                                        enum log_dialect d)
 {
-    if (s->is_moe_train)
+    if (s->told.is_moe_train)
         return LOG_MOE_TRAIN;
     return s->is_bridge && d == LOG_MEGATRON ? LOG_BRIDGE : d;
 }
@@ -165,7 +210,14 @@ static enum log_dialect refine_dialect(const struct logstate *s,
 static void state_hold(struct logstate *s, const struct log_step *step,
                        bool cut)
 {
+    double tflops = s->held.it.tflops;
+    bool same = s->has_held && !s->emitted && !isnan(tflops) &&
+                s->held.it.iteration == step->it.iteration;
     s->held = *step;
+    if (same && isnan(step->it.tflops)) // of Bridge's line before it
+        s->held.it.tflops = tflops;
+    state_quote(s->held_bad, step->bad);
+    s->held.bad = (struct log_text){NULL, 0};
     s->held.dialect = refine_dialect(s, step->dialect);
     s->sum.dialect = s->held.dialect;
     s->sum.total = step->total;
@@ -177,7 +229,7 @@ static void state_hold(struct logstate *s, const struct log_step *step,
 static bool is_repeated(const struct logstate *s, const struct log_step *step)
 {
     const struct log_iteration *a = &s->held.it, *b = &step->it;
-    return s->has_held && !s->new_run && a->iteration == b->iteration &&
+    return s->has_held && !s->told.new_run && a->iteration == b->iteration &&
            (a->step_ms == b->step_ms || isnan(b->step_ms));
 }
 
@@ -189,8 +241,8 @@ static void on_iteration(struct logstate *s, const struct log_step *step,
     s->block.followed = true;
     close_block(s, false);
     emit_held(s);
-    bool goes_up =
-        s->has_held && step->it.iteration > s->held.it.iteration && !s->new_run;
+    bool goes_up = s->has_held && step->it.iteration > s->held.it.iteration &&
+                   !s->told.new_run;
     if (!goes_up)
         start_section(s);
     s->n_logged++;
@@ -200,64 +252,140 @@ static void on_iteration(struct logstate *s, const struct log_step *step,
     state_hold(s, step, cut);
 }
 
+/* Bridge's line of a step that no numbered line followed. */
+static void flush_pending(struct logstate *s)
+{
+    if (!s->has_pending || s->numbered)
+        return;
+    s->has_pending = false;
+    if (s->told.new_run)
+        s->n_step_times = 0;
+    s->pending.it.iteration = ++s->n_step_times;
+    on_iteration(s, &s->pending, false);
+}
+
+static bool look_for_step_times(struct logstate *s, struct log_text body)
+{
+    bool any = false;
+    struct log_step step;
+    while (logformat_next_step_time(&body, &step)) {
+        flush_pending(s);
+        s->pending = step;
+        s->has_pending = s->is_bridge = any = true;
+    }
+    return any;
+}
+
+/* The line before a numbered one has its throughput. */
+static void on_numbered(struct logstate *s, struct log_step *step, bool cut)
+{
+    s->numbered = true;
+    if (s->has_pending && isnan(step->it.tflops))
+        step->it.tflops = s->pending.it.tflops;
+    s->has_pending = false;
+    on_iteration(s, step, cut);
+}
+
 static bool look_for_iterations(struct logstate *s, struct log_text body,
-                                bool cut)
+                                const struct log_prefix *prefix, bool cut)
 {
     bool any = false;
     struct log_text rest = body;
     struct log_step step;
     while (logstep_next(&rest, cut, &step)) {
         any = true;
-        on_iteration(s, &step, cut);
+        on_numbered(s, &step, cut);
     }
     if (!any)
         return false;
-    s->in_arguments = false;
-    s->n_wrap = 0;
-    if (!s->held.whole && !cut && body.n < STATE_MAX_WRAP) {
-        memcpy(s->wrap, body.p, body.n);
-        s->n_wrap = body.n;
-    }
+    s->told.in_arguments = false;
+    s->wrap.kind = WRAP_NONE;
+    if (!step.closed && !cut && !s->emitted)
+        logwrap_start(&s->wrap, WRAP_STEP, body, prefix->stream);
     return true;
 }
 
-static bool goes_on_number(char before, char after)
+/* The pieces of an iteration line so far. They replace what was read of fewer
+ * when they tell more; a text that spoils a value is not of this line. */
+static void join_step(struct logstate *s, struct log_text piece, bool cut)
 {
-    bool number = (before >= '0' && before <= '9') || before == '.';
-    return number &&
-           ((after >= '0' && after <= '9') || after == '.' || after == 'E');
+    struct log_text joined = logwrap_text(&s->wrap);
+    struct log_step step, last = {.total = 0};
+    bool any = false;
+    while (logstep_next(&joined, cut, &step)) {
+        last = step;
+        any = true;
+    }
+    if (!any)
+        return;
+    if (s->wrap.kind == WRAP_OPEN) {
+        s->wrap.kind = WRAP_STEP;
+        on_numbered(s, &last, cut);
+    } else if (!s->emitted && last.it.iteration == s->held.it.iteration &&
+               last.n_bad <= s->held.n_bad &&
+               (last.n_known > s->held.n_known || last.whole ||
+                memchr(piece.p, '|', piece.n) ||
+                logwrap_is_number(&s->wrap, piece))) {
+        state_hold(s, &last, cut);
+    }
+    if (s->held.closed || s->emitted)
+        s->wrap.kind = WRAP_NONE;
 }
 
-/* Markdown copies wrap long lines, within numbers too: when nothing else is
- * on the line after an incomplete iteration line, the two are one. */
-static void look_for_wrapped(struct logstate *s, struct log_text body, bool cut)
+static void on_memory(struct logstate *s, const struct log_memory *m)
 {
-    size_t room = STATE_MAX_WRAP - s->n_wrap;
-    if (!s->n_wrap || s->emitted || body.n + 1 >= room ||
-        !memchr(body.p, '|', body.n))
-        return;
-    if (!goes_on_number(s->wrap[s->n_wrap - 1], *body.p))
-        s->wrap[s->n_wrap++] = ' ';
-    memcpy(s->wrap + s->n_wrap, body.p, body.n);
-    s->n_wrap += body.n;
-    struct log_text joined = {s->wrap, s->n_wrap};
-    struct log_step step;
-    if (logstep_next(&joined, cut, &step) &&
-        step.it.iteration == s->held.it.iteration)
-        state_hold(s, &step, cut);
-    if (s->held.whole)
-        s->n_wrap = 0;
+    s->has_memory = true;
+    if (s->sink->memory)
+        s->sink->memory(s->sink->data, s->section < 0 ? 0 : s->section, m);
+}
+
+/* Copies from a terminal wrap long lines, within numbers and words too: what is
+ * nothing else after an incomplete line goes on with it. */
+static void look_for_wrapped(struct logstate *s, struct log_text body,
+                             const struct log_prefix *prefix, bool cut)
+{
+    struct log_memory m;
+    enum log_wrap_kind kind = s->wrap.kind;
+    bool more = logwrap_add(&s->wrap, body, prefix->stream);
+    if (more && (kind == WRAP_STEP || kind == WRAP_OPEN))
+        join_step(s, body, cut);
+    if (more && kind == WRAP_MEMORY) {
+        struct log_text joined = logwrap_text(&s->wrap);
+        if (logmemory_read(joined, cut, &m))
+            on_memory(s, &m);
+        if (!logmemory_is_open(joined))
+            s->wrap.kind = WRAP_NONE;
+    }
+    if (s->wrap.kind == WRAP_OPEN && kind == WRAP_OPEN && more &&
+        s->wrap.n_pieces > 2)
+        s->wrap.kind = WRAP_NONE;
+    if (s->wrap.kind == WRAP_NONE && logstep_is_open(body))
+        logwrap_start(&s->wrap, WRAP_OPEN, body, prefix->stream);
 }
 
 /* ---- other lines ---- */
+
+/* What is behind a header on its line are rows of a log without newlines. */
+static void open_block(struct logstate *s, enum log_block_form form,
+                       struct log_text body, const struct log_prefix *prefix)
+{
+    static const char tail[] = "across ranks (ms):";
+    const struct log_prefix none = {.fixed = false};
+    struct log_text rest =
+        logline_from(body, logline_find(body, tail) + sizeof tail - 1);
+    flush_pending(s);
+    close_block(s, false);
+    logblock_open(&s->block, form, prefix->stream);
+    if (logline_trim(rest).n)
+        logblock_take(&s->block, rest, rest, &none);
+}
 
 static bool look_for_header(struct logstate *s, struct log_text body,
                             const struct log_prefix *prefix, bool cut)
 {
     enum log_block_form form = logblock_header(body);
     if (form != BLOCK_NONE) {
-        close_block(s, false);
-        logblock_open(&s->block, form, prefix->stream);
+        open_block(s, form, body, prefix);
         return true;
     }
     static const char word[] = "time (ms) |";
@@ -268,6 +396,7 @@ static bool look_for_header(struct logstate *s, struct log_text body,
         s->tail_cut = true;
         return true;
     }
+    flush_pending(s);
     close_block(s, false);
     logblock_open(&s->block, BLOCK_MINMAX, prefix->stream);
     logblock_take_single_line(&s->block,
@@ -276,91 +405,55 @@ static bool look_for_header(struct logstate *s, struct log_text body,
     return true;
 }
 
-static bool look_for_memory(struct logstate *s, struct log_text body, bool cut)
+static bool look_for_memory(struct logstate *s, struct log_text body,
+                            const struct log_prefix *prefix, bool cut)
 {
     struct log_memory m;
-    if (!logline_find(body, " memory (") || !logstep_memory(body, cut, &m))
+    if (!logline_find(body, "[Rank "))
         return false;
+    bool any = logmemory_read(body, cut, &m);
+    bool open = !cut && logmemory_is_open(body);
     if (logline_find(body, "memory (GB)"))
         s->is_bridge = true;
-    if (s->sink->memory)
-        s->sink->memory(s->sink->data, s->section < 0 ? 0 : s->section, &m);
-    return true;
+    if (any)
+        on_memory(s, &m);
+    if (open)
+        logwrap_start(&s->wrap, WRAP_MEMORY, body, prefix->stream);
+    return any || open;
 }
 
 static bool look_for_arguments(struct logstate *s, struct log_text body,
                                const struct log_prefix *prefix)
 {
-    if (s->in_arguments && prefix->stream == s->arguments_stream) {
-        struct log_field f;
-        if (logline_find(body, "- end of arguments -"))
-            s->in_arguments = false;
-        else if (logstep_argument(body, &f) && s->sink->argument)
-            s->sink->argument(s->sink->data, &f);
-        else
-            return false;
-        return true;
-    }
-    if (!logline_find(body, "--- arguments ---"))
-        return false;
-    s->in_arguments = s->has_arguments = s->new_run = true;
-    s->arguments_stream = prefix->stream;
-    s->sum.padded_vocab = 0;
-    if (s->sink->arguments)
+    struct log_field f;
+    enum log_told_kind kind = logtold_argument(&s->told, body, prefix, &f);
+    if (kind == TOLD_DUMP && s->sink->arguments)
         s->sink->arguments(s->sink->data);
-    return true;
-}
-
-/* "moe-train: clock wall | ranks 4 | ..." and "moe-train: p2p ..." */
-static bool look_for_banner(struct logstate *s, struct log_text body)
-{
-    static const char clock[] = RUNLOG_BANNER ": clock ";
-    const char *at = logline_find(body, clock);
-    if (at) {
-        struct log_text t = logline_from(body, at + sizeof clock - 1);
-        struct log_text name = logline_take_name(&t);
-        if (name.n < sizeof s->sum.clock) {
-            memcpy(s->sum.clock, name.p, name.n);
-            s->sum.clock[name.n] = '\0';
-        }
-        s->is_moe_train = s->new_run = true;
-        s->sum.dialect = LOG_MOE_TRAIN;
-        return true;
-    }
-    double us = 0, mb_per_s = 0;
-    if (!logline_number_after(body,
-                              RUNLOG_BANNER ": p2p latency (us): ", &us) ||
-        !logline_number_after(body, "bandwidth (MB/s): ", &mb_per_s))
-        return false;
-    s->sum.p2p_latency_s = us * 1e-6;
-    s->sum.p2p_bytes_per_s = mb_per_s * 1e6;
-    return true;
-}
-
-/* " > padded vocab (size: 128000) with 256 dummy tokens (new size: 128256)":
- * Megatron dumps its arguments before it builds the tokenizer, so that the size
- * of the embedding is in no argument, only in this line. */
-static bool look_for_padding(struct logstate *s, struct log_text body, bool cut)
-{
-    static const char mark[] = "dummy tokens (new size: ";
-    const char *at = logline_find(body, mark);
-    int64_t size = 0;
-    if (!at || cut)
-        return false;
-    struct log_text rest = logline_from(body, at + sizeof mark - 1);
-    if (logline_take_int(&rest, &size))
-        s->sum.padded_vocab = size;
-    return true;
+    if (kind == TOLD_ARGUMENT && s->sink->argument)
+        s->sink->argument(s->sink->data, &f);
+    return kind != TOLD_NOTHING;
 }
 
 static bool look_for_end(struct logstate *s, struct log_text body)
 {
-    if (!logline_find(body, "[after training is done]") &&
-        !logline_find(body, "[exiting program "))
+    if (!logtold_is_end(body))
         return false;
     s->sum.ended = true;
     logfail_init(&s->fail);
     return true;
+}
+
+/* The first line of a dialect that is not read; a better name than "unknown"
+ * is taken also later. */
+static void look_for_unread(struct logstate *s, struct log_text body)
+{
+    if (s->has_held || (s->unread_name && s->unread_name[0] != 'u'))
+        return;
+    const char *name = logformat_unread(body);
+    if (!name || (s->unread_name && name[0] == 'u'))
+        return;
+    s->unread_name = name;
+    state_quote(s->unread_line, body);
 }
 
 static bool has_byte(struct log_text t, char c)
@@ -368,25 +461,74 @@ static bool has_byte(struct log_text t, char c)
     return memchr(t.p, c, t.n) != NULL;
 }
 
-/* Each reader's lines have a byte that few other lines have. */
+/* Each reader's lines have a byte that few other lines have. A line of Bridge
+ * may be glued before a numbered one or behind it. */
 static bool look_for_events(struct logstate *s, struct log_text body,
                             const struct log_prefix *prefix, bool cut)
 {
     bool any = false;
-    if (has_byte(body, '/'))
-        any = look_for_iterations(s, body, cut);
+    const char *bar = memchr(body.p, '|', body.n);
+    const char *time = logline_find(body, "Step Time");
+    if (time && (!bar || time < bar))
+        any = look_for_step_times(s, body);
+    if (bar || has_byte(body, '/') || has_byte(body, '{') ||
+        has_byte(body, '='))
+        any = look_for_iterations(s, body, prefix, cut) || any;
+    if (time && bar && time > bar)
+        any = look_for_step_times(s, body) || any;
     if (has_byte(body, '(')) {
-        any = look_for_memory(s, body, cut) || any;
+        any = look_for_memory(s, body, prefix, cut) || any;
         any = look_for_header(s, body, prefix, cut) || any;
-        any = look_for_padding(s, body, cut) || any;
+        any = logtold_padding(&s->told, body, cut) || any;
     }
     if (has_byte(body, '['))
         any = look_for_end(s, body) || any;
-    if (logline_starts(logline_trim(body), "Step Time :"))
-        s->is_bridge = any = true;
-    if (logline_find(body, RUNLOG_BANNER ": "))
-        any = look_for_banner(s, body) || any;
+    if (logline_find(body, RUNLOG_BANNER ": ") &&
+        logtold_banner(&s->told, body)) {
+        any = true;
+        if (s->told.is_moe_train)
+            s->sum.dialect = LOG_MOE_TRAIN;
+    }
     return any;
+}
+
+/* The row of a line that two writers shared; all of it where one did. */
+static struct log_text row_part(struct log_text body)
+{
+    const char *end = body.p + body.n;
+    if (!memchr(body.p, '|', body.n))
+        return body;
+    const char *bracket = memchr(body.p, '[', body.n);
+    const char *word = logline_find(body, " iteration");
+    end = bracket ? bracket : end;
+    end = word && word < end ? word : end;
+    return (struct log_text){body.p, (size_t)(end - body.p)};
+}
+
+/* A row that a terminal has wrapped: the first piece waits for the next line,
+ * which goes on with it unless it begins a row itself. */
+static bool look_for_wrapped_row(struct logstate *s, struct log_text body,
+                                 const struct log_prefix *prefix)
+{
+    const struct log_prefix none = {.fixed = false};
+    struct log_text own = logline_trim(body);
+    struct log_rowtext row;
+    bool open = logblock_is_open_row(&s->block, body);
+    if (s->wrap.kind == WRAP_ROW) {
+        bool begins = open || logrow_take(&own, false, &row);
+        if (begins || !logwrap_add(&s->wrap, body, prefix->stream)) {
+            flush_row(s);
+        } else {
+            struct log_text joined = logwrap_text(&s->wrap);
+            if (logblock_is_open_row(&s->block, joined))
+                return true;
+            s->wrap.kind = WRAP_NONE;
+            return logblock_take(&s->block, joined, joined, &none);
+        }
+    }
+    if (open)
+        logwrap_start(&s->wrap, WRAP_ROW, body, prefix->stream);
+    return open;
 }
 
 /* True when the line was of the open block. A line of another kind ends the
@@ -403,8 +545,15 @@ static bool look_in_block(struct logstate *s, struct log_text line,
         s->tail_cut = true;
         return true;
     }
-    if (same && !cut && logblock_take(b, line, body, prefix))
+    struct log_text row = row_part(body);
+    struct log_prefix own = *prefix;
+    own.fixed = own.fixed && row.n == body.n;
+    if (same && !cut && row.n == body.n &&
+        look_for_wrapped_row(s, body, prefix))
         return true;
+    if (same && !cut && logblock_take(b, line, row, &own))
+        return row.n == body.n;
+    flush_row(s);
     b->followed = true;
     if (same)
         b->has_timer = false;
@@ -426,16 +575,21 @@ void logstate_take(struct logstate *s, struct log_text line, bool cut)
     struct log_text body = logline_body(line, &prefix);
     if (logline_trim(body).n == 0)
         return;
+    if (!s->first_line[0])
+        state_quote(s->first_line, body);
     if (look_in_block(s, line, body, &prefix, cut))
         return;
     if (look_for_arguments(s, body, &prefix)) {
-        s->tail_cut = s->tail_cut || (cut && s->in_arguments);
+        s->tail_cut = s->tail_cut || (cut && s->told.in_arguments);
         return;
     }
-    if (!look_for_events(s, body, &prefix, cut))
-        look_for_wrapped(s, body, cut);
-    else if (s->held.whole)
-        s->n_wrap = 0;
+    s->wrap.fresh = false;
+    if (!look_for_events(s, body, &prefix, cut)) {
+        look_for_wrapped(s, body, &prefix, cut);
+        look_for_unread(s, body);
+    } else if (!s->wrap.fresh) {
+        s->wrap.kind = WRAP_NONE;
+    }
     logfail_look(&s->fail, body, &prefix);
 }
 
@@ -449,7 +603,10 @@ static void judge_end(struct logstate *s)
     bool reached = any && sum->total && last->iteration >= sum->total;
     if ((sum->ended || reached) && s->fail.strength <= LOGFAIL_ERROR)
         logfail_init(&s->fail);
-    if (any && last->nan && !last->skipped && !s->cut && s->seen_loss)
+    // never a loss at all, although Megatron prints it when it is a number
+    bool told = s->held.nan_told && !s->seen_loss;
+    if (any && last->nan && !s->cut &&
+        (told || (s->seen_loss && !last->skipped)))
         logfail_note(&s->fail, LOG_NAN, LOGFAIL_NAN, -1);
     bool early = any && sum->total && !reached;
     if (!sum->ended && (early || s->tail_cut))
@@ -457,7 +614,14 @@ static void judge_end(struct logstate *s)
     sum->failure = s->fail.kind;
     sum->failure_rank = logfail_rank(&s->fail);
     sum->n_sections = s->section + 1;
-    if (sum->dialect == LOG_UNKNOWN && s->has_arguments)
+    sum->padded_vocab = s->told.padded_vocab;
+    sum->p2p_latency_s = s->told.p2p_latency_s;
+    sum->p2p_bytes_per_s = s->told.p2p_bytes_per_s;
+    memcpy(sum->clock, s->told.clock, sizeof sum->clock);
+    if (sum->dialect == LOG_UNKNOWN && s->is_bridge)
+        sum->dialect = LOG_BRIDGE;
+    else if (sum->dialect == LOG_UNKNOWN &&
+             (s->told.has_arguments || s->has_memory))
         sum->dialect = LOG_MEGATRON;
 }
 
@@ -465,7 +629,7 @@ static void judge_end(struct logstate *s)
  * the block before, in the last iteration of all, was not cut. */
 static bool is_last_of_moe_train(const struct logstate *s)
 {
-    return s->is_moe_train && s->has_held && !s->tail_cut &&
+    return s->told.is_moe_train && s->has_held && !s->tail_cut &&
            s->held.it.iteration == s->sum.total &&
            s->block.n_lines == s->last_block_lines;
 }
@@ -473,6 +637,8 @@ static bool is_last_of_moe_train(const struct logstate *s)
 static void state_end(struct logstate *s)
 {
     struct log_block *b = &s->block;
+    flush_pending(s);
+    flush_row(s);
     if (b->form != BLOCK_NONE && is_last_of_moe_train(s))
         b->followed = true;
     if (b->form != BLOCK_NONE && !b->followed &&
@@ -481,13 +647,21 @@ static void state_end(struct logstate *s)
     close_block(s, true);
     emit_held(s);
     judge_end(s);
+    if (s->has_held || !s->unread_name)
+        return;
+    char text[STATE_QUOTE + 96];
+    snprintf(text, sizeof text,
+             "iterations in the form of '%s' are not read, the first line: %s",
+             s->unread_name, s->unread_line);
+    emit_note(s, text);
 }
 
 /* Any line that no other kind of file has. */
 static bool is_of_training(const struct logstate *s)
 {
-    return s->has_held || s->has_arguments || s->is_moe_train ||
-           s->sum.has_timers || s->fail.strength >= LOGFAIL_SURE;
+    return s->has_held || s->told.has_arguments || s->told.is_moe_train ||
+           s->has_memory || s->sum.has_timers ||
+           s->fail.strength >= LOGFAIL_SURE;
 }
 
 static enum err state_judge(const struct logstate *s, const char *where,
@@ -495,13 +669,18 @@ static enum err state_judge(const struct logstate *s, const char *where,
 {
     if (s->block.out_of_memory)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    if (!is_of_training(s))
-        return err_set(msg, ERR_PARSE,
-                       "%s: no line of a training log found, want iteration "
-                       "lines, timers or an arguments dump; give the output "
-                       "of the training run",
-                       where);
-    return ERR_OK;
+    if (is_of_training(s))
+        return ERR_OK;
+    bool named = s->unread_name && s->unread_name[0] != 'u';
+    return err_set(
+        msg, ERR_PARSE,
+        "%s: no line of a training log that is read here; %s%s%s, '%s'; want "
+        "iteration lines, timers, memory or an arguments dump of Megatron-LM "
+        "or of a relative; give the output of the training run",
+        where, named ? "iterations are in the form of " : "the dialect is ",
+        named ? s->unread_name : "not known",
+        s->unread_name ? ", its first line" : ", the first line",
+        s->unread_name ? s->unread_line : s->first_line);
 }
 
 enum err logstate_finish(struct logstate *s, const char *where,

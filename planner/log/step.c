@@ -1,13 +1,16 @@
 /*
  * How it works. An iteration line is found by the word "iteration" with a
- * number and a slash behind it; what follows are fields between bars, of which
- * a table says which ones we know and in which unit, whoever prints them.
- * Fields by other names are passed over, never an error. What stands before the
- * word, and which fields there are, tells the dialect. ms-swift prints a Python
- * dict instead.
+ * number and a slash behind it; what follows are fields, of which a table says
+ * which ones we know and in which unit, whoever prints them. Fields by other
+ * names are passed over, never an error; a known one whose value is not wholly
+ * understood is kept as `bad`. What stands before the word, and which fields
+ * there are, tells the dialect. A Python dict or a JSON object has the same
+ * fields between braces; other texts are logformat's.
  */
 #include "step.h"
 
+#include "field.h"
+#include "format.h"
 #include "runlog.h"
 
 #include <math.h>
@@ -26,6 +29,10 @@ const char *log_dialect_name(enum log_dialect d)
         [LOG_BRIDGE] = "megatron-bridge",
         [LOG_NEMO] = "nemo",
         [LOG_SWIFT] = "ms-swift",
+        [LOG_NEOX] = "gpt-neox",
+        [LOG_DEEPSPEED_ENGINE] = "deepspeed",
+        [LOG_MINDFORMERS] = "mindformers",
+        [LOG_JSON] = "json",
     };
     return names[d];
 }
@@ -38,107 +45,219 @@ enum fact {
     FACT_SKIPPED, // iterations skipped, of this interval
     FACT_NAN,     // iterations with NaN
     FACT_REFERENCE,
-    N_FACTS
+    FACT_TFLOPS,
+    FACT_TOKENS_S, // of a GPU
+    FACT_ALL_TOKENS_S,
+    FACT_SAMPLES,
+    FACT_TOKENS,
+    FACT_BATCH,
+    FACT_OTHER_LOSS,
+    FACT_MEAN_STEP, // since the start
+    FACT_MTP,       // loss of depth 1, and so on
+    N_FACTS = FACT_MTP + LOG_MAX_MTP
 };
 
 struct known_field {
-    const char *name;
+    const char *name; // as logfield_name() gives it
     enum fact fact;
-    double scale;
+    enum field_unit unit;
     enum log_dialect dialect; // LOG_UNKNOWN: says nothing of it
 };
 
-/* The same fact by the names of Megatron-LM, Megatron-DeepSpeed and NeMo;
- * `scale` makes milliseconds of it. */
+/* The same fact by the names of Megatron-LM, Megatron-DeepSpeed, NeMo, GPT-NeoX
+ * and ms-swift. "gloabl" is as MindSpeed's logs have it. */
 static const struct known_field known_fields[] = {
-    {RUNLOG_F_STEP, FACT_STEP, 1, LOG_UNKNOWN},
-    {"elapsed time per iteration (s)", FACT_STEP, 1e3, LOG_DEEPSPEED},
-    {"train_step_timing in s", FACT_STEP, 1e3, LOG_NEMO},
-    {RUNLOG_F_LOSS, FACT_LOSS, 1, LOG_UNKNOWN},
-    {"reduced_train_loss", FACT_LOSS, 1, LOG_NEMO},
-    {RUNLOG_F_SKIPPED, FACT_SKIPPED, 1, LOG_UNKNOWN},
-    {RUNLOG_F_NAN, FACT_NAN, 1, LOG_UNKNOWN},
-    {RUNLOG_F_REFERENCE, FACT_REFERENCE, 1, LOG_UNKNOWN},
+    {"elapsedtimeperiterationms", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
+    {"elapsedtimeperiterations", FACT_STEP, FIELD_SECONDS, LOG_DEEPSPEED},
+    {"elapsedtimeperiteration", FACT_STEP, FIELD_UNSAID, LOG_UNKNOWN},
+    {"elapsedtimeperstepms", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
+    {"elapsedtimepersteps", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
+    {"trainsteptimingins", FACT_STEP, FIELD_SECONDS, LOG_NEMO},
+    {"iterationtimems", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
+    {"iterationtimes", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
+    {"steptimems", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
+    {"steptimes", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
+    {"trainspeedsit", FACT_MEAN_STEP, FIELD_SECONDS, LOG_SWIFT},
+    {"lmloss", FACT_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
+    {"reducedtrainloss", FACT_LOSS, FIELD_PLAIN, LOG_NEMO},
+    {"trainloss", FACT_OTHER_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
+    {"loss", FACT_OTHER_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
+    {"numberofskippediterations", FACT_SKIPPED, FIELD_COUNT, LOG_UNKNOWN},
+    {"numberofnaniterations", FACT_NAN, FIELD_COUNT, LOG_UNKNOWN},
+    {"referenceburstms", FACT_REFERENCE, FIELD_TIME, LOG_UNKNOWN},
+    {"approxflopspergpu", FACT_TFLOPS, FIELD_FLOPS, LOG_NEOX},
+    {"consumedsamples", FACT_SAMPLES, FIELD_COUNT, LOG_UNKNOWN},
+    {"consumedtokens", FACT_TOKENS, FIELD_COUNT, LOG_UNKNOWN},
+    {"globalbatchsize", FACT_BATCH, FIELD_COUNT, LOG_UNKNOWN},
+    {"gloablbatchsize", FACT_BATCH, FIELD_COUNT, LOG_UNKNOWN},
 };
 
 struct facts {
-    double value[N_FACTS];
+    double value[N_FACTS]; // 0 where not given
     bool given[N_FACTS];
-    double other_loss; // of a field we do not know, NAN
+    int n_known, n_bad;
+    struct log_text bad;
+    bool bad_step, bad_loss, bad_count;
     enum log_dialect dialect;
 };
 
-/* A loss by another name, as forks print it; terms added to the loss and
- * those of MTP depths are not the loss. */
+/* "mtp_1 loss", or "mtp loss" where there is one depth; -1 for other names. */
+static int mtp_depth(const char *name)
+{
+    if (strncmp(name, "mtp", 3) != 0)
+        return -1;
+    bool numbered = name[3] >= '1' && name[3] <= '0' + LOG_MAX_MTP;
+    return strcmp(name + 3 + numbered, "loss") != 0 ? -1
+           : numbered                               ? name[3] - '1'
+                                                    : 0;
+}
+
+/* A loss by another name, as forks print it; terms that are added to the loss
+ * are written with an underscore and are not the loss. */
 static bool is_other_loss(struct log_text name)
 {
     static const char tail[] = " loss";
     const size_t n = sizeof tail - 1;
-    if (logline_equals(name, "loss"))
-        return true;
     return name.n > n && memcmp(name.p + name.n - n, tail, n) == 0 &&
            !logline_starts(name, "mtp");
 }
 
-/* The first of two fields for one fact stands, and the first number of a value:
- * Primus prints instant/mean. */
+/* Throughput has a dozen names: those with "tflop", and tokens per second of
+ * one GPU, NPU or device or of them all. */
+static bool find_throughput(const char *name, struct known_field *out)
+{
+    const char *tokens = strstr(name, "token");
+    bool per_second =
+        tokens &&
+        (strstr(tokens, "tokenss") == tokens || strstr(tokens, "persec") ||
+         strstr(tokens, "tokenspergputokenss") || strstr(tokens, "tokenpers"));
+    bool of_one =
+        strstr(name, "gpu") || strstr(name, "npu") || strstr(name, "device");
+    *out = (struct known_field){.name = name, .unit = FIELD_PLAIN};
+    if (strstr(name, "tflop")) {
+        out->fact = FACT_TFLOPS;
+        out->unit = FIELD_FLOPS;
+    } else {
+        out->fact = of_one ? FACT_TOKENS_S : FACT_ALL_TOKENS_S;
+    }
+    return strstr(name, "tflop") || per_second;
+}
+
+static bool find_field(struct log_text name, struct known_field *out)
+{
+    const struct log_name squeezed = logfield_name(name);
+    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++) {
+        if (strcmp(squeezed.text, known_fields[i].name) == 0) {
+            *out = known_fields[i];
+            return true;
+        }
+    }
+    int depth = mtp_depth(squeezed.text);
+    if (depth >= 0 || is_other_loss(name)) {
+        *out = (struct known_field){
+            .fact = depth < 0 ? FACT_OTHER_LOSS : FACT_MTP + (unsigned)depth};
+        return true;
+    }
+    return find_throughput(squeezed.text, out);
+}
+
+static void note_bad(struct facts *f, const struct log_field *field,
+                     enum fact fact)
+{
+    const char *end = field->value.p + field->value.n;
+    if (f->n_bad++ == 0)
+        f->bad =
+            (struct log_text){field->name.p, (size_t)(end - field->name.p)};
+    f->bad_step = f->bad_step || fact == FACT_STEP;
+    f->bad_loss = f->bad_loss || fact == FACT_LOSS || fact == FACT_OTHER_LOSS;
+    f->bad_count = f->bad_count || fact == FACT_SKIPPED || fact == FACT_NAN;
+}
+
+/* The first of two fields for one fact stands. A name without a value is a
+ * line that goes on elsewhere. */
 static void add_field(struct facts *f, const struct log_field *field)
 {
-    struct log_text value = field->value;
+    struct known_field known;
     double v = 0;
-    if (!logline_take_number(&value, &v))
+    if (!field->value.n || !find_field(field->name, &known) ||
+        f->given[known.fact])
         return;
-    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++) {
-        const struct known_field *k = &known_fields[i];
-        if (!logline_equals(field->name, k->name))
-            continue;
-        if (f->given[k->fact])
-            return;
-        f->value[k->fact] = v * k->scale;
-        f->given[k->fact] = true;
-        if (k->dialect != LOG_UNKNOWN)
-            f->dialect = k->dialect;
+    f->n_known++;
+    if (!logfield_value(field->value, known.unit, &v)) {
+        note_bad(f, field, known.fact);
         return;
     }
-    if (isnan(f->other_loss) && is_other_loss(field->name))
-        f->other_loss = v;
+    f->value[known.fact] = v;
+    f->given[known.fact] = true;
+    if (known.dialect != LOG_UNKNOWN)
+        f->dialect = known.dialect;
 }
 
 /* A field without a bar behind it may be half a number where the line is cut.
  */
 static struct facts read_fields(struct log_text rest, bool cut)
 {
-    struct facts f = {.other_loss = NAN};
+    struct facts f = {.n_bad = 0};
     struct log_field field;
-    while (logline_next_field(&rest, &field)) {
+    while (logfield_next(&rest, &field)) {
         if (field.ended || !cut)
             add_field(&f, &field);
     }
     return f;
 }
 
-static double finite_or_nan(double v)
+static double fact_or_nan(const struct facts *f, enum fact fact)
 {
-    return isfinite(v) ? v : (double)NAN;
+    bool is_number =
+        f->given[fact] && isfinite(f->value[fact]) && f->value[fact] >= 0;
+    return is_number ? f->value[fact] : (double)NAN;
 }
 
-/* Megatron leaves the loss out when it is NaN and when the iteration was
- * skipped: without a loss and not skipped means NaN. */
-static void set_iteration(struct log_iteration *it, const struct facts *f,
+static void set_throughput(struct log_iteration *it, const struct facts *f)
+{
+    for (int d = 0; d < LOG_MAX_MTP; d++) {
+        bool given = f->given[FACT_MTP + (unsigned)d];
+        it->mtp_loss[d] =
+            given ? f->value[FACT_MTP + (unsigned)d] : (double)NAN;
+        it->n_mtp = given ? d + 1 : it->n_mtp;
+    }
+    it->tflops = fact_or_nan(f, FACT_TFLOPS);
+    it->tokens_per_s = fact_or_nan(f, FACT_TOKENS_S);
+    it->all_tokens_per_s = fact_or_nan(f, FACT_ALL_TOKENS_S);
+    it->samples = (int64_t)f->value[FACT_SAMPLES];
+    it->tokens = (int64_t)f->value[FACT_TOKENS];
+    it->global_batch = (int64_t)f->value[FACT_BATCH];
+}
+
+/* Megatron leaves the loss out when it is NaN and when all iterations of the
+ * interval were skipped: without a loss and not skipped means NaN. Where some
+ * were skipped the loss is the mean of the others. */
+static void set_iteration(struct log_step *out, const struct facts *f,
                           bool whole)
 {
-    bool has_loss = f->given[FACT_LOSS] || !isnan(f->other_loss);
-    double loss = f->given[FACT_LOSS] ? f->value[FACT_LOSS] : f->other_loss;
-    it->step_ms = f->given[FACT_STEP] && f->value[FACT_STEP] >= 0
-                      ? finite_or_nan(f->value[FACT_STEP])
-                      : (double)NAN;
-    it->reference_ms = f->given[FACT_REFERENCE]
-                           ? finite_or_nan(f->value[FACT_REFERENCE])
-                           : (double)NAN;
+    struct log_iteration *it = &out->it;
+    bool has_loss = f->given[FACT_LOSS] || f->given[FACT_OTHER_LOSS];
+    double loss = f->value[f->given[FACT_LOSS] ? FACT_LOSS : FACT_OTHER_LOSS];
+    bool missing = !has_loss && !f->bad_loss;
+    it->step_ms = fact_or_nan(f, FACT_STEP);
+    it->reference_ms = fact_or_nan(f, FACT_REFERENCE);
     it->skipped = f->value[FACT_SKIPPED] > 0;
-    it->nan = f->value[FACT_NAN] > 0 || (has_loss && !isfinite(loss)) ||
-              (!has_loss && !it->skipped && whole);
-    it->loss = it->skipped || it->nan || !has_loss ? (double)NAN : loss;
+    bool told = f->value[FACT_NAN] > 0 || (has_loss && !isfinite(loss));
+    it->nan = told || (missing && !it->skipped && whole);
+    it->loss = has_loss && isfinite(loss) ? loss : (double)NAN;
+    it->unread = f->bad_step || f->bad_count;
+    out->nan_told = told || (it->nan && f->given[FACT_NAN]);
+    out->n_known = f->n_known;
+    out->n_bad = f->n_bad;
+    out->bad = f->bad;
+    set_throughput(it, f);
+}
+
+void logstep_init(struct log_step *out)
+{
+    *out = (struct log_step){.total = 0};
+    const struct facts f = {.n_bad = 0};
+    set_iteration(out, &f, false);
 }
 
 /* ---- where an iteration starts ---- */
@@ -147,34 +266,46 @@ struct place {
     const char *word;      // "iteration"
     struct log_text after; // text after "iteration N/M"
     int64_t number, total;
-    bool is_dict; // ms-swift: 'iteration': '1/10'
+    bool weak; // no bar follows, or no total: the fields must tell
 };
 
-static void skip_quotes(struct log_text *t)
+static void skip_one_of(struct log_text *t, const char *bytes)
 {
-    while (t->n && strchr("'\": ", *t->p) && *t->p)
-        *t = (struct log_text){t->p + 1, t->n - 1};
+    logline_skip_blanks(t);
+    if (t->n && *t->p && strchr(bytes, *t->p))
+        *t = logline_from(*t, t->p + 1);
+    logline_skip_blanks(t);
 }
 
-/* "  3/  10 |" or "': '3/10'". */
+/* "  3/  10 |", "=3/10, ", ": 3 |". */
 static bool read_place(struct log_text t, struct place *out)
 {
-    out->is_dict = t.n && (*t.p == '\'' || *t.p == '"');
-    if (out->is_dict)
-        skip_quotes(&t);
-    logline_skip_blanks(&t);
-    if (!logline_take_int(&t, &out->number))
+    skip_one_of(&t, ":=");
+    if (!logfield_take_int(&t, &out->number))
         return false;
     logline_skip_blanks(&t);
-    if (!t.n || *t.p != '/')
-        return false;
-    t = (struct log_text){t.p + 1, t.n - 1};
-    logline_skip_blanks(&t);
-    if (!logline_take_int(&t, &out->total))
-        return false;
+    out->total = 0;
+    bool has_total = t.n && *t.p == '/';
+    if (has_total) {
+        skip_one_of(&t, "/");
+        if (!logfield_take_int(&t, &out->total))
+            return false;
+    }
+    bool blank = t.n && *t.p == ' ';
     logline_skip_blanks(&t);
     out->after = t;
-    return t.n && (out->is_dict ? strchr("'\"", *t.p) && *t.p : *t.p == '|');
+    out->weak = !has_total || !t.n || *t.p != '|';
+    return t.n && (blank || (*t.p && strchr("|,;", *t.p)));
+}
+
+/* In "elapsed_time_per_iteration: 5" the word is the end of another name. */
+static bool is_word(struct log_text t, const char *at)
+{
+    static const char per[] = "per ";
+    const size_t n = sizeof per - 1, before = (size_t)(at - t.p);
+    char c = before ? at[-1] : ' ';
+    bool inside = c == '_' || c == '\'' || c == '"' || (c >= 'a' && c <= 'z');
+    return !inside && (before < n || memcmp(at - n, per, n) != 0);
 }
 
 /* The word also stands in other texts ("elapsed time per iteration"): it counts
@@ -182,14 +313,35 @@ static bool read_place(struct log_text t, struct place *out)
 static bool find_place(struct log_text t, struct place *out)
 {
     static const char word[] = "iteration";
+    const struct log_text line = t;
     const char *at;
     while ((at = logline_find(t, word)) != NULL) {
         t = logline_from(t, at + sizeof word - 1);
         out->word = at;
-        if (read_place(t, out))
+        if (is_word(line, at) && read_place(t, out))
             return true;
     }
     return false;
+}
+
+bool logstep_is_open(struct log_text line)
+{
+    static const char word[] = "iteration";
+    struct log_text t = logline_trim(line);
+    size_t n = t.n, part = 0;
+    // "... iteration  1/ "
+    while (n && t.p[n - 1] && strchr(" 0123456789/=:", t.p[n - 1]))
+        n--;
+    if (n >= sizeof word - 1 &&
+        memcmp(t.p + n - (sizeof word - 1), word, sizeof word - 1) == 0)
+        return is_word(t, t.p + n - (sizeof word - 1));
+    // "[2026-01-02 03:04:05] itera"
+    const char *date = t.n && *t.p == '[' ? memchr(t.p, ']', t.n) : NULL;
+    if (date)
+        t = logline_trim(logline_from(t, date + 1));
+    while (part < t.n && part < sizeof word - 1 && t.p[part] == word[part])
+        part++;
+    return part == t.n && (part > 2 || (date && part));
 }
 
 /* What stands right before the word: "[2026-01-02 03:04:05.678901] ". */
@@ -206,43 +358,72 @@ static enum log_dialect dialect_before(struct log_text line, const char *word)
     return before.p[n - 8] == '.' ? LOG_CORE_016 : LOG_MEGATRON;
 }
 
-/* ---- ms-swift's dict ---- */
+/* ---- dicts ---- */
 
-/* The number of a key of a Python dict, quoted or not. */
-static bool dict_number(struct log_text dict, const char *key, double *out)
+/* "'iteration': '10/100'", and the same number by other keys. */
+static bool dict_place(const struct log_field *field, struct log_step *out)
 {
-    const char *at = logline_find(dict, key);
-    if (!at)
+    static const char *const keys[] = {"iteration", "globalstepmaxsteps",
+                                       "globalstep", "step"};
+    const struct log_name name = logfield_name(field->name);
+    struct log_text t = field->value;
+    int64_t number = 0, total = 0;
+    size_t i = 0;
+    while (i < 4 && strcmp(keys[i], name.text) != 0)
+        i++;
+    if (i == 4 || !logfield_take_int(&t, &number))
         return false;
-    struct log_text t = logline_from(dict, at + strlen(key));
-    if (!t.n || (*t.p != '\'' && *t.p != '"'))
-        return false;
-    skip_quotes(&t);
-    return logline_take_number(&t, out);
+    if (t.n && *t.p == '/') {
+        skip_one_of(&t, "/");
+        if (!logfield_take_int(&t, &total))
+            return false;
+    }
+    out->it.iteration = number;
+    out->total = total;
+    return t.n == 0;
 }
 
 /* ms-swift: {'loss': 1.2, 'iteration': '10/100', 'train_speed(s/it)': 1.5}. Its
  * speed is the mean since the start, which is no step's time. */
-static bool read_dict(struct log_text line, const struct place *at,
-                      struct log_step *out)
+static bool read_dict(struct log_text dict, struct log_step *out)
 {
-    const char *start = at->word;
-    while (start > line.p && *start != '{')
-        start--;
-    struct log_text dict = logline_from(line, start);
-    const char *end = memchr(dict.p, '}', dict.n);
-    if (end)
+    struct facts f = {.n_bad = 0};
+    struct log_field field;
+    bool placed = false;
+    *out =
+        (struct log_step){.whole = true, .closed = true, .dialect = LOG_JSON};
+    while (logfield_next_of_dict(&dict, &field)) {
+        placed = dict_place(&field, out) || placed;
+        add_field(&f, &field);
+    }
+    out->cumulative = f.given[FACT_MEAN_STEP] && !f.given[FACT_STEP];
+    if (out->cumulative) {
+        f.value[FACT_STEP] = f.value[FACT_MEAN_STEP];
+        f.given[FACT_STEP] = true;
+    }
+    if (f.given[FACT_MEAN_STEP])
+        out->dialect = LOG_SWIFT;
+    set_iteration(out, &f, true);
+    return placed && (f.given[FACT_STEP] || f.bad_step);
+}
+
+/* The next dict with an iteration in it. */
+static bool next_dict(struct log_text *rest, struct log_step *out)
+{
+    const char *at;
+    while ((at = memchr(rest->p, '{', rest->n)) != NULL) {
+        struct log_text dict = logline_from(*rest, at + 1);
+        const char *end = memchr(dict.p, '}', dict.n);
+        if (!end)
+            return false;
         dict.n = (size_t)(end - dict.p);
-    struct facts f = {.other_loss = NAN};
-    if (!end || !dict_number(dict, "train_speed(s/it)", &f.value[FACT_STEP]))
-        return false;
-    f.given[FACT_STEP] = true;
-    f.value[FACT_STEP] *= 1e3;
-    f.given[FACT_LOSS] = dict_number(dict, "loss", &f.value[FACT_LOSS]);
-    set_iteration(&out->it, &f, true);
-    out->dialect = LOG_SWIFT;
-    out->whole = out->cumulative = true;
-    return true;
+        *rest = logline_from(*rest, end + 1);
+        struct log_text start = logline_trim(dict);
+        bool quoted = start.n && (*start.p == '\'' || *start.p == '"');
+        if (quoted && read_dict(dict, out))
+            return true;
+    }
+    return false;
 }
 
 /* ---- public ---- */
@@ -253,94 +434,61 @@ static bool step_read_line(struct log_text line, const struct place *at,
                            bool cut, struct log_step *out)
 {
     struct facts f = read_fields(at->after, cut);
-    bool any =
-        f.given[FACT_STEP] || f.given[FACT_LOSS] || f.given[FACT_SKIPPED];
-    if (!any && !cut)
+    bool has_step = f.given[FACT_STEP] || f.bad_step;
+    bool has_end =
+        f.given[FACT_LOSS] || f.given[FACT_OTHER_LOSS] || f.given[FACT_SKIPPED];
+    bool any = has_step || f.given[FACT_LOSS] || f.given[FACT_SKIPPED];
+    if (at->weak ? !has_step && !(at->total && f.given[FACT_LOSS])
+                 : !any && !cut)
         return false;
     out->dialect = f.dialect ? f.dialect : dialect_before(line, at->word);
     struct log_text tail = logline_trim(at->after);
     bool closed = tail.n && tail.p[tail.n - 1] == '|';
-    bool has_end = f.given[FACT_LOSS] || f.given[FACT_SKIPPED];
     bool ended = closed || f.dialect == LOG_NEMO || f.dialect == LOG_DEEPSPEED;
+    out->closed = closed && f.given[FACT_NAN];
     out->whole =
         f.given[FACT_NAN] || (ended && f.given[FACT_STEP] && has_end && !cut);
-    set_iteration(&out->it, &f, out->whole);
+    set_iteration(out, &f, out->whole);
     return true;
+}
+
+/* Two writers may share a line: what belongs to an iteration ends where the
+ * next one starts. */
+static struct log_text end_at_next(struct log_text after, bool *cut)
+{
+    struct place next;
+    if (find_place(after, &next) && next.total) {
+        after.n = (size_t)(next.word - after.p);
+        *cut = false;
+    }
+    return after;
 }
 
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
 {
     struct place at = {0};
+    if (memchr(rest->p, '{', rest->n) && next_dict(rest, out))
+        return true;
     while (find_place(*rest, &at)) {
         struct log_text line = *rest;
+        bool is_cut = cut;
         *rest = at.after;
+        at.after = end_at_next(at.after, &is_cut);
         *out = (struct log_step){.total = at.total};
         out->it.iteration = at.number;
-        bool ok = at.is_dict ? read_dict(line, &at, out)
-                             : step_read_line(line, &at, cut, out);
-        if (ok)
+        if (step_read_line(line, &at, is_cut, out))
             return true;
     }
-    rest->n = 0;
-    return false;
+    return logformat_next(rest, cut, out);
 }
 
-/* Of several prefixes on a line that two writers shared the last one counts. */
-static bool memory_rank(struct log_text before, int *out)
+/* GPT-NeoX says behind dots where a value is from: "64......default". */
+static struct log_text without_origin(struct log_text value)
 {
-    static const char word[] = "[Rank ";
-    const char *last = NULL;
-    struct log_text t = before;
-    for (const char *at; (at = logline_find(t, word)) != NULL;) {
-        last = at;
-        t = logline_from(t, at + sizeof word - 1);
-    }
-    if (!last)
-        return false;
-    t = logline_from(before, last + sizeof word - 1);
-    int64_t rank = 0;
-    if (!logline_take_int(&t, &rank) || rank >= LOG_MAX_RANKS)
-        return false;
-    *out = (int)rank;
-    return t.n && *t.p == ']';
-}
-
-/* 9e15 is below 2^53, up to which doubles hold every integer. */
-static bool memory_bytes(const struct log_field *f, double unit, int64_t *out)
-{
-    struct log_text value = f->value;
-    double v = 0;
-    if (!logline_take_number(&value, &v) || !(v >= 0 && v * unit < 9e15))
-        return false;
-    *out = llround(v * unit);
-    return true;
-}
-
-bool logstep_memory(struct log_text line, bool cut, struct log_memory *out)
-{
-    const char *at = logline_find(line, " memory (");
-    if (!at)
-        return false;
-    struct log_text before = {line.p, (size_t)(at - line.p)};
-    struct log_text rest = logline_from(line, at + strlen(" memory ("));
-    bool is_gb = logline_starts(rest, "GB)");
-    if ((!is_gb && !logline_starts(rest, "MB)")) ||
-        !memory_rank(before, &out->rank))
-        return false;
-    const double unit = is_gb ? 1e9 : 1024.0 * 1024.0;
-    const char *now = is_gb ? "mem-allocated-gigabytes" : "allocated";
-    const char *max = is_gb ? "mem-max-allocated-gigabytes" : "max allocated";
-    bool has_now = false, has_max = false;
-    struct log_field f;
-    while (logline_next_field(&rest, &f) && !(has_now && has_max)) {
-        if (cut && !f.ended)
-            continue;
-        if (logline_equals(f.name, now))
-            has_now = memory_bytes(&f, unit, &out->allocated_bytes);
-        else if (logline_equals(f.name, max))
-            has_max = memory_bytes(&f, unit, &out->max_allocated_bytes);
-    }
-    return has_now && has_max;
+    const char *dots = logline_find(value, ".....");
+    if (dots)
+        value.n = (size_t)(dots - value.p);
+    return value;
 }
 
 bool logstep_argument(struct log_text line, struct log_field *out)
@@ -358,7 +506,7 @@ bool logstep_argument(struct log_text line, struct log_field *out)
     logline_skip_blanks(&t);
     while (t.n && strchr(" \t\r", t.p[t.n - 1]))
         t.n--;
-    out->value = t;
+    out->value = without_origin(t);
     out->ended = true;
     return true;
 }
