@@ -164,7 +164,17 @@ static void flush_row(struct logstate *s)
     logblock_take(&s->block, row, row, &prefix);
 }
 
-/* The final block is not believed unless another line followed it. */
+/* The final block is not believed unless another line followed it: more rows
+ * may have been to come. The rows of extremes close themselves, and where there
+ * are as many as in the block before none is missing. */
+static bool is_believed(const struct logstate *s, bool at_end)
+{
+    const struct log_block *b = &s->block;
+    bool closes = b->form != BLOCK_ALL && !s->tail_cut &&
+                  b->n_lines >= s->last_block_lines;
+    return !at_end || b->followed || closes;
+}
+
 static void close_block(struct logstate *s, bool at_end)
 {
     struct log_block *b = &s->block;
@@ -172,7 +182,7 @@ static void close_block(struct logstate *s, bool at_end)
     bool of_step = s->has_held && !s->has_block;
     if (b->form == BLOCK_NONE)
         return;
-    if (at_end && !b->followed) {
+    if (!is_believed(s, at_end)) {
         s->cut = s->cut || of_step;
     } else {
         of_step = of_step && logblock_is_of_step(b);
@@ -357,7 +367,7 @@ static void look_for_wrapped(struct logstate *s, struct log_text body,
             s->wrap.kind = WRAP_NONE;
     }
     if (s->wrap.kind == WRAP_OPEN && kind == WRAP_OPEN && more &&
-        s->wrap.n_pieces > 2)
+        s->wrap.n_pieces > 8)
         s->wrap.kind = WRAP_NONE;
     if (s->wrap.kind == WRAP_NONE && logstep_is_open(body))
         logwrap_start(&s->wrap, WRAP_OPEN, body, prefix->stream);

@@ -329,6 +329,9 @@ bool logstep_is_open(struct log_text line)
     static const char word[] = "iteration";
     struct log_text t = logline_trim(line);
     size_t n = t.n, part = 0;
+    struct place at;
+    if (find_place(line, &at) && at.total)
+        return true;
     // "... iteration  1/ "
     while (n && t.p[n - 1] && strchr(" 0123456789/=:", t.p[n - 1]))
         n--;

@@ -27,7 +27,7 @@ enum log_wrap_kind {
 
 struct log_wrap {
     enum log_wrap_kind kind;
-    bool fresh; // started; for the caller to take back
+    bool fresh;      // started; for the caller to take back
     uint64_t stream; // of its writer
     size_t n, n_pieces;
     char text[LOG_MAX_WRAP];
