@@ -6,7 +6,7 @@
 #ifndef LOG_BLOCK_H
 #define LOG_BLOCK_H
 
-#include "line.h"
+#include "prefix.h"
 #include "step.h"
 
 enum log_block_form { BLOCK_NONE, BLOCK_ALL, BLOCK_MINMAX, BLOCK_MAX };

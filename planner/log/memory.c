@@ -57,11 +57,15 @@ static const struct memory_form memory_forms[] = {
 static const struct memory_form *memory_start(struct log_text line, int *rank,
                                               struct log_text *rest)
 {
-    static const char word[] = "memory (";
+    static const char word[] = "memory";
     const char *at = logline_find(line, word);
     if (!at)
         return NULL;
     *rest = logline_from(line, at + sizeof word - 1);
+    logline_skip_blanks(rest);
+    if (!logline_starts(*rest, "("))
+        return NULL;
+    *rest = logline_from(*rest, rest->p + 1);
     struct log_text before = {line.p, (size_t)(at - line.p)};
     for (size_t i = 0; i < sizeof memory_forms / sizeof memory_forms[0]; i++) {
         if (logline_starts(*rest, memory_forms[i].unit))
@@ -88,18 +92,31 @@ bool logmemory_read(struct log_text line, bool cut, struct log_memory *out)
     return has_now && has_max;
 }
 
+/* "[Rank 3] (after 2 iter" */
+static bool is_start(struct log_text line)
+{
+    static const char word[] = "[Rank ";
+    struct log_text t = logline_trim(line);
+    int64_t rank = 0;
+    if (!logline_starts(t, word) || memchr(t.p, '|', t.n))
+        return false;
+    t = logline_from(t, t.p + sizeof word - 1);
+    return t.n == 0 ||
+           (logline_take_int(&t, &rank) &&
+            (t.n == 0 || logline_equals(t, "]") || logline_starts(t, "] (")));
+}
+
 bool logmemory_is_open(struct log_text line)
 {
     struct log_text rest;
     int rank = 0;
     const struct memory_form *form = memory_start(line, &rank, &rest);
     struct log_field f;
-    if (!logline_find(line, "memory ("))
-        return logline_starts(logline_trim(line), "[Rank ") &&
-               logline_find(line, "] (after ");
-    while (form && logfield_next(&rest, &f)) {
+    if (!form)
+        return is_start(line);
+    while (logfield_next(&rest, &f)) {
         if (strcmp(logfield_name(f.name).text, form->last) == 0)
             return false;
     }
-    return form != NULL;
+    return true;
 }

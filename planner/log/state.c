@@ -67,6 +67,11 @@ void logstate_free(struct logstate *s)
     free(s);
 }
 
+static bool has_byte(struct log_text t, char c)
+{
+    return memchr(t.p, c, t.n) != NULL;
+}
+
 /* ---- lines that are quoted ---- */
 
 /* Only what a terminal shows as it is: a log may hold any bytes. */
@@ -259,6 +264,7 @@ static void on_iteration(struct logstate *s, const struct log_step *step,
     s->sum.n_iterations++;
     s->has_held = true;
     s->emitted = s->has_block = false;
+    s->held.it.tflops = NAN; // of another iteration
     state_hold(s, step, cut);
 }
 
@@ -315,31 +321,54 @@ static bool look_for_iterations(struct logstate *s, struct log_text body,
     return true;
 }
 
-/* The pieces of an iteration line so far. They replace what was read of fewer
- * when they tell more; a text that spoils a value is not of this line. */
+/* True when what was joined tells more than what was read of fewer pieces; a
+ * text that spoils a value is not of this line. */
+static bool is_better(const struct logstate *s, const struct log_step *joined,
+                      struct log_text piece)
+{
+    const struct log_step *held = &s->held;
+    return !s->emitted && joined->it.iteration == held->it.iteration &&
+           joined->n_bad - joined->bad_end <= held->n_bad &&
+           (joined->n_known > held->n_known || joined->whole ||
+            memchr(piece.p, '|', piece.n) || s->wrap.number);
+}
+
+/* The pieces of an iteration line so far. */
 static void join_step(struct logstate *s, struct log_text piece, bool cut)
 {
     struct log_text joined = logwrap_text(&s->wrap);
-    struct log_step step, last = {.total = 0};
-    bool any = false;
-    while (logstep_next(&joined, cut, &step)) {
-        last = step;
-        any = true;
-    }
-    if (!any)
+    struct log_step step;
+    if (!logstep_next(&joined, cut, &step))
         return;
     if (s->wrap.kind == WRAP_OPEN) {
         s->wrap.kind = WRAP_STEP;
-        on_numbered(s, &last, cut);
-    } else if (!s->emitted && last.it.iteration == s->held.it.iteration &&
-               last.n_bad <= s->held.n_bad &&
-               (last.n_known > s->held.n_known || last.whole ||
-                memchr(piece.p, '|', piece.n) ||
-                logwrap_is_number(&s->wrap, piece))) {
-        state_hold(s, &last, cut);
+        on_numbered(s, &step, cut);
+        logwrap_accept(&s->wrap);
+    } else if (is_better(s, &step, piece)) {
+        state_hold(s, &step, cut);
+        logwrap_accept(&s->wrap);
     }
     if (s->held.closed || s->emitted)
         s->wrap.kind = WRAP_NONE;
+}
+
+/* A line with bars came behind an iteration's that had no last bar, and did not
+ * go on with it: the last number may be half of one and is not believed. */
+static void doubt_end(struct logstate *s)
+{
+    struct log_text text = {s->wrap.text, s->wrap.n_sure};
+    struct log_text whole = text;
+    struct log_step step;
+    s->wrap.kind = WRAP_NONE;
+    bool ends = text.n && logline_trim(text).p[logline_trim(text).n - 1] == '|';
+    if (ends || s->emitted || !logstep_next(&text, true, &step) ||
+        step.n_known == s->held.n_known)
+        return;
+    size_t tail = whole.n > 60 ? 60 : whole.n;
+    if (step.n_bad == 0)
+        step.bad = (struct log_text){whole.p + whole.n - tail, tail};
+    step.it.unread = true;
+    state_hold(s, &step, false);
 }
 
 static void on_memory(struct logstate *s, const struct log_memory *m)
@@ -359,6 +388,9 @@ static void look_for_wrapped(struct logstate *s, struct log_text body,
     bool more = logwrap_add(&s->wrap, body, prefix->stream);
     if (more && (kind == WRAP_STEP || kind == WRAP_OPEN))
         join_step(s, body, cut);
+    if (kind == WRAP_STEP && s->wrap.kind != WRAP_NONE &&
+        (!more || s->wrap.n_sure < s->wrap.n) && has_byte(body, '|'))
+        doubt_end(s);
     if (more && kind == WRAP_MEMORY) {
         struct log_text joined = logwrap_text(&s->wrap);
         if (logmemory_read(joined, cut, &m))
@@ -464,11 +496,6 @@ static void look_for_unread(struct logstate *s, struct log_text body)
         return;
     s->unread_name = name;
     state_quote(s->unread_line, body);
-}
-
-static bool has_byte(struct log_text t, char c)
-{
-    return memchr(t.p, c, t.n) != NULL;
 }
 
 /* Each reader's lines have a byte that few other lines have. A line of Bridge
@@ -579,28 +606,59 @@ const char *logstate_take_rows(struct logstate *s, struct log_runs *ahead,
     return p;
 }
 
-void logstate_take(struct logstate *s, struct log_text line, bool cut)
+static void take_part(struct logstate *s, struct log_text line,
+                      struct log_text body, const struct log_prefix *prefix,
+                      bool cut)
 {
-    struct log_prefix prefix;
-    struct log_text body = logline_body(line, &prefix);
-    if (logline_trim(body).n == 0)
+    if (look_in_block(s, line, body, prefix, cut))
         return;
-    if (!s->first_line[0])
-        state_quote(s->first_line, body);
-    if (look_in_block(s, line, body, &prefix, cut))
-        return;
-    if (look_for_arguments(s, body, &prefix)) {
+    if (look_for_arguments(s, body, prefix)) {
         s->tail_cut = s->tail_cut || (cut && s->told.in_arguments);
         return;
     }
     s->wrap.fresh = false;
-    if (!look_for_events(s, body, &prefix, cut)) {
-        look_for_wrapped(s, body, &prefix, cut);
+    if (!look_for_events(s, body, prefix, cut)) {
+        look_for_wrapped(s, body, prefix, cut);
         look_for_unread(s, body);
     } else if (!s->wrap.fresh) {
         s->wrap.kind = WRAP_NONE;
     }
-    logfail_look(&s->fail, body, &prefix);
+    logfail_look(&s->fail, body, prefix);
+}
+
+/* Bytes of `body` before the iteration that is not its first: what is glued
+ * behind it starts there; 0 when there is none. Text before the first one is
+ * apart where it may be the rest of a wrapped line. */
+static size_t glued_at(const struct logstate *s, struct log_text body)
+{
+    const char *first = memchr(body.p, '|', body.n) ? logstep_find(body) : NULL;
+    if (!first)
+        return 0;
+    size_t before = (size_t)(first - body.p);
+    if (s->wrap.kind != WRAP_NONE && memchr(body.p, '|', before))
+        return before;
+    const char *word = logline_find(logline_from(body, first), "iteration");
+    const char *second = logstep_find(logline_from(body, word + 1));
+    return second ? (size_t)(second - body.p) : 0;
+}
+
+void logstate_take(struct logstate *s, struct log_text line, bool cut)
+{
+    struct log_prefix prefix;
+    struct log_text body = logprefix_body(line, &prefix);
+    if (logline_trim(body).n == 0)
+        return;
+    if (!s->first_line[0])
+        state_quote(s->first_line, body);
+    struct log_prefix own = prefix;
+    for (size_t n; (n = glued_at(s, body)) > 0;) {
+        struct log_text part = {body.p, n};
+        own.fixed = false;
+        take_part(s, part, part, &own, false);
+        body = logline_from(body, body.p + n);
+        line = body;
+    }
+    take_part(s, line, body, &own, cut);
 }
 
 /* ---- the end ---- */

@@ -97,7 +97,7 @@ struct facts {
     bool given[N_FACTS];
     int n_known, n_bad;
     struct log_text bad;
-    bool bad_step, bad_loss, bad_count;
+    bool bad_step, bad_loss, bad_count, bad_end;
     enum log_dialect dialect;
 };
 
@@ -168,6 +168,7 @@ static void note_bad(struct facts *f, const struct log_field *field,
     if (f->n_bad++ == 0)
         f->bad =
             (struct log_text){field->name.p, (size_t)(end - field->name.p)};
+    f->bad_end = !field->ended;
     f->bad_step = f->bad_step || fact == FACT_STEP;
     f->bad_loss = f->bad_loss || fact == FACT_LOSS || fact == FACT_OTHER_LOSS;
     f->bad_count = f->bad_count || fact == FACT_SKIPPED || fact == FACT_NAN;
@@ -250,6 +251,7 @@ static void set_iteration(struct log_step *out, const struct facts *f,
     out->n_known = f->n_known;
     out->n_bad = f->n_bad;
     out->bad = f->bad;
+    out->bad_end = f->bad_end;
     set_throughput(it, f);
 }
 
@@ -455,16 +457,20 @@ static bool step_read_line(struct log_text line, const struct place *at,
     return true;
 }
 
-/* Two writers may share a line: what belongs to an iteration ends where the
- * next one starts. */
-static struct log_text end_at_next(struct log_text after, bool *cut)
+/* With the date before the word, if there is one. */
+const char *logstep_find(struct log_text t)
 {
-    struct place next;
-    if (find_place(after, &next) && next.total) {
-        after.n = (size_t)(next.word - after.p);
-        *cut = false;
-    }
-    return after;
+    struct place at;
+    if (!find_place(t, &at) || !at.total)
+        return NULL;
+    const char *p = at.word;
+    while (p > t.p && p[-1] == ' ')
+        p--;
+    if (p == t.p || p[-1] != ']')
+        return at.word;
+    while (p > t.p && *p != '[')
+        p--;
+    return *p == '[' ? p : at.word;
 }
 
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
@@ -474,12 +480,10 @@ bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
         return true;
     while (find_place(*rest, &at)) {
         struct log_text line = *rest;
-        bool is_cut = cut;
         *rest = at.after;
-        at.after = end_at_next(at.after, &is_cut);
         *out = (struct log_step){.total = at.total};
         out->it.iteration = at.number;
-        if (step_read_line(line, &at, is_cut, out))
+        if (step_read_line(line, &at, cut, out))
             return true;
     }
     return logformat_next(rest, cut, out);

@@ -70,15 +70,21 @@ struct log_step {
     bool closed;         // no more of it can follow
     int n_known;         // fields that we know
     int n_bad;           // of them, those with values that are not understood
+    bool bad_end;        // the last of them ends the line, and may go on
     struct log_text bad; // the first of them, "name: value", or empty
 };
 
 /* No iteration: every number that may be missing is. */
 void logstep_init(struct log_step *out);
 
-/* Takes the next iteration off `rest`: several may stand on one line when
- * writers collide. `cut` says that the text ends in the middle of a line:
- * then the last field is not believed. False when there is no more. */
+/* Where the first iteration with a number and a total begins in `t`, with its
+ * date; NULL when there is none. Two writers may share a line: what belongs to
+ * an iteration ends where the next one begins, and the caller cuts it there. */
+const char *logstep_find(struct log_text t);
+
+/* Takes the next iteration off `rest`. `cut` says that the text ends in the
+ * middle of a line: then the last field is not believed. False when there is no
+ * more. */
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out);
 
 /* True when `line` ends before it has said which iteration it is of: the rest

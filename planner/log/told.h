@@ -6,7 +6,7 @@
 #ifndef LOG_TOLD_H
 #define LOG_TOLD_H
 
-#include "line.h"
+#include "prefix.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,35 +14,50 @@ void logwrap_start(struct log_wrap *w, enum log_wrap_kind kind,
     if (w->kind == WRAP_NONE)
         return;
     memcpy(w->text, body.p, body.n);
-    w->n = body.n;
+    w->n = w->n_sure = body.n;
+}
+
+void logwrap_accept(struct log_wrap *w)
+{
+    w->n_sure = w->n;
+}
+
+static bool is_of_number(char c)
+{
+    return c && strchr("0123456789.eE+-", c);
+}
+
+/* Some prefixes end in a blank and others do not. Within a number it is not of
+ * the text: no two numbers of a line have one blank alone between them. */
+static struct log_text without_blank(const struct log_wrap *w,
+                                     struct log_text body)
+{
+    bool inside = w->n && is_of_number(w->text[w->n - 1]) && body.n > 1 &&
+                  body.p[0] == ' ' && is_of_number(body.p[1]);
+    return inside ? logline_from(body, body.p + 1) : body;
 }
 
 bool logwrap_add(struct log_wrap *w, struct log_text body, uint64_t stream)
 {
     if (w->kind == WRAP_NONE || (stream != w->stream && stream != 0))
         return false;
+    body = without_blank(w, body);
     if (body.n > LOG_MAX_WRAP - w->n || ++w->n_pieces > WRAP_MAX_PIECES) {
         w->kind = WRAP_NONE;
         return false;
     }
     memcpy(w->text + w->n, body.p, body.n);
+    w->number = w->n && is_of_number(w->text[w->n - 1]);
     w->n += body.n;
+    size_t n = 0;
+    while (n < body.n && is_of_number(body.p[n]))
+        n++;
+    w->number =
+        w->number && n && logline_trim(logline_from(body, body.p + n)).n == 0;
     return true;
 }
 
 struct log_text logwrap_text(const struct log_wrap *w)
 {
     return (struct log_text){w->text, w->n};
-}
-
-bool logwrap_is_number(const struct log_wrap *w, struct log_text body)
-{
-    static const char bytes[] = "0123456789.eE+-";
-    size_t before = w->n - body.n, n = 0;
-    bool in_number =
-        before && w->text[before - 1] && strchr(bytes, w->text[before - 1]);
-    while (n < body.n && body.p[n] && strchr(bytes, body.p[n]))
-        n++;
-    return in_number && n &&
-           logline_trim(logline_from(body, body.p + n)).n == 0;
 }

@@ -27,6 +27,8 @@ enum log_wrap_kind {
 
 struct log_wrap {
     enum log_wrap_kind kind;
+    bool number;     // the last piece is nothing but the rest of a number
+    size_t n_sure;   // bytes that were found to be of the line
     bool fresh;      // started; for the caller to take back
     uint64_t stream; // of its writer
     size_t n, n_pieces;
@@ -42,11 +44,10 @@ void logwrap_start(struct log_wrap *w, enum log_wrap_kind kind,
  * then nothing is open any more. */
 bool logwrap_add(struct log_wrap *w, struct log_text body, uint64_t stream);
 
+/* Notes that all pieces so far are of the line. */
+void logwrap_accept(struct log_wrap *w);
+
 /* All pieces as one line. */
 struct log_text logwrap_text(const struct log_wrap *w);
-
-/* True when the last piece goes on with the number that the one before it ended
- * in. `body` is that last piece. */
-bool logwrap_is_number(const struct log_wrap *w, struct log_text body);
 
 #endif
