@@ -226,6 +226,9 @@ static size_t bare_length(struct log_text t)
 {
     size_t word = 0; // where the last word started
     bool signs = false;
+    if (!t.n || (!memchr(t.p, ',', t.n) && !memchr(t.p, '=', t.n) &&
+                 !memchr(t.p, ';', t.n)))
+        return t.n;
     for (size_t i = 0; i < t.n; i++) {
         char c = t.p[i];
         bool parts = c == ',' || c == ';';

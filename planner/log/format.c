@@ -200,34 +200,43 @@ bool logformat_next(struct log_text *rest, bool cut, struct log_step *out)
 
 /* ---- Bridge ---- */
 
+/* "GPU utilization: 942.0MODEL_TFLOP/s/GPU"; NAN for anything else. */
+static double step_tflops(struct log_text own)
+{
+    static const char use[] = "GPU utilization:";
+    const char *at = logline_find(own, use);
+    if (!at)
+        return NAN;
+    struct log_text t = logline_from(own, at + sizeof use - 1);
+    size_t n = 0;
+    while (n < t.n && t.p[n] != '\t' && t.p[n] != '[')
+        n++;
+    t.n = n;
+    double v = 0;
+    bool ok = logline_find(t, "TFLOP") && logfield_value(t, FIELD_FLOPS, &v);
+    return ok && isfinite(v) && v >= 0 ? v : (double)NAN;
+}
+
 bool logformat_next_step_time(struct log_text *rest, struct log_step *out)
 {
-    static const char word[] = "Step Time", use[] = "GPU utilization:";
+    static const char word[] = "Step Time";
     const char *at;
     while ((at = logline_find(*rest, word)) != NULL) {
         struct log_text t = logline_from(*rest, at + sizeof word - 1);
         *rest = t;
         logline_skip_blanks(&t);
-        bool named = t.n && *t.p == ':';
         struct log_text own = format_until_next(t, word);
-        const char *end = memchr(t.p, 's', own.n);
-        if (!named || !end)
+        const char *end = own.n ? memchr(own.p, 's', own.n) : NULL;
+        if (!logline_starts(t, ":") || !end)
             continue;
         logstep_init(out);
         struct log_text value = {t.p + 1, (size_t)(end - t.p)};
-        if (!logfield_value(value, FIELD_UNSAID, &out->it.step_ms) ||
-            !isfinite(out->it.step_ms) || out->it.step_ms < 0)
+        double ms = 0;
+        if (!logfield_value(value, FIELD_UNSAID, &ms) || !isfinite(ms) ||
+            ms < 0)
             continue;
-        at = logline_find(own, use);
-        struct log_text u = at ? logline_from(own, at + sizeof use - 1)
-                               : (struct log_text){NULL, 0};
-        struct log_text of = {u.p, 0};
-        while (of.n < u.n && u.p[of.n] != '\t' && u.p[of.n] != '[')
-            of.n++;
-        double tflops = 0;
-        if (logline_find(of, "TFLOP") &&
-            logfield_value(of, FIELD_FLOPS, &tflops) && tflops >= 0)
-            out->it.tflops = tflops;
+        out->it.step_ms = ms;
+        out->it.tflops = step_tflops(own);
         out->dialect = LOG_BRIDGE;
         out->whole = out->closed = true;
         return true;

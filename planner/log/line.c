@@ -55,7 +55,10 @@ const char *logline_find(struct log_text t, const char *word)
     const char *end = t.p + t.n;
     while (len <= (size_t)(end - p)) {
         p = memchr(p, word[0], (size_t)(end - p) - len + 1);
-        if (!p || memcmp(p, word, len) == 0)
+        if (!p)
+            return NULL;
+        // the last byte tells most of them apart without a call
+        if (p[len - 1] == word[len - 1] && memcmp(p, word, len) == 0)
             return p;
         p++;
     }
@@ -107,12 +110,61 @@ bool logline_take_int(struct log_text *t, int64_t *out)
     return true;
 }
 
+/* Takes "-1.05E+01": up to 15 digits and a power of ten up to 22 are exact as
+ * doubles, so that one product or quotient of them is rounded as strtod()
+ * rounds. False, and nothing taken, for any other number. */
+static bool take_short_number(struct log_text *t, double *out)
+{
+    static const double powers[] = {
+        1.,   1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *p = t->p;
+    const char *end = t->p + t->n;
+    bool minus = p < end && *p == '-';
+    p += minus;
+    const char *digits = p;
+    uint64_t v = 0;
+    for (; p < end && is_digit(*p) && p - digits < 17; p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    int64_t power = 0;
+    if (p == digits)
+        return false;
+    if (p < end && *p == '.') {
+        const char *point = p++;
+        for (; p < end && is_digit(*p) && p - digits < 17; p++)
+            v = v * 10 + (uint64_t)(*p - '0');
+        power = point + 1 - p;
+    }
+    if (p - digits > 16 || v >= UINT64_C(1000000000000000))
+        return false;
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        const char *e = p + 1;
+        bool down = e < end && *e == '-';
+        e += e < end && (*e == '-' || *e == '+');
+        struct log_text rest = {e, (size_t)(end - e)};
+        int64_t n = 0;
+        if (rest.n == 0 || !logline_take_int(&rest, &n) || n > 100)
+            return false;
+        power += down ? -n : n;
+        p = rest.p;
+    }
+    if (power < -22 || power > 22)
+        return false;
+    double d =
+        power < 0 ? (double)v / powers[-power] : (double)v * powers[power];
+    *out = minus ? -d : d;
+    line_drop(t, (size_t)(p - t->p));
+    return true;
+}
+
 /* strtod() wants a terminator: the bytes that a number may have are copied, of
  * which 47 are more than any printed number has. */
 bool logline_take_number(struct log_text *t, double *out)
 {
     char buf[48];
     size_t n = 0;
+    if (take_short_number(t, out))
+        return true;
     while (n < t->n && n < sizeof buf - 1 &&
            (is_digit(t->p[n]) || strchr("+-.eEnNaAiIfF", t->p[n])) && t->p[n])
         n++;

@@ -76,10 +76,11 @@ static bool take_padded_name(struct log_text *t, struct log_text *name)
 {
     struct log_text rest = *t;
     *name = logline_take_name(&rest);
-    const char *dots = rest.p;
-    while (rest.n && (*rest.p == ' ' || *rest.p == '.'))
-        rest = logline_from(rest, rest.p + 1);
-    bool padded = rest.p > dots + 1 && rest.p[-1] == '.';
+    size_t dots = 0;
+    while (dots < rest.n && (rest.p[dots] == ' ' || rest.p[dots] == '.'))
+        dots++;
+    bool padded = dots > 1 && rest.p[dots - 1] == '.';
+    rest = logline_from(rest, rest.p + dots);
     if (!name->n || !rest.n || *rest.p != ':' ||
         (!padded && name->n < ROW_NAME_WIDTH))
         return false;
@@ -126,6 +127,8 @@ bool logrow_take(struct log_text *t, bool per_rank, struct log_rowtext *out)
 bool logrow_is_open(struct log_text body)
 {
     struct log_text t = logline_trim(body), name;
+    if (t.n && t.p[t.n - 1] == ')')
+        return false;
     if (take_padded_name(&t, &name)) {
         if (memchr(t.p, '(', t.n))
             return !memchr(t.p, ')', t.n);

@@ -126,6 +126,11 @@ static bool is_other_loss(struct log_text name)
  * one GPU, NPU or device or of them all. */
 static bool find_throughput(const char *name, struct known_field *out)
 {
+    const char *t = strchr(name, 't');
+    while (t && t[1] != 'f' && t[1] != 'o') // "tflop", "token"
+        t = strchr(t + 1, 't');
+    if (!t)
+        return false;
     const char *tokens = strstr(name, "token");
     bool per_second =
         tokens &&
@@ -147,7 +152,8 @@ static bool find_field(struct log_text name, struct known_field *out)
 {
     const struct log_name squeezed = logfield_name(name);
     for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++) {
-        if (strcmp(squeezed.text, known_fields[i].name) == 0) {
+        if (squeezed.text[0] == known_fields[i].name[0] &&
+            strcmp(squeezed.text, known_fields[i].name) == 0) {
             *out = known_fields[i];
             return true;
         }
@@ -326,13 +332,36 @@ static bool find_place(struct log_text t, struct place *out)
     return false;
 }
 
+/* The same where a total follows, and fast: slashes are rare in a line. */
+static bool find_total(struct log_text t, struct place *out)
+{
+    static const char word[] = "iteration";
+    const size_t n_word = sizeof word - 1;
+    const char *slash;
+    struct log_text rest = t;
+    while (rest.n && (slash = memchr(rest.p, '/', rest.n)) != NULL) {
+        rest = logline_from(rest, slash + 1);
+        const char *p = slash;
+        while (p > t.p && p[-1] && strchr(" 0123456789,_:=", p[-1]))
+            p--;
+        if (p == slash || (size_t)(p - t.p) < n_word ||
+            memcmp(p - n_word, word, n_word) != 0)
+            continue;
+        out->word = p - n_word;
+        if (is_word(t, out->word) && read_place(logline_from(t, p), out) &&
+            out->total)
+            return true;
+    }
+    return false;
+}
+
 bool logstep_is_open(struct log_text line)
 {
     static const char word[] = "iteration";
     struct log_text t = logline_trim(line);
     size_t n = t.n, part = 0;
     struct place at;
-    if (find_place(line, &at) && at.total)
+    if (find_total(line, &at))
         return true;
     // "... iteration  1/ "
     while (n && t.p[n - 1] && strchr(" 0123456789/=:", t.p[n - 1]))
@@ -461,7 +490,7 @@ static bool step_read_line(struct log_text line, const struct place *at,
 const char *logstep_find(struct log_text t)
 {
     struct place at;
-    if (!find_place(t, &at) || !at.total)
+    if (!find_total(t, &at))
         return NULL;
     const char *p = at.word;
     while (p > t.p && p[-1] == ' ')
@@ -478,7 +507,7 @@ bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
     struct place at = {0};
     if (memchr(rest->p, '{', rest->n) && next_dict(rest, out))
         return true;
-    while (find_place(*rest, &at)) {
+    while (find_total(*rest, &at) || find_place(*rest, &at)) {
         struct log_text line = *rest;
         *rest = at.after;
         *out = (struct log_step){.total = at.total};
