@@ -244,6 +244,8 @@ static bool plain_in_block(struct plain *p, struct log_text body,
     bool alone = row.n == body.n;
     if (same && !cut && alone && plain_wrapped_row(p, body, stream))
         return true;
+    if (!alone)
+        plain_flush_row(p);
     if (same && !cut && plain_rows(b, row))
         return alone;
     plain_flush_row(p);
@@ -601,6 +603,6 @@ void plain_lines_take(struct plain *p, struct log_text line, bool cut)
 
 void plain_lines_flush(struct plain *p)
 {
-    plain_flush_pending(p);
     plain_flush_row(p);
+    plain_flush_pending(p);
 }

@@ -444,18 +444,21 @@ static bool read_dict(struct log_text dict, struct log_step *out)
 /* The next dict with an iteration in it. */
 static bool next_dict(struct log_text *rest, struct log_step *out)
 {
+    struct log_text t = *rest;
     const char *at;
-    while ((at = memchr(rest->p, '{', rest->n)) != NULL) {
-        struct log_text dict = logline_from(*rest, at + 1);
-        const char *end = memchr(dict.p, '}', dict.n);
+    while (t.n && (at = memchr(t.p, '{', t.n)) != NULL) {
+        struct log_text dict = logline_from(t, at + 1);
+        const char *end = dict.n ? memchr(dict.p, '}', dict.n) : NULL;
         if (!end)
             return false;
         dict.n = (size_t)(end - dict.p);
-        *rest = logline_from(*rest, end + 1);
+        t = logline_from(t, end + 1);
         struct log_text start = logline_trim(dict);
         bool quoted = start.n && (*start.p == '\'' || *start.p == '"');
-        if (quoted && read_dict(dict, out))
+        if (quoted && read_dict(dict, out)) {
+            *rest = t;
             return true;
+        }
     }
     return false;
 }
