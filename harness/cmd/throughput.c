@@ -75,8 +75,8 @@ void throughput_of_model(struct arena *a, const struct throughput *t,
         batch = (double)integer_argument(log, "global_batch_size");
     double step_s = log_running_mean(&t->step_ms) / 1e3;
     if (log->n_arguments == 0)
-        out->why = "the log has no dump of arguments";
-    else if (world <= 0 || batch <= 0)
+        return;
+    if (world <= 0 || batch <= 0)
         out->why = "the dump has no world_size, or nothing a global batch size";
     else if (!(step_s > 0))
         out->why = "the log has no step time";
@@ -102,6 +102,8 @@ static void show_tflops(const struct throughput *t,
     if (isfinite(m->tflops))
         printf("%s%.1f from our own FLOP count", t->tflops.n ? ", " : "",
                m->tflops);
+    else if (t->tflops.n && m->why)
+        printf(" (not from our own FLOP count: %s)", m->why);
     if (t->tflops.n || isfinite(m->tflops))
         printf("\n");
 }
@@ -123,7 +125,7 @@ void throughput_show(const struct throughput *t,
         printf("tokens      %" PRId64 " consumed\n", tokens);
     for (int d = 0; t->any && d < t->last.n_mtp; d++) {
         if (isfinite(t->last.mtp_loss[d]))
-            printf("mtp_%d loss  %.6g at iteration %" PRId64 "\n", d + 1,
+            printf("mtp_%d loss  %.7g at iteration %" PRId64 "\n", d + 1,
                    t->last.mtp_loss[d], t->last.iteration);
     }
 }

@@ -27,7 +27,7 @@ void throughput_add(struct throughput *t, const struct log_iteration *it);
 struct throughput_model {
     double tflops;      // per GPU, of our own count; NAN where not known
     int64_t seq_tokens; // of a sample, 0: not known
-    const char *why;    // tflops is not known, or NULL
+    const char *why;    // a log with a dump has no tflops, or NULL
 };
 
 /* Three times the forward FLOPs of the model that `log` dumps (Megatron's
