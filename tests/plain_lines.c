@@ -369,6 +369,9 @@ static bool plain_iterations(struct plain *p, struct log_text body,
 static void plain_join(struct plain *p, struct log_text piece, bool cut)
 {
     struct plain_iteration *it = plain_lines_current(p);
+    const char *next = logstep_find_next(logwrap_text(&p->wrap));
+    if (next)
+        logwrap_restart(&p->wrap, next);
     struct log_text joined = logwrap_text(&p->wrap);
     struct log_step step;
     if (!logstep_next(&joined, cut, &step))
@@ -583,8 +586,7 @@ static size_t plain_glued(const struct plain *p, struct log_text body)
     struct log_text before = {body.p, (size_t)(first - body.p)};
     if (p->wrap.kind != WRAP_NONE && logline_find(before, "|"))
         return before.n;
-    const char *word = logline_find(logline_from(body, first), "iteration");
-    const char *next = logstep_find(logline_from(body, word + 1));
+    const char *next = logstep_find_next(body);
     return next ? (size_t)(next - body.p) : 0;
 }
 

@@ -179,7 +179,7 @@ bool logblock_take(struct log_block *b, struct log_text line,
         return true;
     if (b->form == BLOCK_ALL && !b->has_head)
         keep_head(b, line, prefix);
-    if (b->form == BLOCK_ALL && b->has_timer && prefix->fixed)
+    if (row.kind == LOGROW_NAME && b->has_timer && prefix->fixed)
         block_keep_line(b, line);
     return true;
 }

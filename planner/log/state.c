@@ -104,6 +104,9 @@ static bool is_better(const struct logstate *s, const struct log_step *joined,
 /* The pieces of an iteration line so far. */
 static void join_step(struct logstate *s, struct log_text piece, bool cut)
 {
+    const char *next = logstep_find_next(logwrap_text(&s->wrap));
+    if (next)
+        logwrap_restart(&s->wrap, next);
     struct log_text joined = logwrap_text(&s->wrap);
     struct log_step step;
     if (!logstep_next(&joined, cut, &step))
@@ -409,8 +412,7 @@ static size_t glued_at(const struct logstate *s, struct log_text body)
     size_t before = (size_t)(first - body.p);
     if (s->wrap.kind != WRAP_NONE && memchr(body.p, '|', before))
         return before;
-    const char *word = logline_find(logline_from(body, first), "iteration");
-    const char *second = logstep_find(logline_from(body, word + 1));
+    const char *second = logstep_find_next(body);
     return second ? (size_t)(second - body.p) : 0;
 }
 

@@ -482,7 +482,9 @@ static bool step_read_line(struct log_text line, const struct place *at,
     struct log_text tail = logline_trim(at->after);
     bool closed = tail.n && tail.p[tail.n - 1] == '|';
     bool ended = closed || f.dialect == LOG_NEMO || f.dialect == LOG_DEEPSPEED;
-    out->closed = closed && f.given[FACT_NAN];
+    // Megatron-DeepSpeed prints more behind it, others nothing
+    out->closed = closed && f.given[FACT_NAN] && !f.given[FACT_TOKENS] &&
+                  f.dialect != LOG_DEEPSPEED;
     out->whole =
         f.given[FACT_NAN] || (ended && f.given[FACT_STEP] && has_end && !cut);
     set_iteration(out, &f, out->whole);
@@ -503,6 +505,15 @@ const char *logstep_find(struct log_text t)
     while (p > t.p && *p != '[')
         p--;
     return *p == '[' ? p : at.word;
+}
+
+const char *logstep_find_next(struct log_text t)
+{
+    const char *first = logstep_find(t);
+    if (!first)
+        return NULL;
+    const char *word = logline_find(logline_from(t, first), "iteration");
+    return logstep_find(logline_from(t, word + 1));
 }
 
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)

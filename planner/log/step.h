@@ -81,6 +81,7 @@ void logstep_init(struct log_step *out);
  * date; NULL when there is none. Two writers may share a line: what belongs to
  * an iteration ends where the next one begins, and the caller cuts it there. */
 const char *logstep_find(struct log_text t);
+const char *logstep_find_next(struct log_text t); // the second one
 
 /* Takes the next iteration off `rest`. `cut` says that the text ends in the
  * middle of a line: then the last field is not believed. False when there is no

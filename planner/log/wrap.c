@@ -17,6 +17,15 @@ void logwrap_start(struct log_wrap *w, enum log_wrap_kind kind,
     w->n = w->n_sure = body.n;
 }
 
+void logwrap_restart(struct log_wrap *w, const char *at)
+{
+    size_t before = (size_t)(at - w->text);
+    memmove(w->text, at, w->n - before);
+    w->n = w->n_sure = w->n - before;
+    w->n_pieces = 0;
+    w->kind = WRAP_OPEN;
+}
+
 void logwrap_accept(struct log_wrap *w)
 {
     w->n_sure = w->n;

@@ -47,6 +47,9 @@ bool logwrap_add(struct log_wrap *w, struct log_text body, uint64_t stream);
 /* Notes that all pieces so far are of the line. */
 void logwrap_accept(struct log_wrap *w);
 
+/* Drops what is before `at` in the text: the next line has started there. */
+void logwrap_restart(struct log_wrap *w, const char *at);
+
 /* All pieces as one line. */
 struct log_text logwrap_text(const struct log_wrap *w);
 
