@@ -284,6 +284,7 @@ static void plain_set(struct plain *p, struct plain_iteration *it,
     p->dialect = it->step.dialect;
     p->total = step->total;
     p->seen_loss = p->seen_loss || !isnan(step->it.loss);
+    p->seen_time = p->seen_time || !isnan(step->it.step_ms) || step->it.unread;
     p->tail_cut = p->tail_cut || it->cut;
 }
 
@@ -358,6 +359,8 @@ static bool plain_iterations(struct plain *p, struct log_text body,
     }
     if (!any)
         return false;
+    if (!p->step_line[0])
+        plain_quote(p->step_line, body);
     p->told.in_arguments = false;
     p->wrap.kind = WRAP_NONE;
     if (!step.closed && !cut && !plain_lines_current(p)->closed)

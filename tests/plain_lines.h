@@ -53,14 +53,14 @@ struct plain {
     int64_t n_step_times;
     bool has_pending, numbered, has_memory;
     const char *unread_name;
-    char unread_line[PLAIN_QUOTE];
+    char unread_line[PLAIN_QUOTE], step_line[PLAIN_QUOTE];
     struct plain_block block;
     size_t last_block_lines;
     struct logfail fail;
     enum log_dialect dialect;
     int64_t total;
     int section, n_logged, memory_section;
-    bool seen_loss, ended, tail_cut;
+    bool seen_loss, seen_time, ended, tail_cut;
     bool is_bridge, has_timers;
 };
 

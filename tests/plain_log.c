@@ -118,13 +118,19 @@ static void plain_fill_notes(struct plain *p, struct runlog *out)
                 arena_printf(p->arena, "iteration %lld: '%s' is not understood",
                              (long long)it[i].step.it.iteration, it[i].bad);
     }
-    if (p->iterations.n || !p->unread_name)
-        return;
-    out->n_all_notes = out->n_notes = 1;
-    notes[0] = arena_printf(
-        p->arena,
-        "iterations in the form of '%s' are not read, the first line: %s",
-        p->unread_name, p->unread_line);
+    const char *last = NULL;
+    if (p->iterations.n && !p->seen_time)
+        last = arena_printf(p->arena,
+                            "no iteration has a step time that is known here, "
+                            "the first line: %s",
+                            p->step_line);
+    if (!p->iterations.n && p->unread_name)
+        last = arena_printf(
+            p->arena,
+            "iterations in the form of '%s' are not read, the first line: %s",
+            p->unread_name, p->unread_line);
+    if (last && out->n_all_notes++ < LOG_MAX_NOTES)
+        notes[out->n_notes++] = last;
 }
 
 static void plain_fill(struct plain *p, struct runlog *out)

@@ -165,6 +165,7 @@ void loghold_replace(struct loghold *s, const struct log_step *step, bool cut)
     s->sum.dialect = s->held.dialect;
     s->sum.total = step->total;
     s->seen_loss = s->seen_loss || !isnan(step->it.loss);
+    s->seen_time = s->seen_time || !isnan(step->it.step_ms) || step->it.unread;
     s->cut = cut && !step->whole;
     s->tail_cut = s->tail_cut || s->cut;
 }

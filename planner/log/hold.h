@@ -33,7 +33,7 @@ struct loghold {
     bool has_held, emitted, has_block, cut;
     int section;  // -1 before the first iteration
     int n_logged; // iterations of this section
-    bool seen_loss, is_bridge, has_memory;
+    bool seen_loss, seen_time, is_bridge, has_memory;
 
     struct log_step pending;    // Bridge's line, whose iteration may still come
     bool has_pending, numbered; // some line had an iteration's number

@@ -24,6 +24,7 @@ struct logstate {
     struct log_wrap wrap;
     const char *unread_name; // of a dialect that is not read; NULL: none met
     char unread_line[LOG_QUOTE], first_line[LOG_QUOTE];
+    char step_line[LOG_QUOTE]; // the first with an iteration
 };
 
 struct logstate *logstate_new(const struct log_sink *sink)
@@ -82,6 +83,8 @@ static bool look_for_iterations(struct logstate *s, struct log_text body,
     }
     if (!any)
         return false;
+    if (!s->step_line[0])
+        loghold_quote(s->step_line, body);
     s->hold.told.in_arguments = false;
     s->wrap.kind = WRAP_NONE;
     if (!step.closed && !cut && !s->hold.emitted)
@@ -439,14 +442,22 @@ void logstate_take(struct logstate *s, struct log_text line, bool cut)
 
 static void state_end(struct logstate *s)
 {
+    char text[LOG_QUOTE + 96];
     flush_row(s);
     loghold_end(&s->hold);
-    if (s->hold.has_held || !s->unread_name)
+    bool timeless = s->hold.has_held && !s->hold.seen_time;
+    if (timeless)
+        snprintf(text, sizeof text,
+                 "no iteration has a step time that is known here, the first "
+                 "line: %s",
+                 s->step_line);
+    else if (!s->hold.has_held && s->unread_name)
+        snprintf(
+            text, sizeof text,
+            "iterations in the form of '%s' are not read, the first line: %s",
+            s->unread_name, s->unread_line);
+    else
         return;
-    char text[LOG_QUOTE + 96];
-    snprintf(text, sizeof text,
-             "iterations in the form of '%s' are not read, the first line: %s",
-             s->unread_name, s->unread_line);
     loghold_note(&s->hold, text);
 }
 

@@ -11,6 +11,7 @@
 
 #include "field.h"
 #include "format.h"
+#include "names.h"
 #include "runlog.h"
 
 #include <math.h>
@@ -39,59 +40,6 @@ const char *log_dialect_name(enum log_dialect d)
 
 /* ---- fields of an iteration line ---- */
 
-enum fact {
-    FACT_STEP, // ms
-    FACT_LOSS,
-    FACT_SKIPPED, // iterations skipped, of this interval
-    FACT_NAN,     // iterations with NaN
-    FACT_REFERENCE,
-    FACT_TFLOPS,
-    FACT_TOKENS_S, // of a GPU
-    FACT_ALL_TOKENS_S,
-    FACT_SAMPLES,
-    FACT_TOKENS,
-    FACT_BATCH,
-    FACT_OTHER_LOSS,
-    FACT_MEAN_STEP, // since the start
-    FACT_MTP,       // loss of depth 1, and so on
-    N_FACTS = FACT_MTP + LOG_MAX_MTP
-};
-
-struct known_field {
-    const char *name; // as logfield_name() gives it
-    enum fact fact;
-    enum field_unit unit;
-    enum log_dialect dialect; // LOG_UNKNOWN: says nothing of it
-};
-
-/* The same fact by the names of Megatron-LM, Megatron-DeepSpeed, NeMo, GPT-NeoX
- * and ms-swift. "gloabl" is as MindSpeed's logs have it. */
-static const struct known_field known_fields[] = {
-    {"elapsedtimeperiterationms", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
-    {"elapsedtimeperiterations", FACT_STEP, FIELD_SECONDS, LOG_DEEPSPEED},
-    {"elapsedtimeperiteration", FACT_STEP, FIELD_UNSAID, LOG_UNKNOWN},
-    {"elapsedtimeperstepms", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
-    {"elapsedtimepersteps", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
-    {"trainsteptimingins", FACT_STEP, FIELD_SECONDS, LOG_NEMO},
-    {"iterationtimems", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
-    {"iterationtimes", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
-    {"steptimems", FACT_STEP, FIELD_TIME, LOG_UNKNOWN},
-    {"steptimes", FACT_STEP, FIELD_SECONDS, LOG_UNKNOWN},
-    {"trainspeedsit", FACT_MEAN_STEP, FIELD_SECONDS, LOG_SWIFT},
-    {"lmloss", FACT_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
-    {"reducedtrainloss", FACT_LOSS, FIELD_PLAIN, LOG_NEMO},
-    {"trainloss", FACT_OTHER_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
-    {"loss", FACT_OTHER_LOSS, FIELD_PLAIN, LOG_UNKNOWN},
-    {"numberofskippediterations", FACT_SKIPPED, FIELD_COUNT, LOG_UNKNOWN},
-    {"numberofnaniterations", FACT_NAN, FIELD_COUNT, LOG_UNKNOWN},
-    {"referenceburstms", FACT_REFERENCE, FIELD_TIME, LOG_UNKNOWN},
-    {"approxflopspergpu", FACT_TFLOPS, FIELD_FLOPS, LOG_NEOX},
-    {"consumedsamples", FACT_SAMPLES, FIELD_COUNT, LOG_UNKNOWN},
-    {"consumedtokens", FACT_TOKENS, FIELD_COUNT, LOG_UNKNOWN},
-    {"globalbatchsize", FACT_BATCH, FIELD_COUNT, LOG_UNKNOWN},
-    {"gloablbatchsize", FACT_BATCH, FIELD_COUNT, LOG_UNKNOWN},
-};
-
 struct facts {
     double value[N_FACTS]; // 0 where not given
     bool given[N_FACTS];
@@ -101,74 +49,8 @@ struct facts {
     enum log_dialect dialect;
 };
 
-/* "mtp_1 loss", or "mtp loss" where there is one depth; -1 for other names. */
-static int mtp_depth(const char *name)
-{
-    if (strncmp(name, "mtp", 3) != 0)
-        return -1;
-    bool numbered = name[3] >= '1' && name[3] <= '0' + LOG_MAX_MTP;
-    return strcmp(name + 3 + numbered, "loss") != 0 ? -1
-           : numbered                               ? name[3] - '1'
-                                                    : 0;
-}
-
-/* A loss by another name, as forks print it; terms that are added to the loss
- * are written with an underscore and are not the loss. */
-static bool is_other_loss(struct log_text name)
-{
-    static const char tail[] = " loss";
-    const size_t n = sizeof tail - 1;
-    return name.n > n && memcmp(name.p + name.n - n, tail, n) == 0 &&
-           !logline_starts(name, "mtp");
-}
-
-/* Throughput has a dozen names: those with "tflop", and tokens per second of
- * one GPU, NPU or device or of them all. */
-static bool find_throughput(const char *name, struct known_field *out)
-{
-    const char *t = strchr(name, 't');
-    while (t && t[1] != 'f' && t[1] != 'o') // "tflop", "token"
-        t = strchr(t + 1, 't');
-    if (!t)
-        return false;
-    const char *tokens = strstr(name, "token");
-    bool per_second =
-        tokens &&
-        (strstr(tokens, "tokenss") == tokens || strstr(tokens, "persec") ||
-         strstr(tokens, "tokenspergputokenss") || strstr(tokens, "tokenpers"));
-    bool of_one =
-        strstr(name, "gpu") || strstr(name, "npu") || strstr(name, "device");
-    *out = (struct known_field){.name = name, .unit = FIELD_PLAIN};
-    if (strstr(name, "tflop")) {
-        out->fact = FACT_TFLOPS;
-        out->unit = FIELD_FLOPS;
-    } else {
-        out->fact = of_one ? FACT_TOKENS_S : FACT_ALL_TOKENS_S;
-    }
-    return strstr(name, "tflop") || per_second;
-}
-
-static bool find_field(struct log_text name, struct known_field *out)
-{
-    const struct log_name squeezed = logfield_name(name);
-    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++) {
-        if (squeezed.text[0] == known_fields[i].name[0] &&
-            strcmp(squeezed.text, known_fields[i].name) == 0) {
-            *out = known_fields[i];
-            return true;
-        }
-    }
-    int depth = mtp_depth(squeezed.text);
-    if (depth >= 0 || is_other_loss(name)) {
-        *out = (struct known_field){
-            .fact = depth < 0 ? FACT_OTHER_LOSS : FACT_MTP + (unsigned)depth};
-        return true;
-    }
-    return find_throughput(squeezed.text, out);
-}
-
 static void note_bad(struct facts *f, const struct log_field *field,
-                     enum fact fact)
+                     enum log_fact fact)
 {
     const char *end = field->value.p + field->value.n;
     if (f->n_bad++ == 0)
@@ -184,9 +66,9 @@ static void note_bad(struct facts *f, const struct log_field *field,
  * line that goes on elsewhere. */
 static void add_field(struct facts *f, const struct log_field *field)
 {
-    struct known_field known;
+    struct log_known known;
     double v = 0;
-    if (!field->value.n || !find_field(field->name, &known) ||
+    if (!field->value.n || !lognames_find(field->name, &known) ||
         f->given[known.fact])
         return;
     f->n_known++;
@@ -213,7 +95,7 @@ static struct facts read_fields(struct log_text rest, bool cut)
     return f;
 }
 
-static double fact_or_nan(const struct facts *f, enum fact fact)
+static double fact_or_nan(const struct facts *f, enum log_fact fact)
 {
     bool is_number =
         f->given[fact] && isfinite(f->value[fact]) && f->value[fact] >= 0;
@@ -274,8 +156,12 @@ struct place {
     const char *word;      // "iteration"
     struct log_text after; // text after "iteration N/M"
     int64_t number, total;
-    bool weak; // no bar follows, or no total: the fields must tell
+    bool weak; // no bar follows, no total, or another word: fields must tell
 };
+
+/* The words before the numbers; Megatron's own is the first. */
+static const char *const place_words[] = {"iteration", "Iteration", "iter",
+                                          "step", "Step"};
 
 static void skip_one_of(struct log_text *t, const char *bytes)
 {
@@ -332,11 +218,21 @@ static bool find_place(struct log_text t, struct place *out)
     return false;
 }
 
+/* The word that ends at `end`, or NULL. */
+static const char *word_before(struct log_text t, const char *end)
+{
+    for (size_t i = 0; i < sizeof place_words / sizeof place_words[0]; i++) {
+        size_t n = strlen(place_words[i]);
+        if ((size_t)(end - t.p) >= n && end[-1] == place_words[i][n - 1] &&
+            memcmp(end - n, place_words[i], n) == 0)
+            return end - n;
+    }
+    return NULL;
+}
+
 /* The same where a total follows, and fast: slashes are rare in a line. */
 static bool find_total(struct log_text t, struct place *out)
 {
-    static const char word[] = "iteration";
-    const size_t n_word = sizeof word - 1;
     const char *slash;
     struct log_text rest = t;
     while (rest.n && (slash = memchr(rest.p, '/', rest.n)) != NULL) {
@@ -344,13 +240,12 @@ static bool find_total(struct log_text t, struct place *out)
         const char *p = slash;
         while (p > t.p && p[-1] && strchr(" 0123456789,_:=", p[-1]))
             p--;
-        if (p == slash || (size_t)(p - t.p) < n_word ||
-            memcmp(p - n_word, word, n_word) != 0)
+        out->word = p == slash ? NULL : word_before(t, p);
+        if (!out->word || !is_word(t, out->word) ||
+            !read_place(logline_from(t, p), out) || !out->total)
             continue;
-        out->word = p - n_word;
-        if (is_word(t, out->word) && read_place(logline_from(t, p), out) &&
-            out->total)
-            return true;
+        out->weak = out->weak || *out->word != 'i' || out->word[4] != 'a';
+        return true;
     }
     return false;
 }
@@ -509,11 +404,8 @@ const char *logstep_find(struct log_text t)
 
 const char *logstep_find_next(struct log_text t)
 {
-    const char *first = logstep_find(t);
-    if (!first)
-        return NULL;
-    const char *word = logline_find(logline_from(t, first), "iteration");
-    return logstep_find(logline_from(t, word + 1));
+    struct place first;
+    return find_total(t, &first) ? logstep_find(first.after) : NULL;
 }
 
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
