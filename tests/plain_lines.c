@@ -381,6 +381,8 @@ static void plain_join(struct plain *p, struct log_text piece, bool cut)
         return;
     if (p->wrap.kind == WRAP_OPEN) {
         p->wrap.kind = WRAP_STEP;
+        if (!p->step_line[0])
+            plain_quote(p->step_line, logwrap_text(&p->wrap));
         plain_numbered(p, &step, cut);
         logwrap_accept(&p->wrap);
     } else {

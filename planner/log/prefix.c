@@ -268,6 +268,15 @@ static uint64_t line_mix(uint64_t h, const char *p, size_t n)
     return h;
 }
 
+/* Markdown's "> " of a quotation. */
+static size_t take_quote(struct log_text t)
+{
+    size_t at = 0;
+    while (is_at(t, at, ' ') && at < 3)
+        at++;
+    return is_at(t, at, '>') && is_at(t, at + 1, ' ') ? at + 2 : 0;
+}
+
 /* The next prefix; `told` is false for what does not tell one writer from
  * another: times, loggers and line numbers. */
 static size_t take_prefix(struct log_text t, struct log_prefix *out, bool *told)
@@ -277,6 +286,8 @@ static size_t take_prefix(struct log_text t, struct log_prefix *out, bool *told)
         n = take_level(t);
     if (!n)
         n = take_root_level(t);
+    if (!n)
+        n = take_quote(t);
     *told = n == 0;
     if (!n)
         n = take_bracket(t, out);

@@ -116,6 +116,8 @@ static void join_step(struct logstate *s, struct log_text piece, bool cut)
         return;
     if (s->wrap.kind == WRAP_OPEN) {
         s->wrap.kind = WRAP_STEP;
+        if (!s->step_line[0])
+            loghold_quote(s->step_line, logwrap_text(&s->wrap));
         loghold_numbered(&s->hold, &step, cut);
         logwrap_accept(&s->wrap);
     } else if (is_better(s, &step, piece)) {

@@ -171,10 +171,12 @@ static void skip_one_of(struct log_text *t, const char *bytes)
     logline_skip_blanks(t);
 }
 
-/* "  3/  10 |", "=3/10, ", ": 3 |". */
+/* "  3/  10 |", "=3/10, ", ": 3 |", " [3/10] |". */
 static bool read_place(struct log_text t, struct place *out)
 {
     skip_one_of(&t, ":=");
+    bool bracket = logline_starts(t, "[");
+    skip_one_of(&t, "[");
     if (!logfield_take_int(&t, &out->number))
         return false;
     logline_skip_blanks(&t);
@@ -185,6 +187,8 @@ static bool read_place(struct log_text t, struct place *out)
         if (!logfield_take_int(&t, &out->total))
             return false;
     }
+    if (bracket)
+        skip_one_of(&t, "]");
     bool blank = t.n && *t.p == ' ';
     logline_skip_blanks(&t);
     out->after = t;
@@ -238,7 +242,7 @@ static bool find_total(struct log_text t, struct place *out)
     while (rest.n && (slash = memchr(rest.p, '/', rest.n)) != NULL) {
         rest = logline_from(rest, slash + 1);
         const char *p = slash;
-        while (p > t.p && p[-1] && strchr(" 0123456789,_:=", p[-1]))
+        while (p > t.p && p[-1] && strchr(" 0123456789,_:=[", p[-1]))
             p--;
         out->word = p == slash ? NULL : word_before(t, p);
         if (!out->word || !is_word(t, out->word) ||
@@ -411,6 +415,7 @@ const char *logstep_find_next(struct log_text t)
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
 {
     struct place at = {0};
+    struct log_text all = *rest;
     if (memchr(rest->p, '{', rest->n) && next_dict(rest, out))
         return true;
     while (find_total(*rest, &at) || find_place(*rest, &at)) {
@@ -421,6 +426,7 @@ bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
         if (step_read_line(line, &at, cut, out))
             return true;
     }
+    *rest = all;
     return logformat_next(rest, cut, out);
 }
 

@@ -36,21 +36,23 @@ static bool is_of_number(char c)
     return c && strchr("0123456789.eE+-", c);
 }
 
-/* Some prefixes end in a blank and others do not. Within a number it is not of
- * the text: no two numbers of a line have one blank alone between them. */
-static struct log_text without_blank(const struct log_wrap *w,
-                                     struct log_text body)
+/* Some prefixes end in a blank, and copies are indented. Within a number blanks
+ * are not of the text: no two numbers of a line have nothing else between. */
+static struct log_text without_blanks(const struct log_wrap *w,
+                                      struct log_text body)
 {
-    bool inside = w->n && is_of_number(w->text[w->n - 1]) && body.n > 1 &&
-                  body.p[0] == ' ' && is_of_number(body.p[1]);
-    return inside ? logline_from(body, body.p + 1) : body;
+    struct log_text rest = body;
+    logline_skip_blanks(&rest);
+    bool inside = w->n && is_of_number(w->text[w->n - 1]) && rest.n &&
+                  is_of_number(*rest.p);
+    return inside ? rest : body;
 }
 
 bool logwrap_add(struct log_wrap *w, struct log_text body, uint64_t stream)
 {
     if (w->kind == WRAP_NONE || (stream != w->stream && stream != 0))
         return false;
-    body = without_blank(w, body);
+    body = without_blanks(w, body);
     if (body.n > LOG_MAX_WRAP - w->n || ++w->n_pieces > WRAP_MAX_PIECES) {
         w->kind = WRAP_NONE;
         return false;
