@@ -412,7 +412,9 @@ static void plain_doubt(struct plain *p)
     struct log_step step;
     p->wrap.kind = WRAP_NONE;
     if ((trimmed.n && trimmed.p[trimmed.n - 1] == '|') || it->closed ||
-        !logstep_next(&text, true, &step) || step.n_known == it->step.n_known)
+        !logstep_next(&text, true, &step) ||
+        step.it.iteration != it->step.it.iteration ||
+        step.n_known == it->step.n_known)
         return;
     if (!step.n_bad) {
         step.bad = all;

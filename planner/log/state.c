@@ -138,6 +138,7 @@ static void doubt_end(struct logstate *s)
     s->wrap.kind = WRAP_NONE;
     bool ends = text.n && logline_trim(text).p[logline_trim(text).n - 1] == '|';
     if (ends || s->hold.emitted || !logstep_next(&text, true, &step) ||
+        step.it.iteration != s->hold.held.it.iteration ||
         step.n_known == s->hold.held.n_known)
         return;
     size_t tail = whole.n > 60 ? 60 : whole.n;
