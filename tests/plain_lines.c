@@ -7,6 +7,9 @@
  */
 #include "plain_lines.h"
 
+#include "log/format.h"
+#include "log/row.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +32,6 @@ struct plain_iteration *plain_lines_current(struct plain *p)
 }
 
 /* ---- timer blocks ---- */
-
-static bool plain_value(struct log_text *t, double *out)
-{
-    logline_skip_blanks(t);
-    bool ok = logline_take_number(t, out) && isfinite(*out) && *out >= 0;
-    logline_skip_blanks(t);
-    return ok;
-}
 
 static struct plain_timer *plain_add_timer(struct plain_block *b,
                                            struct log_text name)
@@ -61,77 +56,52 @@ static void plain_add_row(struct plain_block *b, int64_t rank, double ms)
     b->n_rows++;
 }
 
-/* "rank  0: 101.10" */
-static bool plain_row(struct plain_block *b, struct log_text t)
+static void plain_take_row(struct plain_block *b, const struct log_rowtext *r)
 {
-    int64_t rank = 0;
-    double ms = 0;
-    if (!logline_starts(t, "rank "))
-        return false;
-    t = logline_from(t, t.p + 5);
-    logline_skip_blanks(&t);
-    if (!logline_take_int(&t, &rank) || !logline_starts(t, ":"))
-        return false;
-    t = logline_from(t, t.p + 1);
-    if (plain_value(&t, &ms) && t.n == 0 && rank < LOG_MAX_RANKS)
-        plain_add_row(b, rank, ms);
-    return true;
-}
-
-static bool plain_name(struct plain_block *b, struct log_text t)
-{
-    struct log_text name = logline_take_name(&t);
-    if (!name.n || !logline_equals(t, ":"))
-        return false;
-    plain_add_timer(b, name);
-    return true;
-}
-
-/* "name .....: 2.00" and "name .....: (1.00, 2.00)" */
-static bool plain_extremes(struct plain_block *b, struct log_text t)
-{
-    struct log_text name = logline_take_name(&t);
-    size_t dots = 0;
-    while (dots < t.n && (t.p[dots] == ' ' || t.p[dots] == '.'))
-        dots++;
-    bool padded = dots > 1 && t.p[dots - 1] == '.';
-    if (!name.n || dots == t.n || t.p[dots] != ':' || (!padded && name.n < 46))
-        return false;
-    t = logline_from(t, t.p + dots + 1);
-    logline_skip_blanks(&t);
-    double lo = NAN, hi = 0;
-    bool pair = logline_starts(t, "(");
-    if (pair) {
-        t = logline_from(t, t.p + 1);
-        if (!plain_value(&t, &lo) || !logline_starts(t, ","))
-            return true;
-        t = logline_from(t, t.p + 1);
-    }
+    struct plain_timer *t = NULL;
+    if (r->kind == LOGROW_NAME)
+        plain_add_timer(b, r->name);
+    if (r->kind == LOGROW_RANK && r->sound)
+        plain_add_row(b, r->rank, r->max_ms);
+    if (r->kind != LOGROW_EXTREMES)
+        return;
     b->n_lines++;
-    if (!plain_value(&t, &hi) || (pair ? !logline_starts(t, ")") : t.n > 0))
-        return true;
-    struct plain_timer *timer = plain_add_timer(b, name);
-    if (timer) {
-        timer->min_ms = lo;
-        timer->max_ms = hi;
+    if (r->sound)
+        t = plain_add_timer(b, r->name);
+    if (t) {
+        t->min_ms = r->min_ms;
+        t->max_ms = r->max_ms;
     }
-    return true;
+}
+
+/* A row, or several that lost their newlines. */
+static bool plain_rows(struct plain_block *b, struct log_text t)
+{
+    struct log_rowtext row;
+    bool any = false;
+    t = logline_trim(t);
+    while ((!any || t.n) && logrow_take(&t, b->form == BLOCK_ALL, &row)) {
+        plain_take_row(b, &row);
+        any = true;
+    }
+    if (any)
+        b->followed = false;
+    return any;
+}
+
+static void plain_flush_row(struct plain *p)
+{
+    if (p->wrap.kind != WRAP_ROW)
+        return;
+    p->wrap.kind = WRAP_NONE;
+    plain_rows(&p->block, logwrap_text(&p->wrap));
 }
 
 static void plain_single_line(struct plain_block *b, struct log_text body)
 {
-    struct log_field f;
-    while (logline_next_field(&body, &f)) {
-        double ms = 0;
-        struct log_text rest = f.name;
-        struct log_text name = logline_take_name(&rest);
-        if (rest.n || !name.n || !plain_value(&f.value, &ms))
-            continue;
-        struct plain_timer *t = plain_add_timer(b, name);
-        if (t)
-            t->min_ms = t->max_ms = ms;
-        b->n_lines++;
-    }
+    struct log_rowtext row;
+    while (logrow_next_of_line(&body, &row))
+        plain_take_row(b, &row);
 }
 
 static bool plain_is_of_step(const struct plain_block *b)
@@ -180,10 +150,13 @@ void plain_lines_close_block(struct plain *p, bool at_end)
 {
     struct plain_block *b = &p->block;
     struct plain_iteration *it = plain_lines_current(p);
+    plain_flush_row(p);
     bool of_step = it && !it->closed;
     if (b->form == BLOCK_NONE)
         return;
-    if (at_end && !b->followed) {
+    bool complete = b->form != BLOCK_ALL && !p->tail_cut &&
+                    b->n_lines >= p->last_block_lines;
+    if (at_end && !b->followed && !complete) {
         if (of_step)
             it->cut = true;
     } else {
@@ -213,6 +186,49 @@ static void plain_open_block(struct plain *p, enum log_block_form form,
     b->n_timers = b->n_rows = b->n_lines = 0;
 }
 
+/* What of a line can be a row: writers that share a line begin with a bracket
+ * or with an iteration. */
+static size_t plain_row_length(struct log_text body)
+{
+    size_t n = body.n;
+    const char *at = NULL;
+    if (!logline_find(body, "|"))
+        return n;
+    if ((at = logline_find(body, "[")) != NULL)
+        n = (size_t)(at - body.p);
+    if ((at = logline_find(body, " iteration")) != NULL &&
+        (size_t)(at - body.p) < n)
+        n = (size_t)(at - body.p);
+    return n;
+}
+
+static bool plain_is_open(const struct plain *p, struct log_text body)
+{
+    return p->block.form != BLOCK_ALL && logrow_is_open(body);
+}
+
+/* True when the line was taken as a piece of a wrapped row. */
+static bool plain_wrapped_row(struct plain *p, struct log_text body,
+                              uint64_t stream)
+{
+    struct log_text own = logline_trim(body);
+    struct log_rowtext row;
+    bool open = plain_is_open(p, body);
+    bool waits = p->wrap.kind == WRAP_ROW;
+    bool begins = open || logrow_take(&own, false, &row);
+    if (waits && (begins || !logwrap_add(&p->wrap, body, stream))) {
+        plain_flush_row(p);
+    } else if (waits) {
+        if (plain_is_open(p, logwrap_text(&p->wrap)))
+            return true;
+        p->wrap.kind = WRAP_NONE;
+        return plain_rows(&p->block, logwrap_text(&p->wrap));
+    }
+    if (open)
+        logwrap_start(&p->wrap, WRAP_ROW, body, stream);
+    return open;
+}
+
 static bool plain_in_block(struct plain *p, struct log_text body,
                            uint64_t stream, bool cut)
 {
@@ -224,25 +240,43 @@ static bool plain_in_block(struct plain *p, struct log_text body,
         p->tail_cut = true;
         return true;
     }
-    struct log_text t = logline_trim(body);
-    bool taken = false;
-    if (same && !cut)
-        taken = b->form == BLOCK_ALL ? plain_row(b, t) || plain_name(b, t)
-                                     : plain_extremes(b, t);
-    b->followed = !taken;
-    if (taken)
+    struct log_text row = {body.p, plain_row_length(body)};
+    bool alone = row.n == body.n;
+    if (same && !cut && alone && plain_wrapped_row(p, body, stream))
         return true;
+    if (!alone)
+        plain_flush_row(p);
+    if (same && !cut && plain_rows(b, row))
+        return alone;
+    plain_flush_row(p);
+    b->followed = true;
     b->named = b->named && !same;
     return false;
 }
 
 /* ---- iterations ---- */
 
+static void plain_quote(char *out, struct log_text line)
+{
+    size_t n = 0;
+    line = logline_trim(line);
+    for (; n < line.n && n < PLAIN_QUOTE - 1; n++)
+        out[n] = line.p[n] < ' ' || line.p[n] > '~' ? '?' : line.p[n];
+    out[n] = '\0';
+}
+
 static void plain_set(struct plain *p, struct plain_iteration *it,
                       const struct log_step *step, bool cut)
 {
+    double tflops = it->step.it.tflops;
+    bool same = it->nth_set && !it->closed &&
+                it->step.it.iteration == step->it.iteration;
+    it->nth_set = true;
     it->step = *step;
-    if (p->is_moe_train)
+    if (same && isnan(step->it.tflops))
+        it->step.it.tflops = tflops;
+    plain_quote(it->bad, step->bad);
+    if (p->told.is_moe_train)
         it->step.dialect = LOG_MOE_TRAIN;
     else if (p->is_bridge && step->dialect == LOG_MEGATRON)
         it->step.dialect = LOG_BRIDGE;
@@ -250,6 +284,7 @@ static void plain_set(struct plain *p, struct plain_iteration *it,
     p->dialect = it->step.dialect;
     p->total = step->total;
     p->seen_loss = p->seen_loss || !isnan(step->it.loss);
+    p->seen_time = p->seen_time || !isnan(step->it.step_ms) || step->it.unread;
     p->tail_cut = p->tail_cut || it->cut;
 }
 
@@ -258,7 +293,7 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
 {
     const struct plain_iteration *last = plain_lines_current(p);
     int64_t before = last ? last->step.it.iteration : -1;
-    bool goes_on = last && !p->new_run;
+    bool goes_on = last && !p->told.new_run;
     if (goes_on && before == step->it.iteration &&
         (last->step.it.step_ms == step->it.step_ms || isnan(step->it.step_ms)))
         return; // printed twice, to stdout and stderr
@@ -267,7 +302,7 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
     if (!goes_on || step->it.iteration <= before) {
         p->section++;
         p->n_logged = 0;
-        p->new_run = p->seen_loss = p->ended = false;
+        p->told.new_run = p->seen_loss = p->ended = false;
         if (p->section > 0)
             logfail_init(&p->fail);
     }
@@ -277,54 +312,143 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
     it->step.it.section = p->section;
 }
 
-static bool plain_iterations(struct plain *p, struct log_text body, bool cut)
+/* Bridge's lines alone have no numbers: they are counted. */
+static void plain_flush_pending(struct plain *p)
+{
+    if (!p->has_pending || p->numbered)
+        return;
+    p->has_pending = false;
+    p->n_step_times = p->told.new_run ? 1 : p->n_step_times + 1;
+    p->pending.it.iteration = p->n_step_times;
+    plain_on_step(p, &p->pending, false);
+}
+
+static bool plain_step_times(struct plain *p, struct log_text body)
+{
+    bool any = false;
+    struct log_step step;
+    while (logformat_next_step_time(&body, &step)) {
+        plain_flush_pending(p);
+        p->pending = step;
+        p->has_pending = p->is_bridge = any = true;
+    }
+    return any;
+}
+
+static void plain_numbered(struct plain *p, struct log_step *step, bool cut)
+{
+    if (p->has_pending && isnan(step->it.tflops))
+        step->it.tflops = p->pending.it.tflops;
+    p->numbered = true;
+    p->has_pending = false;
+    plain_on_step(p, step, cut);
+}
+
+static bool plain_iterations(struct plain *p, struct log_text body,
+                             uint64_t stream, bool cut)
 {
     struct log_text rest = body;
     struct log_step step;
     bool any = false;
+    if (!logline_find(body, "|") && !logline_find(body, "/") &&
+        !logline_find(body, "{") && !logline_find(body, "="))
+        return false;
     while (logstep_next(&rest, cut, &step)) {
-        plain_on_step(p, &step, cut);
+        plain_numbered(p, &step, cut);
         any = true;
     }
     if (!any)
         return false;
-    p->in_arguments = false;
-    p->n_wrap = 0;
-    if (!plain_lines_current(p)->step.whole && !cut && body.n < PLAIN_WRAPPED) {
-        memcpy(p->wrap, body.p, body.n);
-        p->n_wrap = body.n;
-    }
+    if (!p->step_line[0])
+        plain_quote(p->step_line, body);
+    p->told.in_arguments = false;
+    p->wrap.kind = WRAP_NONE;
+    if (!step.closed && !cut && !plain_lines_current(p)->closed)
+        logwrap_start(&p->wrap, WRAP_STEP, body, stream);
     return true;
 }
 
-static bool plain_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* The rest of an iteration line that was wrapped, within a number maybe. */
-static void plain_wrapped(struct plain *p, struct log_text body, bool cut)
+/* The next piece of an iteration line. */
+static void plain_join(struct plain *p, struct log_text piece, bool cut)
 {
     struct plain_iteration *it = plain_lines_current(p);
-    if (!p->n_wrap || it->closed || !logline_find(body, "|") ||
-        p->n_wrap + body.n + 1 >= PLAIN_WRAPPED)
-        return;
-    char before = p->wrap[p->n_wrap - 1], after = *body.p;
-    bool number = (plain_is_digit(before) || before == '.') &&
-                  (plain_is_digit(after) || after == '.' || after == 'E');
-    if (!number)
-        p->wrap[p->n_wrap++] = ' ';
-    memcpy(p->wrap + p->n_wrap, body.p, body.n);
-    p->n_wrap += body.n;
-    struct log_text joined = {p->wrap, p->n_wrap};
+    const char *next = logstep_find_next(logwrap_text(&p->wrap));
+    if (next)
+        logwrap_restart(&p->wrap, next);
+    struct log_text joined = logwrap_text(&p->wrap);
     struct log_step step;
+    if (!logstep_next(&joined, cut, &step))
+        return;
+    if (p->wrap.kind == WRAP_OPEN) {
+        p->wrap.kind = WRAP_STEP;
+        if (!p->step_line[0])
+            plain_quote(p->step_line, logwrap_text(&p->wrap));
+        plain_numbered(p, &step, cut);
+        logwrap_accept(&p->wrap);
+    } else {
+        const struct log_step *old = &it->step;
+        int n_bad = step.bad_end ? step.n_bad - 1 : step.n_bad;
+        bool more = step.n_known > old->n_known || step.whole ||
+                    logline_find(piece, "|") || p->wrap.number;
+        if (!it->closed && step.it.iteration == old->it.iteration &&
+            n_bad <= old->n_bad && more) {
+            int section = old->it.section;
+            plain_set(p, it, &step, cut);
+            it->step.it.section = section;
+            logwrap_accept(&p->wrap);
+        }
+    }
+    it = plain_lines_current(p);
+    if (it->step.closed || it->closed)
+        p->wrap.kind = WRAP_NONE;
+}
+
+/* The end of a line that is wrapped, and whose rest cannot be found. */
+static void plain_doubt(struct plain *p)
+{
+    struct plain_iteration *it = plain_lines_current(p);
+    struct log_text all = {p->wrap.text, p->wrap.n_sure};
+    struct log_text text = all, trimmed = logline_trim(all);
+    struct log_step step;
+    p->wrap.kind = WRAP_NONE;
+    if ((trimmed.n && trimmed.p[trimmed.n - 1] == '|') || it->closed ||
+        !logstep_next(&text, true, &step) ||
+        step.it.iteration != it->step.it.iteration ||
+        step.n_known == it->step.n_known)
+        return;
+    if (!step.n_bad) {
+        step.bad = all;
+        if (all.n > 60)
+            step.bad = (struct log_text){all.p + all.n - 60, 60};
+    }
+    step.it.unread = true;
     int section = it->step.it.section;
-    if (logstep_next(&joined, cut, &step) &&
-        step.it.iteration == it->step.it.iteration)
-        plain_set(p, it, &step, cut);
+    plain_set(p, it, &step, false);
     it->step.it.section = section;
-    if (it->step.whole)
-        p->n_wrap = 0;
+}
+
+static bool plain_memory_of(struct plain *p, struct log_text line, bool cut);
+
+static void plain_wrapped(struct plain *p, struct log_text body,
+                          uint64_t stream, bool cut)
+{
+    enum log_wrap_kind kind = p->wrap.kind;
+    bool more = logwrap_add(&p->wrap, body, stream);
+    if (more && (kind == WRAP_STEP || kind == WRAP_OPEN))
+        plain_join(p, body, cut);
+    bool joined = more && p->wrap.n_sure == p->wrap.n;
+    if (kind == WRAP_STEP && p->wrap.kind != WRAP_NONE && !joined &&
+        logline_find(body, "|"))
+        plain_doubt(p);
+    if (more && kind == WRAP_MEMORY) {
+        plain_memory_of(p, logwrap_text(&p->wrap), cut);
+        if (!logmemory_is_open(logwrap_text(&p->wrap)))
+            p->wrap.kind = WRAP_NONE;
+    }
+    if (p->wrap.kind == WRAP_OPEN && more && p->wrap.n_pieces > 8)
+        p->wrap.kind = WRAP_NONE;
+    if (p->wrap.kind == WRAP_NONE && logstep_is_open(body))
+        logwrap_start(&p->wrap, WRAP_OPEN, body, stream);
 }
 
 /* ---- other lines ---- */
@@ -332,15 +456,19 @@ static void plain_wrapped(struct plain *p, struct log_text body, bool cut)
 static bool plain_header(struct plain *p, struct log_text body, uint64_t stream,
                          bool cut)
 {
-    static const char single[] = "time (ms) |";
+    static const char single[] = "time (ms) |", tail[] = "across ranks (ms):";
     enum log_block_form form = logblock_header(body);
     const char *at = logline_find(body, single);
-    if (form != BLOCK_NONE) {
-        plain_open_block(p, form, stream);
-    } else if (at && cut) {
+    if (form == BLOCK_NONE && at && cut) {
         p->tail_cut = true;
-    } else if (at) {
-        plain_open_block(p, BLOCK_MINMAX, stream);
+    } else if (form != BLOCK_NONE || at) {
+        plain_flush_pending(p);
+        plain_open_block(p, form == BLOCK_NONE ? BLOCK_MINMAX : form, stream);
+    }
+    if (form != BLOCK_NONE) {
+        const char *rows = logline_find(body, tail) + sizeof tail - 1;
+        plain_rows(&p->block, logline_from(body, rows));
+    } else if (at && !cut) {
         plain_single_line(&p->block,
                           logline_from(body, at + sizeof single - 1));
         plain_lines_close_block(p, false);
@@ -349,13 +477,13 @@ static bool plain_header(struct plain *p, struct log_text body, uint64_t stream,
 }
 
 /* The last line of a rank stands, and a later run replaces an earlier one. */
-static bool plain_memory(struct plain *p, struct log_text body, bool cut)
+static bool plain_memory_of(struct plain *p, struct log_text line, bool cut)
 {
     struct log_memory m;
     int section = p->section < 0 ? 0 : p->section;
-    if (!logstep_memory(body, cut, &m))
+    if (!logmemory_read(line, cut, &m))
         return false;
-    p->is_bridge = p->is_bridge || logline_find(body, "memory (GB)");
+    p->has_memory = true;
     if (section != p->memory_section)
         p->memory.n = 0;
     p->memory_section = section;
@@ -370,101 +498,120 @@ static bool plain_memory(struct plain *p, struct log_text body, bool cut)
     return true;
 }
 
+static bool plain_memory(struct plain *p, struct log_text body, uint64_t stream,
+                         bool cut)
+{
+    if (!logline_find(body, "[Rank "))
+        return false;
+    bool any = plain_memory_of(p, body, cut);
+    p->is_bridge = p->is_bridge || logline_find(body, "memory (GB)");
+    bool open = !cut && logmemory_is_open(body);
+    if (open)
+        logwrap_start(&p->wrap, WRAP_MEMORY, body, stream);
+    return any || open;
+}
+
 static bool plain_arguments(struct plain *p, struct log_text body,
-                            uint64_t stream)
+                            const struct log_prefix *prefix)
 {
     struct log_field f;
-    if (p->in_arguments && stream == p->arguments_stream) {
-        if (logline_find(body, "- end of arguments -")) {
-            p->in_arguments = false;
-            return true;
-        }
-        if (!logstep_argument(body, &f))
-            return false;
-        if (p->arguments.n < MAX_ARGUMENTS && f.value.n <= MAX_ARGUMENT) {
-            struct log_argument *arg = plain_add(&p->arguments, sizeof *arg);
-            arg->name = arena_strndup(p->arena, f.name.p, f.name.n);
-            arg->value = arena_strndup(p->arena, f.value.p, f.value.n);
-        }
-        return true;
+    enum log_told_kind kind = logtold_argument(&p->told, body, prefix, &f);
+    if (kind == TOLD_DUMP)
+        p->arguments.n = 0;
+    if (kind == TOLD_ARGUMENT && p->arguments.n < MAX_ARGUMENTS &&
+        f.value.n <= MAX_ARGUMENT) {
+        struct log_argument *arg = plain_add(&p->arguments, sizeof *arg);
+        arg->name = arena_strndup(p->arena, f.name.p, f.name.n);
+        arg->value = arena_strndup(p->arena, f.value.p, f.value.n);
     }
-    if (!logline_find(body, "--- arguments ---"))
-        return false;
-    p->in_arguments = p->has_arguments = p->new_run = true;
-    p->arguments_stream = stream;
-    p->arguments.n = 0;
-    p->padded_vocab = 0;
-    return true;
-}
-
-static bool plain_padding(struct plain *p, struct log_text body, bool cut)
-{
-    static const char mark[] = "dummy tokens (new size: ";
-    const char *at = cut ? NULL : logline_find(body, mark);
-    if (!at)
-        return false;
-    struct log_text rest = logline_from(body, at + sizeof mark - 1);
-    logline_take_int(&rest, &p->padded_vocab);
-    return true;
-}
-
-static bool plain_banner(struct plain *p, struct log_text body)
-{
-    static const char clock[] = RUNLOG_BANNER ": clock ";
-    const char *at = logline_find(body, clock);
-    if (at) {
-        struct log_text t = logline_from(body, at + sizeof clock - 1);
-        struct log_text name = logline_take_name(&t);
-        if (name.n < sizeof p->clock) {
-            memset(p->clock, 0, sizeof p->clock);
-            memcpy(p->clock, name.p, name.n);
-        }
-        p->is_moe_train = p->new_run = true;
-        p->dialect = LOG_MOE_TRAIN;
-        return true;
-    }
-    double us = 0, mb_per_s = 0;
-    if (!logline_number_after(body,
-                              RUNLOG_BANNER ": p2p latency (us): ", &us) ||
-        !logline_number_after(body, "bandwidth (MB/s): ", &mb_per_s))
-        return false;
-    p->p2p_latency_s = us * 1e-6;
-    p->p2p_bytes_per_s = mb_per_s * 1e6;
-    return true;
+    return kind != TOLD_NOTHING;
 }
 
 /* Everything that one line may tell; two writers may have shared it. */
 static bool plain_events(struct plain *p, struct log_text body, uint64_t stream,
                          bool cut)
 {
-    bool any = plain_iterations(p, body, cut);
-    any = plain_memory(p, body, cut) || any;
+    const char *time = logline_find(body, "Step Time");
+    const char *bar = logline_find(body, "|");
+    bool before = time && (!bar || time < bar);
+    bool any = before && plain_step_times(p, body);
+    any = plain_iterations(p, body, stream, cut) || any;
+    if (time && !before)
+        any = plain_step_times(p, body) || any;
+    if (logline_find(body, "("))
+        any = plain_memory(p, body, stream, cut) || any;
     any = plain_header(p, body, stream, cut) || any;
-    any = plain_padding(p, body, cut) || any;
-    if (logline_find(body, "[after training is done]") ||
-        logline_find(body, "[exiting program ")) {
+    any = logtold_padding(&p->told, body, cut) || any;
+    if (logtold_is_end(body)) {
         p->ended = any = true;
         logfail_init(&p->fail);
     }
-    if (logline_starts(logline_trim(body), "Step Time :"))
-        p->is_bridge = any = true;
-    return plain_banner(p, body) || any;
+    if (logtold_banner(&p->told, body)) {
+        any = true;
+        if (p->told.is_moe_train)
+            p->dialect = LOG_MOE_TRAIN;
+    }
+    return any;
+}
+
+/* Before the first iteration: a line of a program that is not read. */
+static void plain_unread(struct plain *p, struct log_text body)
+{
+    const char *name = p->iterations.n ? NULL : logformat_unread(body);
+    bool known = p->unread_name && p->unread_name[0] != 'u';
+    if (!name || known || (p->unread_name && name[0] == 'u'))
+        return;
+    p->unread_name = name;
+    plain_quote(p->unread_line, body);
+}
+
+static void plain_part(struct plain *p, struct log_text body,
+                       const struct log_prefix *prefix, bool cut)
+{
+    if (plain_in_block(p, body, prefix->stream, cut))
+        return;
+    if (plain_arguments(p, body, prefix)) {
+        p->tail_cut = p->tail_cut || (cut && p->told.in_arguments);
+        return;
+    }
+    p->wrap.fresh = false;
+    if (!plain_events(p, body, prefix->stream, cut)) {
+        plain_wrapped(p, body, prefix->stream, cut);
+        plain_unread(p, body);
+    } else if (!p->wrap.fresh) {
+        p->wrap.kind = WRAP_NONE;
+    }
+    logfail_look(&p->fail, body, prefix);
+}
+
+/* Bytes before the next iteration that is glued behind something. */
+static size_t plain_glued(const struct plain *p, struct log_text body)
+{
+    const char *first = logstep_find(body);
+    if (!first || !logline_find(body, "|"))
+        return 0;
+    struct log_text before = {body.p, (size_t)(first - body.p)};
+    if (p->wrap.kind != WRAP_NONE && logline_find(before, "|"))
+        return before.n;
+    const char *next = logstep_find_next(body);
+    return next ? (size_t)(next - body.p) : 0;
 }
 
 void plain_lines_take(struct plain *p, struct log_text line, bool cut)
 {
     struct log_prefix prefix;
-    struct log_text body = logline_body(line, &prefix);
-    if (logline_trim(body).n == 0 ||
-        plain_in_block(p, body, prefix.stream, cut))
+    struct log_text body = logprefix_body(line, &prefix);
+    if (logline_trim(body).n == 0)
         return;
-    if (plain_arguments(p, body, prefix.stream)) {
-        p->tail_cut = p->tail_cut || (cut && p->in_arguments);
-        return;
+    for (size_t n; (n = plain_glued(p, body)) > 0;) {
+        plain_part(p, (struct log_text){body.p, n}, &prefix, false);
+        body = logline_from(body, body.p + n);
     }
-    if (!plain_events(p, body, prefix.stream, cut))
-        plain_wrapped(p, body, cut);
-    else if (plain_lines_current(p) && plain_lines_current(p)->step.whole)
-        p->n_wrap = 0;
-    logfail_look(&p->fail, body, &prefix);
+    plain_part(p, body, &prefix, cut);
+}
+
+void plain_lines_flush(struct plain *p)
+{
+    plain_flush_row(p);
+    plain_flush_pending(p);
 }

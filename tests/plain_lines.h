@@ -9,9 +9,10 @@
 #include "log/block.h"
 #include "log/facts.h"
 #include "log/runlog.h"
+#include "log/told.h"
+#include "log/wrap.h"
 
-/* The longest iteration line put together again, as in planner/log/state.c. */
-enum { PLAIN_WRAPPED = 8192 };
+enum { PLAIN_QUOTE = 160 }; // bytes of a line in a note, as in state.c
 
 /* A timer of the open block; its rows, one a rank, are on the heap. */
 struct plain_timer {
@@ -32,9 +33,11 @@ struct plain_block {
 /* An iteration line, and what decides later whether it is usable. */
 struct plain_iteration {
     struct log_step step;
-    int nth;     // of its section, from 1
-    bool cut;    // the file ends in it or in its block
-    bool closed; // it has its block
+    char bad[PLAIN_QUOTE];
+    int nth;      // of its section, from 1
+    bool nth_set; // it was read before, of fewer pieces
+    bool cut;     // the file ends in it or in its block
+    bool closed;  // it has its block
 };
 
 /* All that was read so far. The lists are on the heap and freed by who made
@@ -44,19 +47,21 @@ struct plain {
     struct arena *arena;
     size_t max_line;
     struct log_list iterations, timers, memory, arguments;
+    struct log_told told;
+    struct log_wrap wrap;
+    struct log_step pending; // Bridge's line of a step
+    int64_t n_step_times;
+    bool has_pending, numbered, has_memory;
+    const char *unread_name;
+    char unread_line[PLAIN_QUOTE], step_line[PLAIN_QUOTE];
     struct plain_block block;
     size_t last_block_lines;
     struct logfail fail;
     enum log_dialect dialect;
-    char clock[16];
-    double p2p_latency_s, p2p_bytes_per_s;
-    int64_t total, padded_vocab;
+    int64_t total;
     int section, n_logged, memory_section;
-    bool new_run, seen_loss, ended, tail_cut;
-    bool is_moe_train, is_bridge, in_arguments, has_arguments, has_timers;
-    uint64_t arguments_stream;
-    char wrap[PLAIN_WRAPPED];
-    size_t n_wrap;
+    bool seen_loss, seen_time, ended, tail_cut;
+    bool is_bridge, has_timers;
 };
 
 /* The iteration that was read last, NULL before the first. */
@@ -65,6 +70,9 @@ struct plain_iteration *plain_lines_current(struct plain *p);
 /* Ends the open block, if any, and keeps its timers in `p->timers`; `at_end`
  * of the file a block that nothing followed counts as cut and is not kept. */
 void plain_lines_close_block(struct plain *p, bool at_end);
+
+/* At the end of the text: Bridge's last line, a row that did not go on. */
+void plain_lines_flush(struct plain *p);
 
 /* Adds to `p` all that a line, or a part of it between CRs, tells. `line` is
  * without colours and line end; `cut` when its end is missing. */

@@ -49,11 +49,12 @@ static void plain_read_text(struct plain *p, struct log_text text)
 static void plain_last_block(struct plain *p)
 {
     struct plain_block *b = &p->block;
+    plain_lines_flush(p);
     const struct plain_iteration *it = plain_lines_current(p);
     if (b->form == BLOCK_NONE)
         return;
     // our own trainer writes blocks that are all alike, whole ones
-    if (p->is_moe_train && it && !p->tail_cut &&
+    if (p->told.is_moe_train && it && !p->tail_cut &&
         it->step.it.iteration == p->total && b->n_lines == p->last_block_lines)
         b->followed = true;
     if (!b->followed && b->n_lines < p->last_block_lines)
@@ -67,12 +68,15 @@ static void plain_judge(struct plain *p)
     bool reached = it && p->total && it->step.it.iteration >= p->total;
     if ((p->ended || reached) && p->fail.strength <= LOGFAIL_ERROR)
         logfail_init(&p->fail);
-    if (it && it->step.it.nan && !it->step.it.skipped && !it->cut &&
-        p->seen_loss)
+    bool never = it && it->step.nan_told && !p->seen_loss;
+    bool now = it && p->seen_loss && !it->step.it.skipped;
+    if (it && it->step.it.nan && !it->cut && (never || now))
         logfail_note(&p->fail, LOG_NAN, LOGFAIL_NAN, -1);
     if (!p->ended && ((it && p->total && !reached) || p->tail_cut))
         logfail_note(&p->fail, LOG_TRUNCATED, LOGFAIL_TAIL, -1);
-    if (p->dialect == LOG_UNKNOWN && p->has_arguments)
+    if (p->dialect == LOG_UNKNOWN && p->is_bridge)
+        p->dialect = LOG_BRIDGE;
+    if (p->dialect == LOG_UNKNOWN && (p->told.has_arguments || p->has_memory))
         p->dialect = LOG_MEGATRON;
 }
 
@@ -85,6 +89,8 @@ static const char *plain_why_dropped(const struct plain_iteration *it)
         return "skipped";
     if (s->it.nan)
         return "NaN";
+    if (s->it.unread)
+        return "not understood";
     if (it->cut)
         return "cut";
     if (isnan(s->it.step_ms))
@@ -100,6 +106,33 @@ static int plain_by_rank(const void *x, const void *y)
     return a->rank - b->rank;
 }
 
+/* What is not understood: of iterations, and a dialect in place of them. */
+static void plain_fill_notes(struct plain *p, struct runlog *out)
+{
+    const struct plain_iteration *it = (const void *)p->iterations.data;
+    const char **notes = arena_alloc(p->arena, LOG_MAX_NOTES, sizeof *notes);
+    out->notes = notes;
+    for (size_t i = 0; i < p->iterations.n; i++) {
+        if (it[i].bad[0] && out->n_all_notes++ < LOG_MAX_NOTES)
+            notes[out->n_notes++] =
+                arena_printf(p->arena, "iteration %lld: '%s' is not understood",
+                             (long long)it[i].step.it.iteration, it[i].bad);
+    }
+    const char *last = NULL;
+    if (p->iterations.n && !p->seen_time)
+        last = arena_printf(p->arena,
+                            "no iteration has a step time that is known here, "
+                            "the first line: %s",
+                            p->step_line);
+    if (!p->iterations.n && p->unread_name)
+        last = arena_printf(
+            p->arena,
+            "iterations in the form of '%s' are not read, the first line: %s",
+            p->unread_name, p->unread_line);
+    if (last && out->n_all_notes++ < LOG_MAX_NOTES)
+        notes[out->n_notes++] = last;
+}
+
 static void plain_fill(struct plain *p, struct runlog *out)
 {
     struct arena *a = p->arena;
@@ -111,7 +144,7 @@ static void plain_fill(struct plain *p, struct runlog *out)
               plain_by_rank);
     *out = (struct runlog){
         .dialect = log_dialect_name(p->dialect),
-        .clock = *p->clock ? arena_strdup(a, p->clock) : NULL,
+        .clock = *p->told.clock ? arena_strdup(a, p->told.clock) : NULL,
         .iterations = it,
         .n_iterations = n,
         .timers = log_list_to_arena(a, &p->timers, sizeof *out->timers),
@@ -121,9 +154,9 @@ static void plain_fill(struct plain *p, struct runlog *out)
         .arguments =
             log_list_to_arena(a, &p->arguments, sizeof *out->arguments),
         .n_arguments = p->arguments.n,
-        .padded_vocab = p->padded_vocab,
-        .p2p_latency_s = p->p2p_latency_s,
-        .p2p_bytes_per_s = p->p2p_bytes_per_s,
+        .padded_vocab = p->told.padded_vocab,
+        .p2p_latency_s = p->told.p2p_latency_s,
+        .p2p_bytes_per_s = p->told.p2p_bytes_per_s,
         .failure = p->fail.kind,
         .failure_rank = logfail_rank(&p->fail),
         .n_sections = p->section + 1,
@@ -135,6 +168,7 @@ static void plain_fill(struct plain *p, struct runlog *out)
         if (it[i].usable)
             out->used_section = it[i].section;
     }
+    plain_fill_notes(p, out);
 }
 
 enum err plain_log_read(struct arena *a, const char *data, size_t len,
@@ -146,13 +180,14 @@ enum err plain_log_read(struct arena *a, const char *data, size_t len,
     p->arena = a;
     p->max_line = max_line;
     p->section = -1;
-    p->p2p_latency_s = p->p2p_bytes_per_s = NAN;
+    logtold_init(&p->told);
     logfail_init(&p->fail);
     plain_read_text(p, (struct log_text){data, len});
     plain_last_block(p);
     plain_judge(p);
-    bool any = p->iterations.n || p->has_arguments || p->is_moe_train ||
-               p->has_timers || p->fail.strength >= LOGFAIL_SURE;
+    bool any = p->iterations.n || p->told.has_arguments ||
+               p->told.is_moe_train || p->has_memory || p->has_timers ||
+               p->fail.strength >= LOGFAIL_SURE;
     if (any)
         plain_fill(p, out);
     free(p->iterations.data);
@@ -178,6 +213,15 @@ static bool plain_same_text(const char *x, const char *y)
 static bool plain_same_iteration(const struct log_iteration *x,
                                  const struct log_iteration *y)
 {
+    for (int d = 0; d < LOG_MAX_MTP; d++)
+        if (!plain_same(x->mtp_loss[d], y->mtp_loss[d]))
+            return false;
+    if (x->n_mtp != y->n_mtp || !plain_same(x->tflops, y->tflops) ||
+        !plain_same(x->tokens_per_s, y->tokens_per_s) ||
+        !plain_same(x->all_tokens_per_s, y->all_tokens_per_s) ||
+        x->samples != y->samples || x->tokens != y->tokens ||
+        x->global_batch != y->global_batch || x->unread != y->unread)
+        return false;
     return x->iteration == y->iteration && plain_same(x->step_ms, y->step_ms) &&
            plain_same(x->loss, y->loss) &&
            plain_same(x->reference_ms, y->reference_ms) &&
@@ -239,6 +283,11 @@ const char *plain_log_difference(const struct runlog *x, const struct runlog *y)
         return "failure";
     if (x->n_sections != y->n_sections || x->used_section != y->used_section)
         return "sections";
+    if (x->n_notes != y->n_notes || x->n_all_notes != y->n_all_notes)
+        return "number of notes";
+    for (size_t i = 0; i < x->n_notes; i++)
+        if (!plain_same_text(x->notes[i], y->notes[i]))
+            return "a note";
     if (x->padded_vocab != y->padded_vocab)
         return "padded vocabulary";
     return plain_lists_differ(x, y);

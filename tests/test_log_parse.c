@@ -54,6 +54,12 @@ static void list_files(struct arena *a, const char *dir, const char *tail,
 
 /* ---- the readable form of a log ---- */
 
+static void dump_number(FILE *f, const char *name, double v)
+{
+    if (!isnan(v))
+        fprintf(f, ", %s %g", name, v);
+}
+
 static void dump_iteration(FILE *f, const struct log_iteration *it)
 {
     fprintf(f, "iteration %lld: step %g", (long long)it->iteration,
@@ -61,6 +67,11 @@ static void dump_iteration(FILE *f, const struct log_iteration *it)
     fprintf(f, ", loss %g", it->loss);
     if (!isnan(it->reference_ms))
         fprintf(f, ", reference %g", it->reference_ms);
+    for (int d = 0; d < it->n_mtp; d++)
+        fprintf(f, ", mtp_%d %g", d + 1, it->mtp_loss[d]);
+    dump_number(f, "TFLOP/s", it->tflops);
+    dump_number(f, "tokens/s/GPU", it->tokens_per_s);
+    dump_number(f, "tokens/s", it->all_tokens_per_s);
     fprintf(f, "%s%s, ", it->skipped ? ", skipped" : "",
             it->nan ? ", nan" : "");
     fprintf(f, "%s", it->usable ? "usable" : it->dropped);
@@ -93,6 +104,8 @@ static void dump_rest(FILE *f, const struct runlog *log)
     if (log->clock)
         fprintf(f, "clock %s, p2p %g s %g B/s\n", log->clock,
                 log->p2p_latency_s, log->p2p_bytes_per_s);
+    for (size_t i = 0; i < log->n_notes; i++)
+        fprintf(f, "note %s\n", log->notes[i]);
     if (log->failure != LOG_OK)
         fprintf(f, "failure %s, rank %d\n", log_failure_name(log->failure),
                 log->failure_rank);

@@ -131,6 +131,21 @@ Test(plain_log, agrees_on_damaged_logs)
     cr_expect_geq(each_log(FIXTURES, compare_damaged), 50);
 }
 
+/* A damaged row that ends like a name must not be met again as that name. */
+Test(plain_log, agrees_on_a_row_that_ends_in_a_colon)
+{
+    static const char text[] = "times across ranks (ms):\n"
+                               "  forward-backward:\n"
+                               "     rank  0: 1.50\n"
+                               "     rank  1:5-compute:\n"
+                               "times across ranks (ms):\n"
+                               "     rank  0: 2.50\n"
+                               "     rank  1:5-compute:\n"
+                               "     rank  0: 3.50\n"
+                               "done\n";
+    compare("colon", (struct log_text){text, sizeof text - 1});
+}
+
 /* ---- made logs ---- */
 
 struct shape {

@@ -8,6 +8,7 @@
  * run supersedes, from its first iteration on, those before it.
  */
 #include "cmd.h"
+#include "throughput.h"
 
 #include "base/err.h"
 #include "base/stats.h"
@@ -23,8 +24,10 @@
 
 struct printer {
     struct log_list starts; // int64_t: first iteration of each section
-    bool any;               // an item was printed: a comma is due
-    bool failed;            // out of memory
+    struct throughput throughput;
+    int64_t seq_tokens; // of a sample, 0: not known
+    bool any;           // an item was printed: a comma is due
+    bool failed;        // out of memory
 };
 
 /* Logs give most times with two decimals, and a large log has millions of them.
@@ -82,6 +85,7 @@ static void start_item(struct printer *p)
 static void note_section(void *data, const struct log_iteration *it)
 {
     struct printer *p = data;
+    throughput_add(&p->throughput, it);
     if ((size_t)it->section < p->starts.n)
         return;
     int64_t *start = log_list_add(&p->starts, sizeof *start);
@@ -108,6 +112,35 @@ static bool is_superseded(const struct printer *p, int section,
     return next < p->starts.n && iteration >= v[next];
 }
 
+static void print_if_finite(const char *key, double v)
+{
+    if (!isfinite(v))
+        return;
+    printf(", \"%s\": ", key);
+    bench_parse_print_number(v);
+}
+
+/* Keys that only some logs have: left out where not told. */
+static void print_told(const struct printer *p, const struct log_iteration *it)
+{
+    int64_t tokens = throughput_tokens(it, p->seq_tokens);
+    if (it->n_mtp) {
+        fputs(", \"mtp_losses\": [", stdout);
+        for (int d = 0; d < it->n_mtp; d++) {
+            fputs(d ? ", " : "", stdout);
+            bench_parse_print_number(it->mtp_loss[d]);
+        }
+        fputs("]", stdout);
+    }
+    print_if_finite("tflops_per_gpu", it->tflops);
+    print_if_finite("tokens_per_s_per_gpu", it->tokens_per_s);
+    print_if_finite("tokens_per_s", it->all_tokens_per_s);
+    if (it->samples)
+        printf(", \"consumed_samples\": %lld", (long long)it->samples);
+    if (tokens)
+        printf(", \"consumed_tokens\": %lld", (long long)tokens);
+}
+
 static void bench_parse_print_iteration(void *data,
                                         const struct log_iteration *it)
 {
@@ -119,6 +152,7 @@ static void bench_parse_print_iteration(void *data,
     bench_parse_print_number(it->step_ms);
     fputs(", \"loss\": ", stdout);
     bench_parse_print_number(it->loss);
+    print_told(p, it);
     printf(", \"skipped\": %s, \"nan\": %s, \"usable\": %s}",
            bool_name(it->skipped), bool_name(it->nan), bool_name(it->usable));
 }
@@ -166,6 +200,34 @@ static void bench_parse_print_memory(const struct runlog *log)
     fputs("],\n", stdout);
 }
 
+/* What of the log was not understood; texts are of printable ASCII. */
+static void print_warnings(const struct runlog *log)
+{
+    fputs("  \"warnings\": [", stdout);
+    for (size_t i = 0; i < log->n_notes; i++) {
+        fputs(i ? ",\n    \"" : "\n    \"", stdout);
+        for (const char *c = log->notes[i]; *c; c++) {
+            if (*c == '"' || *c == '\\')
+                putchar('\\');
+            putchar(*c);
+        }
+        putchar('"');
+    }
+    fputs("],\n", stdout);
+}
+
+static void print_throughput(const struct throughput *t,
+                             const struct throughput_model *m)
+{
+    fputs("  \"throughput\": {\"tflops_per_gpu\": ", stdout);
+    bench_parse_print_number(log_running_mean(&t->tflops));
+    fputs(", \"tflops_per_gpu_recomputed\": ", stdout);
+    bench_parse_print_number(m->tflops);
+    fputs(", \"tokens_per_s_per_gpu\": ", stdout);
+    bench_parse_print_number(log_running_mean(&t->tokens_per_s));
+    fputs("},\n", stdout);
+}
+
 static void print_failure(const struct runlog *log)
 {
     const char *kind = log_failure_name(log->failure);
@@ -202,6 +264,7 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
                                   .iteration = bench_parse_print_iteration};
     struct log_sink timers = {.data = p, .timer = print_timer};
     struct logmeans m;
+    struct throughput_model of_model;
     const struct log_input in = {.file = f, .where = path};
     enum err e = logmeans_read_input(&a, &in, &sections, &m, msg);
     if (e == ERR_OK && p->failed)
@@ -209,6 +272,8 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
     if (e != ERR_OK)
         goto done;
     lower_starts(&p->starts);
+    throughput_of_model(&a, &p->throughput, &m.log, &of_model);
+    p->seq_tokens = of_model.seq_tokens;
     printf("{\n  \"format\": \"moe-bench/runlog/1\",\n"
            "  \"dialect\": \"%s\",\n  \"iterations\": [",
            m.log.dialect);
@@ -218,6 +283,8 @@ static enum err bench_parse_print_json(struct printer *p, FILE *f,
         e = scan_again(f, path, &timers, msg);
     fputs("],\n", stdout);
     bench_parse_print_memory(&m.log);
+    print_throughput(&p->throughput, &of_model);
+    print_warnings(&m.log);
     print_failure(&m.log);
     fputs("}\n", stdout);
 done:
@@ -243,6 +310,8 @@ struct steps {
     int section;
     double min_ms, max_ms;
     size_t n_logged;
+    double last_dropped_ms; // the last step that does not count, NAN
+    const char *last_reason;
     struct {
         const char *why;
         size_t n;
@@ -281,6 +350,10 @@ static void add_step(void *data, const struct log_iteration *it)
     s->n_logged++;
     if (!it->usable) {
         count_dropped(s, it->dropped);
+        if (isfinite(it->step_ms)) {
+            s->last_dropped_ms = it->step_ms;
+            s->last_reason = it->dropped;
+        }
         return;
     }
     if (it->section != s->section) {
@@ -307,7 +380,11 @@ static void show_steps(struct steps *s, const struct runlog *log)
         printf("runs        %d in this file; figures are of run %d\n",
                log->n_sections,
                log->used_section < 0 ? log->n_sections : log->used_section + 1);
-    if (s->seen == 0)
+    if (s->seen == 0 && s->last_reason)
+        printf("step        no usable iteration; the last one logged took "
+               "%.1f ms (%s)\n",
+               s->last_dropped_ms, s->last_reason);
+    else if (s->seen == 0)
         printf("step        no usable iteration\n");
     else
         printf("step        median %.1f ms of %zu (min %.1f, max %.1f)\n",
@@ -387,8 +464,17 @@ static void show_rest(const struct runlog *log)
     printf("\n");
 }
 
+static void show_notes(const struct runlog *log)
+{
+    for (size_t i = 0; i < log->n_notes; i++)
+        printf("%-11s %s\n", i ? "" : "unread", log->notes[i]);
+    if (log->n_all_notes > log->n_notes)
+        printf("%-11s and %zu more\n", "", log->n_all_notes - log->n_notes);
+}
+
 struct summary_sink {
     struct steps steps;
+    struct throughput throughput;
     bool has_timers;
 };
 
@@ -396,6 +482,7 @@ static void summary_iteration(void *data, const struct log_iteration *it)
 {
     struct summary_sink *s = data;
     add_step(&s->steps, it);
+    throughput_add(&s->throughput, it);
 }
 
 static void summary_timer(void *data, const struct log_timer_event *t)
@@ -423,9 +510,13 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
         printf("dialect     %s\n", m.log.dialect);
         if (m.log.clock)
             printf("clock       %s\n", m.log.clock);
+        struct throughput_model of_model;
+        throughput_of_model(&a, &s->throughput, &m.log, &of_model);
         show_steps(&s->steps, &m.log);
+        throughput_show(&s->throughput, &of_model);
         show_timers(&m, s->has_timers);
         show_rest(&m.log);
+        show_notes(&m.log);
     }
     arena_clear(&a);
     return e;
@@ -488,10 +579,15 @@ const struct command CMD_PARSE = {
     .help =
         "Prints what a training log tells: iterations and which of them "
         "count,\n"
-        "timers, memory, how the run failed. Reads the output of Megatron-LM "
-        "and\n"
-        "its relatives and of moe-train; LOG may be /dev/stdin. Times are in "
-        "ms.\n"
+        "throughput, timers, memory, how the run failed. Reads the output of\n"
+        "Megatron-LM and its relatives and of moe-train; LOG may be "
+        "/dev/stdin.\n"
+        "Times are in ms. A dialect that is not known is named with its "
+        "first\n"
+        "line, and so is a value that is not understood. TFLOP/s of our own "
+        "count\n"
+        "stand beside the printed ones where the log has a dump of "
+        "arguments.\n"
         "The JSON document is moe-bench/runlog/1.\n",
     .closing = "example: moe-bench parse results/local/default/log.txt "
                "--json\n",

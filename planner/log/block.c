@@ -10,6 +10,7 @@
  */
 #include "block.h"
 
+#include "row.h"
 #include "runlog.h"
 
 #include <math.h>
@@ -98,79 +99,29 @@ static inline void block_add_row(struct log_block *b, int rank, double ms)
     b->timers[b->n_timers - 1].n_rows++;
 }
 
-/* A value fills the rest of its line, else it was cut or overwritten. */
-static bool take_value(struct log_text *t, double *out)
+/* A row without a sound value counts as a line, and has no time. */
+static void block_add(struct log_block *b, const struct log_rowtext *row)
 {
-    logline_skip_blanks(t);
-    double v = 0;
-    if (!logline_take_number(t, &v) || !isfinite(v) || v < 0)
-        return false;
-    logline_skip_blanks(t);
-    *out = v;
-    return true;
-}
-
-/* "     rank  0: 101.10" */
-static bool take_rank_row(struct log_block *b, struct log_text t)
-{
-    int64_t rank = 0;
-    double ms = 0;
-    t = logline_from(t, t.p + 4);
-    logline_skip_blanks(&t);
-    if (!logline_take_int(&t, &rank) || !t.n || *t.p != ':')
-        return false;
-    t = logline_from(t, t.p + 1);
-    if (take_value(&t, &ms) && t.n == 0 && rank < LOG_MAX_RANKS)
-        block_add_row(b, (int)rank, ms);
-    return true;
-}
-
-/* "forward-compute:" or a row below it. */
-static bool block_take_all(struct log_block *b, struct log_text t)
-{
-    if (logline_starts(t, "rank ") && take_rank_row(b, t))
-        return true;
-    struct log_text name = logline_take_name(&t);
-    if (!name.n || t.n != 1 || *t.p != ':')
-        return false;
-    add_timer(b, name);
-    return true;
-}
-
-/* Megatron pads a name and a blank with dots to 48 columns; with a dot and a
- * blank at least, names up to here are padded, longer ones not at all. */
-enum { BLOCK_NAME_WIDTH = 46 };
-
-/* "    name ........: (1.00, 2.00)" or "    name .......: 2.00" */
-static bool take_extremes(struct log_block *b, struct log_text t)
-{
-    struct log_text name = logline_take_name(&t);
-    const char *dots = t.p;
-    while (t.n && (*t.p == ' ' || *t.p == '.'))
-        t = logline_from(t, t.p + 1);
-    bool padded = t.p > dots + 1 && t.p[-1] == '.';
-    if (!name.n || !t.n || *t.p != ':' ||
-        (!padded && name.n < BLOCK_NAME_WIDTH))
-        return false;
-    t = logline_from(t, t.p + 1);
-    logline_skip_blanks(&t);
-    double lo = NAN, hi = 0;
-    bool pair = t.n && *t.p == '(';
-    if (pair) {
-        t = logline_from(t, t.p + 1);
-        if (!take_value(&t, &lo) || !t.n || *t.p != ',')
-            return true;
-        t = logline_from(t, t.p + 1);
+    if (row->kind == LOGROW_NAME) {
+        add_timer(b, row->name);
+    } else if (row->kind == LOGROW_RANK) {
+        if (row->sound)
+            block_add_row(b, row->rank, row->max_ms);
+    } else {
+        b->n_lines++;
+        struct log_block_timer *timer =
+            row->sound ? add_timer(b, row->name) : NULL;
+        if (timer) {
+            timer->min_ms = row->min_ms;
+            timer->max_ms = row->max_ms;
+        }
     }
-    b->n_lines++;
-    if (!take_value(&t, &hi) || (pair ? !t.n || *t.p != ')' : t.n > 0))
-        return true;
-    struct log_block_timer *timer = add_timer(b, name);
-    if (timer) {
-        timer->min_ms = lo;
-        timer->max_ms = hi;
-    }
-    return true;
+}
+
+bool logblock_is_open_row(const struct log_block *b, struct log_text body)
+{
+    return (b->form == BLOCK_MINMAX || b->form == BLOCK_MAX) &&
+           logrow_is_open(body);
 }
 
 /* The first byte becomes the lowest. */
@@ -215,33 +166,29 @@ bool logblock_take(struct log_block *b, struct log_text line,
                    struct log_text body, const struct log_prefix *prefix)
 {
     struct log_text t = logline_trim(body);
-    bool taken =
-        b->form == BLOCK_ALL ? block_take_all(b, t) : take_extremes(b, t);
-    if (!taken)
+    struct log_rowtext row;
+    bool per_rank = b->form == BLOCK_ALL;
+    if (!logrow_take(&t, per_rank, &row))
         return false;
     b->followed = false;
+    bool glued = t.n > 0;
+    do
+        block_add(b, &row);
+    while (t.n && logrow_take(&t, per_rank, &row));
+    if (glued)
+        return true;
     if (b->form == BLOCK_ALL && !b->has_head)
         keep_head(b, line, prefix);
-    if (b->form == BLOCK_ALL && b->has_timer && prefix->fixed)
+    if (row.kind == LOGROW_NAME && b->has_timer && prefix->fixed)
         block_keep_line(b, line);
     return true;
 }
 
 void logblock_take_single_line(struct log_block *b, struct log_text body)
 {
-    struct log_field f;
-    while (logline_next_field(&body, &f)) {
-        double ms = 0;
-        struct log_text value = f.value;
-        struct log_text rest = f.name;
-        struct log_text name = logline_take_name(&rest);
-        if (rest.n || !name.n || !take_value(&value, &ms))
-            continue;
-        struct log_block_timer *t = add_timer(b, name);
-        if (t)
-            t->min_ms = t->max_ms = ms;
-        b->n_lines++;
-    }
+    struct log_rowtext row;
+    while (logrow_next_of_line(&body, &row))
+        block_add(b, &row);
 }
 
 /* ---- rows at full speed: eight bytes at a time ---- */

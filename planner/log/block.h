@@ -6,7 +6,7 @@
 #ifndef LOG_BLOCK_H
 #define LOG_BLOCK_H
 
-#include "line.h"
+#include "prefix.h"
 #include "step.h"
 
 enum log_block_form { BLOCK_NONE, BLOCK_ALL, BLOCK_MINMAX, BLOCK_MAX };
@@ -70,6 +70,10 @@ void logblock_open(struct log_block *b, enum log_block_form form,
 /* Takes a name or a row of the open block; false when the line is neither. */
 bool logblock_take(struct log_block *b, struct log_text line,
                    struct log_text body, const struct log_prefix *prefix);
+
+/* True when `body` begins a row of the open block and the rest of it must be on
+ * the next line: a terminal has wrapped it. */
+bool logblock_is_open_row(const struct log_block *b, struct log_text body);
 
 /* Takes "time (ms) | name: 1.2 | ..." into an opened block. */
 void logblock_take_single_line(struct log_block *b, struct log_text body);

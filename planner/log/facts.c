@@ -88,8 +88,19 @@ void logfacts_argument(struct log_facts *f, const struct log_field *field)
     arg->value = copy_text(f, field->value);
 }
 
+void logfacts_note(struct log_facts *f, const char *text)
+{
+    if (f->notes.n >= LOG_MAX_NOTES)
+        return;
+    const char **note = log_list_add(&f->notes, sizeof *note);
+    if (note)
+        *note = arena_strdup(f->arena, text);
+    f->failed = f->failed || !note || !*note;
+}
+
 void logfacts_clear(struct log_facts *f)
 {
+    free(f->notes.data);
     free(f->memory.data);
     free(f->arguments.data);
 }
@@ -104,6 +115,9 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
         .arguments =
             log_list_to_arena(f->arena, &f->arguments, sizeof *out->arguments),
         .n_arguments = f->arguments.n,
+        .notes = log_list_to_arena(f->arena, &f->notes, sizeof *out->notes),
+        .n_notes = f->notes.n,
+        .n_all_notes = sum->n_notes,
         .padded_vocab = sum->padded_vocab,
         .p2p_latency_s = sum->p2p_latency_s,
         .p2p_bytes_per_s = sum->p2p_bytes_per_s,
@@ -115,7 +129,7 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
     bool has_clock = sum->clock[0] != '\0';
     if (has_clock)
         out->clock = arena_strdup(f->arena, sum->clock);
-    return !f->failed && out->memory && out->arguments &&
+    return !f->failed && out->memory && out->arguments && out->notes &&
            (!has_clock || out->clock);
 }
 

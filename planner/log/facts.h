@@ -42,7 +42,9 @@ struct runlog {
     int64_t padded_vocab;                  // said behind the dump, 0: not said
     double p2p_latency_s, p2p_bytes_per_s; // NAN where not stated
     enum log_failure failure;
-    int failure_rank; // -1: not stated
+    int failure_rank;            // -1: not stated
+    const char *const *notes;    // the first lines that are not understood
+    size_t n_notes, n_all_notes; // of these, and of all
     int n_sections;
     int used_section; // the one that means are of, -1: no usable iteration
 };
@@ -60,7 +62,7 @@ void *log_list_to_arena(struct arena *a, const struct log_list *l, size_t size);
 
 struct log_facts {
     struct arena *arena;
-    struct log_list memory, arguments;
+    struct log_list memory, arguments, notes;
     int memory_section;
     bool failed; // out of memory
 };
@@ -70,6 +72,10 @@ struct log_facts {
 void logfacts_memory(struct log_facts *f, int section,
                      const struct log_memory *m);
 void logfacts_argument(struct log_facts *f, const struct log_field *field);
+
+/* Keeps the first LOG_MAX_NOTES lines that are not understood. */
+enum { LOG_MAX_NOTES = 8 };
+void logfacts_note(struct log_facts *f, const char *text);
 
 /* Everything of a runlog but iterations and timers; false when out of
  * memory. */

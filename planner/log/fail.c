@@ -50,7 +50,8 @@ static const struct mark marks[] = {
 };
 enum { N_MARKS = sizeof marks / sizeof marks[0] };
 
-/* Every mark's anchor must be here, or the mark is never looked for. */
+/* Every mark's anchor must be here, and fit may_be_mark(), or the mark is never
+ * looked for. */
 static const bool is_anchor[256] = {
     ['O'] = true, ['C'] = true, ['H'] = true, ['-'] = true, ['_'] = true,
     ['N'] = true, ['U'] = true, ['W'] = true, ['S'] = true, ['A'] = true,
@@ -188,13 +189,26 @@ static void look_at_root_cause(struct logfail *f, struct log_text body)
     }
 }
 
+/* A letter follows every anchor but the comma, and the dash where it is a minus
+ * behind a blank: numbers and dates, of which logs are full, are passed over.
+ */
+static bool may_be_mark(struct log_text body, size_t i)
+{
+    unsigned char c = (unsigned char)body.p[i];
+    if (!is_anchor[c])
+        return false;
+    unsigned char next = i + 1 < body.n ? (unsigned char)body.p[i + 1] : ' ';
+    bool letter = (next | 0x20) >= 'a' && (next | 0x20) <= 'z';
+    return letter || c == ',' || (c == '-' && i > 0 && body.p[i - 1] == ' ');
+}
+
 void logfail_look(struct logfail *f, struct log_text body,
                   const struct log_prefix *prefix)
 {
     if (f->in_root_cause)
         look_at_root_cause(f, body);
     for (size_t i = 0; i < body.n; i++) {
-        if (is_anchor[(unsigned char)body.p[i]])
+        if (may_be_mark(body, i))
             try_marks(f, body, i, prefix);
     }
     if (f->strength > 0 && logline_starts(body, "Root Cause"))

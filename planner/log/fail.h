@@ -7,7 +7,7 @@
 #ifndef LOG_FAIL_H
 #define LOG_FAIL_H
 
-#include "line.h"
+#include "prefix.h"
 
 enum log_failure {
     LOG_OK,

@@ -55,7 +55,10 @@ const char *logline_find(struct log_text t, const char *word)
     const char *end = t.p + t.n;
     while (len <= (size_t)(end - p)) {
         p = memchr(p, word[0], (size_t)(end - p) - len + 1);
-        if (!p || memcmp(p, word, len) == 0)
+        if (!p)
+            return NULL;
+        // the last byte tells most of them apart without a call
+        if (p[len - 1] == word[len - 1] && memcmp(p, word, len) == 0)
             return p;
         p++;
     }
@@ -107,12 +110,61 @@ bool logline_take_int(struct log_text *t, int64_t *out)
     return true;
 }
 
+/* Takes "-1.05E+01": up to 15 digits and a power of ten up to 22 are exact as
+ * doubles, so that one product or quotient of them is rounded as strtod()
+ * rounds. False, and nothing taken, for any other number. */
+static bool take_short_number(struct log_text *t, double *out)
+{
+    static const double powers[] = {
+        1.,   1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *p = t->p;
+    const char *end = t->p + t->n;
+    bool minus = p < end && *p == '-';
+    p += minus;
+    const char *digits = p;
+    uint64_t v = 0;
+    for (; p < end && is_digit(*p) && p - digits < 17; p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    int64_t power = 0;
+    if (p == digits)
+        return false;
+    if (p < end && *p == '.') {
+        const char *point = p++;
+        for (; p < end && is_digit(*p) && p - digits < 17; p++)
+            v = v * 10 + (uint64_t)(*p - '0');
+        power = point + 1 - p;
+    }
+    if (p - digits > 16 || v >= UINT64_C(1000000000000000))
+        return false;
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        const char *e = p + 1;
+        bool down = e < end && *e == '-';
+        e += e < end && (*e == '-' || *e == '+');
+        struct log_text rest = {e, (size_t)(end - e)};
+        int64_t n = 0;
+        if (rest.n == 0 || !logline_take_int(&rest, &n) || n > 100)
+            return false;
+        power += down ? -n : n;
+        p = rest.p;
+    }
+    if (power < -22 || power > 22)
+        return false;
+    double d =
+        power < 0 ? (double)v / powers[-power] : (double)v * powers[power];
+    *out = minus ? -d : d;
+    line_drop(t, (size_t)(p - t->p));
+    return true;
+}
+
 /* strtod() wants a terminator: the bytes that a number may have are copied, of
  * which 47 are more than any printed number has. */
 bool logline_take_number(struct log_text *t, double *out)
 {
     char buf[48];
     size_t n = 0;
+    if (take_short_number(t, out))
+        return true;
     while (n < t->n && n < sizeof buf - 1 &&
            (is_digit(t->p[n]) || strchr("+-.eEnNaAiIfF", t->p[n])) && t->p[n])
         n++;
@@ -194,141 +246,4 @@ size_t logline_strip_ansi(struct log_text line, char *buf)
             line_drop(&line, escape_length(line));
     }
     return kept;
-}
-
-/* ---- prefixes: each returns the bytes it takes, 0: none ---- */
-
-/* 2026-01-02T03:04:05.678901234Z, or with a zone of digits */
-static size_t take_timestamp(struct log_text t, struct log_prefix *out)
-{
-    static const char shape[] = "0000-00-00T00:00:00";
-    const size_t n_shape = sizeof shape - 1;
-    if (t.n < n_shape)
-        return 0;
-    for (size_t i = 0; i < n_shape; i++) {
-        if (shape[i] == '0' ? !is_digit(t.p[i]) : t.p[i] != shape[i])
-            return 0;
-    }
-    size_t at = n_shape;
-    while (at < t.n && (is_digit(t.p[at]) || strchr(".Z+-:", t.p[at])) &&
-           t.p[at])
-        at++;
-    if (!is_at(t, at, ' '))
-        return 0;
-    out->fixed = false;
-    return at + 1;
-}
-
-/* -1 for what is too long to be a rank. */
-static int small_int(struct log_text t, size_t at, size_t n)
-{
-    struct log_text digits = {t.p + at, n};
-    int64_t v = -1;
-    bool ok = n <= 7 && logline_take_int(&digits, &v);
-    return ok ? (int)v : -1;
-}
-
-/* torchrun's [default3]: (of --tee, whose number is that of the node), [rank3]:
- * and mpirun's [1,3]<stdout>: (job, rank) */
-static size_t take_bracket(struct log_text t, struct log_prefix *out)
-{
-    if (!is_at(t, 0, '['))
-        return 0;
-    size_t at = 1;
-    while (at < t.n && (is_alpha(t.p[at]) || t.p[at] == '_'))
-        at++;
-    bool named = at > 1;
-    bool is_rank = named && at == 5 && memcmp(t.p + 1, "rank", 4) == 0;
-    if (!named)
-        at += count_digits(t, at);
-    if (!named && !is_at(t, at++, ','))
-        return 0;
-    size_t n = count_digits(t, at);
-    int number = small_int(t, at, n);
-    at += n;
-    if (number < 0 || !is_at(t, at++, ']'))
-        return 0;
-    struct log_text rest = {t.p + at, t.n - at};
-    if (!named)
-        at +=
-            logline_starts(rest, "<stdout>") || logline_starts(rest, "<stderr>")
-                ? 8
-                : 0;
-    if (!is_at(t, at, ':'))
-        return 0;
-    if (named && !is_rank)
-        out->local_rank = number;
-    else
-        out->rank = number;
-    return at + 1;
-}
-
-/* srun -l's "6: " (also " 6: "), grep -n's "1078:[" */
-static size_t take_number(struct log_text t, struct log_prefix *out)
-{
-    size_t at = 0;
-    while (at < 4 && is_at(t, at, ' '))
-        at++;
-    size_t n = count_digits(t, at);
-    size_t colon = at + n;
-    if (n == 0 || !is_at(t, colon, ':'))
-        return 0;
-    if (is_at(t, colon + 1, '[') && at == 0) {
-        out->fixed = false;
-        return colon + 1;
-    }
-    if (!is_at(t, colon + 1, ' ') && t.n > colon + 1)
-        return 0;
-    out->rank = small_int(t, at, n);
-    return colon + (t.n > colon + 1 ? 2 : 1);
-}
-
-/* nemo-run's "name/0 " and "# name/0 " */
-static size_t take_replica(struct log_text t)
-{
-    size_t at = logline_starts(t, "# ") ? 2 : 0;
-    if (at >= t.n || !is_alpha(t.p[at]))
-        return 0;
-    while (at < t.n &&
-           (is_alpha(t.p[at]) || is_digit(t.p[at]) || strchr("_.-", t.p[at])) &&
-           t.p[at])
-        at++;
-    if (!is_at(t, at, '/'))
-        return 0;
-    size_t n = count_digits(t, at + 1);
-    return n && is_at(t, at + 1 + n, ' ') ? at + n + 2 : 0;
-}
-
-/* FNV-1a: two prefixes of one log hardly ever have the same hash, and nothing
- * worse than a row in the wrong block comes of it. */
-static uint64_t line_mix(uint64_t h, const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)p[i]) * 1099511628211u; // its prime
-    return h;
-}
-
-struct log_text logline_body(struct log_text line, struct log_prefix *out)
-{
-    *out = (struct log_prefix){.fixed = true, .rank = -1, .local_rank = -1};
-    struct log_text t = line;
-    // six prefixes are more than launchers, containers and schedulers pile up
-    for (int i = 0; i < 6 && t.n; i++) {
-        size_t n = take_timestamp(t, out);
-        bool is_time = n > 0;
-        if (!n)
-            n = take_bracket(t, out);
-        if (!n)
-            n = take_number(t, out);
-        if (!n)
-            n = take_replica(t);
-        if (!n)
-            break;
-        bool is_place = t.p[n - 1] == ':' && is_digit(t.p[0]); // grep -n
-        if (!is_time && !is_place)
-            out->stream = line_mix(out->stream + 1, t.p, n);
-        line_drop(&t, n);
-    }
-    out->length = line.n - t.n;
-    return t;
 }

@@ -15,19 +15,6 @@ struct log_text {
     size_t n;
 };
 
-/* What stands before the text that the program itself wrote. */
-struct log_prefix {
-    uint64_t stream; // equal for lines of one writer; time stamps left out
-    size_t length;   // bytes of the line before its body
-    bool fixed;      // no time stamp: the next line starts with the same bytes
-    int rank;        // -1: not told
-    int local_rank;  // of torchrun --tee, whose number is of the node; -1
-};
-
-/* Body of `line` after the prefixes of torchrun, srun -l, mpirun, Kubernetes,
- * nemo-run and grep -n, in any order. Blanks of the body are kept. */
-struct log_text logline_body(struct log_text line, struct log_prefix *out);
-
 /* Copies `line` without escape sequences to `buf` (line.n bytes or more) and
  * returns the number of bytes kept. */
 size_t logline_strip_ansi(struct log_text line, char *buf);

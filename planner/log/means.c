@@ -139,6 +139,14 @@ static void average_argument(void *data, const struct log_field *f)
         v->also->argument(v->also->data, f);
 }
 
+static void average_note(void *data, const char *text)
+{
+    struct averager *v = data;
+    logfacts_note(&v->facts, text);
+    if (v->also && v->also->note)
+        v->also->note(v->also->data, text);
+}
+
 static bool means_mean_of(struct arena *a, const struct sums *s,
                           struct log_mean *out)
 {
@@ -192,7 +200,8 @@ enum err logmeans_read_input(struct arena *a, const struct log_input *in,
                            average_timer,
                            average_memory,
                            average_arguments,
-                           average_argument};
+                           average_argument,
+                           average_note};
     struct log_summary sum;
     enum err e = logscan(in, &own, &sum, msg);
     if (e == ERR_OK)

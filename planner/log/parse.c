@@ -113,6 +113,12 @@ static void keep_argument(void *data, const struct log_field *f)
     logfacts_argument(&k->facts, f);
 }
 
+static void keep_note(void *data, const char *text)
+{
+    struct keeper *k = data;
+    logfacts_note(&k->facts, text);
+}
+
 /* Moves everything to the arena, and finds the section that counts: the last
  * one with a usable iteration. */
 static enum err keeper_finish(struct keeper *k, const char *where,
@@ -148,7 +154,8 @@ enum err logparse_read_input(struct arena *a, const struct log_input *in,
 {
     struct keeper k = {.facts = {.arena = a}};
     struct log_sink sink = {&k,          keep_iteration, keep_timer,
-                            keep_memory, keep_arguments, keep_argument};
+                            keep_memory, keep_arguments, keep_argument,
+                            keep_note};
     struct log_summary sum;
     enum err e = logscan(in, &sink, &sum, msg);
     if (e == ERR_OK)

@@ -2,365 +2,44 @@
  * How it works. logstate_take() asks each reader of lines in turn, since two
  * writers may have put two things on one line: is it of the open timer block,
  * of the arguments dump, does it tell of an iteration, of memory, of the
- * program's end?
- *
- * An iteration is held until its timer block has ended, a block is held until
- * another line shows that it is whole; then both go to the sink, the iteration
- * first, because its timers count only where it is usable.
+ * program's end? What it told goes to loghold. A line that is none of these may
+ * be the rest of one that was wrapped.
  */
 #include "state.h"
 
+#include "format.h"
+#include "hold.h"
+#include "row.h"
 #include "runlog.h"
+#include "told.h"
+#include "wrap.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an iteration line that is joined of several; Megatron's longest,
- * with all losses of eight MTP layers, have some 1200. */
-enum { STATE_MAX_WRAP = 8192 };
-
 struct logstate {
-    const struct log_sink *sink;
-    struct log_summary sum;
-    struct logfail fail;
-    struct log_block block;
-    size_t last_block_lines; // rows of the last block of a step
-
-    struct log_step held; // the iteration whose block may still come
-    bool has_held, emitted, has_block, cut;
-    bool new_run; // an arguments dump or a banner since
-    int section;  // -1 before the first iteration
-    int n_logged; // iterations of this section
-    bool seen_loss;
-    bool is_moe_train, is_bridge;
-
-    bool in_arguments, has_arguments;
-    uint64_t arguments_stream;
-    bool tail_cut; // the file ends within a line that matters
-    char wrap[STATE_MAX_WRAP];
-    size_t n_wrap;
+    struct loghold hold;
+    struct log_wrap wrap;
+    const char *unread_name; // of a dialect that is not read; NULL: none met
+    char unread_line[LOG_QUOTE], first_line[LOG_QUOTE];
+    char step_line[LOG_QUOTE]; // the first with an iteration
 };
 
 struct logstate *logstate_new(const struct log_sink *sink)
 {
     struct logstate *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    s->sink = sink;
-    s->section = -1;
-    s->sum.p2p_latency_s = s->sum.p2p_bytes_per_s = NAN;
-    logfail_init(&s->fail);
+    if (s)
+        loghold_init(&s->hold, sink);
     return s;
 }
 
 void logstate_free(struct logstate *s)
 {
     if (s)
-        logblock_clear(&s->block);
+        logblock_clear(&s->hold.block);
     free(s);
-}
-
-/* ---- iterations ---- */
-
-/* Why the iteration that is held counts for nothing, NULL when it counts. */
-static const char *why_dropped(const struct logstate *s)
-{
-    const struct log_step *h = &s->held;
-    /* From 0.16 on, the second logged interval still holds the first. */
-    int n_warmup = h->dialect == LOG_CORE_016 ? 2 : 1;
-    if (s->n_logged <= n_warmup)
-        return "warm-up";
-    if (h->it.skipped)
-        return "skipped";
-    if (h->it.nan)
-        return "NaN";
-    if (s->cut)
-        return "cut";
-    if (isnan(h->it.step_ms))
-        return "no step time";
-    if (h->cumulative)
-        return "mean since the start";
-    return !h->whole && isnan(h->it.loss) ? "cut" : NULL;
-}
-
-static void emit_held(struct logstate *s)
-{
-    if (!s->has_held || s->emitted)
-        return;
-    s->emitted = true;
-    s->held.it.section = s->section;
-    s->held.it.dropped = why_dropped(s);
-    s->held.it.usable = s->held.it.dropped == NULL;
-    if (s->sink->iteration)
-        s->sink->iteration(s->sink->data, &s->held.it);
-}
-
-static void emit_timer(struct logstate *s, const struct log_block_timer *t,
-                       bool of_step)
-{
-    const struct log_block *b = &s->block;
-    struct log_timer_event e = {
-        .iteration = of_step ? s->held.it.iteration : 0,
-        .section = s->section < 0 ? 0 : s->section,
-        .usable = of_step && s->held.it.usable,
-        .name = t->name,
-        .per_rank = b->form == BLOCK_ALL,
-        .min_ms = t->min_ms,
-        .max_ms = t->max_ms,
-    };
-    if (e.per_rank && t->n_rows == 0)
-        return;
-    if (e.per_rank) {
-        e.rows = b->rows + t->first_row;
-        e.n_rows = t->n_rows;
-    }
-    s->sum.has_timers = true;
-    if (s->sink->timer)
-        s->sink->timer(s->sink->data, &e);
-}
-
-/* The final block is not believed unless another line followed it. */
-static void close_block(struct logstate *s, bool at_end)
-{
-    struct log_block *b = &s->block;
-    bool of_step = s->has_held && !s->has_block;
-    if (b->form == BLOCK_NONE)
-        return;
-    if (at_end && !b->followed) {
-        s->cut = s->cut || of_step;
-    } else {
-        of_step = of_step && logblock_is_of_step(b);
-        if (of_step) {
-            s->has_block = true;
-            s->last_block_lines = b->n_lines;
-            emit_held(s);
-        }
-        for (size_t i = 0; i < b->n_timers; i++)
-            emit_timer(s, &b->timers[i], of_step);
-    }
-    b->form = BLOCK_NONE;
-}
-
-/* A new run in the same file, appended by a restart. */
-static void start_section(struct logstate *s)
-{
-    s->section++;
-    s->n_logged = 0;
-    s->new_run = s->seen_loss = false;
-    s->sum.ended = false;
-    if (s->section > 0) // what became of an earlier run is superseded
-        logfail_init(&s->fail);
-}
-
-/* Dialects that only other lines tell. */
-static enum log_dialect refine_dialect(const struct logstate *s,
-                                       enum log_dialect d)
-{
-    if (s->is_moe_train)
-        return LOG_MOE_TRAIN;
-    return s->is_bridge && d == LOG_MEGATRON ? LOG_BRIDGE : d;
-}
-
-static void state_hold(struct logstate *s, const struct log_step *step,
-                       bool cut)
-{
-    s->held = *step;
-    s->held.dialect = refine_dialect(s, step->dialect);
-    s->sum.dialect = s->held.dialect;
-    s->sum.total = step->total;
-    s->seen_loss = s->seen_loss || !isnan(step->it.loss);
-    s->cut = cut && !step->whole;
-    s->tail_cut = s->tail_cut || s->cut;
-}
-
-static bool is_repeated(const struct logstate *s, const struct log_step *step)
-{
-    const struct log_iteration *a = &s->held.it, *b = &step->it;
-    return s->has_held && !s->new_run && a->iteration == b->iteration &&
-           (a->step_ms == b->step_ms || isnan(b->step_ms));
-}
-
-static void on_iteration(struct logstate *s, const struct log_step *step,
-                         bool cut)
-{
-    if (is_repeated(s, step)) // stdout and stderr may both be in the file
-        return;
-    s->block.followed = true;
-    close_block(s, false);
-    emit_held(s);
-    bool goes_up =
-        s->has_held && step->it.iteration > s->held.it.iteration && !s->new_run;
-    if (!goes_up)
-        start_section(s);
-    s->n_logged++;
-    s->sum.n_iterations++;
-    s->has_held = true;
-    s->emitted = s->has_block = false;
-    state_hold(s, step, cut);
-}
-
-static bool look_for_iterations(struct logstate *s, struct log_text body,
-                                bool cut)
-{
-    bool any = false;
-    struct log_text rest = body;
-    struct log_step step;
-    while (logstep_next(&rest, cut, &step)) {
-        any = true;
-        on_iteration(s, &step, cut);
-    }
-    if (!any)
-        return false;
-    s->in_arguments = false;
-    s->n_wrap = 0;
-    if (!s->held.whole && !cut && body.n < STATE_MAX_WRAP) {
-        memcpy(s->wrap, body.p, body.n);
-        s->n_wrap = body.n;
-    }
-    return true;
-}
-
-static bool goes_on_number(char before, char after)
-{
-    bool number = (before >= '0' && before <= '9') || before == '.';
-    return number &&
-           ((after >= '0' && after <= '9') || after == '.' || after == 'E');
-}
-
-/* Markdown copies wrap long lines, within numbers too: when nothing else is
- * on the line after an incomplete iteration line, the two are one. */
-static void look_for_wrapped(struct logstate *s, struct log_text body, bool cut)
-{
-    size_t room = STATE_MAX_WRAP - s->n_wrap;
-    if (!s->n_wrap || s->emitted || body.n + 1 >= room ||
-        !memchr(body.p, '|', body.n))
-        return;
-    if (!goes_on_number(s->wrap[s->n_wrap - 1], *body.p))
-        s->wrap[s->n_wrap++] = ' ';
-    memcpy(s->wrap + s->n_wrap, body.p, body.n);
-    s->n_wrap += body.n;
-    struct log_text joined = {s->wrap, s->n_wrap};
-    struct log_step step;
-    if (logstep_next(&joined, cut, &step) &&
-        step.it.iteration == s->held.it.iteration)
-        state_hold(s, &step, cut);
-    if (s->held.whole)
-        s->n_wrap = 0;
-}
-
-/* ---- other lines ---- */
-
-static bool look_for_header(struct logstate *s, struct log_text body,
-                            const struct log_prefix *prefix, bool cut)
-{
-    enum log_block_form form = logblock_header(body);
-    if (form != BLOCK_NONE) {
-        close_block(s, false);
-        logblock_open(&s->block, form, prefix->stream);
-        return true;
-    }
-    static const char word[] = "time (ms) |";
-    const char *at = logline_find(body, word);
-    if (!at)
-        return false;
-    if (cut) {
-        s->tail_cut = true;
-        return true;
-    }
-    close_block(s, false);
-    logblock_open(&s->block, BLOCK_MINMAX, prefix->stream);
-    logblock_take_single_line(&s->block,
-                              logline_from(body, at + sizeof word - 1));
-    close_block(s, false);
-    return true;
-}
-
-static bool look_for_memory(struct logstate *s, struct log_text body, bool cut)
-{
-    struct log_memory m;
-    if (!logline_find(body, " memory (") || !logstep_memory(body, cut, &m))
-        return false;
-    if (logline_find(body, "memory (GB)"))
-        s->is_bridge = true;
-    if (s->sink->memory)
-        s->sink->memory(s->sink->data, s->section < 0 ? 0 : s->section, &m);
-    return true;
-}
-
-static bool look_for_arguments(struct logstate *s, struct log_text body,
-                               const struct log_prefix *prefix)
-{
-    if (s->in_arguments && prefix->stream == s->arguments_stream) {
-        struct log_field f;
-        if (logline_find(body, "- end of arguments -"))
-            s->in_arguments = false;
-        else if (logstep_argument(body, &f) && s->sink->argument)
-            s->sink->argument(s->sink->data, &f);
-        else
-            return false;
-        return true;
-    }
-    if (!logline_find(body, "--- arguments ---"))
-        return false;
-    s->in_arguments = s->has_arguments = s->new_run = true;
-    s->arguments_stream = prefix->stream;
-    s->sum.padded_vocab = 0;
-    if (s->sink->arguments)
-        s->sink->arguments(s->sink->data);
-    return true;
-}
-
-/* "moe-train: clock wall | ranks 4 | ..." and "moe-train: p2p ..." */
-static bool look_for_banner(struct logstate *s, struct log_text body)
-{
-    static const char clock[] = RUNLOG_BANNER ": clock ";
-    const char *at = logline_find(body, clock);
-    if (at) {
-        struct log_text t = logline_from(body, at + sizeof clock - 1);
-        struct log_text name = logline_take_name(&t);
-        if (name.n < sizeof s->sum.clock) {
-            memcpy(s->sum.clock, name.p, name.n);
-            s->sum.clock[name.n] = '\0';
-        }
-        s->is_moe_train = s->new_run = true;
-        s->sum.dialect = LOG_MOE_TRAIN;
-        return true;
-    }
-    double us = 0, mb_per_s = 0;
-    if (!logline_number_after(body,
-                              RUNLOG_BANNER ": p2p latency (us): ", &us) ||
-        !logline_number_after(body, "bandwidth (MB/s): ", &mb_per_s))
-        return false;
-    s->sum.p2p_latency_s = us * 1e-6;
-    s->sum.p2p_bytes_per_s = mb_per_s * 1e6;
-    return true;
-}
-
-/* " > padded vocab (size: 128000) with 256 dummy tokens (new size: 128256)":
- * Megatron dumps its arguments before it builds the tokenizer, so that the size
- * of the embedding is in no argument, only in this line. */
-static bool look_for_padding(struct logstate *s, struct log_text body, bool cut)
-{
-    static const char mark[] = "dummy tokens (new size: ";
-    const char *at = logline_find(body, mark);
-    int64_t size = 0;
-    if (!at || cut)
-        return false;
-    struct log_text rest = logline_from(body, at + sizeof mark - 1);
-    if (logline_take_int(&rest, &size))
-        s->sum.padded_vocab = size;
-    return true;
-}
-
-static bool look_for_end(struct logstate *s, struct log_text body)
-{
-    if (!logline_find(body, "[after training is done]") &&
-        !logline_find(body, "[exiting program "))
-        return false;
-    s->sum.ended = true;
-    logfail_init(&s->fail);
-    return true;
 }
 
 static bool has_byte(struct log_text t, char c)
@@ -368,25 +47,303 @@ static bool has_byte(struct log_text t, char c)
     return memchr(t.p, c, t.n) != NULL;
 }
 
-/* Each reader's lines have a byte that few other lines have. */
+/* ---- iterations ---- */
+
+/* A row that looked as if it went on in the next line, and did not. */
+static void flush_row(struct logstate *s)
+{
+    if (s->wrap.kind != WRAP_ROW)
+        return;
+    const struct log_prefix prefix = {.fixed = false};
+    struct log_text row = logwrap_text(&s->wrap);
+    s->wrap.kind = WRAP_NONE;
+    logblock_take(&s->hold.block, row, row, &prefix);
+}
+
+static bool look_for_step_times(struct logstate *s, struct log_text body)
+{
+    bool any = false;
+    struct log_step step;
+    while (logformat_next_step_time(&body, &step)) {
+        loghold_step_time(&s->hold, &step);
+        any = true;
+    }
+    return any;
+}
+
+static bool look_for_iterations(struct logstate *s, struct log_text body,
+                                const struct log_prefix *prefix, bool cut)
+{
+    bool any = false;
+    struct log_text rest = body;
+    struct log_step step;
+    while (logstep_next(&rest, cut, &step)) {
+        any = true;
+        loghold_numbered(&s->hold, &step, cut);
+    }
+    if (!any)
+        return false;
+    if (!s->step_line[0])
+        loghold_quote(s->step_line, body);
+    s->hold.told.in_arguments = false;
+    s->wrap.kind = WRAP_NONE;
+    if (!step.closed && !cut && !s->hold.emitted)
+        logwrap_start(&s->wrap, WRAP_STEP, body, prefix->stream);
+    return true;
+}
+
+/* True when what was joined tells more than what was read of fewer pieces; a
+ * text that spoils a value is not of this line. */
+static bool is_better(const struct logstate *s, const struct log_step *joined,
+                      struct log_text piece)
+{
+    const struct log_step *held = &s->hold.held;
+    return !s->hold.emitted && joined->it.iteration == held->it.iteration &&
+           joined->n_bad - joined->bad_end <= held->n_bad &&
+           (joined->n_known > held->n_known || joined->whole ||
+            memchr(piece.p, '|', piece.n) || s->wrap.number);
+}
+
+/* The pieces of an iteration line so far. */
+static void join_step(struct logstate *s, struct log_text piece, bool cut)
+{
+    const char *next = logstep_find_next(logwrap_text(&s->wrap));
+    if (next)
+        logwrap_restart(&s->wrap, next);
+    struct log_text joined = logwrap_text(&s->wrap);
+    struct log_step step;
+    if (!logstep_next(&joined, cut, &step))
+        return;
+    if (s->wrap.kind == WRAP_OPEN) {
+        s->wrap.kind = WRAP_STEP;
+        if (!s->step_line[0])
+            loghold_quote(s->step_line, logwrap_text(&s->wrap));
+        loghold_numbered(&s->hold, &step, cut);
+        logwrap_accept(&s->wrap);
+    } else if (is_better(s, &step, piece)) {
+        loghold_replace(&s->hold, &step, cut);
+        logwrap_accept(&s->wrap);
+    }
+    if (s->hold.held.closed || s->hold.emitted)
+        s->wrap.kind = WRAP_NONE;
+}
+
+/* A line with bars came behind an iteration's that had no last bar, and did not
+ * go on with it: the last number may be half of one and is not believed. */
+static void doubt_end(struct logstate *s)
+{
+    struct log_text text = {s->wrap.text, s->wrap.n_sure};
+    struct log_text whole = text;
+    struct log_step step;
+    s->wrap.kind = WRAP_NONE;
+    bool ends = text.n && logline_trim(text).p[logline_trim(text).n - 1] == '|';
+    if (ends || s->hold.emitted || !logstep_next(&text, true, &step) ||
+        step.it.iteration != s->hold.held.it.iteration ||
+        step.n_known == s->hold.held.n_known)
+        return;
+    size_t tail = whole.n > 60 ? 60 : whole.n;
+    if (step.n_bad == 0)
+        step.bad = (struct log_text){whole.p + whole.n - tail, tail};
+    step.it.unread = true;
+    loghold_replace(&s->hold, &step, false);
+}
+
+static void on_memory(struct logstate *s, const struct log_memory *m)
+{
+    s->hold.has_memory = true;
+    if (s->hold.sink->memory)
+        s->hold.sink->memory(s->hold.sink->data,
+                             s->hold.section < 0 ? 0 : s->hold.section, m);
+}
+
+/* Copies from a terminal wrap long lines, within numbers and words too: what is
+ * nothing else after an incomplete line goes on with it. */
+static void look_for_wrapped(struct logstate *s, struct log_text body,
+                             const struct log_prefix *prefix, bool cut)
+{
+    struct log_memory m;
+    enum log_wrap_kind kind = s->wrap.kind;
+    bool more = logwrap_add(&s->wrap, body, prefix->stream);
+    if (more && (kind == WRAP_STEP || kind == WRAP_OPEN))
+        join_step(s, body, cut);
+    if (kind == WRAP_STEP && s->wrap.kind != WRAP_NONE &&
+        (!more || s->wrap.n_sure < s->wrap.n) && has_byte(body, '|'))
+        doubt_end(s);
+    if (more && kind == WRAP_MEMORY) {
+        struct log_text joined = logwrap_text(&s->wrap);
+        if (logmemory_read(joined, cut, &m))
+            on_memory(s, &m);
+        if (!logmemory_is_open(joined))
+            s->wrap.kind = WRAP_NONE;
+    }
+    if (s->wrap.kind == WRAP_OPEN && kind == WRAP_OPEN && more &&
+        s->wrap.n_pieces > 8)
+        s->wrap.kind = WRAP_NONE;
+    if (s->wrap.kind == WRAP_NONE && logstep_is_open(body))
+        logwrap_start(&s->wrap, WRAP_OPEN, body, prefix->stream);
+}
+
+/* ---- other lines ---- */
+
+/* What is behind a header on its line are rows of a log without newlines. */
+static void open_block(struct logstate *s, enum log_block_form form,
+                       struct log_text body, const struct log_prefix *prefix)
+{
+    static const char tail[] = "across ranks (ms):";
+    const struct log_prefix none = {.fixed = false};
+    struct log_text rest =
+        logline_from(body, logline_find(body, tail) + sizeof tail - 1);
+    loghold_flush(&s->hold);
+    loghold_close_block(&s->hold, false);
+    logblock_open(&s->hold.block, form, prefix->stream);
+    if (logline_trim(rest).n)
+        logblock_take(&s->hold.block, rest, rest, &none);
+}
+
+static bool look_for_header(struct logstate *s, struct log_text body,
+                            const struct log_prefix *prefix, bool cut)
+{
+    enum log_block_form form = logblock_header(body);
+    if (form != BLOCK_NONE) {
+        open_block(s, form, body, prefix);
+        return true;
+    }
+    static const char word[] = "time (ms) |";
+    const char *at = logline_find(body, word);
+    if (!at)
+        return false;
+    if (cut) {
+        s->hold.tail_cut = true;
+        return true;
+    }
+    loghold_flush(&s->hold);
+    loghold_close_block(&s->hold, false);
+    logblock_open(&s->hold.block, BLOCK_MINMAX, prefix->stream);
+    logblock_take_single_line(&s->hold.block,
+                              logline_from(body, at + sizeof word - 1));
+    loghold_close_block(&s->hold, false);
+    return true;
+}
+
+static bool look_for_memory(struct logstate *s, struct log_text body,
+                            const struct log_prefix *prefix, bool cut)
+{
+    struct log_memory m;
+    if (!logline_find(body, "[Rank "))
+        return false;
+    bool any = logmemory_read(body, cut, &m);
+    bool open = !cut && logmemory_is_open(body);
+    if (logline_find(body, "memory (GB)"))
+        s->hold.is_bridge = true;
+    if (any)
+        on_memory(s, &m);
+    if (open)
+        logwrap_start(&s->wrap, WRAP_MEMORY, body, prefix->stream);
+    return any || open;
+}
+
+static bool look_for_arguments(struct logstate *s, struct log_text body,
+                               const struct log_prefix *prefix)
+{
+    struct log_field f;
+    enum log_told_kind kind = logtold_argument(&s->hold.told, body, prefix, &f);
+    if (kind == TOLD_DUMP && s->hold.sink->arguments)
+        s->hold.sink->arguments(s->hold.sink->data);
+    if (kind == TOLD_ARGUMENT && s->hold.sink->argument)
+        s->hold.sink->argument(s->hold.sink->data, &f);
+    return kind != TOLD_NOTHING;
+}
+
+static bool look_for_end(struct logstate *s, struct log_text body)
+{
+    if (!logtold_is_end(body))
+        return false;
+    s->hold.sum.ended = true;
+    logfail_init(&s->hold.fail);
+    return true;
+}
+
+/* The first line of a dialect that is not read; a better name than "unknown"
+ * is taken also later. */
+static void look_for_unread(struct logstate *s, struct log_text body)
+{
+    if (s->hold.has_held || (s->unread_name && s->unread_name[0] != 'u'))
+        return;
+    const char *name = logformat_unread(body);
+    if (!name || (s->unread_name && name[0] == 'u'))
+        return;
+    s->unread_name = name;
+    loghold_quote(s->unread_line, body);
+}
+
+/* Each reader's lines have a byte that few other lines have. A line of Bridge
+ * may be glued before a numbered one or behind it. */
 static bool look_for_events(struct logstate *s, struct log_text body,
                             const struct log_prefix *prefix, bool cut)
 {
     bool any = false;
-    if (has_byte(body, '/'))
-        any = look_for_iterations(s, body, cut);
+    const char *bar = memchr(body.p, '|', body.n);
+    const char *time = logline_find(body, "Step Time");
+    if (time && (!bar || time < bar))
+        any = look_for_step_times(s, body);
+    if (bar || has_byte(body, '/') || has_byte(body, '{') ||
+        has_byte(body, '='))
+        any = look_for_iterations(s, body, prefix, cut) || any;
+    if (time && bar && time > bar)
+        any = look_for_step_times(s, body) || any;
     if (has_byte(body, '(')) {
-        any = look_for_memory(s, body, cut) || any;
+        any = look_for_memory(s, body, prefix, cut) || any;
         any = look_for_header(s, body, prefix, cut) || any;
-        any = look_for_padding(s, body, cut) || any;
+        any = logtold_padding(&s->hold.told, body, cut) || any;
     }
     if (has_byte(body, '['))
         any = look_for_end(s, body) || any;
-    if (logline_starts(logline_trim(body), "Step Time :"))
-        s->is_bridge = any = true;
-    if (logline_find(body, RUNLOG_BANNER ": "))
-        any = look_for_banner(s, body) || any;
+    if (logline_find(body, RUNLOG_BANNER ": ") &&
+        logtold_banner(&s->hold.told, body)) {
+        any = true;
+        if (s->hold.told.is_moe_train)
+            s->hold.sum.dialect = LOG_MOE_TRAIN;
+    }
     return any;
+}
+
+/* The row of a line that two writers shared; all of it where one did. */
+static struct log_text row_part(struct log_text body)
+{
+    const char *end = body.p + body.n;
+    if (!memchr(body.p, '|', body.n))
+        return body;
+    const char *bracket = memchr(body.p, '[', body.n);
+    const char *word = logline_find(body, " iteration");
+    end = bracket ? bracket : end;
+    end = word && word < end ? word : end;
+    return (struct log_text){body.p, (size_t)(end - body.p)};
+}
+
+/* A row that a terminal has wrapped: the first piece waits for the next line,
+ * which goes on with it unless it begins a row itself. */
+static bool look_for_wrapped_row(struct logstate *s, struct log_text body,
+                                 const struct log_prefix *prefix)
+{
+    const struct log_prefix none = {.fixed = false};
+    struct log_text own = logline_trim(body);
+    struct log_rowtext row;
+    bool open = logblock_is_open_row(&s->hold.block, body);
+    if (s->wrap.kind == WRAP_ROW) {
+        bool begins = open || logrow_take(&own, false, &row);
+        if (begins || !logwrap_add(&s->wrap, body, prefix->stream)) {
+            flush_row(s);
+        } else {
+            struct log_text joined = logwrap_text(&s->wrap);
+            if (logblock_is_open_row(&s->hold.block, joined))
+                return true;
+            s->wrap.kind = WRAP_NONE;
+            return logblock_take(&s->hold.block, joined, joined, &none);
+        }
+    }
+    if (open)
+        logwrap_start(&s->wrap, WRAP_ROW, body, prefix->stream);
+    return open;
 }
 
 /* True when the line was of the open block. A line of another kind ends the
@@ -395,16 +352,25 @@ static bool look_in_block(struct logstate *s, struct log_text line,
                           struct log_text body, const struct log_prefix *prefix,
                           bool cut)
 {
-    struct log_block *b = &s->block;
+    struct log_block *b = &s->hold.block;
     if (b->form == BLOCK_NONE)
         return false;
     bool same = prefix->stream == b->stream;
     if (same && cut && body.n && *body.p == ' ' && !has_byte(body, '/')) {
-        s->tail_cut = true;
+        s->hold.tail_cut = true;
         return true;
     }
-    if (same && !cut && logblock_take(b, line, body, prefix))
+    struct log_text row = row_part(body);
+    struct log_prefix own = *prefix;
+    own.fixed = own.fixed && row.n == body.n;
+    if (same && !cut && row.n == body.n &&
+        look_for_wrapped_row(s, body, prefix))
         return true;
+    if (row.n < body.n)
+        flush_row(s);
+    if (same && !cut && logblock_take(b, line, row, &own))
+        return row.n == body.n;
+    flush_row(s);
     b->followed = true;
     if (same)
         b->has_timer = false;
@@ -414,94 +380,115 @@ static bool look_in_block(struct logstate *s, struct log_text line,
 const char *logstate_take_rows(struct logstate *s, struct log_runs *ahead,
                                const char *p, const char *end)
 {
-    s->block.ahead = ahead;
-    p = logblock_take_rows(&s->block, p, end);
-    s->block.ahead = NULL;
+    s->hold.block.ahead = ahead;
+    p = logblock_take_rows(&s->hold.block, p, end);
+    s->hold.block.ahead = NULL;
     return p;
+}
+
+static void take_part(struct logstate *s, struct log_text line,
+                      struct log_text body, const struct log_prefix *prefix,
+                      bool cut)
+{
+    if (look_in_block(s, line, body, prefix, cut))
+        return;
+    if (look_for_arguments(s, body, prefix)) {
+        s->hold.tail_cut =
+            s->hold.tail_cut || (cut && s->hold.told.in_arguments);
+        return;
+    }
+    s->wrap.fresh = false;
+    if (!look_for_events(s, body, prefix, cut)) {
+        look_for_wrapped(s, body, prefix, cut);
+        look_for_unread(s, body);
+    } else if (!s->wrap.fresh) {
+        s->wrap.kind = WRAP_NONE;
+    }
+    logfail_look(&s->hold.fail, body, prefix);
+}
+
+/* Bytes of `body` before the iteration that is not its first: what is glued
+ * behind it starts there; 0 when there is none. Text before the first one is
+ * apart where it may be the rest of a wrapped line. */
+static size_t glued_at(const struct logstate *s, struct log_text body)
+{
+    const char *first = memchr(body.p, '|', body.n) ? logstep_find(body) : NULL;
+    if (!first)
+        return 0;
+    size_t before = (size_t)(first - body.p);
+    if (s->wrap.kind != WRAP_NONE && memchr(body.p, '|', before))
+        return before;
+    const char *second = logstep_find_next(body);
+    return second ? (size_t)(second - body.p) : 0;
 }
 
 void logstate_take(struct logstate *s, struct log_text line, bool cut)
 {
     struct log_prefix prefix;
-    struct log_text body = logline_body(line, &prefix);
+    struct log_text body = logprefix_body(line, &prefix);
     if (logline_trim(body).n == 0)
         return;
-    if (look_in_block(s, line, body, &prefix, cut))
-        return;
-    if (look_for_arguments(s, body, &prefix)) {
-        s->tail_cut = s->tail_cut || (cut && s->in_arguments);
-        return;
+    if (!s->first_line[0])
+        loghold_quote(s->first_line, body);
+    struct log_prefix own = prefix;
+    for (size_t n; (n = glued_at(s, body)) > 0;) {
+        struct log_text part = {body.p, n};
+        own.fixed = false;
+        take_part(s, part, part, &own, false);
+        body = logline_from(body, body.p + n);
+        line = body;
     }
-    if (!look_for_events(s, body, &prefix, cut))
-        look_for_wrapped(s, body, cut);
-    else if (s->held.whole)
-        s->n_wrap = 0;
-    logfail_look(&s->fail, body, &prefix);
+    take_part(s, line, body, &own, cut);
 }
 
 /* ---- the end ---- */
 
-static void judge_end(struct logstate *s)
-{
-    struct log_summary *sum = &s->sum;
-    const struct log_iteration *last = &s->held.it;
-    bool any = s->has_held;
-    bool reached = any && sum->total && last->iteration >= sum->total;
-    if ((sum->ended || reached) && s->fail.strength <= LOGFAIL_ERROR)
-        logfail_init(&s->fail);
-    if (any && last->nan && !last->skipped && !s->cut && s->seen_loss)
-        logfail_note(&s->fail, LOG_NAN, LOGFAIL_NAN, -1);
-    bool early = any && sum->total && !reached;
-    if (!sum->ended && (early || s->tail_cut))
-        logfail_note(&s->fail, LOG_TRUNCATED, LOGFAIL_TAIL, -1);
-    sum->failure = s->fail.kind;
-    sum->failure_rank = logfail_rank(&s->fail);
-    sum->n_sections = s->section + 1;
-    if (sum->dialect == LOG_UNKNOWN && s->has_arguments)
-        sum->dialect = LOG_MEGATRON;
-}
-
-/* Our own trainer writes whole blocks, all alike: one that has the rows of
- * the block before, in the last iteration of all, was not cut. */
-static bool is_last_of_moe_train(const struct logstate *s)
-{
-    return s->is_moe_train && s->has_held && !s->tail_cut &&
-           s->held.it.iteration == s->sum.total &&
-           s->block.n_lines == s->last_block_lines;
-}
-
 static void state_end(struct logstate *s)
 {
-    struct log_block *b = &s->block;
-    if (b->form != BLOCK_NONE && is_last_of_moe_train(s))
-        b->followed = true;
-    if (b->form != BLOCK_NONE && !b->followed &&
-        b->n_lines < s->last_block_lines)
-        s->tail_cut = true;
-    close_block(s, true);
-    emit_held(s);
-    judge_end(s);
+    char text[LOG_QUOTE + 96];
+    flush_row(s);
+    loghold_end(&s->hold);
+    bool timeless = s->hold.has_held && !s->hold.seen_time;
+    if (timeless)
+        snprintf(text, sizeof text,
+                 "no iteration has a step time that is known here, the first "
+                 "line: %s",
+                 s->step_line);
+    else if (!s->hold.has_held && s->unread_name)
+        snprintf(
+            text, sizeof text,
+            "iterations in the form of '%s' are not read, the first line: %s",
+            s->unread_name, s->unread_line);
+    else
+        return;
+    loghold_note(&s->hold, text);
 }
 
 /* Any line that no other kind of file has. */
 static bool is_of_training(const struct logstate *s)
 {
-    return s->has_held || s->has_arguments || s->is_moe_train ||
-           s->sum.has_timers || s->fail.strength >= LOGFAIL_SURE;
+    return s->hold.has_held || s->hold.told.has_arguments ||
+           s->hold.told.is_moe_train || s->hold.has_memory ||
+           s->hold.sum.has_timers || s->hold.fail.strength >= LOGFAIL_SURE;
 }
 
 static enum err state_judge(const struct logstate *s, const char *where,
                             struct err_msg *msg)
 {
-    if (s->block.out_of_memory)
+    if (s->hold.block.out_of_memory)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    if (!is_of_training(s))
-        return err_set(msg, ERR_PARSE,
-                       "%s: no line of a training log found, want iteration "
-                       "lines, timers or an arguments dump; give the output "
-                       "of the training run",
-                       where);
-    return ERR_OK;
+    if (is_of_training(s))
+        return ERR_OK;
+    bool named = s->unread_name && s->unread_name[0] != 'u';
+    return err_set(
+        msg, ERR_PARSE,
+        "%s: no line of a training log that is read here; %s%s%s, '%s'; want "
+        "iteration lines, timers, memory or an arguments dump of Megatron-LM "
+        "or of a relative; give the output of the training run",
+        where, named ? "iterations are in the form of " : "the dialect is ",
+        named ? s->unread_name : "not known",
+        s->unread_name ? ", its first line" : ", the first line",
+        s->unread_name ? s->unread_line : s->first_line);
 }
 
 enum err logstate_finish(struct logstate *s, const char *where,
@@ -510,6 +497,6 @@ enum err logstate_finish(struct logstate *s, const char *where,
     state_end(s);
     enum err e = state_judge(s, where, msg);
     if (e == ERR_OK)
-        *out = s->sum;
+        *out = s->hold.sum;
     return e;
 }

@@ -9,6 +9,9 @@
  * to an iteration when it holds forward-backward or forward-compute, follows
  * its line and is the first that does; others have iteration 0.
  *
+ * Bridge prints a line of the step's time before Megatron's line of the same
+ * iteration; where it prints that alone, its steps are numbered as they come.
+ *
  * A file may hold several runs: a section starts where the iteration counter
  * does not go up, and at the first iteration after a new arguments dump or a
  * new banner of moe-train. Warm-up counts anew in each section.
@@ -19,6 +22,7 @@
 #include "base/err.h"
 #include "block.h"
 #include "fail.h"
+#include "memory.h"
 #include "step.h"
 
 #include <stdbool.h>
@@ -46,6 +50,8 @@ struct log_sink {
     /* A new arguments dump starts: what came before is of an older run. */
     void (*arguments)(void *data);
     void (*argument)(void *data, const struct log_field *f);
+    /* A line that is not understood, and what of it. */
+    void (*note)(void *data, const char *text);
 };
 
 /* What is known at the end of the log, of all of it or of its last run. */
@@ -59,6 +65,7 @@ struct log_summary {
     int64_t n_iterations; // logged in all sections
     int64_t total;        // iterations that the last run was to make, 0
     int64_t padded_vocab; // told behind the last dump of arguments, 0: not
+    size_t n_notes;       // lines that are not understood
     bool has_timers;      // any timer block, also one of no iteration
     bool ended;           // the program said so
 };
