@@ -2,7 +2,7 @@
 
 #include "log/parse.h"
 #include "megatron/args.h"
-#include "megatron/log.h"
+#include "source/log.h"
 #include "model/model.h"
 
 #include <inttypes.h>
