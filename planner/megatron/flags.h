@@ -34,7 +34,8 @@
  * into 64 bits; NEED(lowest, highest): the flag must be given, too; ANY.
  *
  * Effect: what the flag changes. REFUSED makes a model that this program does
- * not size; UNMODELLED is warned about and has no effect here.
+ * not size; CHANGES makes one, too, and stops commands by name (account);
+ * UNMODELLED is warned about and has no effect here.
  *
  * Two rows are not Megatron's: qk-norm-full-width (OLMoE's norms over all
  * heads at once) and count-expert-bias (published totals that count the
@@ -271,16 +272,15 @@
     X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
       ANY, REFUSED)                                                            \
     X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED)     \
-    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, UNMODELLED)                       \
+    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, CHANGES)                          \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH,                                   \
-      "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED)       \
+      "heterogeneous-layers-config-path", "", TEXT, "", ANY, CHANGES)          \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,                           \
-      "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY,           \
-      UNMODELLED)                                                              \
+      "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY, CHANGES)  \
     X(FLAG_EXPERIMENTAL_ATTENTION_VARIANT, "experimental-attention-variant",   \
-      "", TEXT, "", ANY, UNMODELLED)                                           \
+      "", TEXT, "", ANY, CHANGES)                                              \
     X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY,  \
-      UNMODELLED)                                                              \
+      CHANGES)                                                                 \
     X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY,         \
       UNMODELLED)                                                              \
     X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY,         \
@@ -305,6 +305,7 @@ enum flag_effect {
     FLAG_FX_SCHEDULE,
     FLAG_FX_MEMORY,
     FLAG_FX_REFUSED,   // an error
+    FLAG_FX_CHANGES,   // a change of the account
     FLAG_FX_UNMODELLED // a warning
 };
 
