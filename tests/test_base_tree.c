@@ -118,14 +118,14 @@ Test(tree, hostile_files_end_soon)
     const struct tree *top;
     struct err_msg msg = {""};
     char *text = calloc(1, 1 << 20);
-    strcpy(text, "a: ");
+    memcpy(text, "a: ", 4);
     memset(text + 3, '[', 500);
     cr_expect_eq(read_tree(&a, text, &top, &msg), ERR_PARSE);
     cr_expect(strstr(msg.text, "levels"), "%s", msg.text);
     arena_clear(&a);
-    strcpy(text, "a: [");
+    memcpy(text, "a: [", 5);
     for (int i = 0; i < TREE_MAX_NODES; i++)
-        strcpy(text + 4 + 2 * i, "1,");
+        memcpy(text + 4 + 2 * i, "1,", 3);
     cr_expect_eq(read_tree(&a, text, &top, &msg), ERR_PARSE);
     cr_expect(strstr(msg.text, "too many values"), "%s", msg.text);
     arena_clear(&a);

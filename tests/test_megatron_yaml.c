@@ -1,4 +1,4 @@
-#include "megatron/yaml.h"
+#include "megatron/dialect.h"
 
 #include "base/text.h"
 
@@ -10,7 +10,7 @@ static enum err read_yaml(struct arena *a, const char *text, struct model *m,
 {
     arena_init(a);
     struct megatron_args *args = megatron_args_new(a);
-    enum err e = source_yaml_read(a, text, "m.yaml", args, msg);
+    enum err e = dialect_read_yaml(a, text, "m.yaml", args, msg);
     return e == ERR_OK ? megatron_args_model(a, args, m, msg) : e;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "flags.h"
 
 #include <stdbool.h>
 
@@ -64,5 +65,12 @@ void account_change(struct account *to, const char *flag, const char *reason);
  * --ignore-unknown. */
 enum err account_refuse_changes(const struct account *from, const char *where,
                                 struct err_msg *msg);
+
+/* Says, as assumed, which of Megatron's defaults decide the model where nothing
+ * was given (widths of MLPs and experts, experts of a token, MLA's ranks, the
+ * token that NullTokenizer adds, what is counted of the router), and warns of
+ * key heads without the switch that they need. Called once, when all sources
+ * were read. */
+void account_say_defaults(struct account *to, const struct megatron_flags *f);
 
 #endif

@@ -107,6 +107,7 @@ struct args_key {
     const char *list; // of a list: "[0,1,1]", else NULL
     const char *from; // "conf.yaml:7"
     const struct flag_unknown *unknown; // of the value, or NULL
+    bool quiet; // no warning of a key that nobody knows and is of no model
 };
 
 /* Fills the slot of the key's flag. A switch takes true and false, also by the
@@ -116,6 +117,9 @@ struct args_key {
  * value that the flag does not take; ERR_NOMEM. */
 enum err megatron_args_key(struct megatron_args *args,
                            const struct args_key *key, struct err_msg *msg);
+
+/* Does a flag of ours have this key (any spelling)? */
+bool megatron_args_has(const char *key);
 
 /* ---- JSON ---- */
 

@@ -21,6 +21,17 @@ static const char *keys_dashes(struct megatron_args *args, const char *key)
     return name;
 }
 
+bool megatron_args_has(const char *key)
+{
+    char name[NAMES_MAX_BYTES];
+    snprintf(name, sizeof name, "%s", key + strspn(key, "-"));
+    for (char *p = name; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    const struct foreign_flag *row = foreign_find(name, strlen(name));
+    return flag_by_name(name, strlen(name)) != FLAG_NONE ||
+           (row && row->kind == FOREIGN_SAME);
+}
+
 /* ---- keys of a configuration ---- */
 
 static bool keys_yes(const char *text)
@@ -80,6 +91,10 @@ static enum err keys_set(struct megatron_args *args, enum flag_id id,
                          struct err_msg *msg)
 {
     struct megatron_flags *f = megatron_args_flags(args);
+    // no layers offloaded: what a configuration says where there is nothing
+    if (id == FLAG_CPU_OFFLOAD_LAYERS && key->text &&
+        strcmp(key->text, "0") == 0)
+        return ERR_OK;
     if (key->unknown)
         return flags_set_unknown(f, id, key->unknown, msg);
     if (flag_type(id) == FLAG_TYPE_BOOL)
@@ -105,7 +120,8 @@ static void keys_other(struct megatron_args *args, const char *name,
     if (row && (key->unknown || key->text))
         megatron_args_foreign(args, row, &value);
     else if (!row && !keys_no(key->text) &&
-             megatron_known(name, strlen(name)) == KNOWN_NOT)
+             megatron_known(name, strlen(name)) == KNOWN_NOT &&
+             (!key->quiet || foreign_speaks_of_model(name, strlen(name))))
         megatron_args_nobody_knows(args, name, key->key);
 }
 

@@ -422,7 +422,7 @@ static const char model_words[] =
     "mamba microbatch microbatches mla mlp moba moe mtp noop norm offload "
     "parallel peft pipeline positions qk qkv qlora query rank recompute "
     "recomputing residual rmsnorm router seq sequence shard shards sharding "
-    "shared ssm stage stages swap swiglu tie tied topk untie virtual vocab "
+    "ssm stage stages swap swiglu tie tied topk untie virtual vocab "
     "vocabulary vpp width window zero ";
 
 // words of what a step is not: logs, files, data, rates, and kernels and
