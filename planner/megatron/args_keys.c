@@ -110,6 +110,19 @@ static enum err keys_set(struct megatron_args *args, enum flag_id id,
     return e;
 }
 
+/* A flag without effect, also by the name of what it turns off. */
+static bool keys_is_known(const char *name)
+{
+    static const char *const prefixes[] = {"", "no-", "disable-"};
+    char flag[NAMES_MAX_BYTES + 10];
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        snprintf(flag, sizeof flag, "%s%.79s", prefixes[i], name);
+        if (megatron_known(flag, strlen(flag)) != KNOWN_NOT)
+            return true;
+    }
+    return false;
+}
+
 /* Of no flag of ours. */
 static void keys_other(struct megatron_args *args, const char *name,
                        const struct args_key *key)
@@ -119,8 +132,7 @@ static void keys_other(struct megatron_args *args, const char *name,
     const struct foreign_flag *row = foreign_find(name, strlen(name));
     if (row && (key->unknown || key->text))
         megatron_args_foreign(args, row, &value);
-    else if (!row && !keys_no(key->text) &&
-             megatron_known(name, strlen(name)) == KNOWN_NOT &&
+    else if (!row && !keys_no(key->text) && !keys_is_known(name) &&
              (!key->quiet || foreign_speaks_of_model(name, strlen(name))))
         megatron_args_nobody_knows(args, name, key->key);
 }

@@ -158,8 +158,12 @@ static enum err dialect_sections(struct dialect *d)
 static void dialect_groups(struct dialect *d)
 {
     struct megatron_flags *f = dialect_flags(d);
-    if (d->form->config && flags_given(f, FLAG_NUM_QUERY_GROUPS))
-        flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
+    const char *before = f->from;
+    if (!d->form->config || !flags_given(f, FLAG_NUM_QUERY_GROUPS))
+        return;
+    f->from = f->slot[FLAG_NUM_QUERY_GROUPS].from;
+    flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
+    f->from = before;
 }
 
 /* A form whose sizes are in another file names it. */

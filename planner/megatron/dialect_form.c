@@ -194,6 +194,9 @@ static enum err dialect_bridge(struct dialect *d)
     const struct tree *model = tree_get(d->y.top, "model");
     const struct tree *at = tree_get(model, "pipeline_model_parallel_layout");
     enum err e = dialect_activation(d, model);
+    if (tree_get(model, "teacher"))
+        account_change(dialect_account(d), "model.teacher",
+                       "a second model, its teacher, takes memory and time");
     if (e != ERR_OK || !at)
         return e;
     if (at->kind == TREE_TEXT) {
@@ -219,6 +222,8 @@ static const struct dialect_word {
 } nemo_words[] = {
     {"model.normalization", "rmsnorm", "normalization", "RMSNorm"},
     {"model.normalization", "RMSNorm", "normalization", "RMSNorm"},
+    {"model.fp8", "true", "fp8-format", "hybrid"},
+    {"model.fp8", "True", "fp8-format", "hybrid"},
     {"model.precision", "bf16", "bf16", "true"},
     {"trainer.precision", "bf16", "bf16", "true"},
     {"trainer.precision", "16", "fp16", "true"},
@@ -257,7 +262,12 @@ static enum err dialect_words_of(struct dialect *d,
 
 static enum err dialect_nemo(struct dialect *d)
 {
+    const struct tree *block =
+        tree_find(d->y.top, "model.transformer_block_type");
     enum err e = dialect_words_of(d, nemo_words);
+    if (tree_text(block) && strcmp(block->text, "pre_ln") != 0)
+        account_change(dialect_account(d), block->key,
+                       "norms stand elsewhere than in Megatron's layers");
     return e == ERR_OK ? dialect_activation(d, tree_get(d->y.top, "model")) : e;
 }
 
@@ -281,12 +291,16 @@ static enum err dialect_neox(struct dialect *d)
     long long stages = 0;
     const struct tree *at = dialect_neox_get(d, "activation");
     const char *activation = tree_text(at);
+    const char *norm = tree_text(tree_get(d->y.top, "norm"));
     const struct tree *zero = tree_find(d->y.top, "zero_optimization.stage");
     enum err e = dialect_words_of(d, neox_words);
     if (activation && strcmp(activation, "gelu") != 0)
         account_change(dialect_account(d), "activation",
                        "GPT-NeoX works out its width in a way of its own: give "
                        "--swiglu where it is gated, and --ffn-hidden-size");
+    if (norm && strcmp(norm, "layernorm") != 0 && strcmp(norm, "rmsnorm") != 0)
+        account_change(dialect_account(d), "norm",
+                       "a norm that Megatron does not have");
     if (e == ERR_OK && zero)
         e = dialect_set(d, "zero_stage", tree_text(zero), zero);
     at = dialect_neox_get(d, "pipe_parallel_size");
@@ -362,7 +376,10 @@ static const struct yaml_name nemo_names[] = {
     {"activation", ""},
     {"normalize_attention_scores", ""},
     {"use_flash_attention", ""},
-    {"gc_interval", ""},
+    {"transformer_block_type", ""},
+    {"fp8", ""},
+    {"fp8_hybrid", ""},
+    {"fp8_e4m3", ""},
     {NULL, NULL},
 };
 
@@ -387,6 +404,7 @@ static const struct yaml_name neox_names[] = {
     {"moe_top_k", "moe-router-topk"},
     {"pipe_parallel_size", ""},
     {"activation", ""},
+    {"norm", ""},
     {"precision", ""},
     {"optimizer", ""},
     {"output_layer_parallelism", ""},
@@ -395,6 +413,7 @@ static const struct yaml_name neox_names[] = {
 };
 
 static const struct yaml_name cfg_names[] = {
+    {"bert_binary_head", ""},
     {"activation_func", ""},
     {"gated_linear_unit", ""},
     {NULL, NULL},

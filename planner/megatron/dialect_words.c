@@ -88,7 +88,7 @@ static const char *words_value(struct arena *a, const char *text)
 }
 
 /* Facts that are no flags: nodes, GPUs, the model's checkpoint. */
-static void words_note(struct words_found *w, const char *last,
+static bool words_note(struct words_found *w, const char *last,
                        const char *value, const char *from)
 {
     int64_t n = 0;
@@ -107,6 +107,7 @@ static void words_note(struct words_found *w, const char *last,
         w->world_from = from;
     if (strcmp(last, "path") == 0 || strcmp(last, "restore_from_path") == 0)
         w->model = value;
+    return number && (nodes || gpus);
 }
 
 /* Where a word comes from; the empty place where nobody says. */
@@ -131,8 +132,10 @@ static enum err words_take_key(struct words_found *w, const char *word,
     const char *from = origin.from ? origin.from : "";
     const bool other = !dot || *word == '~' || words_is_other_role(key, len);
     w->from = w->from ? w->from : from;
-    if (!other && !origin.unknown)
-        words_note(w, last, value, from);
+    if (!other && !origin.unknown && words_note(w, last, value, from)) {
+        words_list(w->read, &w->n_read, whole);
+        return ERR_OK;
+    }
     if (other || !megatron_args_has(last)) {
         words_list(w->passed, &w->n_passed, whole);
         return ERR_OK;
@@ -290,8 +293,17 @@ static enum err words_read_swift(struct megatron_args *args,
     int at = 0;
     const struct megatron_args_options opt = {
         .origin = words->origin ? words->origin + first : NULL};
+    const char *model = words_swift_value(words, "--model", &at);
     const char *length = words_swift_value(words, "--max_length", &at);
     enum err e = dialect_swift_defaults(args, msg);
+    // told of once, and not as flags that nobody knows
+    if (model)
+        megatron_args_warn(args, "--model",
+                           "--model: sizes are those of that checkpoint; where "
+                           "flags give them, they are taken to be the same");
+    if (length)
+        megatron_args_warn(args, "--max_length",
+                           "--max_length is read as Megatron's --seq-length");
     if (e == ERR_OK && length) {
         const struct args_origin origin = words_origin(words, at);
         const struct args_key key = {.key = "seq-length",

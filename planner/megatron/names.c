@@ -14,6 +14,8 @@
 
 // which tokens are read, and for how long: a step stays what it is
 static const char *const names_data[] = {
+    "dataset* val-dataset* dataset-num-proc= num-train-epochs= packing",
+    "padding-free split-dataset-ratio= streaming",
     "allow-ambiguous-pad-tokens cut-max-seqlen data-args-path=",
     "data-cache-path= data-path* data-per-class-fraction=",
     "dataloader-defer-npy-index-mmap dataloader-fast-cache-load",
@@ -58,6 +60,8 @@ static const char *const names_tokenizer[] = {
 
 // what is written and read back, between steps
 static const char *const names_checkpoint[] = {
+    "load-safetensors merge-lora output-dir= save-safetensors save-steps= "
+    "use-hf",
     "async-ckpt-cpu-priority= async-ckpt-io-priority= async-ckpt-use-cpu-shm",
     "async-save async-strategy= auto-detect-ckpt-format",
     "ckpt-assume-constant-structure ckpt-convert-format= ckpt-convert-save=",

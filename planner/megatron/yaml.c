@@ -31,12 +31,12 @@ struct yaml_value {
     const struct tree *node;
 };
 
-/* OmegaConf counts dots from the map that the value stands in; only names from
- * the top are followed here. */
+/* From the top, or, behind a dot, in the map that the value stands in. */
 static const char *yaml_find(void *data, const char *name)
 {
     const struct yaml_value *v = data;
-    const struct tree *found = tree_find(v->y->top, name);
+    const struct tree *found = *name == '.' ? tree_get(v->y->map, name + 1)
+                                            : tree_find(v->y->top, name);
     return found && found != v->node ? tree_text(found) : NULL;
 }
 
@@ -45,6 +45,10 @@ static void yaml_assume(void *data, const char *name, const char *value)
     const struct yaml_value *v = data;
     char line[256];
     struct account *account = megatron_args_account(v->y->args);
+    // of what decides nothing here, nobody needs to know
+    if (v->node->key && strcmp(v->node->key, "model") != 0 &&
+        !megatron_args_has(v->node->key))
+        return;
     snprintf(line, sizeof line,
              "%.80s:%d: %.60s is not known, its default %.60s is taken",
              v->y->where, v->node->line, name, value);
@@ -209,7 +213,7 @@ enum err yaml_take(struct yaml_source *y, const struct tree *member)
     if (!*key.key)
         return ERR_OK;
     if (!yaml_is_value(member)) {
-        if (megatron_args_has(key.key))
+        if (!y->quiet && megatron_args_has(key.key))
             return yaml_bad(y, member,
                             member->kind == TREE_MAP
                                 ? "want a value or a list of values for the "
@@ -246,8 +250,10 @@ static void yaml_tell_twice(struct yaml_source *y, const struct tree *member)
 enum err yaml_take_map(struct yaml_source *y, const struct tree *map, bool deep)
 {
     enum err e = ERR_OK;
+    const struct tree *outer = y->map;
     if (!map || map->kind != TREE_MAP)
         return ERR_OK;
+    y->map = map;
     for (const struct tree *c = map->child; c && e == ERR_OK; c = c->next) {
         yaml_tell_twice(y, c);
         bool inner = deep && c->kind == TREE_MAP;
@@ -255,5 +261,6 @@ enum err yaml_take_map(struct yaml_source *y, const struct tree *map, bool deep)
             return yaml_bad(y, c, "too many values for a configuration");
         e = inner ? yaml_take_map(y, c, true) : yaml_take(y, c);
     }
+    y->map = outer;
     return e;
 }

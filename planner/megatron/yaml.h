@@ -33,7 +33,8 @@ struct yaml_source {
     struct err_msg *msg;
     const struct yaml_name *names; // ends with key NULL; or NULL
     bool quiet; // keys that nobody knows and that are not of a model: of others
-    int steps;  // nodes read so far
+    const struct tree *map; // that is being read: ${.name} is in it
+    int steps;              // nodes read so far
 };
 
 /* Reads one member of a map; maps and lists of maps are passed over. Quotes
