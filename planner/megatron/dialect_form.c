@@ -88,6 +88,19 @@ static enum err dialect_ci(struct dialect *d)
         return err_set(d->y.msg, ERR_PARSE,
                        "%s:%d: MODEL_ARGS is there twice, line %d before",
                        d->y.where, at->line, at->twice);
+    // a test of NeMo's: keys with dots
+    long long nodes = 0, gpus = 0;
+    const struct tree *devices = tree_get(at, "trainer.devices");
+    if (devices)
+        account_change(dialect_account(d), "trainer.*",
+                       "keys with dots are put into a recipe of NeMo's, whose "
+                       "other values are not known here: give the flags "
+                       "behind --");
+    if (tree_int(devices, &gpus) &&
+        tree_int(tree_get(at, "trainer.num_nodes"), &nodes))
+        dialect_world(
+            d->y.args, nodes, gpus,
+            arena_printf(d->y.arena, "%s:%d", d->y.where, devices->line));
     d->y.quiet = false;
     return yaml_take_map(&d->y, at, false);
 }

@@ -282,7 +282,7 @@
     X(FLAG_LINEAR_ATTENTION_FREQ, "linear-attention-freq", "", TEXT, "", ANY,  \
       CHANGES)                                                                 \
     X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY,         \
-      UNMODELLED)                                                              \
+      CHANGES)                                                                 \
     X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY,         \
       UNMODELLED)                                                              \
     X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", \

@@ -38,6 +38,7 @@
     "--ffn-hidden-size"
 #define SHARDS "it shards weights over ranks of its own"
 #define WINDOWED "windows of attention: give --window-size N,0"
+#define INDEXER "sparse attention has an indexer with weights of its own"
 #define TEACHER "a second model, its teacher, takes memory and time"
 #define FROZEN "frozen weights have no gradients and no optimizer state"
 #define LAYOUT "stages of its own: give --pipeline-model-parallel-layout"
@@ -110,6 +111,7 @@ static const struct foreign_flag foreign[] = {
     CHANGE("share-kvstates", SWITCH, NULL, FLAG_NONE,
            "layers share keys and values"),
     CHANGE("sliding-window", ONE, NULL, FLAG_WINDOW_SIZE, WINDOWED),
+    CHANGE("sliding-window-size", ONE, NULL, FLAG_WINDOW_SIZE, WINDOWED),
     CHANGE("interleave-sliding-window", ONE, NULL, FLAG_WINDOW_SIZE,
            WINDOWED " and --window-attn-skip-freq"),
     CHANGE("use-moba-attn", SWITCH, NULL, FLAG_NONE, "attention of blocks"),
@@ -117,8 +119,12 @@ static const struct foreign_flag foreign[] = {
            "layers of linear attention between those of full attention"),
     CHANGE("compress-ratios", MANY, NULL, FLAG_NONE,
            "attention over compressed tokens"),
-    CHANGE("index-topk", ONE, "0", FLAG_NONE,
-           "sparse attention has an indexer with weights of its own"),
+    CHANGE("enable-dsa-indexer", SWITCH, NULL, FLAG_NONE, INDEXER),
+    CHANGE("index-n-heads", ONE, "0", FLAG_NONE, INDEXER),
+    CHANGE("index-head-dim", ONE, "0", FLAG_NONE, INDEXER),
+    CHANGE("o-lora-rank", ONE, "0", FLAG_NONE,
+           "the projection of attention's output has a rank"),
+    CHANGE("index-topk", ONE, "0", FLAG_NONE, INDEXER),
     CHANGE("mla-mm-split", SWITCH, NULL, FLAG_NONE,
            "up projections of MLA are split into four matrices"),
 
@@ -242,6 +248,10 @@ static const struct foreign_flag foreign[] = {
            "experts keep less for the backward pass"),
     CHANGE("swap-attention", SWITCH, NULL, FLAG_NONE,
            "activations go to the CPU"),
+    CHANGE("swap-optimizer", SWITCH, NULL, FLAG_NONE,
+           "the optimizer's state goes to the CPU"),
+    CHANGE("mtp-mem-efficient-logits", SWITCH, NULL, FLAG_NONE,
+           "logits of MTP are kept in another way"),
     CHANGE("reuse-fp32-param", SWITCH, NULL, FLAG_NONE,
            "main parameters share memory with the 16-bit ones"),
     CHANGE("output-layer-slice-num", ONE, "1", FLAG_NONE,
@@ -259,6 +269,9 @@ static const struct foreign_flag foreign[] = {
            "and --cuda-graph-modules"),
     CHANGE("moe-paged-stash", SWITCH, NULL, FLAG_NONE,
            "experts' activations go to a paged buffer"),
+    CHANGE("moe-train-capacity-factor", ONE, NULL, FLAG_MOE_CAPACITY_FACTOR,
+           "experts have room for a fixed number of tokens: give "
+           "--moe-expert-capacity-factor"),
     CHANGE("moe-expert-rank-capacity-factor", ONE, NULL, FLAG_NONE,
            "a rank's experts have room for a fixed number of tokens"),
     CHANGE("moe-ncclep-static-shape", SWITCH, NULL, FLAG_NONE,
@@ -287,6 +300,8 @@ static const struct foreign_flag foreign[] = {
            "layers of Mamba between those of attention"),
     CHANGE("hybrid-mlp-ratio", ONE, "0", FLAG_NONE,
            "layers of Mamba between those of attention"),
+    CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
+           "layers of MTP are of other kinds"),
     CHANGE("mtp-hybrid-override-pattern", ONE, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
@@ -434,8 +449,9 @@ static const char other_words[] =
     "tensorboard turbo url wandb wd ";
 
 static const char first_words[] =
-    " allow ckpt checkpoint data dump eval extra generation load resume rope "
-    "rotary sampling test tokenizer train valid validation ";
+    " allow calib ckpt checkpoint data dump eval evaluation generation load "
+    "resume rope "
+    "rotary sampling target test tokenizer train valid validation ";
 
 static bool foreign_has_word(const char *list, const char *word, size_t len)
 {

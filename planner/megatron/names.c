@@ -14,6 +14,7 @@
 
 // which tokens are read, and for how long: a step stays what it is
 static const char *const names_data[] = {
+    "data-impl= fix-sub-seq-length= train-tokens=",
     "dataset* val-dataset* dataset-num-proc= num-train-epochs= packing",
     "padding-free split-dataset-ratio= streaming",
     "allow-ambiguous-pad-tokens cut-max-seqlen data-args-path=",
@@ -60,6 +61,10 @@ static const char *const names_tokenizer[] = {
 
 // what is written and read back, between steps
 static const char *const names_checkpoint[] = {
+    "ai-framework= enable-hf2mg-convert model-type-hf=",
+    "target-expert-model-parallel-size= target-expert-parallel-size=",
+    "target-pipeline-model-parallel-size= target-pipeline-parallel-size=",
+    "target-tensor-model-parallel-size= target-tensor-parallel-size=",
     "load-safetensors merge-lora output-dir= save-safetensors save-steps= "
     "use-hf",
     "async-ckpt-cpu-priority= async-ckpt-io-priority= async-ckpt-use-cpu-shm",
@@ -163,12 +168,15 @@ static const char *const names_fault[] = {
 
 // evaluation, which is no step of training
 static const char *const names_eval[] = {
+    "evaluation-batch-size= moe-eval-capacity-factor=",
     "eval-global-batch-size= eval-interval= eval-iters= eval-micro-batch-size=",
     "start-eval-at-iter=",
 };
 
 // generation, whose caches and graphs training does not have
 static const char *const names_inference[] = {
+    "max-batch-size= max-new-tokens= out-seq-length=",
+    "inference-tensor-parallel=",
     "cache-mla-latents disable-chunked-prefill enable-chunked-prefill",
     "flash-decode inference-batch-times-seqlen-threshold=",
     "inference-coordinator-port= inference-cuda-graph-all-prefills",
@@ -273,6 +281,7 @@ static const char *const names_distill[] = {
 // learning rates, betas, clipping, scaling of the loss: numbers, of which the
 // state has as many as without
 static const char *const names_optimizer[] = {
+    "create-moe-param-group lr-decay-tokens= lr-warmup-tokens=",
     "adam-beta1= adam-beta2= adam-eps= apply-wd-to-qk-layernorm clip-grad=",
     "decoupled-lr= decoupled-min-lr= end-weight-decay= grad-scale-func=",
     "head-lr-mult= hysteresis= initial-loss-scale= lion-beta1= lion-beta2=",
@@ -302,6 +311,7 @@ static const char *const names_init[] = {
 // what operations compute and not how many: scales, positions without
 // parameters, epsilons, orders of a norm and a sum, mixed states of MTP
 static const char *const names_numerics[] = {
+    "enable-mla-scale-kv-lora enable-mla-scale-q-lora",
     "enable-gpt-oss",
     "activation-func-clamp-value= add-rmsnorm-offset apply-layernorm-1p",
     "apply-query-key-layer-scaling apply-residual-connection-post-layernorm",
@@ -350,6 +360,10 @@ static const char *const names_routing[] = {
 // which kernel does an operation; those that keep more or less for the
 // backward pass are rows of flags, or are told of (foreign)
 static const char *const names_kernels[] = {
+    "attention-mask-type= coc-fused-kernel enable-mla-absorb",
+    "gemm-gradient-accumulation-fusion mla-fa-without-pad",
+    "no-enable-linear-qkv use-fused-rmsnorm use-fused-swiglu",
+    "use-fused-moe-token-permute-and-unpermute use-sparse-flash-attn",
     "apply-rope-fusion batch-invariant-backend= batch-invariant-mode",
     "bias-activation-fusion bias-dropout-fusion",
     "disable-bf16-reduced-precision-matmul disable-fp8-wgrad disable-jit-fuser",
@@ -370,6 +384,9 @@ static const char *const names_kernels[] = {
 // how data travels: transports, buckets, groups, order of launching. Times of
 // transfers are measured or given, not worked out from these
 static const char *const names_comm[] = {
+    "context-parallel-algo= disable-gloo-group moe-alltoall-overlap-comm",
+    "moe-permutation-async-comm use-ascend-coc= use-cp-send-recv-overlap",
+    "use-fused-ring-attention-update",
     "cp-comm-type* create-all-gather-group ddp-average-in-collective",
     "ddp-bucket-size= ddp-num-buckets= ddp-pad-buckets-for-high-nccl-busbw",
     "ddp-param-name-patterns-for-fp32-local-accumulation*",
@@ -400,6 +417,8 @@ static const char *const names_comm[] = {
 // refused, told of or modelled: offloading, FSDP, CUDA graphs, other attention
 // and Mamba layers, hyper-connections, sharded weights, low precision
 static const char *const names_feature[] = {
+    "mamba-chunk-size= mamba-d-conv= mamba-d-ssm= mamba-expand=",
+    "moe-min-capacity=",
     "activation-offload-fraction= cpu-offloading",
     "cpu-offloading-double-buffering cpu-offloading-retain-pinned-cpu-buffers",
     "cpu-offloading-weights cuda-graph-retain-backward-graph cuda-graph-scope*",

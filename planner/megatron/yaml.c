@@ -204,9 +204,20 @@ static void yaml_turn(struct args_key *key)
         key->text = yes ? "false" : "true";
 }
 
+/* The last part of a key with dots, where it is one of ours; "" where it is
+ * not.
+ */
+static const char *yaml_last_part(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    if (!dot)
+        return key;
+    return megatron_args_has(dot + 1) ? dot + 1 : "";
+}
+
 enum err yaml_take(struct yaml_source *y, const struct tree *member)
 {
-    struct args_key key = {.key = yaml_rename(y, member->key),
+    struct args_key key = {.key = yaml_last_part(yaml_rename(y, member->key)),
                            .quiet = y->quiet};
     if (++y->steps > TREE_MAX_NODES)
         return yaml_bad(y, member, "too many values for a configuration");

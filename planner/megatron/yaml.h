@@ -37,9 +37,10 @@ struct yaml_source {
     int steps;              // nodes read so far
 };
 
-/* Reads one member of a map; maps and lists of maps are passed over. Quotes
- * within the quotes of a value are of the shell that a launcher hands it to,
- * and are taken off. ERR_PARSE, ERR_RANGE with the line; ERR_NOMEM. */
+/* Reads one member of a map; of a key with dots (trainer.strategy.NAME) the
+ * last part counts. Maps and lists of maps are passed over. Quotes within the
+ * quotes of a value are of the shell that a launcher hands it to, and are taken
+ * off. ERR_PARSE, ERR_RANGE with the line; ERR_NOMEM. */
 enum err yaml_take(struct yaml_source *y, const struct tree *member);
 
 /* Reads all members of a map (NULL: none), and, when `deep`, of maps in it. A
