@@ -401,6 +401,12 @@ static const struct foreign_flag foreign[] = {
          "stages are those of --pipeline-model-parallel-size"),
 };
 
+const struct foreign_flag *foreign_rows(size_t *n)
+{
+    *n = sizeof foreign / sizeof foreign[0];
+    return foreign;
+}
+
 const struct foreign_flag *foreign_find(const char *name, size_t len)
 {
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)

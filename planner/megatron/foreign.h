@@ -37,6 +37,9 @@ struct foreign_flag {
     const char *text; // what it does and what to give instead; "" of SAME
 };
 
+/* All rows, *n of them. */
+const struct foreign_flag *foreign_rows(size_t *n);
+
 /* The row of that name (`len` bytes), or NULL. */
 const struct foreign_flag *foreign_find(const char *name, size_t len);
 
