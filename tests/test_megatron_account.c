@@ -91,3 +91,20 @@ Test(account, a_dump_lists_what_nobody_gave)
     cr_expect_eq(account.warnings.n, 0);
     arena_clear(&a);
 }
+
+Test(account, a_copy_has_lists_of_its_own)
+{
+    struct arena a;
+    struct account one, two;
+    arena_init(&a);
+    account_init(&one, &a);
+    account_add(&one, &one.warnings, "x");
+    cr_assert(account_copy(&a, &one, &two));
+    account_add(&two, &two.warnings, "y");
+    account_add(&one, &one.warnings, "z");
+    cr_expect(one.warnings.n == 2 && two.warnings.n == 2);
+    cr_expect(account_has(&two.warnings, "x"));
+    cr_expect_not(account_has(&one.warnings, "y"));
+    cr_expect_not(account_has(&two.warnings, "z"));
+    arena_clear(&a);
+}

@@ -82,6 +82,10 @@ static bool template_find(struct template_run *run, const char *text,
     for (const char *p = text; *p; p++) {
         size_t skip, drop;
         size_t n = template_here(p, p == text, &skip, &drop);
+        // nothing closes it: no variable begins behind it, either
+        if (n <= 1 && (text_starts(p, "{{") || text_starts(p, "${") ||
+                       text_starts(p, "$(")))
+            return false;
         if (n <= skip + drop)
             continue;
         *out = (struct template_var){

@@ -138,10 +138,22 @@ static void tree_append(struct tree_children *all, struct tree *node)
     all->last = node;
 }
 
-static struct tree *tree_child(const struct tree_children *all, const char *key)
+/* FNV-1a: long keys that differ in their last byte must not cost their length
+ * each time. */
+static uint32_t tree_hash(const char *key)
+{
+    uint32_t hash = 2166136261U;
+    for (; *key; key++)
+        hash = (hash ^ (unsigned char)*key) * 16777619U;
+    return hash;
+}
+
+/* The child with the node's key. */
+static struct tree *tree_child(const struct tree_children *all,
+                               const struct tree *node)
 {
     for (struct tree *c = all->first; c; c = c->next)
-        if (strcmp(c->key, key) == 0)
+        if (c->hash == node->hash && strcmp(c->key, node->key) == 0)
             return c;
     return NULL;
 }
@@ -149,7 +161,7 @@ static struct tree *tree_child(const struct tree_children *all, const char *key)
 /* The last value of a key counts, at the place of the first. */
 static void tree_add_member(struct tree_children *all, struct tree *node)
 {
-    struct tree *before = tree_child(all, node->key);
+    struct tree *before = tree_child(all, node);
     if (!before) {
         tree_append(all, node);
         return;
@@ -175,7 +187,7 @@ static enum err tree_merge(struct tree_parser *p, const struct tree *from,
                 return e;
             continue;
         }
-        if (tree_child(all, c->key))
+        if (tree_child(all, c))
             continue;
         enum err e = tree_new(p, &copy);
         if (e != ERR_OK)
@@ -213,6 +225,7 @@ static enum err tree_map(struct tree_parser *p, struct tree_children *all)
         if (e != ERR_OK)
             return e;
         node->key = key;
+        node->hash = tree_hash(key);
         if (strcmp(key, "<<") == 0)
             tree_append(&merged, node);
         else

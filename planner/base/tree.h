@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { TREE_MAX_NODES = 1 << 14, TREE_MAX_DEPTH = 64 };
 
@@ -25,6 +26,7 @@ enum tree_kind { TREE_TEXT, TREE_MAP, TREE_LIST };
 struct tree {
     enum tree_kind kind;
     const char *key;  // of a map's member, else NULL
+    uint32_t hash;    // of the key: keys are compared by it first
     const char *text; // of a TEXT, "" where there is nothing
     bool plain;       // of a TEXT: not quoted
     int line, column; // of the value, counted from 1

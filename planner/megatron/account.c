@@ -9,6 +9,40 @@ void account_init(struct account *to, struct arena *a)
     *to = (struct account){.arena = a, .source = "flags"};
 }
 
+/* The same lines in nodes of its own. */
+static bool account_copy_list(struct arena *a, const struct account_list *from,
+                              struct account_list *out)
+{
+    struct account_list list = {.n = from->n};
+    for (const struct account_line *l = from->first; l; l = l->next) {
+        struct account_line *line = arena_alloc(a, 1, sizeof *line);
+        if (!line)
+            return false;
+        *line = (struct account_line){l->text, NULL};
+        if (list.last)
+            list.last->next = line;
+        else
+            list.first = line;
+        list.last = line;
+    }
+    *out = list;
+    return true;
+}
+
+bool account_copy(struct arena *a, const struct account *from,
+                  struct account *out)
+{
+    struct account copy = *from;
+    bool ok = account_copy_list(a, &from->launches, &copy.launches) &&
+              account_copy_list(a, &from->warnings, &copy.warnings) &&
+              account_copy_list(a, &from->assumed, &copy.assumed) &&
+              account_copy_list(a, &from->changes, &copy.changes) &&
+              account_copy_list(a, &from->reasons, &copy.reasons);
+    if (ok)
+        *out = copy;
+    return ok;
+}
+
 bool account_has(const struct account_list *list, const char *text)
 {
     for (const struct account_line *l = list->first; l; l = l->next)

@@ -50,6 +50,11 @@ struct account {
 /* Empty; texts will be owned by the arena. */
 void account_init(struct account *to, struct arena *a);
 
+/* A copy with lists of its own, so that what is added to one is not in the
+ * other; texts are shared. False when out of memory. */
+bool account_copy(struct arena *a, const struct account *from,
+                  struct account *out);
+
 /* Adds the line unless the list has it. Short of memory the line is lost. */
 void account_add(struct account *to, struct account_list *list,
                  const char *text);

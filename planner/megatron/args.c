@@ -15,6 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
+// flags that nobody knows: those that get a suggestion, and those that are
+// named
+enum { ARGS_MAX_NEAREST = 100, ARGS_MAX_UNKNOWN = 1000 };
+
 struct warned {
     const char *name;
     struct warned *next;
@@ -29,6 +33,7 @@ struct megatron_args {
     const struct args_origin *origin; // of the words being read, or NULL
     bool strict;      // the words being read: unknown ones are errors
     bool underscored; // they are spelled with underscores
+    int n_unknown;    // flags that nobody knows, so far
 };
 
 struct megatron_args *megatron_args_new(struct arena *a)
@@ -46,9 +51,10 @@ struct megatron_args *megatron_args_copy(struct arena *a,
                                          const struct megatron_args *args)
 {
     struct megatron_args *copy = arena_alloc(a, 1, sizeof *copy);
-    if (copy)
-        *copy = *args;
-    return copy;
+    if (!copy)
+        return NULL;
+    *copy = *args;
+    return account_copy(a, &args->account, &copy->account) ? copy : NULL;
 }
 
 struct account *megatron_args_account(struct megatron_args *args)
@@ -155,7 +161,14 @@ void megatron_args_nobody_knows(struct megatron_args *args, const char *name,
                                 const char *spelled)
 {
     char line[400], near[NAMES_MAX_BYTES] = "";
-    megatron_args_nearest(name, near);
+    // a search among a thousand names each: no file of a user's has as many
+    if (++args->n_unknown <= ARGS_MAX_NEAREST)
+        megatron_args_nearest(name, near);
+    if (args->n_unknown > ARGS_MAX_UNKNOWN) {
+        account_change(&args->account, "more flags",
+                       "there are more of them than any launch has");
+        return;
+    }
     snprintf(line, sizeof line, "unknown flag '%.100s'%s%s%s", spelled,
              *near ? ", did you mean '--" : "", near, *near ? "'?" : "");
     megatron_args_warn(args, spelled, line);
