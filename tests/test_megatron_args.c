@@ -279,6 +279,7 @@ static const struct {
     {SMALL "--spec a b", "--spec", "not sized"},
     {SMALL "--fancy-expert-flag 3", "--fancy-expert-flag", "nobody"},
     {SMALL "--num-expert 3", "--num-expert", "--num-experts"},
+    {SMALL "--num-exp 8", "--num-exp", "no abbreviations"},
     {SMALL "--lora-rank 8", "--lora-rank", "LoRA"},
 };
 

@@ -33,7 +33,6 @@ struct megatron_args {
     const struct args_origin *origin; // of the words being read, or NULL
     bool strict;      // the words being read: unknown ones are errors
     bool underscored; // they are spelled with underscores
-    int n_unknown;    // flags that nobody knows, so far
 };
 
 struct megatron_args *megatron_args_new(struct arena *a)
@@ -86,100 +85,6 @@ void megatron_args_warn(struct megatron_args *args, const char *name,
     account_add(&args->account, &args->account.warnings, line);
     if (args->warn)
         args->warn(args->data, line);
-}
-
-/* A change is told of as well: what refuses it names the first reason only. */
-static void args_change(struct megatron_args *args, const char *flag,
-                        const char *reason)
-{
-    char line[400];
-    account_change(&args->account, flag, reason);
-    snprintf(line, sizeof line, "%.100s: %s", flag, reason);
-    megatron_args_warn(args, flag, line);
-}
-
-void megatron_args_warn_row(struct megatron_args *args, enum flag_id id)
-{
-    char line[256], flag[NAMES_MAX_BYTES + 2];
-    snprintf(flag, sizeof flag, "--%s", flag_name(id));
-    if (flag_effect(id) == FLAG_FX_CHANGES)
-        args_change(args, flag, "the model that it makes is not sized here");
-    if (flag_effect(id) != FLAG_FX_UNMODELLED)
-        return;
-    snprintf(line, sizeof line,
-             "%s: what it changes is not modelled, sizes and costs are those "
-             "without it",
-             flag);
-    megatron_args_warn(args, flag_name(id), line);
-}
-
-void megatron_args_nearest(const char *word, char name[NAMES_MAX_BYTES])
-{
-    char known[NAMES_MAX_BYTES];
-    megatron_known_nearest(word, known);
-    const char *pair[2] = {flag_nearest(word), known};
-    const char *best = pair[0] ? text_nearest(word, pair, 2) : known;
-    snprintf(name, NAMES_MAX_BYTES, "%s", best ? best : "");
-}
-
-/* ---- flags that are not ours ---- */
-
-/* The row's flag, and what comes with it: a number of key heads means groups
- * of queries, which Megatron has a switch for. */
-static void args_same(struct megatron_args *args,
-                      const struct foreign_flag *row, const char *spelled)
-{
-    char line[256];
-    snprintf(line, sizeof line, "%.100s is read as Megatron's --%s", spelled,
-             flag_name(row->flag));
-    megatron_args_warn(args, spelled, line);
-    megatron_args_warn_row(args, row->flag);
-    if (row->flag == FLAG_NUM_QUERY_GROUPS)
-        flags_set_on(&args->f, FLAG_GROUP_QUERY_ATTENTION);
-}
-
-void megatron_args_foreign(struct megatron_args *args,
-                           const struct foreign_flag *row,
-                           const struct args_value *value)
-{
-    char line[400];
-    if (foreign_is_harmless(row, value->text))
-        return;
-    if (row->kind == FOREIGN_SAME)
-        args_same(args, row, value->spelled);
-    else if (row->kind == FOREIGN_CHANGE)
-        args_change(args, value->spelled, row->text);
-    else {
-        snprintf(line, sizeof line, "%.100s: not modelled: %s", value->spelled,
-                 row->text);
-        megatron_args_warn(args, value->spelled, line);
-    }
-}
-
-/* In the spelling of the source: a model's keys have underscores. */
-void megatron_args_nobody_knows(struct megatron_args *args, const char *name,
-                                const char *spelled)
-{
-    char line[400], near[NAMES_MAX_BYTES] = "";
-    // a search among a thousand names each: no file of a user's has as many
-    if (++args->n_unknown <= ARGS_MAX_NEAREST)
-        megatron_args_nearest(name, near);
-    if (args->n_unknown > ARGS_MAX_UNKNOWN) {
-        account_change(&args->account, "more flags",
-                       "there are more of them than any launch has");
-        return;
-    }
-    snprintf(line, sizeof line, "unknown flag '%.100s'%s%s%s", spelled,
-             *near ? ", did you mean '--" : "", near, *near ? "'?" : "");
-    megatron_args_warn(args, spelled, line);
-    if (foreign_speaks_of_model(name, strlen(name)))
-        account_change(&args->account, spelled,
-                       *near ? arena_printf(args->f.arena,
-                                            "no flag of Megatron, did you "
-                                            "mean '--%s'?",
-                                            near)
-                             : "nobody knows it, and its name speaks of the "
-                               "model or its memory");
 }
 
 /* ---- words of a command line ---- */
@@ -377,7 +282,8 @@ enum err megatron_args_take(struct megatron_args *args,
     // from here on the word is ours, and what is wrong with it is an error
     *known = true;
     if (row)
-        args_same(args, row, flag.spelled);
+        megatron_args_foreign(args, row,
+                              &(struct args_value){.spelled = flag.spelled});
     if (flag_type(id) == FLAG_TYPE_BOOL)
         e = take_switch(args, id, line, &flag, msg);
     else if (!flag.equals && flag_type(id) == FLAG_TYPE_WORDS)
