@@ -118,7 +118,12 @@ struct args_key {
 enum err megatron_args_key(struct megatron_args *args,
                            const struct args_key *key, struct err_msg *msg);
 
-/* Does a flag of ours have this key (any spelling)? */
+/* The flag of ours that a word ("--num_layers=4") or a key names, in any
+ * spelling and by its other names, or FLAG_NONE: for readers that look for
+ * launches. */
+enum flag_id megatron_args_flag_of(const char *word);
+
+/* Is there one? */
 bool megatron_args_has(const char *key);
 
 /* ---- JSON ---- */

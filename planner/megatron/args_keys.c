@@ -21,15 +21,26 @@ static const char *keys_dashes(struct megatron_args *args, const char *key)
     return name;
 }
 
-bool megatron_args_has(const char *key)
+enum flag_id megatron_args_flag_of(const char *word)
 {
     char name[NAMES_MAX_BYTES];
-    snprintf(name, sizeof name, "%s", key + strspn(key, "-"));
+    word += strspn(word, "-");
+    const size_t len = strcspn(word, "=");
+    if (len >= sizeof name)
+        return FLAG_NONE;
+    memcpy(name, word, len);
+    name[len] = '\0';
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
-    const struct foreign_flag *row = foreign_find(name, strlen(name));
-    return flag_by_name(name, strlen(name)) != FLAG_NONE ||
-           (row && row->kind == FOREIGN_SAME);
+    enum flag_id id = flag_by_name(name, len);
+    const struct foreign_flag *row =
+        id == FLAG_NONE ? foreign_find(name, len) : NULL;
+    return row && row->kind == FOREIGN_SAME ? row->flag : id;
+}
+
+bool megatron_args_has(const char *key)
+{
+    return megatron_args_flag_of(key) != FLAG_NONE;
 }
 
 /* ---- keys of a configuration ---- */

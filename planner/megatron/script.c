@@ -184,8 +184,7 @@ static const char *flag_word(const char *word)
 
 static enum flag_id flag_of(const char *word)
 {
-    const char *name = flag_word(word);
-    return name ? flag_by_name(name, strcspn(name, "=")) : FLAG_NONE;
+    return flag_word(word) ? megatron_args_flag_of(word) : FLAG_NONE;
 }
 
 /* The launch is the command with most of Megatron's flags; torchrun, srun and
