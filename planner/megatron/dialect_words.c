@@ -291,6 +291,12 @@ static enum err words_read_swift(struct megatron_args *args,
                                  struct err_msg *msg)
 {
     int at = 0;
+    // `megatron sft run.yaml`: all of its flags are there
+    if (first < words->argc && (text_ends(words->argv[first], ".yaml") ||
+                                text_ends(words->argv[first], ".yml")))
+        account_change(megatron_args_account(args), words->argv[first],
+                       "ms-swift's values are in that file: read it in place "
+                       "of this source");
     const struct megatron_args_options opt = {
         .origin = words->origin ? words->origin + first : NULL};
     const char *model = words_swift_value(words, "--model", &at);

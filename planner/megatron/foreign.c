@@ -457,7 +457,7 @@ static const char other_words[] =
 static const char first_words[] =
     " allow calib ckpt checkpoint data dump eval evaluation generation load "
     "resume rope "
-    "rotary sampling target test tokenizer train valid validation ";
+    "rotary sampling target test tokenizer train valid validation vllm ";
 
 static bool foreign_has_word(const char *list, const char *word, size_t len)
 {

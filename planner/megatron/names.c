@@ -470,6 +470,7 @@ static const char *const names_feature[] = {
 // other models that share the parser (BERT, ICT, RETRO, vision): none of these
 // has a part in a GPT model, and those that start another are told of
 static const char *const names_other[] = {
+    "freeze-aligner freeze-vit",
     "bert-embedder-type= bert-load= biencoder-projection-dim= block-data-path=",
     "classes-fraction= dino-bottleneck-size= dino-freeze-last-layer=",
     "dino-head-hidden-size= dino-local-crops-number= dino-local-img-size=",
