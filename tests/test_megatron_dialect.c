@@ -165,6 +165,17 @@ Test(dialect, variables_are_unknown_defaults_are_assumed)
     arena_clear(&r.a);
 }
 
+Test(dialect, variables_of_the_file_itself_are_known)
+{
+    struct read r;
+    cr_assert_eq(read_form(&r, "ENV_VARS:\n  WAYS: 4\n" MODEL
+                               "  --tensor-model-parallel-size: ${WAYS}\n"),
+                 ERR_OK, "%s", r.msg.text);
+    expect_int(&r, FLAG_TP, 4);
+    cr_expect_str_eq(r.f->slot[FLAG_TP].from, "m.yaml:8");
+    arena_clear(&r.a);
+}
+
 Test(dialect, a_list_of_numbers_is_one_value)
 {
     struct read r;
