@@ -198,3 +198,189 @@ Test(megatron_args, bad_model_files_are_one_line)
         arena_clear(&f.arena);
     }
 }
+
+/* ---- other spellings, flags of others ---- */
+
+static bool account_holds(const struct account_list *list, const char *word)
+{
+    for (const struct account_line *l = list->first; l; l = l->next)
+        if (strstr(l->text, word))
+            return true;
+    return false;
+}
+
+Test(megatron_args, underscores_are_dashes_and_switches_take_a_word)
+{
+    struct fixture f = {0};
+    cr_assert_eq(
+        take_line(&f,
+                  "--num_layers 4 --hidden_size 64 --num_attention_heads 4 "
+                  "--vocab_size 100 --swiglu true --qk_layernorm false "
+                  "--add_bias_linear false --finetune true "
+                  "--sequence_parallel=True --lr 1",
+                  true),
+        ERR_OK, "%s", f.msg.text);
+    cr_expect(f.model.gated && !f.model.qk_norm && !f.model.linear_bias);
+    cr_expect(flags_given(megatron_args_flags(f.args), FLAG_SEQUENCE_PARALLEL));
+    cr_expect_eq(f.n_warnings, 0, "%s", f.warning);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, a_word_behind_megatrons_own_switch_is_warned_of)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f,
+                           SMALL "--swiglu true --untie-embeddings-and-"
+                                 "output-weights false --mock-data true",
+                           true),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect(f.model.gated && f.model.tied);
+    cr_expect_eq(f.n_warnings, 3);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, both_styles_at_once_are_a_slip)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f, SMALL "--num_experts 8", true), ERR_OK);
+    cr_expect_eq(f.model.n_experts, 8);
+    cr_expect(strstr(f.warning, "--num_experts beside"), "%s", f.warning);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, no_and_disable_are_one)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f, SMALL "--no-bias-linear", true), ERR_OK, "%s",
+                 f.msg.text);
+    cr_expect_not(f.model.linear_bias);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, other_names_are_read_with_what_they_mean)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f, SMALL "--num-key-value-heads 2", false), ERR_OK);
+    cr_expect_eq(f.model.n_kv_heads, 2);
+    cr_expect(strstr(f.warning, "--num-query-groups"), "%s", f.warning);
+    cr_expect_eq(megatron_args_account(f.args)->changes.n, 0);
+    arena_clear(&f.arena);
+}
+
+/* flags, the change that they are, and what its reason holds */
+static const struct {
+    const char *flags, *change, *reason;
+} changing[] = {
+    {SMALL "--noop-layers 1,2", "--noop-layers", "--num-layers"},
+    {SMALL "--n-shared-experts=1", "--n-shared-experts",
+     "--moe-shared-expert-intermediate-size"},
+    {SMALL "--embed-layernorm", "--embed-layernorm", "norm"},
+    {SMALL "--enable-mhc-connections", "--enable-mhc-connections", "streams"},
+    {SMALL "--spec a b", "--spec", "not sized"},
+    {SMALL "--fancy-expert-flag 3", "--fancy-expert-flag", "nobody"},
+    {SMALL "--num-expert 3", "--num-expert", "--num-experts"},
+    {SMALL "--num-exp 8", "--num-exp", "no abbreviations"},
+    {SMALL "--lora-rank 8", "--lora-rank", "LoRA"},
+};
+
+Test(megatron_args, what_changes_the_model_goes_to_the_account)
+{
+    for (size_t i = 0; i < sizeof changing / sizeof changing[0]; i++) {
+        struct fixture f = {0};
+        cr_assert_eq(take_line(&f, changing[i].flags, false), ERR_OK, "%s: %s",
+                     changing[i].flags, f.msg.text);
+        struct account *account = megatron_args_account(f.args);
+        cr_expect_eq(account->changes.n, 1, "%s", changing[i].flags);
+        cr_expect(account_holds(&account->changes, changing[i].change), "%s",
+                  changing[i].flags);
+        cr_expect(account_holds(&account->reasons, changing[i].reason), "%s",
+                  changing[i].flags);
+        cr_expect_eq(f.n_warnings, 1, "%s", changing[i].flags);
+        arena_clear(&f.arena);
+    }
+}
+
+Test(megatron_args, what_changes_nothing_does_not)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f,
+                           SMALL "--n-shared-experts 0 --tuner-type full "
+                                 "--log-timers-often --my-flag 3 4 --lr 1 "
+                                 "--hybrid-attention-ratio 0.0",
+                           false),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect_eq(megatron_args_account(f.args)->changes.n, 0);
+    cr_expect_eq(f.n_warnings, 2);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, strict_readers_refuse_what_changes_the_model)
+{
+    struct fixture f = {0};
+    cr_assert_eq(take_line(&f, SMALL "--noop-layers 1", true), ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "--noop-layers"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+    cr_assert_eq(read_json(&f, HEAD ", \"n_shared_experts\": 1}"), ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "n_shared_experts"), "%s", f.msg.text);
+    arena_clear(&f.arena);
+    cr_assert_eq(read_json(&f, HEAD ", \"n_shared_experts\": 0}"), ERR_OK, "%s",
+                 f.msg.text);
+    arena_clear(&f.arena);
+}
+
+Test(megatron_args, places_and_unknown_values_of_words_are_kept)
+{
+    struct fixture f = {0};
+    char *words[] = {"--num_layers",  "$N", "--swiglu", "true",
+                     "--noop-layers", "$X"};
+    const struct flag_unknown n = {"run.sh:2", "$N"};
+    const struct args_origin at = {.from = "run.sh:3"};
+    struct args_origin origin[] = {at, at, at, at, at, at};
+    origin[1].unknown = origin[5].unknown = &n;
+    arena_init(&f.arena);
+    f.args = megatron_args_new(&f.arena);
+    const struct megatron_args_options opt = {.origin = origin};
+    cr_assert_eq(megatron_args_read(f.args, words, 6, &opt, &f.msg), ERR_OK);
+    const struct megatron_flags *flags = megatron_args_flags(f.args);
+    cr_expect(flags_unknown(flags, FLAG_NUM_LAYERS));
+    cr_expect_str_eq(flags->slot[FLAG_SWIGLU].from, "run.sh:3");
+    cr_expect_eq(megatron_args_account(f.args)->changes.n, 1,
+                 "a value that is not known may change the model");
+    arena_clear(&f.arena);
+}
+
+/* ---- keys of configurations ---- */
+
+static enum err take_key(struct fixture *f, const char *key, const char *text)
+{
+    const struct args_key k = {.key = key, .text = text, .from = "c:1"};
+    return megatron_args_key(f->args, &k, &f->msg);
+}
+
+Test(megatron_args, keys_of_config_classes_fill_slots)
+{
+    struct fixture f = {0};
+    arena_init(&f.arena);
+    f.args = megatron_args_new(&f.arena);
+    const struct megatron_flags *flags = megatron_args_flags(f.args);
+    cr_assert_eq(take_key(&f, "num_moe_experts", "8"), ERR_OK);
+    cr_assert_eq(take_key(&f, "add_bias_linear", "False"), ERR_OK);
+    cr_assert_eq(take_key(&f, "gradient_accumulation_fusion", "false"), ERR_OK);
+    cr_assert_eq(take_key(&f, "virtual_pipeline_model_parallel_size", NULL),
+                 ERR_OK);
+    cr_assert_eq(take_key(&f, "mtp_num_layers", "null"), ERR_OK);
+    cr_assert_eq(take_key(&f, "cpu_offloading_num_layers", "0"), ERR_OK);
+    cr_assert_eq(take_key(&f, "clone_scatter_output_in_embedding", "true"),
+                 ERR_OK);
+    cr_expect_eq(flags_int(flags, FLAG_NUM_EXPERTS, 0), 8);
+    cr_expect(flags_given(flags, FLAG_DISABLE_BIAS_LINEAR));
+    cr_expect(flags_given(flags, FLAG_NO_GRAD_FUSION));
+    cr_expect_not(flags_given(flags, FLAG_VPP));
+    cr_expect_not(flags_given(flags, FLAG_MTP_NUM_LAYERS));
+    cr_expect_not(flags_given(flags, FLAG_CPU_OFFLOAD_LAYERS));
+    cr_expect_eq(megatron_args_account(f.args)->warnings.n, 0);
+    cr_expect_eq(take_key(&f, "num_layers", "many"), ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "c:1"), "%s", f.msg.text);
+    cr_expect_eq(take_key(&f, "swiglu", "3"), ERR_PARSE);
+    arena_clear(&f.arena);
+}

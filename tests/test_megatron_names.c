@@ -1,6 +1,7 @@
 #include "megatron/names.h"
 
 #include "megatron/flags.h"
+#include "megatron/foreign.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -46,4 +47,27 @@ Test(megatron_known, names_the_nearest)
     cr_assert_str_eq(name, "lr-warmup-iters");
     megatron_known_nearest("zzzzzzzzzz", name);
     cr_assert_str_eq(name, "");
+}
+
+/* Flags that stop or warn must not pass silently, nor be shadowed. */
+Test(megatron_known, names_of_other_projects_count_their_values)
+{
+    cr_assert_eq(known("dataset"), KNOWN_MANY);
+    cr_assert_eq(known("rope-theta"), KNOWN_ONE);
+    cr_assert_eq(known("use-fused-swiglu"), KNOWN_SWITCH);
+    cr_assert_eq(known("attention-output-gate"), KNOWN_NOT);
+    cr_assert_eq(known("enable-mhc-connections"), KNOWN_NOT);
+    cr_assert_eq(known("mhc-num-residual-streams"), KNOWN_ONE);
+}
+
+Test(megatron_known, no_name_is_of_another_list)
+{
+    static const char *const names[] = {
+        "activation-func", "batch-size",      "fp4-format",
+        "moe-paged-stash", "params-dtype",    "quant-recipe",
+        "yaml-cfg",        "tp-comm-overlap", "use-legacy-models"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cr_expect_eq(known(names[i]), KNOWN_NOT, "%s", names[i]);
+        cr_expect(foreign_find(names[i], strlen(names[i])), "%s", names[i]);
+    }
 }

@@ -6,6 +6,7 @@
 #include "open.h"
 
 #include "base/text.h"
+#include "megatron/foreign.h"
 #include "source/source.h"
 
 #include <stdio.h>
@@ -235,6 +236,9 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
         return e;
     overrides_apply(&o, megatron_args_flags(*out));
     open_note_refused(*out);
+    foreign_settle(megatron_args_account(*out), megatron_args_flags(*out));
+    account_say_defaults(megatron_args_account(*out),
+                         megatron_args_flags(*out));
     c->opened = *out;
     return ERR_OK;
 }

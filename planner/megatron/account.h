@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "flags.h"
 
 #include <stdbool.h>
 
@@ -50,9 +51,10 @@ struct account {
 /* Empty; texts will be owned by the arena. */
 void account_init(struct account *to, struct arena *a);
 
-/* The same lines in lists of their own, to which other lines may be added.
- * Short of memory lines are lost. */
-void account_copy(struct account *to, const struct account *from);
+/* A copy with lists of its own, so that what is added to one is not in the
+ * other; texts are shared. False when out of memory. */
+bool account_copy(struct arena *a, const struct account *from,
+                  struct account *out);
 
 /* Adds the line unless the list has it. Short of memory the line is lost. */
 void account_add(struct account *to, struct account_list *list,
@@ -74,5 +76,12 @@ enum err account_ask_launch(const struct account *from, const char *where,
  * --ignore-unknown. */
 enum err account_refuse_changes(const struct account *from, const char *where,
                                 struct err_msg *msg);
+
+/* Says, as assumed, which of Megatron's defaults decide the model where nothing
+ * was given (widths of MLPs and experts, experts of a token, MLA's ranks, the
+ * token that NullTokenizer adds, what is counted of the router), and warns of
+ * key heads without the switch that they need. Called once, when all sources
+ * were read. */
+void account_say_defaults(struct account *to, const struct megatron_flags *f);
 
 #endif

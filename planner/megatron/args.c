@@ -8,12 +8,16 @@
 #include "args.h"
 
 #include "base/text.h"
-#include "convert.h"
+#include "foreign.h"
 #include "model.h"
 #include "names.h"
 
 #include <stdio.h>
 #include <string.h>
+
+// flags that nobody knows: those that get a suggestion, and those that are
+// named
+enum { ARGS_MAX_NEAREST = 100, ARGS_MAX_UNKNOWN = 1000 };
 
 struct warned {
     const char *name;
@@ -27,6 +31,8 @@ struct megatron_args {
     struct warned *warned; // unknown names that were told of
     struct account account;
     const struct args_origin *origin; // of the words being read, or NULL
+    bool strict;      // the words being read: unknown ones are errors
+    bool underscored; // they are spelled with underscores
 };
 
 struct megatron_args *megatron_args_new(struct arena *a)
@@ -47,8 +53,7 @@ struct megatron_args *megatron_args_copy(struct arena *a,
     if (!copy)
         return NULL;
     *copy = *args;
-    account_copy(&copy->account, &args->account);
-    return copy;
+    return account_copy(a, &args->account, &copy->account) ? copy : NULL;
 }
 
 struct account *megatron_args_account(struct megatron_args *args)
@@ -82,30 +87,15 @@ void megatron_args_warn(struct megatron_args *args, const char *name,
         args->warn(args->data, line);
 }
 
-/* Known, but what it does to the model is not in this program. */
-static void warn_unmodelled(struct megatron_args *args, enum flag_id id)
-{
-    char line[256];
-    if (flag_effect(id) != FLAG_FX_UNMODELLED)
-        return;
-    snprintf(line, sizeof line,
-             "--%s: what it changes is not modelled, sizes and costs are those "
-             "without it",
-             flag_name(id));
-    megatron_args_warn(args, flag_name(id), line);
-}
+/* ---- words of a command line ---- */
 
-/* Nearest name of either list, in `name`; "" when none is near. */
-static void megatron_args_nearest(const char *word, char name[NAMES_MAX_BYTES])
-{
-    char known[NAMES_MAX_BYTES];
-    megatron_known_nearest(word, known);
-    const char *pair[2] = {flag_nearest(word), known};
-    const char *best = pair[0] ? text_nearest(word, pair, 2) : known;
-    snprintf(name, NAMES_MAX_BYTES, "%s", best ? best : "");
-}
-
-/* ---- taking flags ---- */
+/* A flag as a word has it. */
+struct args_flag {
+    const char *spelled; // the word up to '=', with its dashes
+    const char *name;    // with dashes in place of underscores, none in front
+    size_t len;          // of the name
+    const char *equals;  // the value behind '=', or NULL
+};
 
 /* A value may begin with a dash when it is a negative number: argparse looks
  * for one, too, since no flag of Megatron looks like a number. */
@@ -114,11 +104,62 @@ static bool is_flag(const char *word)
     return text_starts(word, "--") && word[2] != '\0';
 }
 
+/* Config classes have the same names with underscores, and so have launchers
+ * that are made of them. */
+static enum err args_flag_of(struct megatron_args *args, const char *word,
+                             struct args_flag *out, struct err_msg *msg)
+{
+    size_t len = strcspn(word, "=");
+    char *spelled = arena_strndup(args->f.arena, word, len);
+    char *name = arena_strndup(args->f.arena, word + 2, len - 2);
+    if (!spelled || !name)
+        return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    for (char *p = name; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    *out = (struct args_flag){spelled, name, len - 2,
+                              word[len] ? word + len + 1 : NULL};
+    return ERR_OK;
+}
+
 /* Why the word is not known, or NULL. */
 static const struct flag_unknown *args_unknown(const struct megatron_args *args,
                                                int at)
 {
     return args->origin ? args->origin[at].unknown : NULL;
+}
+
+static bool args_says_yes(const char *word)
+{
+    return strcmp(word, "true") == 0 || strcmp(word, "True") == 0;
+}
+
+static bool args_says_no(const char *word)
+{
+    return strcmp(word, "false") == 0 || strcmp(word, "False") == 0;
+}
+
+/* The word behind a switch, where it says yes or no: Megatron's own switches
+ * take none, those made of config classes do. */
+static const char *args_yes_or_no(struct megatron_args *args,
+                                  struct option_line *line,
+                                  const struct args_flag *flag)
+{
+    if (flag->equals || line->at + 1 >= line->argc)
+        return flag->equals;
+    const char *next = line->argv[line->at + 1];
+    if (args_unknown(args, line->at + 1) ||
+        (!args_says_yes(next) && !args_says_no(next)))
+        return NULL;
+    line->at++;
+    if (!args->underscored) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "%.100s %s: a switch of Megatron takes no value; it is read "
+                 "as %sgiven",
+                 flag->spelled, next, args_says_yes(next) ? "" : "not ");
+        megatron_args_warn(args, flag->spelled, text);
+    }
+    return next;
 }
 
 /* argparse's nargs="+": values go on up to the next flag. They are kept as one
@@ -156,308 +197,257 @@ static enum err take_value(struct megatron_args *args, enum flag_id id,
                      msg);
 }
 
+/* A switch, alone or with a word that says yes or no. */
+static enum err take_switch(struct megatron_args *args, enum flag_id id,
+                            struct option_line *line,
+                            const struct args_flag *flag, struct err_msg *msg)
+{
+    const struct flag_unknown *unknown = args_unknown(args, line->at);
+    const char *said = args_yes_or_no(args, line, flag);
+    if (flag->equals && unknown)
+        return flags_set_unknown(&args->f, id, unknown, msg);
+    if (said && !args_says_yes(said) && !args_says_no(said))
+        return err_set(msg, ERR_PARSE, "--%s: takes no value", flag_name(id));
+    if (said && args_says_no(said)) {
+        flags_clear(&args->f, id);
+        return ERR_OK;
+    }
+    megatron_args_warn_row(args, id);
+    flags_set_on(&args->f, id);
+    return ERR_OK;
+}
+
+/* Main takes --no-NAME and --disable-NAME for each other. */
+static enum flag_id args_by_twin(const struct args_flag *flag)
+{
+    char twin[NAMES_MAX_BYTES];
+    bool no = text_starts(flag->name, "no-");
+    if (!no && !text_starts(flag->name, "disable-"))
+        return FLAG_NONE;
+    snprintf(twin, sizeof twin, "%s%.60s", no ? "disable-" : "no-",
+             flag->name + (no ? strlen("no-") : strlen("disable-")));
+    enum flag_id id = flag_by_name(twin, strlen(twin));
+    return id != FLAG_NONE && flag_type(id) == FLAG_TYPE_BOOL ? id : FLAG_NONE;
+}
+
+/* The flag's row, also by another name of it; `row` says by which. */
+static enum flag_id args_row(const struct args_flag *flag,
+                             const struct foreign_flag **row)
+{
+    enum flag_id id = flag_by_name(flag->name, flag->len);
+    if (id == FLAG_NONE)
+        id = args_by_twin(flag);
+    *row = id == FLAG_NONE ? foreign_find(flag->name, flag->len) : NULL;
+    if (*row && (*row)->kind == FOREIGN_SAME)
+        return (*row)->flag;
+    *row = NULL;
+    return id;
+}
+
+/* `add_bias_linear false`: the config's name of what a switch turns off. It
+ * takes a word that says yes or no; without one it is not read so. */
+static enum err take_opposite(struct megatron_args *args,
+                              struct option_line *line,
+                              const struct args_flag *flag, bool *known,
+                              struct err_msg *msg)
+{
+    bool opposite = false;
+    enum flag_id id = flag_by_argument(flag->name, &opposite);
+    const char *said = flag->equals                ? flag->equals
+                       : line->at + 1 < line->argc ? line->argv[line->at + 1]
+                                                   : "";
+    if (id == FLAG_NONE || !opposite ||
+        (!args_says_yes(said) && !args_says_no(said)))
+        return ERR_OK;
+    *known = true;
+    line->at += flag->equals ? 1 : 2;
+    return flags_set(&args->f, id, args_says_no(said) ? "true" : "false", msg);
+}
+
 enum err megatron_args_take(struct megatron_args *args,
                             struct option_line *line, bool *known,
                             struct err_msg *msg)
 {
+    struct args_flag flag;
+    const struct foreign_flag *row;
     *known = false;
-    const char *word = line->argv[line->at];
-    if (!is_flag(word))
+    if (!is_flag(line->argv[line->at]))
         return ERR_OK;
-    // argparse takes --name=value, and so do launch scripts
-    const char *equals = strchr(word, '=');
-    size_t len = equals ? (size_t)(equals - word) - 2 : strlen(word + 2);
-    enum flag_id id = flag_by_name(word + 2, len);
+    enum err e = args_flag_of(args, line->argv[line->at], &flag, msg);
+    if (e != ERR_OK)
+        return e;
+    enum flag_id id = args_row(&flag, &row);
     if (id == FLAG_NONE)
-        return ERR_OK;
+        return take_opposite(args, line, &flag, known, msg);
     // from here on the word is ours, and what is wrong with it is an error
     *known = true;
-    enum err e = ERR_OK;
-    warn_unmodelled(args, id);
-    if (flag_type(id) == FLAG_TYPE_BOOL) {
-        if (equals)
-            return err_set(msg, ERR_PARSE, "--%s: takes no value",
-                           flag_name(id));
-        flags_set_on(&args->f, id);
-    } else if (!equals && flag_type(id) == FLAG_TYPE_WORDS) {
+    if (row)
+        megatron_args_foreign(args, row,
+                              &(struct args_value){.spelled = flag.spelled});
+    if (flag_type(id) == FLAG_TYPE_BOOL)
+        e = take_switch(args, id, line, &flag, msg);
+    else if (!flag.equals && flag_type(id) == FLAG_TYPE_WORDS)
         e = take_words(args, id, line, msg);
-    } else {
+    else
         e = take_value(args, id, line, msg);
-    }
+    if (flag_type(id) != FLAG_TYPE_BOOL)
+        megatron_args_warn_row(args, id);
     if (e == ERR_OK)
         line->at++;
     return e;
 }
 
-/* A word that no list has: an error when strict, else told of once. */
-static enum err megatron_args_unknown(struct megatron_args *args,
-                                      const char *word, bool strict,
-                                      struct err_msg *msg)
+/* Moves behind a flag and as many values as it takes. */
+static void args_pass(struct megatron_args *args, struct option_line *line,
+                      const struct args_flag *flag, enum known_values values)
 {
-    char line[400], name[NAMES_MAX_BYTES], near[NAMES_MAX_BYTES] = "";
-    if (!strict && !args->warn)
-        return ERR_OK;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    if (is_flag(word))
-        megatron_args_nearest(name + 2, near);
-    if (!is_flag(word))
-        snprintf(line, sizeof line, "'%.200s' is not a flag, want --name",
-                 word);
-    else
-        snprintf(line, sizeof line, "unknown flag '%s'%s%s%s", name,
-                 *near ? ", did you mean '--" : "", near, *near ? "'?" : "");
-    if (strict)
-        return err_set(msg, ERR_PARSE, "%s", line);
-    megatron_args_warn(args, name, line);
-    return ERR_OK;
-}
-
-/* Moves behind a flag that has no effect here and its values; false when the
- * flag is not known to be one. */
-static bool pass_known(struct option_line *line)
-{
-    const char *word = line->argv[line->at];
-    if (!is_flag(word))
-        return false;
-    size_t len = strcspn(word + 2, "=");
-    enum known_values values = megatron_known(word + 2, len);
-    if (values == KNOWN_NOT)
-        return false;
     // argc is more than any list has
-    int most = word[2 + len] == '=' || values == KNOWN_SWITCH ? 0
-               : values == KNOWN_ONE                          ? 1
-                                                              : line->argc;
+    int most = flag->equals || values == KNOWN_SWITCH ? 0
+               : values == KNOWN_ONE                  ? 1
+                                                      : line->argc;
+    if (values == KNOWN_SWITCH)
+        (void)args_yes_or_no(args, line, flag);
     for (line->at++;
          line->at < line->argc && most > 0 && !is_flag(line->argv[line->at]);
          most--)
         line->at++;
-    return true;
 }
 
-/* A word of its own that only running could tell. */
-static void assume_no_flags(struct megatron_args *args,
-                            const struct flag_unknown *unknown)
+/* A flag of another project, or one whose effect is not modelled. */
+static enum err take_foreign(struct megatron_args *args,
+                             struct option_line *line,
+                             const struct args_flag *flag,
+                             const struct foreign_flag *row,
+                             struct err_msg *msg)
 {
-    char line[400];
-    snprintf(line, sizeof line,
-             "%s%s%.200s is not known, and taken as holding none of the flags",
-             unknown->where, *unknown->where ? ": " : "", unknown->why);
-    account_add(&args->account, &args->account.assumed, line);
-}
-
-/* The words and where they come from are set. */
-static enum err read_words(struct megatron_args *args, struct option_line line,
-                           bool strict, struct err_msg *msg)
-{
-    const char *before = args->f.from;
-    while (line.at < line.argc) {
-        bool known = false;
-        if (args->origin)
-            args->f.from = args->origin[line.at].from;
-        if (args_unknown(args, line.at) && !is_flag(line.argv[line.at])) {
-            assume_no_flags(args, args_unknown(args, line.at++));
-            continue;
-        }
-        enum err e = megatron_args_take(args, &line, &known, msg);
-        if (e != ERR_OK)
-            return e;
-        if (known || pass_known(&line))
-            continue;
-        e = megatron_args_unknown(args, line.argv[line.at], strict, msg);
-        if (e != ERR_OK)
-            return e;
-        // its values, if any, go with it
-        for (line.at++; line.at < line.argc && !is_flag(line.argv[line.at]);)
-            line.at++;
-    }
-    args->f.from = before;
+    const bool last = line->at + 1 >= line->argc;
+    const char *next = last ? NULL : line->argv[line->at + 1];
+    struct args_value value = {.spelled = flag->spelled, .text = flag->equals};
+    bool has_word = row->values != KNOWN_SWITCH ||
+                    (next && (args_says_no(next) || args_says_yes(next)));
+    if (!value.text && has_word && next && !is_flag(next) &&
+        !args_unknown(args, line->at + 1))
+        value.text = next;
+    if (args->strict && row->kind == FOREIGN_CHANGE &&
+        !foreign_is_harmless(row, value.text))
+        return err_set(msg, ERR_PARSE, "%s: %s", flag->spelled, row->text);
+    megatron_args_foreign(args, row, &value);
+    args_pass(args, line, flag, row->values);
     return ERR_OK;
+}
+
+/* A flag that no list has, and its values: an error when strict. */
+static enum err take_unknown(struct megatron_args *args,
+                             struct option_line *line,
+                             const struct args_flag *flag, struct err_msg *msg)
+{
+    char near[NAMES_MAX_BYTES];
+    if (args->strict) {
+        megatron_args_nearest(flag->name, near);
+        return err_set(msg, ERR_PARSE, "unknown flag '%s'%s%s%s", flag->spelled,
+                       *near ? ", did you mean '--" : "", near,
+                       *near ? "'?" : "");
+    }
+    megatron_args_nobody_knows(args, flag->name, flag->spelled);
+    args_pass(args, line, flag, KNOWN_MANY);
+    return ERR_OK;
+}
+
+/* A word that is no flag's and no value. */
+static enum err take_stray(struct megatron_args *args, struct option_line *line,
+                           struct err_msg *msg)
+{
+    char text[400];
+    const struct flag_unknown *unknown = args_unknown(args, line->at);
+    const char *word = line->argv[line->at++];
+    if (unknown) {
+        snprintf(text, sizeof text,
+                 "%s%s%.200s is not known, and taken as holding none of the "
+                 "flags",
+                 unknown->where, *unknown->where ? ": " : "", unknown->why);
+        account_add(&args->account, &args->account.assumed, text);
+        return ERR_OK;
+    }
+    snprintf(text, sizeof text, "'%.200s' is not a flag, want --name", word);
+    if (args->strict)
+        return err_set(msg, ERR_PARSE, "%s", text);
+    megatron_args_warn(args, word, text);
+    // more of them are of the same thing
+    while (line->at < line->argc && !is_flag(line->argv[line->at]) &&
+           !args_unknown(args, line->at))
+        line->at++;
+    return ERR_OK;
+}
+
+static enum err args_read_word(struct megatron_args *args,
+                               struct option_line *line, struct err_msg *msg)
+{
+    struct args_flag flag;
+    bool known = false;
+    if (!is_flag(line->argv[line->at]))
+        return take_stray(args, line, msg);
+    enum err e = megatron_args_take(args, line, &known, msg);
+    if (e != ERR_OK || known)
+        return e;
+    e = args_flag_of(args, line->argv[line->at], &flag, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct foreign_flag *row = foreign_find(flag.name, flag.len);
+    if (row)
+        return take_foreign(args, line, &flag, row, msg);
+    enum known_values values = megatron_known(flag.name, flag.len);
+    if (values == KNOWN_NOT)
+        return take_unknown(args, line, &flag, msg);
+    args_pass(args, line, &flag, values);
+    return ERR_OK;
+}
+
+/* Which style the line has: one of each is a slip that argparse refuses. */
+static void args_set_style(struct megatron_args *args,
+                           const struct option_line *line)
+{
+    const char *underscored = NULL, *dashed = NULL;
+    char text[400];
+    for (int i = 0; i < line->argc; i++) {
+        const char *word = line->argv[i];
+        size_t len = strcspn(word, "=");
+        if (!is_flag(word))
+            continue;
+        if (memchr(word, '_', len))
+            underscored = word;
+        else if (memchr(word + 2, '-', len - 2))
+            dashed = word;
+    }
+    args->underscored = underscored != NULL;
+    if (!underscored || !dashed)
+        return;
+    snprintf(text, sizeof text,
+             "%.*s beside %.*s: underscores are read as dashes, Megatron's own "
+             "parser takes dashes only",
+             (int)strcspn(underscored, "="), underscored,
+             (int)strcspn(dashed, "="), dashed);
+    megatron_args_warn(args, "_", text);
 }
 
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
                             int argc, const struct megatron_args_options *opt,
                             struct err_msg *msg)
 {
+    const char *before = args->f.from;
+    struct option_line line = {.argc = argc, .argv = argv};
+    enum err e = ERR_OK;
     if (opt->warn)
         megatron_args_on_warning(args, opt->warn, opt->data);
     args->origin = opt->origin;
-    struct option_line line = {.argc = argc, .argv = argv};
-    enum err e = read_words(args, line, opt->strict, msg);
+    args->strict = opt->strict;
+    args_set_style(args, &line);
+    while (line.at < line.argc && e == ERR_OK) {
+        if (args->origin)
+            args->f.from = args->origin[line.at].from;
+        e = args_read_word(args, &line, msg);
+    }
+    args->f.from = before;
     args->origin = NULL;
-    return e;
-}
-
-/* ---- JSON ---- */
-
-/* Messages name the key as the file has it, with underscores. */
-static enum err key_error(const struct megatron_args *args, const char *key,
-                          const char *wanted, struct err_msg *msg)
-{
-    return err_set(msg, ERR_PARSE, "%s: %s: want %s", args->f.where, key,
-                   wanted);
-}
-
-/* A key that Megatron has as a flag without effect here: kept as it is. */
-static enum err pass_key(struct megatron_args *args, const cJSON *item,
-                         const char *name, struct err_msg *msg)
-{
-    const char *text = NULL;
-    enum flag_json is = flag_from_json(args->f.arena, item, &text);
-    if (is == FLAG_JSON_OFF)
-        return ERR_OK;
-    if (is == FLAG_JSON_BAD)
-        return key_error(args, item->string, "a value or a list", msg);
-    if (is != FLAG_JSON_ON && !text)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
-    const struct flag_passed flag = {
-        .name = name, .text = text, .words = is == FLAG_JSON_WORDS};
-    return flags_pass(&args->f, &flag, msg);
-}
-
-/* Suggestions come in the spelling of the file: underscores. A name with dashes
- * is no key of a model file, even where Megatron has such a flag. */
-static enum err unknown_key(struct megatron_args *args, const cJSON *item,
-                            const char *name, struct err_msg *msg)
-{
-    char near[NAMES_MAX_BYTES];
-    if (!strchr(item->string, '-') &&
-        megatron_known(name, strlen(name)) != KNOWN_NOT)
-        return pass_key(args, item, name, msg);
-    megatron_args_nearest(name, near);
-    for (char *p = near; *p; p++)
-        *p = *p == '-' ? '_' : *p;
-    return err_set(msg, ERR_PARSE, "%s: unknown key '%s'%s%s%s", args->f.where,
-                   item->string, *near ? ", did you mean '" : "", near,
-                   *near ? "'?" : "");
-}
-
-/* Does the flag take a JSON value of this kind? A number in quotes is none. */
-static bool suits(enum flag_type type, enum flag_json is, const cJSON *item)
-{
-    switch (type) {
-    case FLAG_TYPE_BOOL:
-        return is == FLAG_JSON_ON;
-    case FLAG_TYPE_INT:
-    case FLAG_TYPE_REAL:
-        return is == FLAG_JSON_WORD && !cJSON_IsString(item);
-    case FLAG_TYPE_WORDS:
-        return is == FLAG_JSON_WORD || is == FLAG_JSON_WORDS;
-    default:
-        return is == FLAG_JSON_WORD;
-    }
-}
-
-/* A value of a model file, whose types are JSON's own. */
-static enum err set_typed(struct megatron_args *args, enum flag_id id,
-                          const cJSON *item, struct err_msg *msg)
-{
-    const enum flag_type type = flag_type(id);
-    const char *text = NULL;
-    enum flag_json is = flag_from_json(args->f.arena, item, &text);
-    if (is == FLAG_JSON_OFF)
-        flags_clear(&args->f, id);
-    else if (!suits(type, is, item))
-        return key_error(args, item->string,
-                         type == FLAG_TYPE_BOOL  ? "true or false"
-                         : type == FLAG_TYPE_INT ? "an integer"
-                                                 : "a value",
-                         msg);
-    else if (is == FLAG_JSON_ON)
-        flags_set_on(&args->f, id);
-    else if (!text)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
-    else
-        return flags_set(&args->f, id, text, msg);
-    return ERR_OK;
-}
-
-/* Model files spell flags as Python does, so that they can be pasted from a
- * configuration class. */
-static enum err take_key(struct megatron_args *args, const cJSON *item,
-                         struct err_msg *msg)
-{
-    char *name = arena_strdup(args->f.arena, item->string);
-    if (!name)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", args->f.where);
-    for (char *p = name; *p; p++)
-        *p = *p == '_' ? '-' : *p;
-    enum flag_id id = strchr(item->string, '-')
-                          ? FLAG_NONE
-                          : flag_by_name(name, strlen(name));
-    if (id == FLAG_NONE)
-        return unknown_key(args, item, name, msg);
-    warn_unmodelled(args, id);
-    return set_typed(args, id, item, msg);
-}
-
-enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
-                                 const char *path, struct err_msg *msg)
-{
-    cJSON *tree = NULL;
-    enum err e = json_read_file(a, path, "moe-layout/model/1", &tree, msg);
-    if (e != ERR_OK)
-        return e;
-    e = megatron_args_read_json(args, tree, path, msg);
-    cJSON_Delete(tree);
-    return e;
-}
-
-enum err megatron_args_read_json(struct megatron_args *args,
-                                 const cJSON *object, const char *where,
-                                 struct err_msg *msg)
-{
-    enum err e = megatron_args_where(args, where, msg);
-    if (e != ERR_OK)
-        return e;
-    for (const cJSON *c = object->child; c; c = c->next) {
-        // two keys are for people: the format and a remark with the source
-        if (strcmp(c->string, "format") == 0 ||
-            strcmp(c->string, "comment") == 0)
-            continue;
-        e = take_key(args, c, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
-}
-
-/* One flag of a case; its text is read as on a command line. A corpus is
- * written by other programs, so a flag without a row is no error: it changes no
- * memory. */
-static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
-                               struct err_msg *msg)
-{
-    const char *text = NULL;
-    enum flag_json is = flag_from_json(args->f.arena, item, &text);
-    if (is == FLAG_JSON_OFF)
-        return ERR_OK;
-    if (!text_starts(item->string, "--") || is == FLAG_JSON_BAD)
-        return err_set(msg, ERR_PARSE,
-                       "flags: %s: want \"--name\" with true, a number or a "
-                       "string",
-                       item->string);
-    const char *name = item->string + 2;
-    enum flag_id id = flag_by_name(name, strlen(name));
-    if (id != FLAG_NONE && flag_type(id) == FLAG_TYPE_BOOL &&
-        cJSON_IsArray(item))
-        return err_set(msg, ERR_PARSE, "flags: %s: want true, got a list",
-                       item->string);
-    if (is == FLAG_JSON_ON)
-        text = "true";
-    if (!text)
-        return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, text, msg);
-}
-
-enum err megatron_args_read_case(struct megatron_args *args,
-                                 const cJSON *object, struct err_msg *msg)
-{
-    if (!cJSON_IsObject(object))
-        return err_set(msg, ERR_PARSE,
-                       "flags: want an object {\"--name\": value}");
-    enum err e = ERR_OK;
-    for (const cJSON *c = object->child; c && e == ERR_OK; c = c->next)
-        e = take_case_flag(args, c, msg);
     return e;
 }
 
@@ -468,7 +458,7 @@ enum err megatron_args_set(struct megatron_args *args, enum flag_id id,
                            const char *text, struct err_msg *msg)
 {
     if (flag_type(id) != FLAG_TYPE_BOOL)
-        warn_unmodelled(args, id);
+        megatron_args_warn_row(args, id);
     return flags_set(&args->f, id, text, msg);
 }
 

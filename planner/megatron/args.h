@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "flags.h"
+#include "foreign.h"
 #include "model/model.h"
 
 #include <stdbool.h>
@@ -71,6 +72,61 @@ struct megatron_args_options {
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
                             int argc, const struct megatron_args_options *opt,
                             struct err_msg *msg);
+
+/* ---- pieces for readers of other forms ---- */
+
+/* What stands behind a flag or a key that is not ours. */
+struct args_value {
+    const char *spelled; // the flag or key as the source has it
+    const char *text;    // its value, or NULL: none, or it is not known
+};
+
+/* Does with the flag what its row says: warns, or adds it to the account's
+ * changes, unless its value is harmless. A FOREIGN_SAME is told of and its
+ * value left to the caller. */
+void megatron_args_foreign(struct megatron_args *args,
+                           const struct foreign_flag *row,
+                           const struct args_value *value);
+
+/* A flag that no table has (`name` with dashes, none in front): warned of with
+ * the nearest name, and a change where its name speaks of the model. */
+void megatron_args_nobody_knows(struct megatron_args *args, const char *name,
+                                const char *spelled);
+
+/* Warns of a row whose effect is not modelled. */
+void megatron_args_warn_row(struct megatron_args *args, enum flag_id id);
+
+/* Nearest flag of any list to a misspelt one; "" when none is near. */
+void megatron_args_nearest(const char *word, char name[NAMES_MAX_BYTES]);
+
+/* A member of a configuration, in the names of Megatron's config classes or of
+ * its flags. */
+struct args_key {
+    const char *key;  // as the source has it, for messages
+    const char *text; // value; NULL: null. Of a list: parted by blanks
+    const char *list; // of a list: "[0,1,1]", else NULL
+    const char *from; // "conf.yaml:7"
+    const struct flag_unknown *unknown; // of the value, or NULL
+    bool quiet; // no warning of a key that nobody knows and is of no model
+};
+
+/* Fills the slot of the key's flag. A switch takes true and false, also by the
+ * name of what it turns off (add_bias_linear, gradient_accumulation_fusion);
+ * null and false leave any other flag as it is. Keys that are not ours are
+ * passed over, warned of or added to the account's changes. ERR_PARSE for a
+ * value that the flag does not take; ERR_NOMEM. */
+enum err megatron_args_key(struct megatron_args *args,
+                           const struct args_key *key, struct err_msg *msg);
+
+/* The flag of ours that a word ("--num_layers=4") or a key names, in any
+ * spelling and by its other names, or FLAG_NONE: for readers that look for
+ * launches. */
+enum flag_id megatron_args_flag_of(const char *word);
+
+/* Is there one? */
+bool megatron_args_has(const char *key);
+
+/* ---- JSON ---- */
 
 /* Reads a model file, {"format": "moe-layout/model/1", ...}. */
 enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,

@@ -74,17 +74,6 @@ enum flag_id flag_by_name(const char *name, size_t len)
     return *name == '!' ? FLAG_NONE : flags_find_alias(name, len);
 }
 
-enum flag_id flag_of_word(const char *word)
-{
-    char name[NAMES_MAX_BYTES];
-    size_t len = strcspn(word, "=");
-    if (len < 3 || len > sizeof name || word[0] != '-' || word[1] != '-')
-        return FLAG_NONE;
-    for (size_t i = 2; i < len; i++)
-        name[i - 2] = word[i] == '_' ? '-' : word[i];
-    return flag_by_name(name, len - 2);
-}
-
 /* A dump has "add_bias_linear False" where the command line had
  * --disable-bias-linear: argparse stores a switch that turns something off
  * under the name of the thing. Aliases with a mark stand for it. */

@@ -34,7 +34,8 @@
  * into 64 bits; NEED(lowest, highest): the flag must be given, too; ANY.
  *
  * Effect: what the flag changes. REFUSED makes a model that this program does
- * not size; UNMODELLED is warned about and has no effect here.
+ * not size; CHANGES makes one, too, and stops commands by name (account);
+ * UNMODELLED is warned about and has no effect here.
  *
  * Some rows are not Megatron's, but what published models have beyond its
  * flags: qk-norm-full-width (OLMoE's norms over all heads at once),
@@ -354,14 +355,13 @@
     X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
       ANY, REFUSED)                                                            \
     X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED)     \
-    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, UNMODELLED)                       \
+    X(FLAG_SPEC, "spec", "", WORDS, "", ANY, CHANGES)                          \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH,                                   \
-      "heterogeneous-layers-config-path", "", TEXT, "", ANY, UNMODELLED)       \
+      "heterogeneous-layers-config-path", "", TEXT, "", ANY, CHANGES)          \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_ENCODED_JSON,                           \
-      "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY,           \
-      UNMODELLED)                                                              \
+      "heterogeneous-layers-config-encoded-json", "", TEXT, "", ANY, CHANGES)  \
     X(FLAG_DECODER_NUM_LAYERS, "decoder-num-layers", "", INT, "", ANY,         \
-      UNMODELLED)                                                              \
+      CHANGES)                                                                 \
     X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY,         \
       UNMODELLED)                                                              \
     X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", \
@@ -384,6 +384,7 @@ enum flag_effect {
     FLAG_FX_SCHEDULE,
     FLAG_FX_MEMORY,
     FLAG_FX_REFUSED,   // an error
+    FLAG_FX_CHANGES,   // a change of the account
     FLAG_FX_UNMODELLED // a warning
 };
 
@@ -447,10 +448,6 @@ void flags_init(struct megatron_flags *f, struct arena *a);
 /* Flag of that name or older name (without dashes, `len` bytes), or
  * FLAG_NONE. */
 enum flag_id flag_by_name(const char *name, size_t len);
-
-/* Flag that a word of a command line names, with '_' or '-', up to a '='; or
- * FLAG_NONE. */
-enum flag_id flag_of_word(const char *word);
 
 /* Flag that the argument of a dump (dashes in place of underscores) states;
  * *opposite: by its opposite. FLAG_NONE where there is no row. */

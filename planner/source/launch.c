@@ -8,6 +8,7 @@
 #include "launch.h"
 
 #include "base/text.h"
+#include "dialect.h"
 #include "ranks.h"
 #include "shell/bash.h"
 #include "variables.h"
@@ -44,6 +45,27 @@ static const char *launch_base(const char *path)
 
 /* ---- which calls are launches ---- */
 
+/* Words of another launcher than Megatron's own: Hydra's keys, ms-swift's. The
+ * last words tell; a call has some hundred. */
+static bool launch_is_dialect(const struct bash_call *call)
+{
+    enum { LAUNCH_MAX_WORDS = 512 };
+    char *argv[LAUNCH_MAX_WORDS];
+    size_t program = ranks_program(call), n = call->n - program;
+    if (n > LAUNCH_MAX_WORDS)
+        n = LAUNCH_MAX_WORDS;
+    union { // dialect only reads
+        const char *from;
+        char *to;
+    } word;
+    for (size_t i = 0; i < n; i++) {
+        word.from = call->word[program + i].text;
+        argv[i] = word.to;
+    }
+    const struct dialect_words words = {argv, (int)n, NULL};
+    return dialect_is_words(&words);
+}
+
 /* 0: none; 1: some flag that sizes depend on; 2: a flag of the model's size.
  * Conversions and preprocessing have flags of the first sort, too. */
 static int launch_weight(const struct bash_call *call)
@@ -53,8 +75,10 @@ static int launch_weight(const struct bash_call *call)
     // no program has such a name: the line before lacks its backslash
     if (program >= call->n || call->word[program].text[0] == '-')
         return 0;
+    if (launch_is_dialect(call))
+        return 2;
     for (; i < call->n; i++) {
-        enum flag_id id = flag_of_word(call->word[i].text);
+        enum flag_id id = megatron_args_flag_of(call->word[i].text);
         if (id == FLAG_NUM_LAYERS || id == FLAG_HIDDEN_SIZE)
             return 2;
         if (id != FLAG_NONE && flag_effect(id) <= FLAG_FX_BATCH &&
@@ -196,7 +220,7 @@ static bool launch_is_value(const struct words *w)
     if (w->n == 0)
         return false;
     const char *before = w->argv[w->n - 1];
-    enum flag_id id = flag_of_word(before);
+    enum flag_id id = megatron_args_flag_of(before);
     return id != FLAG_NONE && !strchr(before, '=') &&
            flag_type(id) != FLAG_TYPE_BOOL && !w->origin[w->n - 1].unknown;
 }
@@ -247,7 +271,8 @@ static enum err launch_set_ranks(struct reading *r,
 static enum err launch_fill(struct reading *r, const struct bash_call *call,
                             struct megatron_args *to)
 {
-    size_t from = ranks_first_argument(call);
+    bool dialect = launch_is_dialect(call);
+    size_t from = dialect ? ranks_program(call) : ranks_first_argument(call);
     struct words w = {arena_alloc(r->arena, call->n + 1, sizeof *w.argv),
                       arena_alloc(r->arena, call->n + 1, sizeof *w.origin), 0};
     if (!w.argv || !w.origin)
@@ -256,8 +281,10 @@ static enum err launch_fill(struct reading *r, const struct bash_call *call,
     for (size_t i = from; i < call->n && e == ERR_OK; i++)
         e = launch_add_word(r, &call->word[i], &w);
     const struct megatron_args_options opt = {.origin = w.origin};
+    const struct dialect_words words = {w.argv, w.n, w.origin};
     if (e == ERR_OK)
-        e = megatron_args_read(to, w.argv, w.n, &opt, r->msg);
+        e = dialect ? dialect_read_words(to, &words, r->msg)
+                    : megatron_args_read(to, w.argv, w.n, &opt, r->msg);
     return e == ERR_OK ? e
                        : err_prefix(r->msg, e, "%s:%d", call->file, call->line);
 }

@@ -7,7 +7,7 @@
 #include "ranks.h"
 
 #include "base/text.h"
-#include "megatron/flags.h"
+#include "megatron/args.h"
 #include "script/wrapper.h"
 
 #include <stdio.h>
@@ -323,7 +323,7 @@ size_t ranks_first_argument(const struct bash_call *call)
             return i + 2;
     }
     // a program whose name is not known: up to the first of Megatron's flags
-    while (from < call->n && flag_of_word(call->word[from].text) == FLAG_NONE)
+    while (from < call->n && megatron_args_flag_of(call->word[from].text) == FLAG_NONE)
         from++;
     return from < call->n ? from : call->n;
 }

@@ -7,12 +7,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "dialect.h"
 #include "hf.h"
 #include "launch.h"
 #include "log.h"
 #include "log/means.h"
 #include "log/parse.h"
-#include "yaml.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,13 +44,13 @@ enum source_form model_source_form(const char *text)
 {
     text = source_content(text);
     if (*text == '{')
-        return SOURCE_MODEL;
+        return dialect_is_yaml(text) ? SOURCE_YAML : SOURCE_MODEL;
     if (has_line(text, "MODEL_ARGS:") && !has_line(text, "#!"))
         return SOURCE_YAML;
     // the dump's rule, with dashes on both sides
     if (strstr(text, "--- arguments ---"))
         return SOURCE_LOG;
-    return SOURCE_SCRIPT;
+    return dialect_is_yaml(text) ? SOURCE_YAML : SOURCE_SCRIPT;
 }
 
 /* Model files say what they are; Hugging Face's configs have model_type. */
@@ -100,7 +100,7 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
     switch (model_source_form(begin)) {
     case SOURCE_YAML:
         megatron_args_account(args)->source = "yaml";
-        return source_yaml_read(a, begin, req->path, args, msg);
+        return dialect_read_yaml(a, begin, req->path, args, msg);
     case SOURCE_LOG:
         return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:

@@ -1,201 +1,280 @@
 /*
- * How it works: events of libyaml, not a tree: the document's map is walked,
- * the value of MODEL_ARGS is turned into an argument vector, everything else
- * is skipped by counting depth. An alias to MODEL_ARGS' parts is an error.
+ * How it works: a member becomes a key of args (args_keys.c): a text, of a list
+ * its members, with the place it comes from. Which maps are read, and what else
+ * their keys are called, is the form's matter (dialect).
  */
 #include "yaml.h"
 
+#include "base/template.h"
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
-// some hundred flags in Megatron's own files
-enum { YAML_MAX_WORDS = 1 << 14 };
+static enum err yaml_no_memory(struct yaml_source *y)
+{
+    return err_set(y->msg, ERR_NOMEM, "%s: out of memory", y->where);
+}
 
-struct reader {
-    struct arena *arena;
-    const char *where;
-    yaml_parser_t parser;
-    yaml_event_t event;
-    bool live; // the event is to be deleted
-    char **argv;
-    int argc;
-    struct err_msg *msg;
+static enum err yaml_bad(struct yaml_source *y, const struct tree *at,
+                         const char *what)
+{
+    return err_set(y->msg, ERR_PARSE, "%s:%d:%d: %s", y->where, at->line,
+                   at->column, what);
+}
+
+/* ---- variables ---- */
+
+/* What the expansion of one value needs to tell. */
+struct yaml_value {
+    struct yaml_source *y;
+    const struct tree *node;
 };
 
-/* Lines and columns count from 1 in editors, from 0 in libyaml. */
-static enum err yaml_bad(struct reader *r, const char *what)
+/* From the top, or, behind a dot, in the map that the value stands in. */
+static const char *yaml_find(void *data, const char *name)
 {
-    return err_set(r->msg, ERR_PARSE, "%s:%zu:%zu: %s", r->where,
-                   r->event.start_mark.line + 1, r->event.start_mark.column + 1,
-                   what);
+    const struct yaml_value *v = data;
+    const struct tree *found = *name == '.' ? tree_get(v->y->map, name + 1)
+                                            : tree_find(v->y->top, name);
+    // Megatron's CI exports these before its shell reads the values
+    if (!found)
+        found = tree_get(tree_get(v->y->top, "ENV_VARS"), name);
+    return found && found != v->node ? tree_text(found) : NULL;
 }
 
-/* One event at a time is alive; its texts die with it. */
-static enum err yaml_next(struct reader *r)
+static void yaml_assume(void *data, const char *name, const char *value)
 {
-    if (r->live)
-        yaml_event_delete(&r->event);
-    r->live = yaml_parser_parse(&r->parser, &r->event) != 0;
-    if (r->live)
+    const struct yaml_value *v = data;
+    char line[256];
+    struct account *account = megatron_args_account(v->y->args);
+    // of what decides nothing here, nobody needs to know
+    if (v->node->key && strcmp(v->node->key, "model") != 0 &&
+        !megatron_args_has(v->node->key))
+        return;
+    snprintf(line, sizeof line,
+             "%.80s:%d: %.60s is not known, its default %.60s is taken",
+             v->y->where, v->node->line, name, value);
+    account_add(account, &account->assumed, line);
+}
+
+static const char *yaml_from(struct yaml_source *y, const struct tree *at)
+{
+    return arena_printf(y->arena, "%s:%d", y->where, at->line);
+}
+
+/* Off a value with the same quotes at both ends. */
+static const char *yaml_unquote(struct yaml_source *y, const char *text)
+{
+    size_t n = strlen(text);
+    bool quoted = n >= 2 && (*text == '\'' || *text == '"') &&
+                  text[n - 1] == *text && !memchr(text + 1, *text, n - 2);
+    return quoted ? arena_strndup(y->arena, text + 1, n - 2) : text;
+}
+
+enum err yaml_text(struct yaml_source *y, const struct tree *node,
+                   const char **out, const struct flag_unknown **unknown)
+{
+    struct yaml_value value = {y, node};
+    const struct template_source from = {yaml_find, yaml_assume, &value};
+    struct template_text expanded;
+    *out = NULL;
+    if (!tree_text(node))
         return ERR_OK;
-    return err_set(r->msg, ERR_PARSE, "%s:%zu:%zu: %s", r->where,
-                   r->parser.problem_mark.line + 1,
-                   r->parser.problem_mark.column + 1,
-                   r->parser.problem ? r->parser.problem : "not YAML");
-}
-
-static const char *yaml_scalar(const struct reader *r)
-{
-    return r->event.type == YAML_SCALAR_EVENT
-               ? (const char *)r->event.data.scalar.value
-               : NULL;
-}
-
-static bool yaml_opens(const struct reader *r)
-{
-    return r->event.type == YAML_MAPPING_START_EVENT ||
-           r->event.type == YAML_SEQUENCE_START_EVENT;
-}
-
-static bool yaml_closes(const struct reader *r)
-{
-    return r->event.type == YAML_MAPPING_END_EVENT ||
-           r->event.type == YAML_SEQUENCE_END_EVENT;
-}
-
-/* Passes over the node that the current event begins. */
-static enum err skip_node(struct reader *r)
-{
-    int depth = yaml_opens(r);
-    enum err e = ERR_OK;
-    while (depth > 0 && e == ERR_OK) {
-        e = yaml_next(r);
-        if (e == ERR_OK)
-            depth += yaml_opens(r) - yaml_closes(r);
-    }
-    return e;
-}
-
-static enum err yaml_add(struct reader *r, const char *text)
-{
-    if (r->argc == YAML_MAX_WORDS)
-        return yaml_bad(r, "MODEL_ARGS has too many words");
-    char *copy = arena_strdup(r->arena, text);
-    if (!copy)
-        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->where);
-    r->argv[r->argc++] = copy;
+    const char *text = yaml_unquote(y, node->text);
+    if (!text)
+        return yaml_no_memory(y);
+    enum err e = template_expand(y->arena, text, &from, &expanded, y->msg);
+    if (e != ERR_OK)
+        return e;
+    *out = expanded.text;
+    // a default that says null is null
+    if (expanded.text && expanded.text != text &&
+        strcmp(expanded.text, "null") == 0)
+        *out = NULL;
+    if (!expanded.missing || !unknown)
+        return ERR_OK;
+    struct flag_unknown *u = arena_alloc(y->arena, 1, sizeof *u);
+    const char *where = yaml_from(y, node);
+    if (!u || !where)
+        return yaml_no_memory(y);
+    *u = (struct flag_unknown){where, expanded.missing};
+    *unknown = u;
     return ERR_OK;
 }
 
-/* Two spellings each: YAML 1.2's and Python's. */
-static bool yaml_is_word(const char *text, const char *lower, const char *upper)
-{
-    return strcmp(text, lower) == 0 || strcmp(text, upper) == 0;
-}
+/* ---- values ---- */
 
-/* Value of one flag, whose name is the last word so far. `true` is a switch:
- * the name alone. Quoted, a word is a text whatever it says. */
-static enum err read_value(struct reader *r)
+/* Members of a list as texts; a variable that is not known makes the whole so.
+ */
+static enum err yaml_members(struct yaml_source *y, const struct tree *list,
+                             const char **out, struct args_key *key)
 {
-    const char *text = yaml_scalar(r);
-    bool plain = text && r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (plain && (yaml_is_word(text, "false", "False") ||
-                  yaml_is_word(text, "~", "null"))) {
-        // false and null: as if the flag were not there
-        r->argc--;
-        return ERR_OK;
-    }
-    if (plain && (yaml_is_word(text, "true", "True") || !*text))
-        return ERR_OK;
-    if (text)
-        return yaml_add(r, text);
-    if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return yaml_bad(r, "want a value or a list of values for the flag");
-    for (;;) {
-        enum err e = yaml_next(r);
-        if (e != ERR_OK || r->event.type == YAML_SEQUENCE_END_EVENT)
-            return e;
-        if (!yaml_scalar(r))
-            return yaml_bad(r, "want a list of plain values");
-        e = yaml_add(r, yaml_scalar(r));
+    for (const struct tree *c = list->child; c; c = c->next, out++) {
+        if (c->kind != TREE_TEXT)
+            return yaml_bad(y, c, "want a list of plain values");
+        enum err e = yaml_text(y, c, out, &key->unknown);
         if (e != ERR_OK)
             return e;
+        *out = *out ? *out : "None";
     }
+    return ERR_OK;
 }
 
-/* The map of flags; keys are with or without the dashes. */
-static enum err yaml_read_args(struct reader *r)
+/* The texts with `comma` between them; NULL when out of memory. */
+static const char *yaml_join(struct yaml_source *y, const char *const *texts,
+                             size_t n, char comma)
 {
-    if (r->event.type != YAML_MAPPING_START_EVENT)
-        return yaml_bad(r, "MODEL_ARGS: want a map of flags");
-    for (;;) {
-        enum err e = yaml_next(r);
-        if (e != ERR_OK || r->event.type == YAML_MAPPING_END_EVENT)
-            return e;
-        const char *key = yaml_scalar(r);
-        if (!key)
-            return yaml_bad(r, "MODEL_ARGS: want a flag's name");
-        const char *name = arena_printf(
-            r->arena, "%s%s", strncmp(key, "--", 2) == 0 ? "" : "--", key);
-        e = name ? yaml_add(r, name) : ERR_NOMEM;
-        if (e == ERR_OK)
-            e = yaml_next(r);
-        if (e == ERR_OK)
-            e = read_value(r);
-        if (e != ERR_OK)
-            return e;
+    size_t len = 1;
+    for (size_t i = 0; i < n; i++)
+        len += strlen(texts[i]) + 1;
+    char *all = arena_alloc(y->arena, len, 1), *end = all;
+    for (size_t i = 0; i < n && all; i++) {
+        size_t one = strlen(texts[i]);
+        memcpy(end, texts[i], one);
+        end += one;
+        if (i + 1 < n)
+            *end++ = comma;
     }
+    if (all)
+        *end = '\0';
+    return all;
 }
 
-/* Megatron's CI files have one document whose other keys (ENV_VARS, TEST_TYPE,
- * ...) are passed over. */
-static enum err read_document(struct reader *r, bool *found)
+/* A list as one text, twice: parted by blanks, and as Python writes it. */
+static enum err yaml_list(struct yaml_source *y, const struct tree *list,
+                          struct args_key *key)
 {
-    enum err e = yaml_next(r);
-    while (e == ERR_OK && r->event.type != YAML_MAPPING_START_EVENT) {
-        if (r->event.type == YAML_STREAM_END_EVENT)
-            return ERR_OK;
-        if (yaml_opens(r) || yaml_scalar(r))
-            return yaml_bad(r, "want a map at the top");
-        e = yaml_next(r);
+    size_t n = 0;
+    for (const struct tree *c = list->child; c; c = c->next)
+        n++;
+    const char **texts = arena_alloc(y->arena, n + 1, sizeof *texts);
+    if (!texts)
+        return yaml_no_memory(y);
+    enum err e = yaml_members(y, list, texts, key);
+    if (e != ERR_OK)
+        return e;
+    key->text = yaml_join(y, texts, n, ' ');
+    const char *python = yaml_join(y, texts, n, ',');
+    key->list = python ? arena_printf(y->arena, "[%s]", python) : NULL;
+    return key->text && key->list ? ERR_OK : yaml_no_memory(y);
+}
+
+/* `--swiglu:` with nothing behind it is a switch; `null` is none. */
+static bool yaml_is_bare(const struct tree *node)
+{
+    return node->kind == TREE_TEXT && node->plain && !*node->text &&
+           text_starts(node->key, "--");
+}
+
+/* Is the value anything that a flag takes? Configurations hold maps and lists
+ * of maps for other readers. */
+static bool yaml_is_value(const struct tree *node)
+{
+    bool value = node->kind != TREE_MAP;
+    for (const struct tree *c = node->kind == TREE_LIST ? node->child : NULL;
+         c && value; c = c->next)
+        value = c->kind == TREE_TEXT;
+    return value;
+}
+
+static bool yaml_same_key(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
+            return false;
+    return *a == *b;
+}
+
+/* Another name of the form, or the key itself. */
+static const char *yaml_rename(const struct yaml_source *y, const char *key)
+{
+    for (const struct yaml_name *n = y->names; n && n->key; n++)
+        if (yaml_same_key(n->key, key))
+            return n->name;
+    return key;
+}
+
+/* "!name" of a switch: its opposite. */
+static void yaml_turn(struct args_key *key)
+{
+    if (*key->key != '!')
+        return;
+    key->key++;
+    bool yes = key->text && (strcmp(key->text, "true") == 0 ||
+                             strcmp(key->text, "True") == 0);
+    if (key->text)
+        key->text = yes ? "false" : "true";
+}
+
+/* The last part of a key with dots, where it is one of ours; "" where it is
+ * not.
+ */
+static const char *yaml_last_part(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    if (!dot)
+        return key;
+    return megatron_args_has(dot + 1) ? dot + 1 : "";
+}
+
+enum err yaml_take(struct yaml_source *y, const struct tree *member)
+{
+    struct args_key key = {.key = yaml_last_part(yaml_rename(y, member->key)),
+                           .quiet = y->quiet};
+    if (++y->steps > TREE_MAX_NODES)
+        return yaml_bad(y, member, "too many values for a configuration");
+    if (!*key.key)
+        return ERR_OK;
+    if (!yaml_is_value(member)) {
+        if (!y->quiet && megatron_args_has(key.key))
+            return yaml_bad(y, member,
+                            member->kind == TREE_MAP
+                                ? "want a value or a list of values for the "
+                                  "flag"
+                                : "want a list of plain values");
+        return ERR_OK;
     }
-    while (e == ERR_OK && (e = yaml_next(r)) == ERR_OK &&
-           r->event.type != YAML_MAPPING_END_EVENT) {
-        const char *key = yaml_scalar(r);
-        bool args = key && strcmp(key, "MODEL_ARGS") == 0;
-        if (!args)
-            e = skip_node(r);
-        if (e == ERR_OK)
-            e = yaml_next(r);
-        if (e == ERR_OK && args && *found)
-            return yaml_bad(r, "MODEL_ARGS is there twice");
-        *found = *found || args;
-        if (e == ERR_OK)
-            e = args ? yaml_read_args(r) : skip_node(r);
+    enum err e = member->kind == TREE_LIST
+                     ? yaml_list(y, member, &key)
+                     : yaml_text(y, member, &key.text, &key.unknown);
+    key.from = yaml_from(y, member);
+    if (e == ERR_OK && !key.from)
+        e = yaml_no_memory(y);
+    if (yaml_is_bare(member))
+        key.text = "true";
+    yaml_turn(&key);
+    return e == ERR_OK ? megatron_args_key(y->args, &key, y->msg) : e;
+}
+
+/* Python's reader takes the last value without a word. */
+static void yaml_tell_twice(struct yaml_source *y, const struct tree *member)
+{
+    char line[256], name[128];
+    if (!member->twice)
+        return;
+    snprintf(
+        line, sizeof line,
+        "%.80s:%d: %.80s is there twice, line %d before: the last one counts",
+        y->where, member->line, member->key, member->twice);
+    snprintf(name, sizeof name, "twice %.80s", member->key);
+    megatron_args_warn(y->args, name, line);
+}
+
+enum err yaml_take_map(struct yaml_source *y, const struct tree *map, bool deep)
+{
+    enum err e = ERR_OK;
+    const struct tree *outer = y->map;
+    if (!map || map->kind != TREE_MAP)
+        return ERR_OK;
+    y->map = map;
+    for (const struct tree *c = map->child; c && e == ERR_OK; c = c->next) {
+        yaml_tell_twice(y, c);
+        bool inner = deep && c->kind == TREE_MAP;
+        if (inner && ++y->steps > TREE_MAX_NODES)
+            return yaml_bad(y, c, "too many values for a configuration");
+        e = inner ? yaml_take_map(y, c, true) : yaml_take(y, c);
     }
+    y->map = outer;
     return e;
-}
-
-enum err source_yaml_read(struct arena *a, const char *text, const char *where,
-                          struct megatron_args *args, struct err_msg *msg)
-{
-    struct reader r = {.arena = a, .where = where, .msg = msg};
-    bool found = false;
-    r.argv = arena_alloc(a, YAML_MAX_WORDS, sizeof *r.argv);
-    if (!r.argv || !yaml_parser_initialize(&r.parser))
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text,
-                                 strlen(text));
-    enum err e = read_document(&r, &found);
-    if (r.live)
-        yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
-    if (e == ERR_OK && !found)
-        e = err_set(msg, ERR_PARSE, "%s: want a map MODEL_ARGS", where);
-    if (e == ERR_OK)
-        e = megatron_args_where(args, where, msg);
-    const struct megatron_args_options opt = {.strict = false};
-    return e == ERR_OK ? megatron_args_read(args, r.argv, r.argc, &opt, msg)
-                       : e;
 }

@@ -1,6 +1,7 @@
 /* Any words are read without a fault, and a model that comes of them is
  * sound. */
 #include "megatron/args.h"
+#include "source/dialect.h"
 #include "model_checks.h"
 
 #include <string.h>
@@ -22,7 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         words[n++] = w;
     struct megatron_args *args = megatron_args_new(&a);
     const struct megatron_args_options opt = {.strict = len % 2 == 0};
-    enum err e = megatron_args_read(args, words, n, &opt, &msg);
+    const struct dialect_words others = {.argv = words, .argc = n};
+    enum err e = dialect_is_words(&others)
+                     ? dialect_read_words(args, &others, &msg)
+                     : megatron_args_read(args, words, n, &opt, &msg);
     if (e == ERR_OK)
         e = megatron_args_model(&a, args, &m, &msg);
     if (e == ERR_OK)

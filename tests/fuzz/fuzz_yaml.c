@@ -1,14 +1,14 @@
 /* Any YAML text is read without a fault, and a model that comes of it is sound.
  */
 #include "fuzz_model.h"
-#include "source/yaml.h"
+#include "source/dialect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static enum err read_text(struct arena *a, char *text,
                           struct megatron_args *args, struct err_msg *msg)
 {
-    return source_yaml_read(a, text, "f", args, msg);
+    return dialect_read_yaml(a, text, "f", args, msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -1,0 +1,310 @@
+/*
+ * How it works: the text becomes a tree, whose keys tell the form; the form's
+ * own code is in dialect_form.c, words of launchers in dialect_words.c. Here is
+ * what all forms share: their maps are read, and files that they name.
+ */
+#include "dialect.h"
+
+#include "base/text.h"
+#include "base/tree.h"
+#include "dialect_form.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    DIALECT_MAX_FILES = 16,     // that one configuration draws in
+    DIALECT_MAX_BYTES = 1 << 20 // of one of them
+};
+
+static struct megatron_flags *dialect_flags(struct dialect *d)
+{
+    return megatron_args_flags(d->y.args);
+}
+
+/* Text of a path from the top; NULL where there is none. */
+static enum err dialect_text(struct dialect *d, const char *path,
+                             const char **out)
+{
+    return yaml_text(&d->y, tree_find(d->y.top, path), out, NULL);
+}
+
+/* Gives a flag a value that a node states in other words. */
+enum err dialect_set(struct dialect *d, const char *flag, const char *text,
+                     const struct tree *at)
+{
+    const struct args_key key = {
+        .key = flag,
+        .text = text,
+        .from = arena_printf(d->y.arena, "%s:%d", d->y.where, at->line)};
+    if (!key.from)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+    return megatron_args_key(d->y.args, &key, d->y.msg);
+}
+
+/* ---- files beside it ---- */
+
+/* A regular file beside this one, or none: a pipe would wait for ever. */
+static bool dialect_path(struct dialect *d, const char *name, const char **out)
+{
+    struct stat st;
+    const char *slash = strrchr(d->y.where, '/');
+    int folder = slash ? (int)(slash - d->y.where) + 1 : 0;
+    *out = *name == '/'
+               ? NULL
+               : arena_printf(d->y.arena, "%.*s%s", folder, d->y.where, name);
+    return *out && stat(*out, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Reads a file that the configuration names. *found: it was there. */
+enum err dialect_beside(struct dialect *d, const char *name, bool *found)
+{
+    const char *path;
+    struct text_span text;
+    const struct tree *top = NULL;
+    *found = false;
+    if (*d->n_files >= DIALECT_MAX_FILES)
+        return err_set(d->y.msg, ERR_PARSE,
+                       "%s: names more than %d files, '%.80s' among them",
+                       d->y.where, DIALECT_MAX_FILES, name);
+    if (!dialect_path(d, name, &path))
+        return ERR_OK;
+    ++*d->n_files;
+    enum err e =
+        text_read_file(d->y.arena, path, DIALECT_MAX_BYTES, &text, d->y.msg);
+    if (e == ERR_OK)
+        e = tree_read_yaml(d->y.arena, text.data, path, &top, d->y.msg);
+    if (e != ERR_OK || !top)
+        return e;
+    *found = true;
+    struct dialect inner = *d;
+    inner.y.where = path;
+    inner.y.top = top;
+    e = dialect_read(&inner);
+    d->y.steps = inner.y.steps;
+    return e;
+}
+
+/* A file that is not there may hold anything. */
+enum err dialect_need(struct dialect *d, const struct tree *at,
+                      const char *name)
+{
+    bool found;
+    enum err e = dialect_beside(d, name, &found);
+    if (e != ERR_OK || found)
+        return e;
+    const char *flag = arena_printf(d->y.arena, "%s: %s", at->key, name);
+    const char *why = arena_printf(
+        d->y.arena,
+        "%s:%d: values of that file are not known: put it beside this one",
+        d->y.where, at->line);
+    if (!flag || !why)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+    account_change(megatron_args_account(d->y.args), flag, why);
+    return ERR_OK;
+}
+
+/* ---- what is not in it ---- */
+
+void dialect_world(struct megatron_args *args, long long nodes, long long gpus,
+                   const char *from)
+{
+    struct megatron_flags *f = megatron_args_flags(args);
+    const char *before = f->from;
+    if (nodes <= 0 || gpus <= 0 || nodes > 1 << 20 || gpus > 1 << 20)
+        return;
+    f->from = from;
+    flags_set_int(f, FLAG_WORLD_SIZE, nodes * gpus);
+    f->from = before;
+}
+
+enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
+                                 const char *why, struct err_msg *msg)
+{
+    static const enum flag_id sizes[] = {FLAG_NUM_LAYERS, FLAG_HIDDEN_SIZE,
+                                         FLAG_NUM_ATTENTION_HEADS};
+    const struct flag_unknown unknown = {where, why};
+    struct megatron_flags *f = megatron_args_flags(args);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        enum err e = flags_given(f, sizes[i])
+                         ? ERR_OK
+                         : flags_set_unknown(f, sizes[i], &unknown, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* ---- reading ---- */
+
+static enum err dialect_sections(struct dialect *d)
+{
+    for (int i = 0; i < DIALECT_MAX_SECTIONS && d->form->sections[i]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s", d->form->sections[i]);
+        size_t n = strlen(path);
+        const bool deep = n && path[n - 1] == '/';
+        path[n - deep] = '\0';
+        enum err e = yaml_take_map(&d->y, tree_find(d->y.top, path), deep);
+        if (e != ERR_OK)
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* In config classes a number of key heads is all that says so. */
+static void dialect_groups(struct dialect *d)
+{
+    struct megatron_flags *f = dialect_flags(d);
+    const char *before = f->from;
+    if (!d->form->config || !flags_given(f, FLAG_NUM_QUERY_GROUPS))
+        return;
+    f->from = f->slot[FLAG_NUM_QUERY_GROUPS].from;
+    flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
+    f->from = before;
+}
+
+/* A form whose sizes are in another file names it. */
+static enum err dialect_ask_sizes(struct dialect *d)
+{
+    const char *model = NULL;
+    if (!d->form->elsewhere || flags_given(dialect_flags(d), FLAG_NUM_LAYERS))
+        return ERR_OK;
+    enum err e =
+        d->form->model ? dialect_text(d, d->form->model, &model) : ERR_OK;
+    const char *why =
+        arena_printf(d->y.arena, "a %s file: sizes are in %s%s%s%s",
+                     d->form->name, d->form->elsewhere, model ? " (" : "",
+                     model ? model : "", model ? ")" : "");
+    if (e != ERR_OK || !why)
+        return e != ERR_OK ? e
+                           : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory",
+                                     d->y.where);
+    return dialect_sizes_elsewhere(d->y.args, d->y.where, why, d->y.msg);
+}
+
+static enum err dialect_unknown(struct dialect *d)
+{
+    const char *keys = "";
+    int n = 0;
+    for (const struct tree *c = d->y.top->child; c && n < 8 && keys;
+         c = c->next, n++)
+        keys =
+            arena_printf(d->y.arena, "%s%s%.40s", keys, n ? ", " : "", c->key);
+    return err_set(d->y.msg, ERR_PARSE,
+                   "%s: a YAML file of no form that is known (at its top: %s): "
+                   "want MODEL_ARGS, a flat file of Megatron's arguments, or "
+                   "one of Primus, FlagScale, Megatron-Bridge, NeMo, GPT-NeoX, "
+                   "verl or ms-swift; or give the launch script or a log",
+                   d->y.where, keys ? keys : "");
+}
+
+/* A form's own code, then its maps. */
+enum err dialect_read(struct dialect *d)
+{
+    d->form = dialect_form_of(d->y.top);
+    if (!d->form)
+        return dialect_unknown(d);
+    d->y.names = d->form->names;
+    d->y.quiet = true;
+    enum err e = d->form->more ? d->form->more(d) : ERR_OK;
+    if (e == ERR_OK)
+        e = dialect_sections(d);
+    if (e == ERR_OK)
+        dialect_groups(d);
+    return e;
+}
+
+static void dialect_read_world(struct dialect *d)
+{
+    long long nodes = 0, gpus = 0;
+    const struct tree *at;
+    if (!d->form->nodes)
+        return;
+    at = tree_find(d->y.top, d->form->gpus);
+    if (!tree_int(at, &gpus) ||
+        !tree_int(tree_find(d->y.top, d->form->nodes), &nodes))
+        return;
+    dialect_world(d->y.args, nodes, gpus,
+                  arena_printf(d->y.arena, "%s:%d", d->y.where, at->line));
+}
+
+enum err dialect_read_yaml(struct arena *a, const char *text, const char *where,
+                           struct megatron_args *args, struct err_msg *msg)
+{
+    int n_files = 0;
+    struct dialect d = {
+        .y = {.arena = a, .where = where, .args = args, .msg = msg},
+        .n_files = &n_files};
+    enum err e = tree_read_yaml(a, text, where, &d.y.top, msg);
+    if (e == ERR_OK)
+        e = megatron_args_where(args, where, msg);
+    if (e == ERR_OK && (!d.y.top || !d.y.top->child))
+        e = err_set(msg, ERR_PARSE,
+                    "%s: nothing in it, want a map MODEL_ARGS or another "
+                    "configuration",
+                    where);
+    if (e == ERR_OK)
+        e = dialect_read(&d);
+    if (e != ERR_OK)
+        return e;
+    dialect_read_world(&d);
+    return dialect_ask_sizes(&d);
+}
+
+/* ---- telling YAML ---- */
+
+/* Behind a key at the line's start: ':' and a blank or the line's end. */
+static bool dialect_is_key(const char *line)
+{
+    const char quote = *line == '"' || *line == '\'' ? *line : '\0';
+    const char *p = line + (quote != 0);
+    if (isdigit((unsigned char)*p))
+        return false;
+    while (isalnum((unsigned char)*p) || (*p && strchr("_-.<", *p)))
+        p++;
+    if (p == line || (quote && *p++ != quote))
+        return false;
+    p += strspn(p, " ");
+    return *p == ':' && (!p[1] || strchr(" \t\r\n", p[1]));
+}
+
+/* A line within a document: 1 a key, 0 nothing against it, -1 no YAML. */
+static int dialect_line(const char *line, size_t n, bool *braces)
+{
+    size_t blanks = strspn(line, " \t\r");
+    const char *first = line + blanks;
+    if (text_starts(line, "#!"))
+        return -1;
+    if (blanks >= n || *first == '#' || text_starts(line, "---") ||
+        text_starts(line, "%YAML"))
+        return 0;
+    if (*first == '{' || *first == '}') {
+        *braces = true;
+        return 0;
+    }
+    if (dialect_is_key(first))
+        return 1;
+    return (blanks > 0 && !*braces) || *first == '-' || *first == ']' ? 0 : -1;
+}
+
+bool dialect_is_yaml(const char *text)
+{
+    int n_keys = 0;
+    bool braces = false; // within these every line is a member
+    // JSON in lines looks the same: only GPT-NeoX writes YAML so
+    if (*text == '{' && !strstr(text, "\"pipe_parallel_size\"") &&
+        !strstr(text, "\"pipe-parallel-size\""))
+        return false;
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        int is = dialect_line(line, n, &braces);
+        if (is < 0)
+            return false;
+        n_keys += is;
+        line += n + (line[n] == '\n');
+    }
+    return n_keys > 0;
+}
