@@ -15,9 +15,9 @@
 #ifndef MEGATRON_DIALECT_H
 #define MEGATRON_DIALECT_H
 
-#include "megatron/args.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "megatron/args.h"
 
 #include <stdbool.h>
 

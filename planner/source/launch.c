@@ -8,10 +8,11 @@
 #include "launch.h"
 
 #include "base/text.h"
-#include "dialect.h"
+#include "call.h"
 #include "ranks.h"
 #include "shell/bash.h"
 #include "variables.h"
+#include "ways.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,49 +46,6 @@ static const char *launch_base(const char *path)
 
 /* ---- which calls are launches ---- */
 
-/* Words of another launcher than Megatron's own: Hydra's keys, ms-swift's. The
- * last words tell; a call has some hundred. */
-static bool launch_is_dialect(const struct bash_call *call)
-{
-    enum { LAUNCH_MAX_WORDS = 512 };
-    char *argv[LAUNCH_MAX_WORDS];
-    size_t program = ranks_program(call), n = call->n - program;
-    if (n > LAUNCH_MAX_WORDS)
-        n = LAUNCH_MAX_WORDS;
-    union { // dialect only reads
-        const char *from;
-        char *to;
-    } word;
-    for (size_t i = 0; i < n; i++) {
-        word.from = call->word[program + i].text;
-        argv[i] = word.to;
-    }
-    const struct dialect_words words = {argv, (int)n, NULL};
-    return dialect_is_words(&words);
-}
-
-/* 0: none; 1: some flag that sizes depend on; 2: a flag of the model's size.
- * Conversions and preprocessing have flags of the first sort, too. */
-static int launch_weight(const struct bash_call *call)
-{
-    int weight = 0;
-    size_t i = ranks_first_argument(call), program = ranks_program(call);
-    // no program has such a name: the line before lacks its backslash
-    if (program >= call->n || call->word[program].text[0] == '-')
-        return 0;
-    if (launch_is_dialect(call))
-        return 2;
-    for (; i < call->n; i++) {
-        enum flag_id id = megatron_args_flag_of(call->word[i].text);
-        if (id == FLAG_NUM_LAYERS || id == FLAG_HIDDEN_SIZE)
-            return 2;
-        if (id != FLAG_NONE && flag_effect(id) <= FLAG_FX_BATCH &&
-            id != FLAG_TOKENIZER_TYPE)
-            weight = 1;
-    }
-    return weight;
-}
-
 /* How many launches of the way stand at the call's place before it. */
 static int launch_round(const struct bash_way *w, size_t at)
 {
@@ -95,7 +53,7 @@ static int launch_round(const struct bash_way *w, size_t at)
     for (size_t i = 0; i < at; i++)
         if (w->call[i].line == w->call[at].line &&
             strcmp(w->call[i].file, w->call[at].file) == 0 &&
-            launch_weight(&w->call[i]))
+            call_weight(&w->call[i]))
             round++;
     return round;
 }
@@ -117,7 +75,7 @@ static void launch_add(struct reading *r, const struct bash_call *call,
         r->more = true;
     else
         r->launch[r->n++] =
-            (struct launch){call->file, call->line, round, launch_weight(call)};
+            (struct launch){call->file, call->line, round, call_weight(call)};
 }
 
 static void launch_warn_of_flag(struct reading *r, const struct bash_call *call)
@@ -138,7 +96,7 @@ static void launch_find(struct reading *r)
     for (size_t w = 0; w < r->r.n_ways; w++)
         for (size_t i = 0; i < r->r.way[w].n_calls; i++) {
             const struct bash_call *call = &r->r.way[w].call[i];
-            if (!call->captured && launch_weight(call))
+            if (!call->captured && call_weight(call))
                 launch_add(r, call, launch_round(&r->r.way[w], i));
             else if (call->n && text_starts(call->word[0].text, "--"))
                 launch_warn_of_flag(r, call);
@@ -157,203 +115,27 @@ static const struct bash_call *launch_on(const struct bash_way *w,
 {
     for (size_t i = 0; i < w->n_calls; i++)
         if (w->call[i].line == l->line && !w->call[i].captured &&
-            launch_weight(&w->call[i]) &&
+            call_weight(&w->call[i]) &&
             launch_is(l, &w->call[i], launch_round(w, i)))
             return &w->call[i];
     return NULL;
 }
 
-/* ---- words ---- */
-
-/* The word as bash passes it on, marks of empty variables taken out. */
-static char *launch_plain(struct arena *a, const char *text)
-{
-    char *out = arena_strdup(a, text), *to = out;
-    for (const char *p = text; out && *p;) {
-        if (*p == BASH_MARK)
-            p += strcspn(p, "\x02") + (strchr(p, '\x02') != NULL);
-        else
-            *to++ = *p++;
-    }
-    if (out)
-        *to = '\0';
-    return out;
-}
-
-/* Why the word cannot be used as it stands; NULL where it can. A variable that
- * was never set is no word at all, but a value may not be missing. */
-static const struct flag_unknown *
-launch_unknown(struct reading *r, const struct bash_word *w, const char *plain)
-{
-    const struct bash_cause *cause = NULL;
-    for (const char *p = w->text; (p = strchr(p, BASH_MARK)); p++) {
-        cause = bash_first_cause(&r->r, p);
-        if (cause && cause->kind == BASH_UNKNOWN)
-            break;
-    }
-    // of --name=$N the value is empty, not the word
-    const char *equals = strchr(plain, '=');
-    bool empty = !*plain || (equals && !equals[1]);
-    if (!cause || (cause->kind == BASH_UNSET && !empty))
-        return NULL;
-    struct flag_unknown *u = arena_alloc(r->arena, 1, sizeof *u);
-    if (!u)
-        return NULL;
-    u->where = arena_printf(r->arena, "%s:%d", cause->file, cause->line);
-    u->why = cause->kind == BASH_UNSET
-                 ? arena_printf(r->arena, "%s is never set%s%s", cause->text,
-                                cause->why && *cause->why ? ", " : "",
-                                cause->why ? cause->why : "")
-                 : cause->text;
-    return u->where && u->why ? u : NULL;
-}
-
-struct words {
-    char **argv;
-    struct args_origin *origin;
-    int n;
-};
-
-/* Is the word the value of the flag before it? */
-static bool launch_is_value(const struct words *w)
-{
-    if (w->n == 0)
-        return false;
-    const char *before = w->argv[w->n - 1];
-    enum flag_id id = megatron_args_flag_of(before);
-    return id != FLAG_NONE && !strchr(before, '=') &&
-           flag_type(id) != FLAG_TYPE_BOOL && !w->origin[w->n - 1].unknown;
-}
-
-/* An unquoted variable that was never set vanishes, as in bash, unless a flag
- * waits for its value. */
-static enum err launch_add_word(struct reading *r, const struct bash_word *w,
-                                struct words *out)
-{
-    char *plain = launch_plain(r->arena, w->text);
-    const char *from = arena_printf(r->arena, "%s:%d", w->file, w->line);
-    if (!plain || !from)
-        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
-    const struct flag_unknown *unknown = launch_unknown(r, w, plain);
-    const struct bash_cause *cause = bash_first_cause(&r->r, w->text);
-    bool unset = unknown && cause && cause->kind == BASH_UNSET && !*plain;
-    if (unset && !launch_is_value(out))
-        return ERR_OK;
-    if (unknown && !*plain)
-        plain = arena_strdup(r->arena, unknown->why);
-    if (!plain)
-        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
-    out->argv[out->n] = plain;
-    out->origin[out->n++] = (struct args_origin){from, unknown};
-    return ERR_OK;
-}
-
-/* ---- one launch on one way ---- */
-
-static enum err launch_set_ranks(struct reading *r,
-                                 const struct bash_call *call,
-                                 struct megatron_args *to)
-{
-    struct megatron_flags *f = megatron_args_flags(to);
-    struct ranks n = ranks_of_call(r->arena, &r->r, call);
-    f->from = arena_printf(r->arena, "%s:%d", call->file, call->line);
-    if (!f->from || (!n.n && (!n.why || !n.where)))
-        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
-    if (n.n) {
-        flags_set_int(f, FLAG_WORLD_SIZE, n.n);
-        return ERR_OK;
-    }
-    const struct flag_unknown why = {n.where, n.why};
-    return flags_set_unknown(f, FLAG_WORLD_SIZE, &why, r->msg);
-}
-
-/* Not strict: launch scripts have flags of the user's own program. */
-static enum err launch_fill(struct reading *r, const struct bash_call *call,
-                            struct megatron_args *to)
-{
-    bool dialect = launch_is_dialect(call);
-    size_t from = dialect ? ranks_program(call) : ranks_first_argument(call);
-    struct words w = {arena_alloc(r->arena, call->n + 1, sizeof *w.argv),
-                      arena_alloc(r->arena, call->n + 1, sizeof *w.origin), 0};
-    if (!w.argv || !w.origin)
-        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
-    enum err e = launch_set_ranks(r, call, to);
-    for (size_t i = from; i < call->n && e == ERR_OK; i++)
-        e = launch_add_word(r, &call->word[i], &w);
-    const struct megatron_args_options opt = {.origin = w.origin};
-    const struct dialect_words words = {w.argv, w.n, w.origin};
-    if (e == ERR_OK)
-        e = dialect ? dialect_read_words(to, &words, r->msg)
-                    : megatron_args_read(to, w.argv, w.n, &opt, r->msg);
-    return e == ERR_OK ? e
-                       : err_prefix(r->msg, e, "%s:%d", call->file, call->line);
-}
-
 /* ---- ways together ---- */
-
-static bool launch_same_slot(const struct megatron_flags *a,
-                             const struct megatron_flags *b, enum flag_id id)
-{
-    const struct flag_slot *x = &a->slot[id], *y = &b->slot[id];
-    if ((x->turn > 0) != (y->turn > 0) || !x->unknown != !y->unknown)
-        return false;
-    if (!x->turn || x->unknown)
-        return true;
-    switch (flag_type(id)) {
-    case FLAG_TYPE_INT:
-        return x->value.whole == y->value.whole;
-    case FLAG_TYPE_REAL:
-        return !(x->value.real < y->value.real) &&
-               !(x->value.real > y->value.real);
-    case FLAG_TYPE_BOOL:
-        return x->value.on == y->value.on;
-    default:
-        return strcmp(x->value.text, y->value.text) == 0;
-    }
-}
-
-/* Side that the way took at the decision; -1 where it does not come to it. */
-static int launch_side(const struct bash_way *w, const struct bash_decision *d)
-{
-    for (size_t i = 0; i < w->n_decisions; i++)
-        if (w->decision[i].line == d->line &&
-            strcmp(w->decision[i].file, d->file) == 0 &&
-            strcmp(w->decision[i].text, d->text) == 0)
-            return w->decision[i].side + 2 * w->decision[i].taken;
-    return -1;
-}
-
-/* The first decision on which two ways part. */
-static const struct bash_decision *launch_parting(const struct bash_way *a,
-                                                  const struct bash_way *b)
-{
-    for (size_t i = 0; i < a->n_decisions; i++)
-        if (launch_side(a, &a->decision[i]) != launch_side(b, &a->decision[i]))
-            return &a->decision[i];
-    return b->n_decisions ? &b->decision[0] : NULL;
-}
 
 /* What differs from the first way's slots is not known. */
 static enum err launch_merge(struct reading *r, size_t first, size_t way,
-                             const struct megatron_args *other)
+                             struct megatron_args *other)
 {
     const struct bash_decision *d =
-        launch_parting(&r->r.way[first], &r->r.way[way]);
-    struct megatron_args *copy = megatron_args_copy(r->arena, other);
-    struct megatron_flags *f = megatron_args_flags(r->args);
+        ways_parting(&r->r.way[first], &r->r.way[way]);
     const char *where =
         d ? arena_printf(r->arena, "%s:%d", d->file, d->line) : "";
-    if (!copy || !where)
+    if (!where)
         return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
     const struct flag_unknown why = {where, d ? d->text : "the way it goes"};
-    enum err e = ERR_OK;
-    for (int i = 0; i < N_FLAGS && e == ERR_OK; i++) {
-        enum flag_id id = (enum flag_id)i;
-        if (!f->slot[i].unknown &&
-            !launch_same_slot(f, megatron_args_flags(copy), id))
-            e = flags_set_unknown(f, id, &why, r->msg);
-    }
-    return e;
+    return ways_merge(megatron_args_flags(r->args), megatron_args_flags(other),
+                      &why, r->msg);
 }
 
 /* A launch that only some ways come to is started where a condition holds. */
@@ -362,7 +144,7 @@ static void launch_assume_started(struct reading *r, size_t with,
 {
     char line[400];
     const struct bash_decision *d =
-        launch_parting(&r->r.way[with], &r->r.way[without]);
+        ways_parting(&r->r.way[with], &r->r.way[without]);
     struct account *account = megatron_args_account(r->args);
     if (!d)
         return;
@@ -376,6 +158,7 @@ static void launch_assume_started(struct reading *r, size_t with,
 /* The launch on all ways, into `r->args`. */
 static enum err launch_take(struct reading *r, const struct launch *l)
 {
+    const struct call_source source = {r->arena, &r->r, r->req->path};
     size_t first = r->r.n_ways, none = r->r.n_ways;
     enum err e = ERR_OK;
     for (size_t w = 0; w < r->r.n_ways && e == ERR_OK; w++) {
@@ -389,7 +172,7 @@ static enum err launch_take(struct reading *r, const struct launch *l)
         if (!to)
             return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
                            r->req->path);
-        e = launch_fill(r, call, to);
+        e = call_read(&source, call, to, r->msg);
         if (e == ERR_OK && first < r->r.n_ways)
             e = launch_merge(r, first, w, to);
         first = first < r->r.n_ways ? first : w;
@@ -425,7 +208,7 @@ static enum err launch_list(struct reading *r)
             arena_printf(r->arena, "%d: %s:%d: %s %s%s", i + 1, l->file,
                          l->line, launch_base(call->word[program].text),
                          launch_base(file), l->round ? " (a later round)" : "");
-        char *plain = text ? launch_plain(r->arena, text) : NULL;
+        char *plain = text ? call_plain(r->arena, text) : NULL;
         if (!plain)
             return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
                            r->req->path);
@@ -439,26 +222,19 @@ static enum err launch_list(struct reading *r)
 static enum err launch_differ(struct reading *r, bool *differ)
 {
     struct megatron_args *first = NULL;
+    const struct call_source source = {r->arena, &r->r, r->req->path};
     *differ = false;
     for (int i = 0; i < r->n && !*differ; i++) {
-        struct megatron_args *one = megatron_args_new(r->arena);
-        if (!one)
-            return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
-                           r->req->path);
         struct err_msg ignored; // told when that launch is asked for
-        struct reading of_one = *r;
-        of_one.msg = &ignored;
-        enum err e = launch_fill(&of_one, launch_call(r, &r->launch[i]), one);
-        if (e != ERR_OK) {
-            *differ = true;
-            return e == ERR_NOMEM ? err_set(r->msg, e, "%s", ignored.text)
-                                  : ERR_OK;
-        }
+        struct megatron_args *one = megatron_args_new(r->arena);
+        enum err e = !one ? ERR_NOMEM
+                          : call_read(&source, launch_call(r, &r->launch[i]),
+                                      one, &ignored);
+        if (e == ERR_NOMEM)
+            return err_set(r->msg, e, "%s: out of memory", r->req->path);
         first = first ? first : one;
-        for (int k = 0; k < N_FLAGS; k++)
-            if (!launch_same_slot(megatron_args_flags(first),
-                                  megatron_args_flags(one), (enum flag_id)k))
-                *differ = true;
+        *differ = e != ERR_OK || !ways_same(megatron_args_flags(first),
+                                            megatron_args_flags(one));
     }
     return ERR_OK;
 }
@@ -526,7 +302,7 @@ static const char *launch_started(const struct reading *r)
                            *file ? " " : "", launch_base(file), call->line);
         n++;
     }
-    return all && *all ? launch_plain(r->arena, all) : "";
+    return all && *all ? call_plain(r->arena, all) : "";
 }
 
 /* Does no way of the script start anything? */

@@ -323,7 +323,8 @@ size_t ranks_first_argument(const struct bash_call *call)
             return i + 2;
     }
     // a program whose name is not known: up to the first of Megatron's flags
-    while (from < call->n && megatron_args_flag_of(call->word[from].text) == FLAG_NONE)
+    while (from < call->n &&
+           megatron_args_flag_of(call->word[from].text) == FLAG_NONE)
         from++;
     return from < call->n ? from : call->n;
 }

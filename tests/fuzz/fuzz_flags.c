@@ -1,8 +1,8 @@
 /* Any words are read without a fault, and a model that comes of them is
  * sound. */
 #include "megatron/args.h"
-#include "source/dialect.h"
 #include "model_checks.h"
+#include "source/dialect.h"
 
 #include <string.h>
 
