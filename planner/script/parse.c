@@ -553,6 +553,9 @@ static const struct bash_node *parse_line(struct bash_parser *ps)
     bash_skip_lines(ps);
     if (!*ps->p)
         return NULL;
+    if (parse_closes(ps))
+        bash_syntax(ps, "found '%.*s', want a command",
+                    (int)strcspn(ps->p, " \t\n"), ps->p);
     do {
         add_child(ps, n, parse_andor(ps));
         bash_skip_blanks(ps);

@@ -293,7 +293,7 @@ void bash_state_blur(struct bash *sh, const struct bash_state *before,
         struct bash_item_of *item = bash_alloc(sh, 1, sizeof *item);
         struct bash_var *blurred = bash_alloc(sh, 1, sizeof *blurred);
         item->text = bash_unknown(sh, text, why);
-        item->loose = true;
+        item->loose = v && v->flags & BASH_LIST;
         blurred->flags = v ? v->flags : 0;
         blurred->item = item;
         blurred->n = 1;
