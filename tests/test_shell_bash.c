@@ -315,6 +315,22 @@ Test(shell_bash, slurm_jobs_know_their_sizes)
     cr_expect_eq(cause_of(1)->kind, BASH_UNSET);
 }
 
+Test(shell_bash, a_job_that_submits_itself_is_read_as_the_job)
+{
+    run("#SBATCH -N 2\nif [ -z $SLURM_JOB_ID ]; then sbatch $0; exit; fi\n"
+        "srun python x.py");
+    cr_expect_str_eq(words(0), "srun python x.py");
+    cr_expect_eq(result.n_ways, 1);
+}
+
+Test(shell_bash, a_placeholder_is_not_known)
+{
+    run("DATA=<Specify path and name>/x\nN=3 # <not> one\n"
+        "torchrun $DATA $N --a <in >out");
+    cr_expect_str_eq(words(0), "torchrun <Specify path and name>/x? 3 --a");
+    cr_expect(noted("run.sh:1: <Specify path and name> is to be filled in"));
+}
+
 Test(shell_bash, what_the_user_sets_is_known)
 {
     static const struct bash_setting set[] = {{"N", "3"}, {"HOME", "/h"}};

@@ -341,6 +341,21 @@ static bool lex_pattern_opens(const struct bash_parser *ps)
            ps->p[1] == '(';
 }
 
+size_t bash_placeholder(const char *p)
+{
+    if (p[0] != '<' || !((p[1] >= 'a' && p[1] <= 'z') ||
+                         (p[1] >= 'A' && p[1] <= 'Z')))
+        return 0;
+    size_t n = 1 + strcspn(p + 1, "<>|&;()$`\"'\\\n");
+    if (p[n] != '>' || (p[n + 1] && !strchr(" \t\n/", p[n + 1])))
+        return 0;
+    // what follows in bash's eyes is a redirection without its file
+    size_t rest = n + 1 + strspn(p + n + 1, " \t");
+    return p[n + 1] == '/' || !p[rest] || p[rest] == '\n' || p[rest] == '#'
+               ? n + 1
+               : 0;
+}
+
 /* One piece of a word; false at its end. */
 static bool skip_piece(struct bash_parser *ps, const char *from)
 {
@@ -348,6 +363,9 @@ static bool skip_piece(struct bash_parser *ps, const char *from)
     const char *index = c == '[' ? lex_index_end(from, ps->p) : NULL;
     if (index) {
         ps->p = index;
+    } else if (c == '<' && ps->p > from && ps->p[-1] == '=' &&
+               bash_placeholder(ps->p)) {
+        ps->p += bash_placeholder(ps->p);
     } else if (c == '\\' && ps->p[1]) {
         lex_next(ps);
         lex_next(ps);

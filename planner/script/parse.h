@@ -125,6 +125,10 @@ void bash_skip_quote(struct bash_parser *ps);
  * where it is none. */
 const char *bash_math_end(const char *p);
 
+/* Bytes of a placeholder that the user was to fill in, NAME=<your path>, which
+ * bash refuses; 0 where none begins. */
+size_t bash_placeholder(const char *p);
+
 /* The word that begins here as a raw word; text is empty where none does. */
 struct bash_raw bash_take_word(struct bash_parser *ps);
 

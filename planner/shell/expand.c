@@ -286,6 +286,17 @@ static bool at_tilde(const struct expansion *x)
                            "abcdefghijklmnopqrstuvwxyz0123456789_-")] != '~';
 }
 
+/* NAME=<your path>: bash refuses it, so the value is still to be given. */
+static void expand_placeholder(struct expansion *x)
+{
+    size_t n = bash_placeholder(x->p);
+    const char *text = bash_strndup(x->sh, x->p, n);
+    bash_note(x->sh, "%s is to be filled in: bash refuses it as it stands",
+              text);
+    put_result(x, bash_unknown(x->sh, text, "it is to be filled in"));
+    x->p += n;
+}
+
 void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
                  struct bash_field_text *to)
 {
@@ -309,6 +320,8 @@ void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
             expand_process(&x);
         else if (at_tilde(&x))
             expand_tilde(&x);
+        else if (*x.p == '<' && !x_quoted(&x) && bash_placeholder(x.p))
+            expand_placeholder(&x);
         else
             bash_field_put(sh, to, x.p++, 1, x_quote(&x));
     }

@@ -213,9 +213,10 @@ const char *bash_param_text(struct bash *sh, const char *name)
 
 /* ---- emptiness ---- */
 
+/* What bash, the login or a job always sets, a home folder. */
 static bool never_empty(const struct bash_cause *c)
 {
-    return c->text[0] == '~' ||
+    return c->text[0] == '~' || strncmp(c->text, "$SLURM", 6) == 0 ||
            (c->text[0] == '$' &&
             (param_is_given(c->text + 1) || strchr("$?!", c->text[1])));
 }
