@@ -240,10 +240,11 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
         const char *to = i < 2 ? memchr(from, ';', (size_t)(end - from)) : end;
         if (!to)
             bash_syntax(ps, "for (( )) without its two ;");
-        char *copy = bash_parse_alloc(ps, (size_t)(to - from) + 1, 1);
-        memcpy(copy, from, (size_t)(to - from));
+        size_t len = to ? (size_t)(to - from) : 0;
+        char *copy = bash_parse_alloc(ps, len + 1, 1);
+        memcpy(copy, from, len);
         add_word(ps, n, (struct bash_raw){copy, ps->line});
-        from = to + 1;
+        from += len + 1;
     }
     ps->p = end + 2;
     bash_skip_blanks(ps);
@@ -573,10 +574,8 @@ static const struct bash_node *parse_line(struct bash_parser *ps)
 
 const struct bash_node *bash_parse_next(struct bash_parser *ps)
 {
-    jmp_buf stop;
-    ps->stop = &stop;
     ps->error = NULL;
-    if (setjmp(stop))
+    if (setjmp(ps->stop))
         return NULL;
     ps->depth = 0;
     ps->pattern = false;

@@ -267,6 +267,7 @@ static const char *tr_set(struct bash *sh, const char *s)
         s = " \t";
     else if (strchr(s, '['))
         return NULL;
+    // cppcheck-suppress pointerOutOfBounds ; the end of s itself
     s = bash_ansi(sh, s, s + strlen(s));
     for (; *s; s++) {
         if (s[1] == '-' && s[2] && (unsigned char)s[2] >= (unsigned char)*s) {
