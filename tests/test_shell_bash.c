@@ -238,6 +238,18 @@ Test(shell_bash, a_file_that_is_not_there_may_set_anything)
     cr_expect(noted(".bashrc is not read"));
 }
 
+Test(shell_bash, settings_that_are_not_known_may_set_anything)
+{
+    run("export $(grep -v '^#' .env | xargs)\ntorchrun $N");
+    cr_expect_eq(cause_of(1)->kind, BASH_UNKNOWN);
+    cr_assert_eq(result.n_missing, 1);
+    run("eval \"$(scontrol show x)\"\ntorchrun $N");
+    cr_expect_str_eq(words(0), "torchrun $N?");
+    cr_expect_eq(cause_of(1)->kind, BASH_UNKNOWN);
+    run("eval \"$(conda shell.bash hook)\"; conda activate x; torchrun $N");
+    cr_expect_eq(cause_of(1)->kind, BASH_UNSET);
+}
+
 /* ---- calls ---- */
 
 Test(shell_bash, calls_have_their_place_and_environment)

@@ -1,6 +1,7 @@
 #include "assign.h"
 
 #include "arith.h"
+#include "follow.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -332,6 +333,8 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
         bash_expand_words(sh, w[i], &words);
         for (size_t k = 0; k < words.n; k++) {
             const char *text = bash_plain(sh, words.item[k].text, false);
+            if (bash_unread_text(sh, text))
+                continue;
             options = options && (*text == '-' || *text == '+');
             if (options && export && strcmp(text, "-n") == 0)
                 d = (struct declaration){.off = BASH_EXPORTED};
