@@ -79,6 +79,7 @@ static void parse_want(struct bash_parser *ps, const char *keyword,
                 of->line);
 }
 
+/* Does what stands here end a list of commands? */
 static bool parse_closes(const struct bash_parser *ps)
 {
     static const char *const closing[] = {"then", "elif", "else", "fi",
@@ -254,6 +255,7 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
     return n;
 }
 
+/* for NAME [in WORDS] and select: they are parsed alike. */
 static struct bash_node *parse_for(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
@@ -324,6 +326,7 @@ static struct bash_node *parse_case(struct bash_parser *ps)
     return n;
 }
 
+/* Words and operators of [[ ]] one by one; cond reads them when it runs. */
 static struct bash_node *parse_cond(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_COND);
@@ -356,6 +359,7 @@ static struct bash_node *parse_cond(struct bash_parser *ps)
     return n;
 }
 
+/* (( )); NULL where the parentheses are two subshells. */
 static struct bash_node *parse_math(struct bash_parser *ps)
 {
     const char *end = bash_math_end(ps->p + 2);

@@ -82,6 +82,7 @@ static const char *key_text(struct bash *sh, const char *index, int line)
     return bash_plain(sh, bash_expand_text(sh, w, BASH_X_VALUE), true);
 }
 
+/* [k]=v, and how the next plain word counts on from k. */
 static void set_keyed(struct bash *sh, const struct assignment *a,
                       struct bash_raw w, int64_t *next)
 {

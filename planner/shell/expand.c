@@ -111,6 +111,7 @@ static void expand_ansi(struct expansion *x)
 
 /* ---- substitutions ---- */
 
+/* Text of a substitution, which splits unless it is quoted. */
 static void put_result(struct expansion *x, const char *text)
 {
     bash_field_puts(x->sh, x->to, text,
@@ -169,6 +170,7 @@ static void expand_param(struct expansion *x)
     x->empty_list = x->empty_list || use.empty_list;
 }
 
+/* What a $ begins; one that begins nothing stands for itself. */
 static void expand_dollar(struct expansion *x)
 {
     const char *p = x->p, *end = NULL;

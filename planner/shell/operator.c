@@ -312,6 +312,7 @@ static void put_word(struct bash_param_of *p, const char *text,
                                                 : (enum bash_quote)f.q[i]);
 }
 
+/* ${x:=d}: assigns, and is its value. */
 static void op_assign(struct bash_param_of *p, const char *word,
                       struct bash_param_use *use, struct bash_field_text *to)
 {

@@ -530,6 +530,7 @@ static bool tool_known(const struct bash_tool_use *t)
     return true;
 }
 
+/* Gives the program its input; words and input must be known. */
 static bool tool_run(struct bash_tool_use *t, size_t row)
 {
     struct bash *sh = t->sh;
