@@ -439,6 +439,8 @@ void bash_set_element(struct bash *sh, const char *name, const char *key,
     bool map = old && old->flags & BASH_ASSOCIATIVE, there = false;
     if (old && old->flags & BASH_READONLY)
         return;
+    if (map && !key)
+        key = bash_printf(sh, "%lld", (long long)index);
     struct bash_var *v = var_copy(sh, old, (old ? old->n : 0) + 1);
     v->n = old ? old->n : 0;
     size_t at = element_place(v, map ? key : NULL, index, &there);

@@ -130,6 +130,15 @@ static void add_words(struct bash *sh, const char *name,
     bash_put_var(sh, name, v);
 }
 
+/* declare -A M=(key value key value) */
+static void add_pairs(struct bash *sh, const char *name,
+                      const struct bash_words *w)
+{
+    for (size_t i = 0; i < w->n; i += 2)
+        bash_set_element(sh, name, bash_plain(sh, w->item[i].text, true), 0,
+                         i + 1 < w->n ? w->item[i + 1].text : "");
+}
+
 static void clear_array(struct bash *sh, const char *name)
 {
     const struct bash_var *old = bash_get(sh, name);
@@ -156,7 +165,11 @@ static void assign_array(struct bash *sh, const struct assignment *a)
     if (!a->adds)
         clear_array(sh, a->name);
     if (!keyed) {
-        add_words(sh, a->name, &words);
+        const struct bash_var *v = bash_get(sh, a->name);
+        if (v && v->flags & BASH_ASSOCIATIVE)
+            add_pairs(sh, a->name, &words);
+        else
+            add_words(sh, a->name, &words);
         return;
     }
     for (size_t i = 0; i < n; i++) {
