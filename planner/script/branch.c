@@ -82,6 +82,7 @@ void bash_matters(struct bash *sh)
         longjmp(*sh->oracle->probe, 1);
 }
 
+/* Holds for the rest of this way. */
 static void set_answer(struct bash *sh, struct bash_question *q, int answer)
 {
     q->way = sh->oracle->way;
@@ -127,6 +128,7 @@ static bool branch_probe(struct bash *sh, const struct branch_start *start,
     return true;
 }
 
+/* Back to how all was before the sides, for the next one. */
 static void branch_rewind(struct bash *sh, const struct branch_start *start)
 {
     bash_state_restore(sh, start->state);
@@ -140,6 +142,7 @@ static void branch_rewind(struct bash *sh, const struct branch_start *start)
         sh->at.in->pos = start->in_pos;
 }
 
+/* Reads a side from the start, and notes how it ended. */
 static struct branch_end branch_try(struct bash *sh,
                                     const struct branch_start *start, int side)
 {
@@ -162,6 +165,7 @@ static struct branch_end branch_try(struct bash *sh,
 
 /* ---- merging ---- */
 
+/* Can the ends be one state? Locals and options cannot be choices. */
 static bool branch_alike(const struct branch_end *end, int n)
 {
     for (int i = 0; i < n; i++)

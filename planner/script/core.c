@@ -50,6 +50,7 @@ void bash_leave(struct bash *sh)
     sh->at.depth--;
 }
 
+/* Memory that counts against the limit of its arena. */
 static void *core_take(struct bash *sh, struct arena *from, size_t *used,
                        size_t bytes)
 {
@@ -151,6 +152,7 @@ const char *bash_text_of(const struct bash_text *t)
 
 /* ---- marks ---- */
 
+/* The same cause at the same place and turn? */
 static bool cause_is(const struct bash *sh, size_t i,
                      const struct bash_cause *c)
 {
@@ -236,6 +238,7 @@ bool bash_has_unknown(const struct bash *sh, const char *text)
     return false;
 }
 
+/* The note stands where the variable was read, not where it mattered. */
 static void note_unset(struct bash *sh, const struct bash_cause *c)
 {
     struct bash_context at = sh->at;

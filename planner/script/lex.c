@@ -17,7 +17,7 @@ _Noreturn void bash_syntax(struct bash_parser *ps, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     ps->error = bash_printf(ps->sh, "%s", text);
-    longjmp(*ps->stop, 1);
+    longjmp(ps->stop, 1);
 }
 
 void *bash_parse_alloc(struct bash_parser *ps, size_t count, size_t size)
@@ -265,10 +265,8 @@ void bash_skip_dollar(struct bash_parser *ps, bool quoted)
 
 const char *bash_dollar_end(struct bash *sh, const char *p, bool quoted)
 {
-    jmp_buf stop;
     struct bash_parser ps = bash_parser_of(sh, p, sh->at.line);
-    ps.stop = &stop;
-    if (setjmp(stop))
+    if (setjmp(ps.stop))
         return NULL;
     bash_skip_dollar(&ps, quoted);
     return ps.p;
@@ -341,6 +339,21 @@ static bool lex_pattern_opens(const struct bash_parser *ps)
            ps->p[1] == '(';
 }
 
+size_t bash_placeholder(const char *p)
+{
+    if (p[0] != '<' ||
+        !((p[1] >= 'a' && p[1] <= 'z') || (p[1] >= 'A' && p[1] <= 'Z')))
+        return 0;
+    size_t n = 1 + strcspn(p + 1, "<>|&;()$`\"'\\\n");
+    if (p[n] != '>' || (p[n + 1] && !strchr(" \t\n/", p[n + 1])))
+        return 0;
+    // what follows in bash's eyes is a redirection without its file
+    size_t rest = n + 1 + strspn(p + n + 1, " \t");
+    return p[n + 1] == '/' || !p[rest] || p[rest] == '\n' || p[rest] == '#'
+               ? n + 1
+               : 0;
+}
+
 /* One piece of a word; false at its end. */
 static bool skip_piece(struct bash_parser *ps, const char *from)
 {
@@ -348,6 +361,9 @@ static bool skip_piece(struct bash_parser *ps, const char *from)
     const char *index = c == '[' ? lex_index_end(from, ps->p) : NULL;
     if (index) {
         ps->p = index;
+    } else if (c == '<' && ps->p > from && ps->p[-1] == '=' &&
+               bash_placeholder(ps->p)) {
+        ps->p += bash_placeholder(ps->p);
     } else if (c == '\\' && ps->p[1]) {
         lex_next(ps);
         lex_next(ps);
@@ -453,11 +469,9 @@ static size_t count_words(struct bash_parser *ps, struct bash_raw *to)
 struct bash_raw *bash_words_of(struct bash *sh, const char *text, int line,
                                size_t *n)
 {
-    jmp_buf stop;
     struct bash_parser ps = bash_parser_of(sh, text, line);
-    ps.stop = &stop;
     *n = 0;
-    if (setjmp(stop))
+    if (setjmp(ps.stop))
         return NULL;
     size_t count = count_words(&ps, NULL);
     struct bash_raw *words = bash_alloc(sh, count + 1, sizeof *words);

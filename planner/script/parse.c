@@ -79,6 +79,7 @@ static void parse_want(struct bash_parser *ps, const char *keyword,
                 of->line);
 }
 
+/* Does what stands here end a list of commands? */
 static bool parse_closes(const struct bash_parser *ps)
 {
     static const char *const closing[] = {"then", "elif", "else", "fi",
@@ -240,10 +241,11 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
         const char *to = i < 2 ? memchr(from, ';', (size_t)(end - from)) : end;
         if (!to)
             bash_syntax(ps, "for (( )) without its two ;");
-        char *copy = bash_parse_alloc(ps, (size_t)(to - from) + 1, 1);
-        memcpy(copy, from, (size_t)(to - from));
+        size_t len = to ? (size_t)(to - from) : 0;
+        char *copy = bash_parse_alloc(ps, len + 1, 1);
+        memcpy(copy, from, len);
         add_word(ps, n, (struct bash_raw){copy, ps->line});
-        from = to + 1;
+        from += len + 1;
     }
     ps->p = end + 2;
     bash_skip_blanks(ps);
@@ -253,6 +255,7 @@ static struct bash_node *parse_for_math(struct bash_parser *ps,
     return n;
 }
 
+/* for NAME [in WORDS] and select: they are parsed alike. */
 static struct bash_node *parse_for(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, *ps->p == 's' ? BASH_SELECT : BASH_FOR);
@@ -323,6 +326,7 @@ static struct bash_node *parse_case(struct bash_parser *ps)
     return n;
 }
 
+/* Words and operators of [[ ]] one by one; cond reads them when it runs. */
 static struct bash_node *parse_cond(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_COND);
@@ -355,6 +359,7 @@ static struct bash_node *parse_cond(struct bash_parser *ps)
     return n;
 }
 
+/* (( )); NULL where the parentheses are two subshells. */
 static struct bash_node *parse_math(struct bash_parser *ps)
 {
     const char *end = bash_math_end(ps->p + 2);
@@ -553,6 +558,9 @@ static const struct bash_node *parse_line(struct bash_parser *ps)
     bash_skip_lines(ps);
     if (!*ps->p)
         return NULL;
+    if (parse_closes(ps))
+        bash_syntax(ps, "found '%.*s', want a command",
+                    (int)strcspn(ps->p, " \t\n"), ps->p);
     do {
         add_child(ps, n, parse_andor(ps));
         bash_skip_blanks(ps);
@@ -570,10 +578,8 @@ static const struct bash_node *parse_line(struct bash_parser *ps)
 
 const struct bash_node *bash_parse_next(struct bash_parser *ps)
 {
-    jmp_buf stop;
-    ps->stop = &stop;
     ps->error = NULL;
-    if (setjmp(stop))
+    if (setjmp(ps->stop))
         return NULL;
     ps->depth = 0;
     ps->pattern = false;

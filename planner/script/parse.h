@@ -87,7 +87,7 @@ struct bash_parser {
     bool pattern;                     // ?( *( and their like belong to the word
     struct bash_redirect *waiting[8]; // here-documents of this line
     int n_waiting;
-    jmp_buf *stop;
+    jmp_buf stop;      // where syntax errors go
     const char *error; // what was found, of this way
 };
 
@@ -125,6 +125,10 @@ void bash_skip_quote(struct bash_parser *ps);
  * where it is none. */
 const char *bash_math_end(const char *p);
 
+/* Bytes of a placeholder that the user was to fill in, NAME=<your path>, which
+ * bash refuses; 0 where none begins. */
+size_t bash_placeholder(const char *p);
+
 /* The word that begins here as a raw word; text is empty where none does. */
 struct bash_raw bash_take_word(struct bash_parser *ps);
 
@@ -134,7 +138,7 @@ struct bash_raw bash_take_cond_word(struct bash_parser *ps, bool regex);
 /* Parses a list up to an unquoted ')' and moves behind it. */
 const struct bash_node *bash_parse_paren(struct bash_parser *ps);
 
-/* A parser of a text of this way; `stop` is where syntax errors go. */
+/* A parser of a text of this way. */
 struct bash_parser bash_parser_of(struct bash *sh, const char *text, int line);
 
 /* End of the $(...), ${...}, `...` at `p` (within double quotes or not); the

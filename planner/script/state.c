@@ -33,6 +33,7 @@ static size_t symbol_hash(const char *name)
     return (size_t)(h >> 16);
 }
 
+/* At most half of the slots are taken, so that probing stays short. */
 static void symbols_rehash(struct bash *sh, struct bash_symbols *t)
 {
     t->n_slots = t->n_slots ? 2 * t->n_slots : 256;
@@ -80,6 +81,7 @@ bool bash_is_name(const char *text, size_t n)
 
 /* ---- slots ---- */
 
+/* The place of a symbol; grows the array, so earlier pointers into it end. */
 static const struct bash_var **state_slot(struct bash *sh, size_t symbol)
 {
     struct bash_state *st = sh->st;
@@ -195,6 +197,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Equal for every later command; where a value was written does not count. */
 static bool var_equal(const struct bash_var *a, const struct bash_var *b)
 {
     if (a == b)
@@ -248,6 +251,7 @@ bool bash_state_equal(const struct bash_state *a, const struct bash_state *b)
     return true;
 }
 
+/* One value that is a choice between those of the sides. */
 static const struct bash_var *choice_of(struct bash *sh,
                                         struct bash_question *q,
                                         struct bash_state *const *side,
@@ -293,7 +297,7 @@ void bash_state_blur(struct bash *sh, const struct bash_state *before,
         struct bash_item_of *item = bash_alloc(sh, 1, sizeof *item);
         struct bash_var *blurred = bash_alloc(sh, 1, sizeof *blurred);
         item->text = bash_unknown(sh, text, why);
-        item->loose = true;
+        item->loose = v && v->flags & BASH_LIST;
         blurred->flags = v ? v->flags : 0;
         blurred->item = item;
         blurred->n = 1;
@@ -341,6 +345,7 @@ const char *bash_get_text(struct bash *sh, const char *name)
 
 /* ---- setting ---- */
 
+/* A copy with room for n elements, which the caller may fill. */
 static struct bash_var *var_copy(struct bash *sh, const struct bash_var *old,
                                  size_t n)
 {
@@ -357,6 +362,7 @@ static struct bash_var *var_copy(struct bash *sh, const struct bash_var *old,
     return v;
 }
 
+/* declare -l and -u change what is assigned. */
 static const char *with_case(struct bash *sh, unsigned flags, const char *text)
 {
     if (!(flags & (BASH_LOWER | BASH_UPPER)))
@@ -433,6 +439,8 @@ void bash_set_element(struct bash *sh, const char *name, const char *key,
     bool map = old && old->flags & BASH_ASSOCIATIVE, there = false;
     if (old && old->flags & BASH_READONLY)
         return;
+    if (map && !key)
+        key = bash_printf(sh, "%lld", (long long)index);
     struct bash_var *v = var_copy(sh, old, (old ? old->n : 0) + 1);
     v->n = old ? old->n : 0;
     size_t at = element_place(v, map ? key : NULL, index, &there);

@@ -146,6 +146,7 @@ static void math_index(struct math *m, struct operand *o)
         math_fail(m, "an index without its ]");
 }
 
+/* A name with its index, and its value unless this side is idle. */
 static struct operand math_name(struct math *m)
 {
     size_t n = 0;

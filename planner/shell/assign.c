@@ -1,6 +1,7 @@
 #include "assign.h"
 
 #include "arith.h"
+#include "follow.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ static const char *key_text(struct bash *sh, const char *index, int line)
     return bash_plain(sh, bash_expand_text(sh, w, BASH_X_VALUE), true);
 }
 
+/* [k]=v, and how the next plain word counts on from k. */
 static void set_keyed(struct bash *sh, const struct assignment *a,
                       struct bash_raw w, int64_t *next)
 {
@@ -128,6 +130,15 @@ static void add_words(struct bash *sh, const char *name,
     bash_put_var(sh, name, v);
 }
 
+/* declare -A M=(key value key value) */
+static void add_pairs(struct bash *sh, const char *name,
+                      const struct bash_words *w)
+{
+    for (size_t i = 0; i < w->n; i += 2)
+        bash_set_element(sh, name, bash_plain(sh, w->item[i].text, true), 0,
+                         i + 1 < w->n ? w->item[i + 1].text : "");
+}
+
 static void clear_array(struct bash *sh, const char *name)
 {
     const struct bash_var *old = bash_get(sh, name);
@@ -154,7 +165,11 @@ static void assign_array(struct bash *sh, const struct assignment *a)
     if (!a->adds)
         clear_array(sh, a->name);
     if (!keyed) {
-        add_words(sh, a->name, &words);
+        const struct bash_var *v = bash_get(sh, a->name);
+        if (v && v->flags & BASH_ASSOCIATIVE)
+            add_pairs(sh, a->name, &words);
+        else
+            add_words(sh, a->name, &words);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -332,6 +347,8 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
         bash_expand_words(sh, w[i], &words);
         for (size_t k = 0; k < words.n; k++) {
             const char *text = bash_plain(sh, words.item[k].text, false);
+            if (bash_unread_text(sh, text))
+                continue;
             options = options && (*text == '-' || *text == '+');
             if (options && export && strcmp(text, "-n") == 0)
                 d = (struct declaration){.off = BASH_EXPORTED};

@@ -34,6 +34,7 @@ const char *bash_home_folder(struct bash *sh)
 
 /* ---- one way ---- */
 
+/* The environment that the user gave, and what Slurm adds. */
 static void set_input(struct reading *r)
 {
     struct bash *sh = &r->sh;
@@ -54,6 +55,7 @@ static void set_input(struct reading *r)
     bash_slurm_variables(sh, &r->slurm);
 }
 
+/* All memory of the last way goes; questions and files stay. */
 static void way_begin(struct reading *r)
 {
     struct bash *sh = &r->sh;
@@ -109,6 +111,7 @@ static const struct bash_call *keep_outer(struct bash *sh,
     return copy;
 }
 
+/* Same words, place and environment, through the same launchers. */
 static bool same_call(const struct bash_call *a, const struct bash_call *b)
 {
     if (a->line != b->line || a->n != b->n || a->n_env != b->n_env ||

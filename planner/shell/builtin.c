@@ -100,6 +100,11 @@ void bash_eval_words(struct bash *sh, const struct bash_words *w, size_t from)
             bash_putc(sh, &t, ' ');
         bash_puts(sh, &t, w->item[i].text);
     }
+    // nothing but one mark; with words behind it, it is an unknown program
+    const char *text = bash_text_of(&t);
+    const char *rest = text + bash_mark_len(text);
+    if (rest[strspn(rest, " \n")] == '\0' && bash_unread_text(sh, text))
+        return;
     bash_enter(sh);
     bash_eval_script(
         sh, bash_text_script(sh, sh->at.file, bash_text_of(&t), sh->at.line));

@@ -172,6 +172,7 @@ static struct bc_value bc_atom(struct bc *b)
     return b->bad ? (struct bc_value){0, 0} : x;
 }
 
+/* Operands stay below 10^9, so that no product overflows. */
 static struct bc_value bc_apply(struct bc *b, char op, struct bc_value x,
                                 struct bc_value y)
 {

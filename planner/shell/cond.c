@@ -128,6 +128,7 @@ static bool cond_number(struct cond *c, const char *text,
     return end > text && *end == '\0' && strpbrk(text, "0123456789");
 }
 
+/* [ ] refuses what is no number with status 2, which fails. */
 static struct bash_status compare_numbers(struct cond *c, const char *a,
                                           const char *op, const char *b)
 {
@@ -340,6 +341,7 @@ static struct bash_status cond_binary(struct cond *c)
     return *op == '!' ? cond_not(eq) : eq;
 }
 
+/* A binary operator goes before all, as the count of words tells bash. */
 static struct bash_status cond_primary(struct cond *c)
 {
     if (c->at + 2 < c->n && is_binary(cond_word(c, c->at + 1)))

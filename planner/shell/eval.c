@@ -37,6 +37,7 @@ static void emit_file(struct bash *sh, struct bash_raw target)
         bash_emit_unknown(sh, path);
 }
 
+/* $(< file) is a cat that bash does itself. */
 static void capture_commands(struct bash *sh, const char *commands)
 {
     struct bash_script *s =
@@ -142,6 +143,7 @@ void bash_eval_script(struct bash *sh, struct bash_script *s)
 
 /* ---- simple commands ---- */
 
+/* Positional parameters are local, as local hides any variable. */
 static void call_function(struct bash *sh, const struct bash_var *f,
                           const struct bash_words *w)
 {

@@ -111,6 +111,7 @@ static void expand_ansi(struct expansion *x)
 
 /* ---- substitutions ---- */
 
+/* Text of a substitution, which splits unless it is quoted. */
 static void put_result(struct expansion *x, const char *text)
 {
     bash_field_puts(x->sh, x->to, text,
@@ -169,6 +170,7 @@ static void expand_param(struct expansion *x)
     x->empty_list = x->empty_list || use.empty_list;
 }
 
+/* What a $ begins; one that begins nothing stands for itself. */
 static void expand_dollar(struct expansion *x)
 {
     const char *p = x->p, *end = NULL;
@@ -286,6 +288,17 @@ static bool at_tilde(const struct expansion *x)
                            "abcdefghijklmnopqrstuvwxyz0123456789_-")] != '~';
 }
 
+/* NAME=<your path>: bash refuses it, so the value is still to be given. */
+static void expand_placeholder(struct expansion *x)
+{
+    size_t n = bash_placeholder(x->p);
+    const char *text = bash_strndup(x->sh, x->p, n);
+    bash_note(x->sh, "%s is to be filled in: bash refuses it as it stands",
+              text);
+    put_result(x, bash_unknown(x->sh, text, "it is to be filled in"));
+    x->p += n;
+}
+
 void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
                  struct bash_field_text *to)
 {
@@ -309,6 +322,8 @@ void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
             expand_process(&x);
         else if (at_tilde(&x))
             expand_tilde(&x);
+        else if (*x.p == '<' && !x_quoted(&x) && bash_placeholder(x.p))
+            expand_placeholder(&x);
         else
             bash_field_put(sh, to, x.p++, 1, x_quote(&x));
     }
@@ -318,6 +333,7 @@ void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
 /* ---- braces ---- */
 
 struct brace {
+    struct bash_raw w; // the word
     const char *open, *close;
     size_t commas;
 };
@@ -384,17 +400,15 @@ static bool brace_find(struct bash *sh, const char *text, struct brace *b)
     return false;
 }
 
-typedef void brace_fn(struct bash *sh, struct bash_raw w, struct bash_words *);
-
 static void brace_each(struct bash *sh, struct bash_raw w,
                        struct bash_words *to);
 
-static void brace_one(struct bash *sh, const struct brace *b, struct bash_raw w,
+static void brace_one(struct bash *sh, const struct brace *b,
                       const char *middle, size_t n, struct bash_words *to);
 
 /* {1..4}, {a..e}, {01..10}, {1..9..2} */
 static void brace_range(struct bash *sh, const struct brace *b,
-                        struct bash_raw w, struct bash_words *to)
+                        struct bash_words *to)
 {
     const char *dots = strstr(b->open, ".."), *more = strstr(dots + 2, "..");
     const char *from = b->open + 1;
@@ -414,25 +428,25 @@ static void brace_range(struct bash *sh, const struct brace *b,
             letters
                 ? bash_printf(sh, "%c", (int)i)
                 : bash_printf(sh, "%0*ld", (int)(width > 20 ? 20 : width), i);
-        brace_one(sh, b, w, text, strlen(text), to);
+        brace_one(sh, b, text, strlen(text), to);
     }
 }
 
-static void brace_one(struct bash *sh, const struct brace *b, struct bash_raw w,
+static void brace_one(struct bash *sh, const struct brace *b,
                       const char *middle, size_t n, struct bash_words *to)
 {
     struct bash_text t = {0};
     bash_step(sh);
-    bash_put(sh, &t, w.text, (size_t)(b->open - w.text));
+    bash_put(sh, &t, b->w.text, (size_t)(b->open - b->w.text));
     bash_put(sh, &t, middle, n);
     bash_puts(sh, &t, b->close + 1);
-    brace_each(sh, (struct bash_raw){bash_text_of(&t), w.line}, to);
+    brace_each(sh, (struct bash_raw){bash_text_of(&t), b->w.line}, to);
 }
 
 static void brace_each(struct bash *sh, struct bash_raw w,
                        struct bash_words *to)
 {
-    struct brace b;
+    struct brace b = {.w = w};
     if (!strchr(w.text, '{') || !brace_find(sh, w.text, &b)) {
         struct bash_field_text f = {0};
         bash_expand(sh, w.text, BASH_X_WORD, &f);
@@ -441,12 +455,12 @@ static void brace_each(struct bash *sh, struct bash_raw w,
     }
     bash_enter(sh);
     if (!b.commas)
-        brace_range(sh, &b, w, to);
+        brace_range(sh, &b, to);
     const char *from = b.open + 1;
     int depth = 0;
     for (const char *p = from; b.commas && p <= b.close;) {
         if (p == b.close || (*p == ',' && depth == 0)) {
-            brace_one(sh, &b, w, from, (size_t)(p - from), to);
+            brace_one(sh, &b, from, (size_t)(p - from), to);
             from = p + 1;
         }
         depth += (*p == '{') - (*p == '}');

@@ -86,6 +86,7 @@ static bool file_is_inside(struct bash *sh, const char *path)
     return inside;
 }
 
+/* A link that leads out of the folder is not looked at. */
 static enum bash_file_kind look_outside(struct bash *sh, const char *path)
 {
     struct stat st;

@@ -182,12 +182,14 @@ static struct bash_call *make_call(struct bash *sh, const struct bash_word *w,
     return c;
 }
 
+/* Variables that are not set and reach a call are noted. */
 static void note_words(struct bash *sh, const struct bash_call *c)
 {
     for (size_t i = 0; i < c->n; i++)
         bash_plain(sh, c->word[i].text, true);
 }
 
+/* A call cannot be merged: it leaves a probe. */
 static void record(struct bash *sh, const struct command *cmd,
                    const struct bash_words *w)
 {
@@ -235,6 +237,7 @@ static void set_args(struct bash *sh, const struct bash_word *arg, size_t n)
     bash_put_var(sh, BASH_POSITIONAL, bash_list_of(sh, &args));
 }
 
+/* A new program: it sees what is exported, and sets nothing here. */
 static void run_inner(struct bash *sh, const struct inner_script *in)
 {
     struct bash_context at = sh->at;
@@ -273,6 +276,7 @@ static bool is_shell_script(struct bash *sh, const char *path)
     return sh_at && sh_at < end;
 }
 
+/* Its words go along: what the script would have been given. */
 static void missing_script(struct bash *sh, const struct command *cmd,
                            size_t file)
 {
@@ -299,6 +303,7 @@ static struct bash_slurm slurm_of(struct bash *sh, const struct command *cmd,
     return s;
 }
 
+/* A script with the words behind `zero` as its parameters. */
 static void follow_text(struct bash *sh, const struct command *cmd,
                         struct bash_script *script, size_t zero)
 {

@@ -15,6 +15,10 @@ void bash_external(struct bash *sh, const struct bash_words *w);
 /* source FILE [args] */
 void bash_source(struct bash *sh, const struct bash_words *w);
 
+/* A text of commands or settings that begins with what is not known: says so,
+ * and that it may set any variable. False for other texts. */
+bool bash_unread_text(struct bash *sh, const char *text);
+
 /* Is the name one of n? */
 bool bash_in_table(const char *const *table, size_t n, const char *name);
 

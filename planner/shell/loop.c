@@ -28,6 +28,7 @@ static bool round_goes_on(struct bash *sh)
     return sh->flow == BASH_GO && !leaves;
 }
 
+/* Turns make what is read in each round a thing of its own. */
 static void begin_round(struct bash *sh, const struct bash_context *at,
                         int round)
 {
@@ -114,6 +115,7 @@ void bash_eval_while(struct bash *sh, const struct bash_node *n)
     sh->at = at;
 }
 
+/* Without a list, the positional parameters. */
 static void for_words(struct bash *sh, const struct bash_node *n,
                       struct bash_words *w)
 {

@@ -302,7 +302,7 @@ static enum bash_known takes_word(struct bash_param_of *p, bool colon)
 }
 
 static void put_word(struct bash_param_of *p, const char *text,
-                     struct bash_param_use *use, struct bash_field_text *to)
+                     struct bash_field_text *to)
 {
     struct bash_field_text f = {0};
     bash_expand(p->sh, text, p->quoted ? BASH_X_OPERAND : BASH_X_WORD, &f);
@@ -310,9 +310,9 @@ static void put_word(struct bash_param_of *p, const char *text,
         bash_field_put(p->sh, to, f.s + i, 1,
                        f.q[i] == BASH_Q_LITERAL ? BASH_Q_SPLIT
                                                 : (enum bash_quote)f.q[i]);
-    use->empty_list = use->empty_list || false;
 }
 
+/* ${x:=d}: assigns, and is its value. */
 static void op_assign(struct bash_param_of *p, const char *word,
                       struct bash_param_use *use, struct bash_field_text *to)
 {
@@ -356,13 +356,13 @@ bool bash_param_default(struct bash_param_of *p, struct bash_param_use *use,
     enum bash_known takes = takes_word(p, colon);
     if (op == '+') {
         if (takes == BASH_NO)
-            put_word(p, word, use, to);
+            put_word(p, word, to);
         else if (takes == BASH_MAYBE)
             bash_param_emit(p, &p->value, use, to);
     } else if (takes != BASH_YES) {
         bash_param_emit(p, &p->value, use, to);
     } else if (op == '-') {
-        put_word(p, word, use, to);
+        put_word(p, word, to);
     } else if (op == '=') {
         op_assign(p, word, use, to);
     } else {

@@ -37,6 +37,7 @@ static void param_add(struct bash_param_of *p, const char *text)
     bash_words_add(p->sh, &p->value, text, false, false);
 }
 
+/* With a file unread, a name that is not set here may yet be set. */
 static const char *param_unset_text(struct bash *sh, const char *name)
 {
     const char *shown = bash_printf(sh, "$%s", name);
@@ -82,6 +83,7 @@ static void param_elements(struct bash_param_of *p, const struct bash_var *v)
         bash_words_copy(p->sh, &p->value, &v->item[i]);
 }
 
+/* Parameters that are no variables. */
 static bool param_special(struct bash_param_of *p)
 {
     struct bash *sh = p->sh;
@@ -135,6 +137,7 @@ const char *bash_param_key(struct bash_param_of *p)
     return bash_plain(p->sh, bash_expand_text(p->sh, w, BASH_X_VALUE), true);
 }
 
+/* x[i]: the index is arithmetic, of an associative array a key. */
 static void param_element(struct bash_param_of *p, const struct bash_var *v)
 {
     bool map = v && v->flags & BASH_ASSOCIATIVE;
@@ -157,6 +160,7 @@ static void param_element(struct bash_param_of *p, const struct bash_var *v)
     }
 }
 
+/* A variable, through a reference (declare -n) if it is one. */
 static void param_variable(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, p->name);
@@ -213,9 +217,10 @@ const char *bash_param_text(struct bash *sh, const char *name)
 
 /* ---- emptiness ---- */
 
+/* What bash, the login or a job always sets, a home folder. */
 static bool never_empty(const struct bash_cause *c)
 {
-    return c->text[0] == '~' ||
+    return c->text[0] == '~' || strncmp(c->text, "$SLURM", 6) == 0 ||
            (c->text[0] == '$' &&
             (param_is_given(c->text + 1) || strchr("$?!", c->text[1])));
 }
@@ -253,6 +258,7 @@ static void emit_element(struct bash *sh, const struct bash_item_of *e,
         bash_field_origin(sh, to, from, e);
 }
 
+/* "$*" joins with the first character of IFS. */
 static void emit_star(struct bash *sh, const struct bash_words *w,
                       struct bash_field_text *to)
 {

@@ -135,6 +135,7 @@ static void print_string(struct printing *p, const struct print_format *f,
         bash_putc(p->sh, &p->out, ' ');
 }
 
+/* Numbers go through the C library, as in bash. */
 static void print_formatted(struct printing *p, const struct print_format *f)
 {
     char spec[32], text[PRINT_MAX_WIDTH * 2];

@@ -39,6 +39,18 @@ static void source_missing(struct bash *sh, const char *path)
     sh->st->unread = bash_keep_text(sh, shown);
 }
 
+bool bash_unread_text(struct bash *sh, const char *text)
+{
+    const char *from = text + strspn(text, " \t\n");
+    if (!bash_mark_len(from) || bash_mark_cause(sh, from)->kind != BASH_UNKNOWN)
+        return false;
+    const char *shown = bash_readable(sh, from);
+    bash_missing(sh, "%s: what it sets is not known", shown);
+    sh->st->unread = bash_keep_text(sh, shown);
+    bash_set_status(sh, 0);
+    return true;
+}
+
 void bash_source(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;

@@ -267,6 +267,7 @@ static const char *tr_set(struct bash *sh, const char *s)
         s = " \t";
     else if (strchr(s, '['))
         return NULL;
+    // cppcheck-suppress pointerOutOfBounds ; the end of s itself
     s = bash_ansi(sh, s, s + strlen(s));
     for (; *s; s++) {
         if (s[1] == '-' && s[2] && (unsigned char)s[2] >= (unsigned char)*s) {
@@ -529,6 +530,7 @@ static bool tool_known(const struct bash_tool_use *t)
     return true;
 }
 
+/* Gives the program its input; words and input must be known. */
 static bool tool_run(struct bash_tool_use *t, size_t row)
 {
     struct bash *sh = t->sh;
