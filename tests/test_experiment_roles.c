@@ -29,7 +29,8 @@ static void setup(void)
 {
     static const uint8_t moe[N_LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1,
                                           1, 1, 1, 1, 1, 1, 1, 1};
-    static const double units[N_KINDS] = {0.05, 1, 0, 1.4, 3.8};
+    static const double units[N_KINDS] = {
+        [KIND_E] = 0.05, [KIND_T] = 1, [KIND_M] = 1.4, [KIND_L] = 3.8};
     struct err_msg msg;
     arena_init(&arena);
     model = (struct model){.n_layers = N_LAYERS,

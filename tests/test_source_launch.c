@@ -186,10 +186,10 @@ Test(launch, the_launcher_tells_the_ranks)
 static const struct {
     const char *script, *word;
 } unknown[] = {
-    {"N=$1\n" RUN, "$1 is never set"},
+    {"N=$1\n" RUN, "$1: never set"},
     {"N=$(nproc)\n" RUN, "$(nproc)"},
-    {RUN, "$N is never set"},
-    {"python pretrain_gpt.py --num-layers=$N" SIZES, "$N is never set"},
+    {RUN, "$N: never set"},
+    {"python pretrain_gpt.py --num-layers=$N" SIZES, "$N: never set"},
     {"if [ $(hostname) = a ]; then N=1; else N=2; fi\n" RUN, "hostname"},
     {"case $(uname) in Linux) N=1 ;; *) N=2 ;; esac\n" RUN, "uname"},
     {"N=1\nhostname | grep -q a && N=2\n" RUN, "grep -q a"},

@@ -3,6 +3,7 @@
  * people speak of and the remaining flags, into one list, which the command
  * `read` prints and every other command refuses to guess.
  */
+#include "megatron/memory.h"
 #include "megatron/values.h"
 #include "open.h"
 
@@ -105,6 +106,9 @@ void open_assume_unknowns(struct megatron_args *args)
 void open_note_refused(struct megatron_args *args)
 {
     const struct megatron_flags *f = megatron_args_flags(args);
+    const char *adapter = megatron_memory_adapter(f);
+    if (adapter)
+        account_change(megatron_args_account(args), "LoRA", adapter);
     for (int i = 0; i < N_FLAGS; i++) {
         char name[120];
         enum flag_id id = (enum flag_id)i;

@@ -311,7 +311,7 @@ static enum err megatron_model_set_world(const struct megatron_flags *f,
     if (world % one)
         return err_set(msg, ERR_RANGE,
                        "--world-size: got %lld, want a multiple of TP x CP x "
-                       "PP = %lld",
+                       "PP = %lld (--world gives it)",
                        (long long)world, (long long)one);
     if (world % expert_group)
         return err_set(msg, ERR_RANGE,

@@ -206,7 +206,7 @@ const char *bash_unknown(struct bash *sh, const char *text, const char *why)
 const char *bash_unset(struct bash *sh, const char *text)
 {
     const struct bash_cause c = {BASH_UNSET, text, sh->at.file, sh->at.line,
-                                 "it is never set"};
+                                 "never set"};
     return mark_of(sh, &c);
 }
 

@@ -95,9 +95,7 @@ static const struct flag_unknown *call_unknown(const struct call_source *r,
         return NULL;
     u->where = arena_printf(r->arena, "%s:%d", cause->file, cause->line);
     u->why = cause->kind == BASH_UNSET
-                 ? arena_printf(r->arena, "%s is never set%s%s", cause->text,
-                                cause->why && *cause->why ? ", " : "",
-                                cause->why ? cause->why : "")
+                 ? arena_printf(r->arena, "%s: %s", cause->text, cause->why)
                  : cause->text;
     return u->where && u->why ? u : NULL;
 }

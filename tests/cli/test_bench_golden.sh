@@ -29,6 +29,7 @@ for name in stage-a stage-b stage-c template-slurm; do
     while read -r flags; do
         eval "\"$layout\" size -- $flags" >/dev/null 2>"$work/err" ||
             { bad=1; cat "$work/err"; }
+        sed -i '/ layers of width /d' "$work/err" # what was read
         [ ! -s "$work/err" ] || { bad=1; cat "$work/err"; }
     done <"$work/flags"
     [ $bad -eq 0 ] && [ -s "$work/flags" ]

@@ -57,13 +57,13 @@ is "nothing in a script is executed" \
     "$(params "$tmp/run.sh") $(ls "$tmp" | grep -c '^ran$')" "$recipe 0"
 
 "$L" size -- --num-layers 2 --hidden-size 64 --num-attention-heads 4 \
-    --vocab-size 100 --num-expert 4 --lr 1e-3 --num-expert 8 \
+    --vocab-size 100 --ckpt-formt x --lr 1e-3 --ckpt-formt y \
     >/dev/null 2>"$tmp/err"
 is "an unknown flag is told of once, with the nearest name" \
     "$(grep -v ' layers of width ' "$tmp/err")" \
-    "moe-layout: warning: unknown flag '--num-expert', did you mean '--num-experts'?"
+    "moe-layout: warning: unknown flag '--ckpt-formt', did you mean '--ckpt-format'?"
 
-refuses "a value that only running could tell" "its value '\$1' is not known" \
+refuses "a value that only running could tell" "\$1: never set, give '-- --num-layers N'" \
     "$L" size $scripts/unknown.sh
 refuses "a script without a launch" "no command with Megatron's flags" \
     "$L" size tests/run.sh

@@ -150,7 +150,8 @@ is "--print flag gives words that \$(...) hands on as they are" \
     "<--pipeline-model-parallel-layout><$($L plan $MODEL --pp 4 --gbs 16 \
         --costs "$tmp/c.json" --print layout)>"
 cat >"$tmp/launch.sh" <<'EOF'
-torchrun pretrain_gpt.py --num-layers 8 --hidden-size 256 --seq-length 128 \
+torchrun --nproc_per_node 4 pretrain_gpt.py --num-layers 8 --hidden-size 256 \
+    --seq-length 128 \
     --num-attention-heads 4 --vocab-size 1024 --micro-batch-size 1 \
     --global-batch-size 16 --pipeline-model-parallel-size 4 \
     --num-virtual-stages-per-pipeline-rank 2
