@@ -22,6 +22,23 @@ static bool say_has_reason(const struct open_unknowns *all,
     return false;
 }
 
+/* Does another flag's value take the place of this one's? */
+static bool say_is_replaced(enum flag_id id, const struct value v[N_VALUES])
+{
+    static const struct {
+        enum flag_id flag;
+        enum value_id value;
+    } parts[] = {{FLAG_VOCAB_SIZE, VALUE_VOCAB},
+                 {FLAG_TOKENIZER_TYPE, VALUE_VOCAB},
+                 {FLAG_MAKE_VOCAB_DIVISIBLE, VALUE_VOCAB},
+                 {FLAG_NUM_QUERY_GROUPS, VALUE_GROUPS},
+                 {FLAG_LAYERS_PER_VPP, VALUE_VPP}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].flag == id)
+            return v[parts[i].value].is != VALUE_UNKNOWN;
+    return false;
+}
+
 enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
                             const struct value v[N_VALUES],
                             struct open_unknowns *out, struct err_msg *msg)
@@ -42,7 +59,7 @@ enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
         enum flag_id id = (enum flag_id)i;
         const struct flag_unknown *u = f->slot[i].unknown;
         const struct open_unknowns values = {out->item, n_values};
-        if (!u || say_has_reason(&values, u))
+        if (!u || say_has_reason(&values, u) || say_is_replaced(id, v))
             continue;
         const char *value = flag_type(id) == FLAG_TYPE_BOOL ? "" : " VALUE";
         const char *option = arena_printf(a, "-- --%s%s", flag_name(id), value);

@@ -181,6 +181,27 @@ static enum err take_words(struct megatron_args *args, enum flag_id id,
     return all ? flags_set(&args->f, id, all, msg) : ERR_NOMEM;
 }
 
+/* What is wrong with a value: an error of a command line; of a file that has
+ * places it is a value that is not known, which an option may give. */
+static enum err take_bad_value(struct megatron_args *args, enum flag_id id,
+                               const char *text, struct err_msg *msg)
+{
+    const bool whole = flag_type(id) == FLAG_TYPE_INT;
+    if (!args->origin && !text)
+        return err_set(msg, ERR_PARSE, "--%s: value missing", flag_name(id));
+    if (!args->origin)
+        return flags_set(&args->f, id, text, msg);
+    const char *why =
+        text ? arena_printf(args->f.arena, "'%.60s' is no %s", text,
+                            whole ? "integer" : "number")
+             : arena_printf(args->f.arena, "no value stands behind --%s",
+                            flag_name(id));
+    const struct flag_unknown unknown = {args->f.from, why};
+    if (!why)
+        return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    return flags_set_unknown(&args->f, id, &unknown, msg);
+}
+
 /* One value: behind a '=' in the flag's own word, or the next word. */
 static enum err take_value(struct megatron_args *args, enum flag_id id,
                            struct option_line *line, struct err_msg *msg)
@@ -188,13 +209,14 @@ static enum err take_value(struct megatron_args *args, enum flag_id id,
     const char *equals = strchr(line->argv[line->at], '=');
     if (!equals &&
         (line->at + 1 >= line->argc || is_flag(line->argv[line->at + 1])))
-        return err_set(msg, ERR_PARSE, "--%s: value missing", flag_name(id));
+        return take_bad_value(args, id, NULL, msg);
     line->at += !equals;
     const struct flag_unknown *unknown = args_unknown(args, line->at);
     if (unknown)
         return flags_set_unknown(&args->f, id, unknown, msg);
-    return flags_set(&args->f, id, equals ? equals + 1 : line->argv[line->at],
-                     msg);
+    const char *text = equals ? equals + 1 : line->argv[line->at];
+    enum err e = flags_set(&args->f, id, text, msg);
+    return e == ERR_PARSE ? take_bad_value(args, id, text, msg) : e;
 }
 
 /* A switch, alone or with a word that says yes or no. */
