@@ -280,7 +280,7 @@ static const struct {
     {SMALL "--fancy-expert-flag 3", "--fancy-expert-flag", "nobody"},
     {SMALL "--num-expert 3", "--num-expert", "--num-experts"},
     {SMALL "--num-exp 8", "--num-exp", "no abbreviations"},
-    {SMALL "--lora-rank 8", "--lora-rank", "LoRA"},
+    {SMALL "--lora-rank 8", "--lora-rank", "not counted"},
 };
 
 Test(megatron_args, what_changes_the_model_goes_to_the_account)

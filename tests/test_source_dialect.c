@@ -274,7 +274,7 @@ static const struct {
     {"ms-swift",
      "model: Org/Name\ndataset: x\ntensor_model_parallel_size: 2\n"
      "tuner_type: lora\nmax_length: 4096\n",
-     -1, 2, 1, -1, "tuner_type", "Org/Name"},
+     -1, 2, 1, -1, NULL, "Org/Name"},
     {"flat", "num_layers: 3\ntensor_model_parallel_size: 2\n", 3, 2, 1, -1,
      NULL, NULL},
     {"flat that extends", "extends: [absent.yaml]\nnum_layers: 3\n", 3, 1, 1,

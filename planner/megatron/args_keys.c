@@ -37,7 +37,9 @@ void megatron_args_warn_row(struct megatron_args *args, enum flag_id id)
     char line[256], flag[NAMES_MAX_BYTES + 2];
     snprintf(flag, sizeof flag, "--%s", flag_name(id));
     if (flag_effect(id) == FLAG_FX_CHANGES)
-        args_change(args, flag, "the model that it makes is not sized here");
+        args_change(
+            args, flag,
+            "what it makes of the model or its memory is not counted here");
     if (flag_effect(id) != FLAG_FX_UNMODELLED)
         return;
     snprintf(line, sizeof line,

@@ -285,12 +285,12 @@
       FROM(0, (int64_t)1 << 50), MEMORY)                                       \
     X(FLAG_CPU_OFFLOADING, "cpu-offloading", "", BOOL, "", ANY, MEMORY)        \
     X(FLAG_FLEXTRON, "flextron", "", BOOL, "", ANY, MEMORY)                    \
-    X(FLAG_PAGED_STASH, "moe-paged-stash", "", BOOL, "", ANY, MEMORY)          \
+    X(FLAG_PAGED_STASH, "moe-paged-stash", "", BOOL, "", ANY, CHANGES)         \
     /* adapters, in the spellings of ms-swift, NeMo and Megatron-Bridge: not   \
      * Megatron's flags, but what they do to memory has to be said: a frozen   \
      * base has no gradients and no optimiser state, so a number for full      \
      * training would be wrong by several times */                             \
-    X(FLAG_LORA_RANK, "lora-rank", "lora-r lora-dim", INT, "", ANY, MEMORY)    \
+    X(FLAG_LORA_RANK, "lora-rank", "lora-r lora-dim", INT, "", ANY, CHANGES)   \
     X(FLAG_TUNER_TYPE, "train-type", "tuner-type peft peft-scheme peft-type",  \
       TEXT, "", ANY, MEMORY)                                                   \
     /* kernels: fused ones keep less for the backward pass */                  \

@@ -71,7 +71,6 @@ static const struct foreign_flag foreign[] = {
     SAME("moe-expert-parallel-size", ONE, FLAG_EP),
     SAME("virtual-pipeline-model-parallel-size", ONE, FLAG_VPP),
     SAME("train-micro-batch-size-per-gpu", ONE, FLAG_MICRO_BATCH_SIZE),
-    SAME("use-custom-fsdp", SWITCH, FLAG_MEGATRON_FSDP),
     SAME("fp8-param", SWITCH, FLAG_FP8_PARAM_GATHER),
     SAME("distribute-checkpointed-activations", SWITCH, FLAG_DISTRIBUTE_SAVED),
 
@@ -267,8 +266,6 @@ static const struct foreign_flag foreign[] = {
     CHANGE("external-cuda-graph", SWITCH, NULL, FLAG_CUDA_GRAPH_IMPL,
            "CUDA graphs keep buffers of whole layers: give --cuda-graph-impl "
            "and --cuda-graph-modules"),
-    CHANGE("moe-paged-stash", SWITCH, NULL, FLAG_NONE,
-           "experts' activations go to a paged buffer"),
     CHANGE("moe-train-capacity-factor", ONE, NULL, FLAG_MOE_CAPACITY_FACTOR,
            "experts have room for a fixed number of tokens: give "
            "--moe-expert-capacity-factor"),
@@ -284,14 +281,9 @@ static const struct foreign_flag foreign[] = {
            "linear layers work in tiles"),
     CHANGE("freeze-all-layers", SWITCH, NULL, FLAG_NONE, FROZEN),
     CHANGE("freeze-base-for-mtp", SWITCH, NULL, FLAG_NONE, FROZEN),
-    CHANGE("lora-r", ONE, NULL, FLAG_NONE, LORA),
-    CHANGE("lora-rank", ONE, NULL, FLAG_NONE, LORA),
-    CHANGE("lora-dim", ONE, NULL, FLAG_NONE, LORA),
     CHANGE("lora-alpha", ONE, NULL, FLAG_NONE, LORA),
     CHANGE("lora-target-modules", MANY, NULL, FLAG_NONE, LORA),
     CHANGE("lora-modules-to-save", MANY, NULL, FLAG_NONE, LORA),
-    CHANGE("tuner-type", ONE, "full", FLAG_NONE, LORA),
-    CHANGE("train-type", ONE, "full", FLAG_NONE, LORA),
 
     // other models, and models beside the model
     CHANGE("heterogeneous-block-specs", SWITCH, NULL, FLAG_NONE,
@@ -375,19 +367,12 @@ static const struct foreign_flag foreign[] = {
     WARN("use-grouped-gemm-for-shared-expert", SWITCH,
          "workspaces are counted without it"),
     WARN("tp-comm-overlap", SWITCH, "buffers of its transfers are not counted"),
-    WARN("use-nccl-ub", SWITCH, "registered buffers are not counted"),
-    WARN("overlap-dispatch-backward-with-experts-wgrad", SWITCH,
-         "times are those without it"),
-    WARN("ep-overlap-early-attn-memory-release", SWITCH,
-         "times and memory are those without it"),
     WARN("use-checkpoint-args", SWITCH,
          "a checkpoint's sizes win over those of the flags, which are taken to "
          "be the same"),
     WARN("use-mp-args-from-checkpoint-args", SWITCH,
          "a checkpoint's sizes win over those of the flags, which are taken to "
          "be the same"),
-    WARN("decrease-batch-size-if-needed", SWITCH,
-         "a batch that does not divide is refused all the same"),
     WARN("use-legacy-models", SWITCH,
          "older layers keep other activations than is counted"),
     WARN("mtp-standalone", SWITCH,
