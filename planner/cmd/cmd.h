@@ -146,7 +146,11 @@ struct cmd {
     const char *source_name;
     bool savings_told;   // that those of EP overlap are not known
     const char *summary; // one line of what was read, for the end; or NULL
+    int n_warnings;      // of sources, also those that were not printed
 };
+
+/* Warnings of a source that are printed; `read` lists all. */
+enum { CMD_MAX_WARNINGS = 6 };
 
 /* A command: its row of the table of commands. */
 struct command {
@@ -156,9 +160,10 @@ struct command {
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
-    bool takes_layout; // one argument behind MODEL
-    bool takes_script; // the first operand and all behind it are `flags`
-    bool sizes_only;   // how ranks share the model decides nothing
+    bool takes_layout;   // one argument behind MODEL
+    bool takes_script;   // the first operand and all behind it are `flags`
+    bool sizes_only;     // how ranks share the model decides nothing
+    bool lists_warnings; // in its answer, not on standard error
 };
 
 /* All commands; moe_layout.c says in which order they are listed. */

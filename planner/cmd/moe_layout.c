@@ -70,6 +70,10 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
         cmd_print_help(command, stdout);
     else if (e == ERR_OK)
         e = command->run(&c);
+    if (c.n_warnings > CMD_MAX_WARNINGS)
+        fprintf(stderr,
+                "moe-layout: %d more warnings: 'moe-layout read' lists them\n",
+                c.n_warnings - CMD_MAX_WARNINGS);
     // behind an answer; an error is one line of its own
     bool answered = e == ERR_OK || (e == ERR_MODEL && !*c.msg.text);
     if (c.summary && answered && fflush(stdout) == 0)

@@ -14,11 +14,14 @@
 #include <sys/stat.h>
 
 /* To standard error: results on standard output stay what a program can read.
- */
+ * A script of another framework has some hundred flags that nobody here knows:
+ * the first ones tell enough, and `read` lists all. */
 static void cmd_warn(void *data, const char *line)
 {
-    (void)data;
+    struct cmd *c = data;
     struct err_msg one; // without control characters
+    if (c->command->lists_warnings || c->n_warnings++ >= CMD_MAX_WARNINGS)
+        return;
     err_set(&one, ERR_OK, "%s", line);
     fprintf(stderr, "moe-layout: warning: %s\n", one.text);
 }
@@ -103,7 +106,7 @@ static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
     // of a layout
     bool file = !c->has_flags || c->n_args > c->command->takes_layout ||
                 (c->n_args && open_is_file(c->args[0]));
-    megatron_args_on_warning(args, cmd_warn, NULL);
+    megatron_args_on_warning(args, cmd_warn, c);
     c->source_name = "flags";
     if (file && c->n_args == 0)
         return err_set(&c->msg, ERR_PARSE,

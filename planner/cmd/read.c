@@ -138,6 +138,7 @@ static void read_print_table(const struct cmd *c, const struct reading *r)
         read_print_lines("launches (--launch K takes another):",
                          &r->account->launches);
     read_print_lines("assumed:", &r->account->assumed);
+    read_print_lines("warnings:", &r->account->warnings);
     read_print_lines("not understood, and may change the model:",
                      &r->account->changes);
 }
@@ -221,4 +222,5 @@ const struct command CMD_READ = {
             "SLURM_NNODES=4 --json",
     .options = takes,
     .takes_model = true,
+    .lists_warnings = true,
 };
