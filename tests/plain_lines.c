@@ -503,11 +503,16 @@ static bool plain_memory(struct plain *p, struct log_text body, uint64_t stream,
 {
     if (!logline_find(body, "[Rank "))
         return false;
-    bool any = plain_memory_of(p, body, cut);
+    bool any = false;
+    struct log_text rest = body, one;
+    do {
+        one = logmemory_first(rest, &rest);
+        any = plain_memory_of(p, one, cut && !rest.n) || any;
+    } while (rest.n);
     p->is_bridge = p->is_bridge || logline_find(body, "memory (GB)");
-    bool open = !cut && logmemory_is_open(body);
+    bool open = !cut && logmemory_is_open(one);
     if (open)
-        logwrap_start(&p->wrap, WRAP_MEMORY, body, stream);
+        logwrap_start(&p->wrap, WRAP_MEMORY, one, stream);
     return any || open;
 }
 

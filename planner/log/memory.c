@@ -74,6 +74,21 @@ static const struct memory_form *memory_start(struct log_text line, int *rank,
     return NULL;
 }
 
+struct log_text logmemory_first(struct log_text line, struct log_text *rest)
+{
+    static const char word[] = "memory";
+    const char *at = logline_find(line, word);
+    *rest = (struct log_text){line.p, 0};
+    if (!at)
+        return line;
+    const char *next =
+        logline_find(logline_from(line, at + sizeof word - 1), "[Rank ");
+    if (!next)
+        return line;
+    *rest = logline_from(line, next);
+    return (struct log_text){line.p, (size_t)(next - line.p)};
+}
+
 bool logmemory_read(struct log_text line, bool cut, struct log_memory *out)
 {
     struct log_text rest;

@@ -15,6 +15,10 @@ struct log_memory {
     int64_t allocated_bytes, max_allocated_bytes;
 };
 
+/* Up to the second of the ranks' lines that several writers glued to one, and
+ * what is left behind it (n 0: nothing). */
+struct log_text logmemory_first(struct log_text line, struct log_text *rest);
+
 /* "[Rank 3] (after 2 iterations) memory (MB) | ...": true when `line` has
  * both figures. Of a line that is cut the last field is not believed. */
 bool logmemory_read(struct log_text line, bool cut, struct log_memory *out);

@@ -229,16 +229,22 @@ static bool look_for_memory(struct logstate *s, struct log_text body,
                             const struct log_prefix *prefix, bool cut)
 {
     struct log_memory m;
+    bool any = false;
     if (!logline_find(body, "[Rank "))
         return false;
-    bool any = logmemory_read(body, cut, &m);
-    bool open = !cut && logmemory_is_open(body);
     if (logline_find(body, "memory (GB)"))
         s->hold.is_bridge = true;
-    if (any)
+    struct log_text rest = body, one;
+    do {
+        one = logmemory_first(rest, &rest);
+        if (!logmemory_read(one, cut && !rest.n, &m))
+            continue;
+        any = true;
         on_memory(s, &m);
+    } while (rest.n);
+    bool open = !cut && logmemory_is_open(one);
     if (open)
-        logwrap_start(&s->wrap, WRAP_MEMORY, body, prefix->stream);
+        logwrap_start(&s->wrap, WRAP_MEMORY, one, prefix->stream);
     return any || open;
 }
 
