@@ -58,10 +58,11 @@ void cmd_print_help(const struct command *command, FILE *out)
     if (command->takes_model)
         fprintf(
             out,
-            "\nMODEL is a model file (moe-layout/model/1), a launch script, "
-            "a YAML file with\nMODEL_ARGS, a log with Megatron's arguments "
-            "or a Hugging Face config.json. Megatron\nflags after '--' "
-            "stand for it, or add to it and win.\n");
+            "\nMODEL is a model file (moe-layout/model/1), a launch script "
+            "(read, never run), a YAML\nfile (MODEL_ARGS, Primus, FlagScale, "
+            "NeMo, Megatron-Bridge, GPT-NeoX), a log with\nMegatron's "
+            "arguments or a Hugging Face config.json. Options and Megatron's "
+            "flags\nafter '--' win; such flags alone stand for a MODEL.\n");
     fprintf(out, "exit: 0 ok, 1 the answer is no, 2 bad input, 3 "
                  "environment\n");
 }

@@ -36,7 +36,7 @@
     X(OPT_CP, "--cp", "N", "context-parallel size (1)")                        \
     X(OPT_EP, "--ep", "N", "expert-parallel size (1)")                         \
     X(OPT_ETP, "--etp", "N", "expert-tensor-parallel size (TP)")               \
-    X(OPT_WORLD, "--world", "N", "ranks (TP x CP x PP)")                       \
+    X(OPT_WORLD, "--world", "N", "ranks (the launcher's, or the fewest)")      \
     X(OPT_MBS, "--mbs", "N", "sequences a micro-batch (1)")                    \
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
