@@ -1,0 +1,433 @@
+#include "follow.h"
+
+#include "cost/roofline.h"
+#include "layout/baseline.h"
+#include "layout/default_split.h"
+#include "layout/space.h"
+#include "plan/jitter.h"
+#include "study.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOLLOW_TOP = 2000 }; // holds the space of a model of some dozen layers
+
+static enum err no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "study: out of memory");
+}
+
+static enum err search(struct arena *a, const struct plan_context *ctx,
+                       bool standalone, struct search_result *out,
+                       struct err_msg *msg)
+{
+    const struct search_options opt = {.standalone_mtp = standalone,
+                                       .top = FOLLOW_TOP};
+    return search_layouts(a, ctx, &opt, out, msg);
+}
+
+enum err follow_open(struct arena *a, const struct study_bench *b,
+                     struct follow *out, struct err_msg *msg)
+{
+    struct follow f = {.a = a, .bench = b};
+    enum err e = study_context(a, b, &b->costs, &f.ctx, msg);
+    if (e == ERR_OK)
+        e = search(a, &f.ctx, false, &f.plain, msg);
+    if (e == ERR_OK)
+        e = search(a, &f.ctx, true, &f.all, msg);
+    if (e == ERR_OK)
+        *out = f;
+    return e;
+}
+
+/* ---- unit costs ---- */
+
+enum err follow_m(const struct follow *f, struct study_row *to,
+                  struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = f->bench->costs.m;
+    return ERR_OK;
+}
+
+enum err follow_e(const struct follow *f, struct study_row *to,
+                  struct err_msg *msg)
+{
+    to->computed.number = f->bench->costs.e;
+    to->source = arena_printf(f->a, "moe-layout costs --roofline %s",
+                              f->bench->card->name);
+    return to->source ? ERR_OK : no_memory(msg);
+}
+
+enum err follow_l(const struct follow *f, struct study_row *to,
+                  struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = f->bench->costs.l;
+    return ERR_OK;
+}
+
+enum err follow_batches(const struct follow *f, struct study_row *to,
+                        struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = f->bench->costs.n_mb;
+    return ERR_OK;
+}
+
+enum err follow_overhead(const struct follow *f, struct study_row *to,
+                         struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = f->bench->costs.overhead;
+    return ERR_OK;
+}
+
+/* ---- layouts ---- */
+
+static enum err speedup_over(const struct follow *f, const struct layout *other,
+                             struct study_row *to, struct err_msg *msg)
+{
+    double pick, step;
+    enum err e = study_step(f->a, &f->ctx, &f->bench->pick, &pick, msg);
+    if (e == ERR_OK)
+        e = study_step(f->a, &f->ctx, other, &step, msg);
+    if (e == ERR_OK)
+        to->computed.number = step / pick;
+    return e;
+}
+
+enum err follow_default(const struct follow *f, struct study_row *to,
+                        struct err_msg *msg)
+{
+    return speedup_over(f, &f->bench->base, to, msg);
+}
+
+enum err follow_count_based(const struct follow *f, struct study_row *to,
+                            struct err_msg *msg)
+{
+    return speedup_over(f, &f->bench->count_based, to, msg);
+}
+
+/* How many layouts tie with the pick: which of them wins is a rule of ours. */
+enum err follow_pick(const struct follow *f, struct study_row *to,
+                     struct err_msg *msg)
+{
+    const struct plan *best = &f->plain.plans[0];
+    int n = 0;
+    for (int i = 0; i < f->plain.n_plans; i++)
+        n += f->plain.plans[i].pred_step_s <= PLAN_TIE * f->plain.bound_s;
+    to->computed.text = layout_string(f->a, &best->parsed);
+    to->note = arena_printf(f->a,
+                            "%d layout%s within 0.5%% of the fastest; the "
+                            "fewest slow stages, then the most even work, win",
+                            n, n == 1 ? "" : "s");
+    return to->computed.text && to->note ? ERR_OK : no_memory(msg);
+}
+
+static enum err layout_text(const struct follow *f, const struct layout *l,
+                            struct study_row *to, struct err_msg *msg)
+{
+    to->computed.text = layout_string(f->a, l);
+    return to->computed.text ? ERR_OK : no_memory(msg);
+}
+
+enum err follow_default_layout(const struct follow *f, struct study_row *to,
+                               struct err_msg *msg)
+{
+    const struct model *m = f->ctx.model;
+    struct layout l;
+    const enum err e = default_split_layout(f->a, m, m->par.pp, &l, msg);
+    return e == ERR_OK ? layout_text(f, &l, to, msg) : e;
+}
+
+enum err follow_count_layout(const struct follow *f, struct study_row *to,
+                             struct err_msg *msg)
+{
+    const struct model *m = f->ctx.model;
+    struct layout l;
+    const enum err e = baseline_count_based(f->a, m, m->par.pp, &l, msg);
+    return e == ERR_OK ? layout_text(f, &l, to, msg) : e;
+}
+
+static int n_standalone(const struct search_result *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->n_plans; i++)
+        n += r->plans[i].standalone_mtp;
+    return n;
+}
+
+enum err follow_searched(const struct follow *f, struct study_row *to,
+                         struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = strtod(f->all.searched, NULL);
+    return ERR_OK;
+}
+
+enum err follow_with_loss(const struct follow *f, struct study_row *to,
+                          struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = strtod(f->plain.searched, NULL);
+    return ERR_OK;
+}
+
+enum err follow_alone(const struct follow *f, struct study_row *to,
+                      struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = n_standalone(&f->all);
+    return ERR_OK;
+}
+
+enum err follow_last_stage(const struct follow *f, struct study_row *to,
+                           struct err_msg *msg)
+{
+    const struct layout *l = &f->bench->base;
+    double others = 0, last = 0;
+    for (int s = 0; s < l->n_stages; s++) {
+        const struct cost_times t = cost_stage(f->ctx.cost, f->ctx.model, l, s);
+        *(s == l->n_stages - 1 ? &last : &others) += t.fwd_s + t.bwd_s;
+    }
+    (void)msg;
+    to->computed.number = last / (others / (l->n_stages - 1));
+    return ERR_OK;
+}
+
+/* ---- FLOPs ---- */
+
+/* Forward FLOPs of one unit in those of t; of L, one of its passes. */
+static double flops_of(const struct follow *f, enum unit_kind k)
+{
+    const struct model *m = f->ctx.model;
+    const double x =
+        model_unit_fwd_flops(m, k) / model_unit_fwd_flops(m, KIND_T);
+    return k == KIND_L ? x / (1 + m->n_mtp) : x;
+}
+
+enum err follow_flops_m(const struct follow *f, struct study_row *to,
+                        struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = flops_of(f, KIND_M) + flops_of(f, KIND_L);
+    return ERR_OK;
+}
+
+enum err follow_flops_l(const struct follow *f, struct study_row *to,
+                        struct err_msg *msg)
+{
+    (void)msg;
+    to->computed.number = flops_of(f, KIND_L);
+    return ERR_OK;
+}
+
+/* Search with the article's own FLOPs, E for nothing. */
+static enum err search_flops(const struct follow *f, struct search_result *out,
+                             struct err_msg *msg)
+{
+    const struct study_costs flops = {
+        .m = study_figure(f->bench, "flops_unit_cost_m"),
+        .l = study_figure(f->bench, "flops_unit_cost_L"),
+        .n_mb = f->bench->costs.n_mb};
+    struct plan_context ctx;
+    if (!(flops.m > 0) || !(flops.l > 0))
+        return err_set(msg, ERR_PARSE,
+                       "%s: published.flops_unit_cost_m, flops_unit_cost_L: "
+                       "missing: a planner on FLOPs has these costs",
+                       f->bench->manifest->path);
+    const enum err e = study_context(f->a, f->bench, &flops, &ctx, msg);
+    return e == ERR_OK ? search(f->a, &ctx, false, out, msg) : e;
+}
+
+/* A planner on FLOPs cannot tell layouts within the tie apart, and the article
+ * does not name its pick: the worst of them is what it may lose. */
+enum err follow_flops_loss(const struct follow *f, struct study_row *to,
+                           struct err_msg *msg)
+{
+    struct search_result r;
+    double pick, worst = 0, own = 0;
+    const char *layout = NULL;
+    int n = 0;
+    enum err e = search_flops(f, &r, msg);
+    if (e == ERR_OK)
+        e = study_step(f->a, &f->ctx, &f->bench->pick, &pick, msg);
+    for (int i = 0; i < r.n_plans && e == ERR_OK; i++) {
+        double step;
+        if (r.plans[i].pred_step_s > PLAN_TIE * r.bound_s)
+            continue;
+        e = study_step(f->a, &f->ctx, &r.plans[i].parsed, &step, msg);
+        if (n++ == 0)
+            own = step / pick;
+        if (step > worst) {
+            worst = step;
+            layout = layout_string(f->a, &r.plans[i].parsed);
+        }
+    }
+    if (e != ERR_OK)
+        return e;
+    to->computed.number = 100 * (worst / pick - 1);
+    to->note = arena_printf(
+        f->a,
+        "%d layouts tie by the article's FLOPs, which of them it ran is not "
+        "published: the slowest is %s; the one that our rule takes loses "
+        "%.1f%%",
+        n, layout ? layout : "", 100 * (own - 1));
+    return to->note ? ERR_OK : no_memory(msg);
+}
+
+/* ---- misses ---- */
+
+/* The context with other costs, which are ours to change. */
+static struct cost *own_costs(const struct follow *f, struct plan_context *ctx)
+{
+    struct cost *c = arena_alloc(f->a, 1, sizeof *c);
+    *ctx = f->ctx;
+    if (c) {
+        *c = *f->ctx.cost;
+        ctx->cost = c;
+    }
+    return c;
+}
+
+static const struct plan *first_standalone(const struct follow *f)
+{
+    for (int i = 0; i < f->all.n_plans; i++)
+        if (f->all.plans[i].standalone_mtp)
+            return &f->all.plans[i];
+    return NULL;
+}
+
+static const struct plan *first_two_bottlenecks(const struct follow *f)
+{
+    for (int i = 1; i < f->plain.n_plans; i++)
+        if (f->plain.plans[i].near_bottleneck >= 2)
+            return &f->plain.plans[i];
+    return NULL;
+}
+
+/* Links of the card, a kernel's start for each message; in t. */
+static void set_links(const struct follow *f, struct cost *c)
+{
+    const struct roofline *r = &ROOFLINE_FITTED;
+    struct cost priced;
+    roofline_costs(r, f->bench->card, f->ctx.model, &priced);
+    const double t_s = priced.unit[KIND_T].fwd_s + priced.unit[KIND_T].bwd_s;
+    c->latency_s = r->price[ROOFLINE_KERNEL] / t_s;
+    c->bytes_per_s =
+        f->bench->card->link_bytes_s / r->price[ROOFLINE_BYTES] * t_s;
+}
+
+/* The synchronisation at each exchange with which the step is `wanted` times
+ * as long as `bare`, in t; bisected, the step grows with it. */
+static enum err sync_for(const struct follow *f, struct plan_context *ctx,
+                         const struct layout *l, double wanted, double *out,
+                         struct err_msg *msg)
+{
+    struct cost *c = own_costs(f, ctx);
+    double lo = 0, hi = 1, step = 0;
+    if (!c)
+        return no_memory(msg);
+    set_links(f, c);
+    for (int i = 0; i < 40; i++) {
+        c->exchange_sync_s = (lo + hi) / 2;
+        const enum err e = study_step(f->a, ctx, l, &step, msg);
+        if (e != ERR_OK)
+            return e;
+        *(step < wanted ? &lo : &hi) = c->exchange_sync_s;
+    }
+    *out = hi;
+    return ERR_OK;
+}
+
+/* What the exchange of shapes and doubled messages of that mode cost by the
+ * links' figures; what is left of the published miss as a term an exchange. */
+enum err follow_standalone(const struct follow *f, struct study_row *to,
+                           struct err_msg *msg)
+{
+    const struct plan *p = first_standalone(f);
+    struct plan_context ctx;
+    struct cost *c = own_costs(f, &ctx);
+    double bare, with, sync = NAN;
+    if (!p || !c)
+        return p ? no_memory(msg) : ERR_OK;
+    set_links(f, c);
+    enum err e = study_step(f->a, &f->ctx, &p->parsed, &bare, msg);
+    if (e == ERR_OK)
+        e = study_step(f->a, &ctx, &p->parsed, &with, msg);
+    const double wanted = bare / (1 + to->published.number / 100);
+    if (e == ERR_OK && wanted > with)
+        e = sync_for(f, &ctx, &p->parsed, wanted, &sync, msg);
+    if (e != ERR_OK)
+        return e;
+    to->computed.number = 100 * (bare / with - 1);
+    to->note = arena_printf(
+        f->a,
+        "%s: what messages and exchanges of shapes add by the card's links; "
+        "the rest would need %.3f t more at each exchange, a calibration and "
+        "no explanation",
+        layout_string(f->a, &p->parsed), sync);
+    return to->note ? ERR_OK : no_memory(msg);
+}
+
+static enum err expected(const struct follow *f, struct plan_context *ctx,
+                         const struct layout *l, double *step,
+                         struct err_msg *msg)
+{
+    struct jitter_step s;
+    const enum err e = jitter_expect(f->a, ctx, l, &s, msg);
+    if (e == ERR_OK)
+        *step = s.mean_s;
+    return e;
+}
+
+/* The jitter of operations with which the expected step is `wanted`. */
+static enum err jitter_for(const struct follow *f, struct plan_context *ctx,
+                           const struct layout *l, double wanted, double *out,
+                           struct err_msg *msg)
+{
+    struct cost *c = own_costs(f, ctx);
+    double lo = 0, hi = 1, step = 0;
+    if (!c)
+        return no_memory(msg);
+    for (int i = 0; i < 12; i++) {
+        c->jitter_cv = (lo + hi) / 2;
+        const enum err e = expected(f, ctx, l, &step, msg);
+        if (e != ERR_OK)
+            return e;
+        *(step < wanted ? &lo : &hi) = c->jitter_cv;
+    }
+    *out = hi;
+    return ERR_OK;
+}
+
+/* Without jitter, as the article's simulator: what E's cost alone, which the
+ * article priced at nothing, makes of two stages that it took for equal. */
+enum err follow_two_bottlenecks(const struct follow *f, struct study_row *to,
+                                struct err_msg *msg)
+{
+    const struct plan *p = first_two_bottlenecks(f);
+    struct plan_context ctx;
+    struct cost *c = own_costs(f, &ctx);
+    double free_e, with_e, cv = 0;
+    if (!p || !c)
+        return p ? no_memory(msg) : ERR_OK;
+    c->unit[KIND_E].fwd_s = c->unit[KIND_E].bwd_s = 0;
+    enum err e = study_step(f->a, &ctx, &p->parsed, &free_e, msg);
+    if (e == ERR_OK)
+        e = study_step(f->a, &f->ctx, &p->parsed, &with_e, msg);
+    const double wanted = free_e / (1 + to->published.number / 100);
+    if (e == ERR_OK && wanted > with_e)
+        e = jitter_for(f, &ctx, &p->parsed, wanted, &cv, msg);
+    if (e != ERR_OK)
+        return e;
+    to->computed.number = 100 * (free_e / with_e - 1);
+    to->note = arena_printf(f->a,
+                            "%s without jitter: what E costs, which the "
+                            "article priced at nothing; the rest would need "
+                            "operations that vary by %.0f%%",
+                            layout_string(f->a, &p->parsed), 100 * cv);
+    return to->note ? ERR_OK : no_memory(msg);
+}
