@@ -105,18 +105,23 @@ static double pass_sum(const struct cost *c, enum unit_kind k)
     return c->unit[k].fwd_s + c->unit[k].bwd_s;
 }
 
-/* E by the roofline: the article prices it at nothing. */
-static enum err read_embedding(struct study_bench *b, struct err_msg *msg)
+static enum err read_card(struct study_bench *b, struct err_msg *msg)
 {
-    struct cost c;
     const char *gpu = b->manifest->hardware.gpu;
     const enum err e =
         card_find(gpu ? gpu : "", b->manifest->path, &b->card, msg);
-    if (e != ERR_OK)
-        return err_prefix(msg, e, "hardware.gpu");
-    roofline_costs(&ROOFLINE_FITTED, b->card, &b->workload.model, &c);
-    b->costs.e = pass_sum(&c, KIND_E) / pass_sum(&c, KIND_T);
-    return ERR_OK;
+    return e == ERR_OK ? e : err_prefix(msg, e, "hardware.gpu");
+}
+
+/* E by the roofline, in t of the same micro-batch: the article prices it at
+ * nothing. Its table's gradient does not grow with the micro-batch, t does. */
+static double embedding_of(const struct study_bench *b, int64_t micro_batch)
+{
+    struct model m = b->workload.model;
+    struct cost c;
+    m.batch.micro_batch = micro_batch;
+    roofline_costs(&ROOFLINE_FITTED, b->card, &m, &c);
+    return pass_sum(&c, KIND_E) / pass_sum(&c, KIND_T);
 }
 
 enum err study_open(struct arena *a, const struct manifest *manifest, int n,
@@ -143,7 +148,7 @@ enum err study_open(struct arena *a, const struct manifest *manifest, int n,
     if (e == ERR_OK)
         e = read_layouts(a, &b, msg);
     if (e == ERR_OK)
-        e = read_embedding(&b, msg);
+        e = read_card(&b, msg);
     if (e == ERR_OK)
         *out = b;
     return e;
@@ -288,11 +293,15 @@ static enum err try_batches(struct arena *a, const struct study_bench *b,
                             struct err_msg *msg)
 {
     const int n = (int)lround((b->l_hi - b->l_lo) / L_STEP);
+    const struct batch *batch = &b->workload.model.batch;
+    const double e_in_t =
+        embedding_of(b, batch->n_microbatches * batch->micro_batch / n_mb);
     out->miss = INFINITY;
     for (int i = 0; i <= n; i++) {
         struct three t;
         struct study_try x = {.costs = b->costs};
         x.costs.n_mb = n_mb;
+        x.costs.e = e_in_t;
         x.costs.l = n > 0 ? b->l_lo + (b->l_hi - b->l_lo) * i / n : b->l_lo;
         const enum err e = three_steps(a, b, &x.costs, &t, msg);
         if (e != ERR_OK)

@@ -61,15 +61,25 @@ static const char *known_file(struct arena *a, const struct source_row *r)
     return "";
 }
 
+/* Heads that are not stated are 128 wide, or the next wider that divides over
+ * tensor ranks. */
+static int64_t heads_of(const struct source_row *r, int64_t hidden)
+{
+    const int64_t tp = size_of(r, "tp", 1);
+    int64_t n = hidden / 128;
+    while (n > 1 && (hidden % n || n % tp))
+        n--;
+    return size_of(r, "heads", n);
+}
+
 /* A GPT as Megatron has it without further flags: LayerNorm, biases, learned
- * positions. Widths of heads that are not stated are 128. */
+ * positions. */
 static void set_gpt(const struct source_row *r, struct megatron_flags *f)
 {
     const int64_t hidden = size_of(r, "hidden", 0);
     flags_set_int(f, FLAG_NUM_LAYERS, size_of(r, "n_layers", 0));
     flags_set_int(f, FLAG_HIDDEN_SIZE, hidden);
-    flags_set_int(f, FLAG_NUM_ATTENTION_HEADS,
-                  size_of(r, "heads", hidden / 128));
+    flags_set_int(f, FLAG_NUM_ATTENTION_HEADS, heads_of(r, hidden));
     flags_set_int(f, FLAG_FFN_HIDDEN_SIZE, size_of(r, "ffn", 4 * hidden));
     flags_set_int(f, FLAG_MAX_POSITION_EMBEDDINGS, size_of(r, "seq", 0));
     flags_set_int(f, FLAG_VOCAB_SIZE, size_of(r, "vocab", 0));
