@@ -62,8 +62,7 @@ static enum err fit_rows(struct cmd *c, struct findings *f)
     if (e == ERR_OK)
         e = roofline_fit(&c->arena, bench, &f->fit, &c->msg);
     if (e == ERR_OK)
-        e = errors_of(&c->arena, bench, &f->rows, &ROOFLINE_FITTED, &f->errors,
-                      &c->msg);
+        e = errors_of(&c->arena, bench, &ROOFLINE_FITTED, &f->errors, &c->msg);
     return e;
 }
 

@@ -113,15 +113,20 @@ static enum err read_card(struct study_bench *b, struct err_msg *msg)
     return e == ERR_OK ? e : err_prefix(msg, e, "hardware.gpu");
 }
 
-/* E by the roofline, in t of the same micro-batch: the article prices it at
- * nothing. Its table's gradient does not grow with the micro-batch, t does. */
-static double embedding_of(const struct study_bench *b, int64_t micro_batch)
+double study_roofline(const struct study_bench *b, enum unit_kind kind,
+                      int64_t micro_batch)
 {
     struct model m = b->workload.model;
     struct cost c;
     m.batch.micro_batch = micro_batch;
     roofline_costs(&ROOFLINE_FITTED, b->card, &m, &c);
-    return pass_sum(&c, KIND_E) / pass_sum(&c, KIND_T);
+    return pass_sum(&c, kind) / pass_sum(&c, KIND_T);
+}
+
+int64_t study_micro_batch(const struct study_bench *b, int n_mb)
+{
+    const struct batch *batch = &b->workload.model.batch;
+    return batch->n_microbatches * batch->micro_batch / n_mb;
 }
 
 enum err study_open(struct arena *a, const struct manifest *manifest, int n,
@@ -293,9 +298,9 @@ static enum err try_batches(struct arena *a, const struct study_bench *b,
                             struct err_msg *msg)
 {
     const int n = (int)lround((b->l_hi - b->l_lo) / L_STEP);
-    const struct batch *batch = &b->workload.model.batch;
-    const double e_in_t =
-        embedding_of(b, batch->n_microbatches * batch->micro_batch / n_mb);
+    // the article prices it at nothing; its table's gradient does not grow with
+    // the micro-batch as t does
+    const double e_in_t = study_roofline(b, KIND_E, study_micro_batch(b, n_mb));
     out->miss = INFINITY;
     for (int i = 0; i <= n; i++) {
         struct three t;

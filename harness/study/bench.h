@@ -72,6 +72,14 @@ enum err study_context(struct arena *a, const struct study_bench *b,
 enum err study_step(struct arena *a, const struct plan_context *ctx,
                     const struct layout *l, double *step, struct err_msg *msg);
 
+/* A unit by the roofline of the study's card, in t, with micro-batches of so
+ * many sequences. */
+double study_roofline(const struct study_bench *b, enum unit_kind kind,
+                      int64_t micro_batch);
+
+/* Sequences of a micro-batch when a step has `n_mb` of them. */
+int64_t study_micro_batch(const struct study_bench *b, int n_mb);
+
 /* Fits what is not stated; fills costs and tries. Of numbers of micro-batches
  * that the rounding of the published figures cannot tell apart, the one with
  * the smallest overhead is taken, and the smallest overhead that does. */

@@ -54,6 +54,7 @@ static enum err no_memory(const struct manifest *mf, struct err_msg *msg)
 
 /* ---- layouts of a case ---- */
 
+/* A cost in MoE layers, forward and backward. */
 static double over_t(const struct cost *c, enum unit_kind k)
 {
     const struct unit_cost *x = &c->unit[k], *t = &c->unit[KIND_T];
@@ -104,6 +105,7 @@ static enum err add_pick(struct arena *a, struct compare_case *c,
     return ERR_OK;
 }
 
+/* What others run with this split, and Megatron's own split. */
 static enum err add_recipes(struct arena *a, struct compare_case *c,
                             struct err_msg *msg)
 {
@@ -169,6 +171,7 @@ static enum err append(struct arena *a, struct compare_rows *to,
     return ERR_OK;
 }
 
+/* Picks first: they are what the case is about. */
 static enum err run_case(struct arena *a, struct compare_case *c,
                          struct compare_rows *to, struct err_msg *msg)
 {
@@ -279,6 +282,7 @@ enum err compare_manifest(struct arena *a, const struct manifest *mf,
 
 /* ---- the table ---- */
 
+/* An empty field where a case has no such costs. */
 static bool write_plans(FILE *out, const void *data)
 {
     static const char *const columns[] = {"format",

@@ -1,3 +1,8 @@
+/*
+ * How it works: for each source and use one pass over the rows collects
+ * relative errors, which are then summed up. Constants do not change between
+ * passes, so a row may be simulated twice, once with its backwards.
+ */
 #include "errors.h"
 
 #include "base/csv.h"
@@ -28,12 +33,12 @@ static bool belongs(const struct roofline_row *r, const char *source,
     return use == ERRORS_FORWARD || r->fit == (use == ERRORS_FIT);
 }
 
-/* Relative errors of the group into `e`; returns how many. */
-static enum err collect(struct roofline_bench *b,
-                        const struct roofline_rows *rows,
-                        const struct roofline *r, struct errors_row *group,
-                        double *e, struct err_msg *msg)
+/* Relative errors of the group's rows into `e`, in percent. */
+static enum err collect(struct roofline_bench *b, const struct roofline *r,
+                        struct errors_row *group, double *e,
+                        struct err_msg *msg)
 {
+    const struct roofline_rows *rows = roofline_bench_rows(b);
     group->n = 0;
     for (int i = 0; i < rows->n; i++) {
         double meas_s, pred_s;
@@ -63,6 +68,7 @@ static void summarise(double *e, struct errors_row *group)
     group->median_pct = stats_median(e, n);
 }
 
+/* Sources come in the order of their first rows. */
 static bool is_first_of_source(const struct roofline_rows *rows, int at)
 {
     for (int i = 0; i < at; i++)
@@ -72,9 +78,10 @@ static bool is_first_of_source(const struct roofline_rows *rows, int at)
 }
 
 enum err errors_of(struct arena *a, struct roofline_bench *b,
-                   const struct roofline_rows *rows, const struct roofline *r,
-                   struct errors *out, struct err_msg *msg)
+                   const struct roofline *r, struct errors *out,
+                   struct err_msg *msg)
 {
+    const struct roofline_rows *rows = roofline_bench_rows(b);
     const size_t n = (size_t)rows->n + 1;
     struct errors all = {arena_alloc(a, N_ERRORS_USES * n, sizeof *all.row), 0};
     double *e = arena_alloc(a, n, sizeof *e);
@@ -85,7 +92,7 @@ enum err errors_of(struct arena *a, struct roofline_bench *b,
             struct errors_row *to = &all.row[all.n];
             *to = (struct errors_row){.source = rows->row[i].source,
                                       .use = (enum errors_use)u};
-            const enum err err = collect(b, rows, r, to, e, msg);
+            const enum err err = collect(b, r, to, e, msg);
             if (err != ERR_OK)
                 return err;
             summarise(e, to);
@@ -97,6 +104,7 @@ enum err errors_of(struct arena *a, struct roofline_bench *b,
 
 /* ---- files ---- */
 
+/* The fit beside what is compiled in: a reader sees whether they agree. */
 static bool write_constants(FILE *out, const void *data)
 {
     static const char *const columns[] = {"format", "constant", "fitted",

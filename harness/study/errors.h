@@ -33,8 +33,8 @@ struct errors {
 /* Groups in the order in which sources appear, uses in the order above; groups
  * without a row are left out. Owned by the arena. */
 enum err errors_of(struct arena *a, struct roofline_bench *b,
-                   const struct roofline_rows *rows, const struct roofline *r,
-                   struct errors *out, struct err_msg *msg);
+                   const struct roofline *r, struct errors *out,
+                   struct err_msg *msg);
 
 /* DIR/constants.csv: the constants, fitted and in use; DIR/errors.csv. Folder
  * and files are made. ERR_IO, ERR_NOMEM. */

@@ -1,3 +1,9 @@
+/*
+ * How it works: one context with the fitted costs and two searches serve all
+ * figures. Where a figure asks what other costs would do (a planner on FLOPs,
+ * E for nothing, links, jitter), it copies the costs and changes them there.
+ * Times are in t.
+ */
 #include "follow.h"
 
 #include "cost/roofline.h"
@@ -51,6 +57,7 @@ enum err follow_m(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
+/* The source of an input that the article lacks is a command of ours. */
 enum err follow_e(const struct follow *f, struct study_row *to,
                   struct err_msg *msg)
 {
@@ -84,8 +91,29 @@ enum err follow_overhead(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
+enum err follow_roofline_m(const struct follow *f, struct study_row *to,
+                           struct err_msg *msg)
+{
+    const struct study_bench *b = f->bench;
+    (void)msg;
+    to->computed.number =
+        study_roofline(b, KIND_M, study_micro_batch(b, b->costs.n_mb));
+    return ERR_OK;
+}
+
+enum err follow_roofline_l(const struct follow *f, struct study_row *to,
+                           struct err_msg *msg)
+{
+    const struct study_bench *b = f->bench;
+    (void)msg;
+    to->computed.number =
+        study_roofline(b, KIND_L, study_micro_batch(b, b->costs.n_mb));
+    return ERR_OK;
+}
+
 /* ---- layouts ---- */
 
+/* Of the article's pick, which need not be ours. */
 static enum err speedup_over(const struct follow *f, const struct layout *other,
                              struct study_row *to, struct err_msg *msg)
 {
@@ -183,6 +211,7 @@ enum err follow_alone(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
+/* Forward and backward together; its others differ by E alone. */
 enum err follow_last_stage(const struct follow *f, struct study_row *to,
                            struct err_msg *msg)
 {
@@ -208,6 +237,7 @@ static double flops_of(const struct follow *f, enum unit_kind k)
     return k == KIND_L ? x / (1 + m->n_mtp) : x;
 }
 
+/* The article counts the head's pass with m, though Megatron makes it in L. */
 enum err follow_flops_m(const struct follow *f, struct study_row *to,
                         struct err_msg *msg)
 {
@@ -312,6 +342,7 @@ static struct cost *own_costs(const struct follow *f, struct plan_context *ctx)
     return c;
 }
 
+/* The fastest of them: the article does not name its own. */
 static const struct plan *first_standalone(const struct follow *f)
 {
     for (int i = 0; i < f->all.n_plans; i++)
@@ -334,18 +365,18 @@ static void set_links(const struct follow *f, struct cost *c)
 
 /* The synchronisation at each exchange with which the step is `wanted` times
  * as long as `bare`, in t; bisected, the step grows with it. */
-static enum err sync_for(const struct follow *f, struct plan_context *ctx,
-                         const struct layout *l, double wanted, double *out,
-                         struct err_msg *msg)
+static enum err sync_for(const struct follow *f, const struct layout *l,
+                         double wanted, double *out, struct err_msg *msg)
 {
-    struct cost *c = own_costs(f, ctx);
+    struct plan_context ctx;
+    struct cost *c = own_costs(f, &ctx);
     double lo = 0, hi = 1, step = 0;
     if (!c)
         return no_memory(msg);
     set_links(f, c);
     for (int i = 0; i < 40; i++) {
         c->exchange_sync_s = (lo + hi) / 2;
-        const enum err e = study_step(f->a, ctx, l, &step, msg);
+        const enum err e = study_step(f->a, &ctx, l, &step, msg);
         if (e != ERR_OK)
             return e;
         *(step < wanted ? &lo : &hi) = c->exchange_sync_s;
@@ -371,7 +402,7 @@ enum err follow_standalone(const struct follow *f, struct study_row *to,
         e = study_step(f->a, &ctx, &p->parsed, &with, msg);
     const double wanted = bare / (1 + to->published.number / 100);
     if (e == ERR_OK && wanted > with)
-        e = sync_for(f, &ctx, &p->parsed, wanted, &sync, msg);
+        e = sync_for(f, &p->parsed, wanted, &sync, msg);
     if (e != ERR_OK)
         return e;
     to->computed.number = 100 * (bare / with - 1);
@@ -396,17 +427,17 @@ static enum err expected(const struct follow *f, struct plan_context *ctx,
 }
 
 /* The jitter of operations with which the expected step is `wanted`. */
-static enum err jitter_for(const struct follow *f, struct plan_context *ctx,
-                           const struct layout *l, double wanted, double *out,
-                           struct err_msg *msg)
+static enum err jitter_for(const struct follow *f, const struct layout *l,
+                           double wanted, double *out, struct err_msg *msg)
 {
-    struct cost *c = own_costs(f, ctx);
+    struct plan_context ctx;
+    struct cost *c = own_costs(f, &ctx);
     double lo = 0, hi = 1, step = 0;
     if (!c)
         return no_memory(msg);
     for (int i = 0; i < 12; i++) {
         c->jitter_cv = (lo + hi) / 2;
-        const enum err e = expected(f, ctx, l, &step, msg);
+        const enum err e = expected(f, &ctx, l, &step, msg);
         if (e != ERR_OK)
             return e;
         *(step < wanted ? &lo : &hi) = c->jitter_cv;
@@ -460,7 +491,7 @@ enum err follow_two_bottlenecks(const struct follow *f, struct study_row *to,
         return e;
     const double wanted = x.free_e / (1 + to->published.number / 100);
     if (wanted > x.with_e)
-        e = jitter_for(f, &ctx, &x.plan->parsed, wanted, &cv, msg);
+        e = jitter_for(f, &x.plan->parsed, wanted, &cv, msg);
     if (e != ERR_OK)
         return e;
     to->computed.number = 100 * (x.free_e / x.with_e - 1);

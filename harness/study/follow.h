@@ -50,6 +50,10 @@ FOLLOW_FIGURE(flops_m);
 FOLLOW_FIGURE(flops_l);
 FOLLOW_FIGURE(flops_loss);
 
+/* ---- the roofline's own unit costs ---- */
+FOLLOW_FIGURE(roofline_m);
+FOLLOW_FIGURE(roofline_l);
+
 /* ---- the two misses ---- */
 FOLLOW_FIGURE(standalone);
 FOLLOW_FIGURE(two_bottlenecks);

@@ -1,3 +1,7 @@
+/*
+ * How it works: three tables are read whole; each figure is one pass over the
+ * rows whose source is a wall clock.
+ */
 #include "measured.h"
 
 #include <math.h>
@@ -76,6 +80,7 @@ double measured_ratio(const struct measured *m, const char *over,
            measured_number(m, under, "meas_step_ms");
 }
 
+/* stages.csv does not say where its times come from; layouts.csv does. */
 static bool any_measured(const struct measured *m)
 {
     for (size_t i = 0; i < m->layouts.n_rows; i++)

@@ -1,3 +1,9 @@
+/*
+ * How it works: a row's sizes go into the slots of Megatron's flags, over a
+ * model file where the model is a known one, and the model comes from there;
+ * kernels are set in the model itself. A row that cannot be priced is counted
+ * with its reason, and the next one is read.
+ */
 #include "rows.h"
 
 #include "base/csv.h"
@@ -158,12 +164,14 @@ static const char *uncovered(const struct source_row *r)
     return NULL;
 }
 
+/* Rows that are context only have nothing to be held to. */
 static bool is_wanted(const struct source_row *r)
 {
     return number_of(r, "exclude", 0) <= 0 &&
            (*text_of(r, "use") || *text_of(r, "forward_s"));
 }
 
+/* As stated, else the even split that such runs had. */
 static enum err read_layout(struct arena *a, const struct source_row *r,
                             const struct model *m, struct layout *out,
                             struct err_msg *msg)

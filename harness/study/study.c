@@ -132,6 +132,12 @@ static const struct figure figures[] = {
     {"flops_unit_cost_L", "one output pass by FLOPs, in t", STUDY_FOLLOWS,
      false, follow_flops_l, NULL, NULL,
      "by the manifest's sequence length, which is assumed"},
+    {"roofline_unit_cost_m", "an MTP layer by the roofline, in t",
+     STUDY_FOLLOWS, false, follow_roofline_m, NULL, NULL,
+     "held to, not fitted"},
+    {"roofline_unit_cost_L", "the loss head by the roofline, in t",
+     STUDY_FOLLOWS, false, follow_roofline_l, NULL, NULL,
+     "held to, not fitted"},
     {"flops_pick_slower_pct", "a pick by FLOPs over the pick, %", STUDY_FOLLOWS,
      false, follow_flops_loss, flops_slower, NULL, ""},
     {"standalone_mtp_error_pct",
@@ -155,6 +161,7 @@ static const struct figure figures[] = {
 
 /* ---- a study ---- */
 
+/* Layouts and ranges stay text. */
 static struct study_value value_of(const char *text)
 {
     struct study_value v = {NAN, text};
@@ -163,10 +170,14 @@ static struct study_value value_of(const char *text)
     return v;
 }
 
+#define BY_ROOFLINE "roofline_" // before the figure that it is held to
+
 /* "lo to hi" of a range that two keys state. */
 static struct study_value published_of(const struct follow *f, const char *id)
 {
     const struct study_bench *b = f->bench;
+    if (text_starts(id, BY_ROOFLINE))
+        id += strlen(BY_ROOFLINE);
     if (strcmp(id, "unit_cost_L") != 0)
         return value_of(study_published(b, id));
     const char *text = arena_printf(f->a, "%g to %g", b->l_lo, b->l_hi);
@@ -189,6 +200,7 @@ static bool is_none(const struct study_value *v)
     return !isfinite(v->number) && !v->text;
 }
 
+/* A figure that nobody published, and that is not ours to state, has no row. */
 static enum err make_rows(const struct follow *f, const struct runs *runs,
                           struct study *s, struct err_msg *msg)
 {
@@ -218,6 +230,7 @@ static enum err make_rows(const struct follow *f, const struct runs *runs,
     return ERR_OK;
 }
 
+/* An experiment that was never run has no folder, and no figures. */
 static enum err read_runs(struct arena *a, const struct study_bench *b,
                           const char *results, struct runs *out,
                           struct err_msg *msg)
@@ -280,6 +293,7 @@ static const char *csv_value(const struct study_value *v,
     return v->text ? v->text : csv_number(v->number, buf);
 }
 
+/* One file for all studies; figures as numbers or texts, as they are. */
 static bool write_studies(FILE *out, const void *data)
 {
     static const char *const columns[] = {

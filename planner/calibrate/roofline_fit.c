@@ -130,6 +130,11 @@ enum err roofline_bench_new(struct arena *a, const struct roofline_rows *rows,
     return ERR_OK;
 }
 
+const struct roofline_rows *roofline_bench_rows(const struct roofline_bench *b)
+{
+    return b->rows;
+}
+
 /* Writes the row's costs and simulates; without backwards these take nothing.
  */
 static enum err bench_time(struct roofline_bench *b, int i,

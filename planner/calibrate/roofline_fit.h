@@ -51,6 +51,9 @@ struct roofline_bench;
 enum err roofline_bench_new(struct arena *a, const struct roofline_rows *rows,
                             struct roofline_bench **out, struct err_msg *msg);
 
+/* The rows that it was made of. */
+const struct roofline_rows *roofline_bench_rows(const struct roofline_bench *b);
+
 /* Step of row i, and the forward of its micro-batches alone, seconds. */
 enum err roofline_step(struct roofline_bench *b, int i,
                        const struct roofline *r, double *step_s,
