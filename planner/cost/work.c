@@ -8,7 +8,7 @@
 
 #include "model/weights.h"
 
-#include <math.h>
+#include <assert.h>
 
 enum { BF16 = 2, FP32 = 4, TILE = 64 };
 
@@ -27,26 +27,34 @@ struct builder {
     double part;    // 1 / TP where sequence parallelism deals them out
     bool again;     // the part in hand is recomputed
     bool all_again; // the whole layer is
+    double times;   // what is added counts so often
 };
 
 /* ---- adding ---- */
 
-static void add_to(struct work_pass *to, struct work_product p)
+/* The table of weights has fewer rows than this has room for: a test builds
+ * the largest unit. */
+static void add_to(const struct builder *b, struct work_pass *to,
+                   struct work_product p)
 {
-    if (to->n_products < WORK_MAX_PRODUCTS)
-        to->product[to->n_products++] = p;
+    assert(to->n_products < WORK_MAX_PRODUCTS);
+    p.flops *= b->times;
+    p.bytes *= b->times;
+    to->product[to->n_products++] = p;
 }
 
 static void add_moved(const struct builder *b, double forward, double backward)
 {
-    b->w->forward.moved_bytes += forward;
-    b->w->backward.moved_bytes += backward + (b->again ? forward : 0);
+    b->w->forward.moved_bytes += b->times * forward;
+    b->w->backward.moved_bytes +=
+        b->times * (backward + (b->again ? forward : 0));
 }
 
 static void add_sent(const struct builder *b, double forward, double backward)
 {
-    b->w->forward.sent_bytes += forward;
-    b->w->backward.sent_bytes += backward + (b->again ? forward : 0);
+    b->w->forward.sent_bytes += b->times * forward;
+    b->w->backward.sent_bytes +=
+        b->times * (backward + (b->again ? forward : 0));
 }
 
 static void add_kernels(const struct builder *b, double forward,
@@ -54,8 +62,9 @@ static void add_kernels(const struct builder *b, double forward,
 {
     if (b->m->memory.graphs)
         return;
-    b->w->forward.n_kernels += forward;
-    b->w->backward.n_kernels += backward + (b->again ? forward : 0);
+    b->w->forward.n_kernels += b->times * forward;
+    b->w->backward.n_kernels +=
+        b->times * (backward + (b->again ? forward : 0));
 }
 
 /* `rows` vectors through a weight, or dealt to several of one shape: forward,
@@ -73,11 +82,11 @@ static void add_weight(const struct builder *b, const struct weight *w,
                                    .odd = w->rows % TILE || w->cols % TILE};
     struct work_product gradient = p;
     gradient.bytes = 2 * FP32 * weights + values; // read, added, written
-    add_to(&b->w->forward, p);
-    add_to(&b->w->backward, p);
-    add_to(&b->w->backward, gradient);
+    add_to(b, &b->w->forward, p);
+    add_to(b, &b->w->backward, p);
+    add_to(b, &b->w->backward, gradient);
     if (b->again)
-        add_to(&b->w->backward, p);
+        add_to(b, &b->w->backward, p);
     const double n = w->expert ? (double)w->count / STREAMS : 1;
     add_kernels(b, n, 2 * n);
 }
@@ -143,11 +152,11 @@ static void add_scores(struct builder *b, enum unit_kind kind)
                           (double)m->n_heads / m->par.tp;
     of_module(b, RECOMPUTE_CORE_ATTN);
     const struct work_product p = {.flops = flops};
-    add_to(&b->w->forward, p);
-    add_to(&b->w->backward,
+    add_to(b, &b->w->forward, p);
+    add_to(b, &b->w->backward,
            (struct work_product){.flops = flops * (apart ? 2 : 2.5)});
     if (b->again)
-        add_to(&b->w->backward, p);
+        add_to(b, &b->w->backward, p);
     if (apart)
         add_moved(b, 12 * scores, 16 * scores);
     else // rotary positions of queries and keys
@@ -207,6 +216,18 @@ static void add_dispatch(struct builder *b, double rows)
     of_layer(b);
 }
 
+/* Is the weight's product run again? Experts with their module, ways up from
+ * latents with theirs; shared experts and dense MLPs, whose shapes are not told
+ * apart here, only with the whole layer. */
+static bool product_again(const struct builder *b, const struct weight *w)
+{
+    const struct model *m = b->m;
+    const bool up = m->mla && (w->cols == m->q_lora || w->cols == m->kv_lora);
+    const unsigned modules = m->memory.recompute;
+    return b->all_again || (w->expert && modules >> RECOMPUTE_MOE & 1U) ||
+           (up && modules >> RECOMPUTE_MLA_UP_PROJ & 1U);
+}
+
 /* Every weight of the unit that is a factor of a product; experts take the
  * rows that are routed to the rank. */
 static void add_products(struct builder *b, enum unit_kind kind, double rows)
@@ -220,10 +241,9 @@ static void add_products(struct builder *b, enum unit_kind kind, double rows)
         const struct weight_use *use = &WEIGHT_USE[w->role];
         if (!use->product)
             continue;
-        const bool mlp = w->expert;
-        b->again = b->all_again ||
-                   (mlp && (m->memory.recompute >> RECOMPUTE_MOE & 1U));
-        add_weight(b, w, mlp ? rows : b->tokens, use->fp8 && m->memory.fp8);
+        b->again = product_again(b, w);
+        add_weight(b, w, w->expert ? rows : b->tokens,
+                   use->fp8 && m->memory.fp8);
     }
     of_layer(b);
 }
@@ -288,12 +308,11 @@ static void add_loss(struct builder *b)
     const double logits = b->tokens * (double)table.rows;
     b->again = false;
     add_norm(b);
-    for (int i = 0; i <= m->n_mtp; i++) {
-        add_weight(b, &table, b->tokens, false);
-        add_moved(b, bytes[0] * logits, bytes[1] * logits);
-        add_kernels(b, m->memory.loss_fusion ? 6 : 12, 6);
-        add_tensor_sum(b, 0, 1);
-    }
+    b->times = 1 + m->n_mtp;
+    add_weight(b, &table, b->tokens, false);
+    add_moved(b, bytes[0] * logits, bytes[1] * logits);
+    add_kernels(b, m->memory.loss_fusion ? 6 : 12, 6);
+    add_tensor_sum(b, 0, 1);
 }
 
 void work_of_unit(const struct model *m, enum unit_kind kind, struct work *out)
@@ -301,6 +320,7 @@ void work_of_unit(const struct model *m, enum unit_kind kind, struct work *out)
     const bool full = m->memory.full_recompute == RECOMPUTE_UNIFORM;
     struct builder b = {
         .m = m,
+        .times = 1,
         .w = out,
         .tokens =
             (double)(m->batch.micro_batch * m->batch.seq_tokens) / m->par.cp,

@@ -26,6 +26,7 @@
 #define COST_WORK_H
 
 #include "model/model.h"
+#include "model/weights.h"
 
 #include <stdbool.h>
 
@@ -37,8 +38,8 @@ struct work_product {
     bool odd;    // a width that tiles do not divide
 };
 
-/* Latent attention, router, shared expert, experts, twice for MTP's heads. */
-enum { WORK_MAX_PRODUCTS = 96 };
+/* Three in a backward for each product of the largest unit, and its scores. */
+enum { WORK_MAX_PRODUCTS = 3 * WEIGHTS_MAX + 3 };
 
 struct work_pass {
     struct work_product product[WORK_MAX_PRODUCTS];
