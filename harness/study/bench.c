@@ -63,6 +63,7 @@ static enum err read_layout(struct arena *a, const struct study_bench *b,
                : err_prefix(msg, e, "%s: published.%s", b->manifest->path, key);
 }
 
+/* The pick must be stated: without it no speedup is known. */
 static enum err read_layouts(struct arena *a, struct study_bench *b,
                              struct err_msg *msg)
 {
@@ -283,6 +284,7 @@ static double least_overhead(const struct study_bench *b, const struct three *t,
     return hi;
 }
 
+/* What a reader sees of a try. */
 static void fill_try(const struct study_bench *b, const struct three *t,
                      struct study_try *to)
 {

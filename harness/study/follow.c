@@ -83,6 +83,7 @@ enum err follow_batches(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
+/* Of the fit; 0 where the two speedups are low without any. */
 enum err follow_overhead(const struct follow *f, struct study_row *to,
                          struct err_msg *msg)
 {
@@ -91,6 +92,7 @@ enum err follow_overhead(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
+/* With the micro-batch that the fitted number of them means. */
 enum err follow_roofline_m(const struct follow *f, struct study_row *to,
                            struct err_msg *msg)
 {
@@ -187,6 +189,7 @@ static int n_standalone(const struct search_result *r)
     return n;
 }
 
+/* Counted by enumerating: the three figures add up. */
 enum err follow_searched(const struct follow *f, struct study_row *to,
                          struct err_msg *msg)
 {
@@ -406,15 +409,21 @@ enum err follow_standalone(const struct follow *f, struct study_row *to,
     if (e != ERR_OK)
         return e;
     to->computed.number = 100 * (bare / with - 1);
-    to->note = arena_printf(
-        f->a,
-        "%s: what messages and exchanges of shapes add by the card's links; "
-        "the rest would need %.3f t more at each exchange, a calibration and "
-        "no explanation",
-        layout_string(f->a, &p->parsed), sync);
+    const char *rest =
+        isfinite(sync)
+            ? arena_printf(f->a,
+                           "; the rest would need %.3f t more at each "
+                           "exchange, a calibration and no explanation",
+                           sync)
+            : "";
+    to->note = arena_printf(f->a,
+                            "%s: what messages and exchanges of shapes add by "
+                            "the card's links%s",
+                            layout_string(f->a, &p->parsed), rest ? rest : "");
     return to->note ? ERR_OK : no_memory(msg);
 }
 
+/* Mean of steps whose operations vary. */
 static enum err expected(const struct follow *f, struct plan_context *ctx,
                          const struct layout *l, double *step,
                          struct err_msg *msg)
@@ -495,10 +504,16 @@ enum err follow_two_bottlenecks(const struct follow *f, struct study_row *to,
     if (e != ERR_OK)
         return e;
     to->computed.number = 100 * (x.free_e / x.with_e - 1);
-    to->note = arena_printf(f->a,
-                            "%s without jitter: what E costs, which the "
-                            "article priced at nothing; the rest would need "
-                            "operations that vary by %.0f%%",
-                            layout_string(f->a, &x.plan->parsed), 100 * cv);
+    const char *rest =
+        cv > 0 ? arena_printf(f->a,
+                              "; the rest would need operations that vary by "
+                              "%.0f%%",
+                              100 * cv)
+               : "";
+    to->note =
+        arena_printf(f->a,
+                     "%s without jitter: what E costs, which the "
+                     "article priced at nothing%s",
+                     layout_string(f->a, &x.plan->parsed), rest ? rest : "");
     return to->note ? ERR_OK : no_memory(msg);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Older results lack tables; a table without rows answers nothing. */
 static enum err read_table(struct arena *a, const char *dir, const char *name,
                            struct csv *out, struct err_msg *msg)
 {

@@ -24,6 +24,7 @@ struct source_row {
     const char *models;
 };
 
+/* "" for a column that the file lacks, as for an empty field. */
 static const char *text_of(const struct source_row *r, const char *column)
 {
     const char *x = csv_get(r->t, r->at, column);
@@ -130,6 +131,8 @@ static void set_kernels(const struct source_row *r, const struct card *card,
     m->overlap_moe_comm = number_of(r, "overlap_ep", 0) > 0;
 }
 
+/* Sizes of the row win over those of a model file: runs had other sequences and
+ * batches. */
 static enum err make_model(struct arena *a, const struct source_row *r,
                            struct model *out, struct err_msg *msg)
 {

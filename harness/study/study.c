@@ -81,7 +81,7 @@ static double two_error(const struct measured *m)
 struct figure {
     const char *id, *what;
     enum study_kind kind;
-    bool ours; // stands without a published figure, too
+    bool ours; // stands where no figure is published for the machine, too
     enum err (*compute)(const struct follow *f, struct study_row *to,
                         struct err_msg *msg);
     runs_figure measure;
@@ -124,7 +124,7 @@ static const struct figure figures[] = {
     {"layouts_loss_alone", "of these, MTP on a stage before the last",
      STUDY_FOLLOWS, false, follow_alone, NULL, NULL, ""},
     {"default_last_stage_work_ratio",
-     "last stage of the default over its others", STUDY_FOLLOWS, false,
+     "last stage of the default over its others", STUDY_FOLLOWS, true,
      follow_last_stage, NULL, NULL, ""},
     {"flops_unit_cost_m", "an MTP layer with its head by FLOPs, in t",
      STUDY_FOLLOWS, false, follow_flops_m, NULL, NULL,
@@ -139,13 +139,13 @@ static const struct figure figures[] = {
      STUDY_FOLLOWS, false, follow_roofline_l, NULL, NULL,
      "held to, not fitted"},
     {"flops_pick_slower_pct", "a pick by FLOPs over the pick, %", STUDY_FOLLOWS,
-     false, follow_flops_loss, flops_slower, NULL, ""},
+     true, follow_flops_loss, flops_slower, NULL, ""},
     {"standalone_mtp_error_pct",
      "predicted over measured of MTP on a stage of its own, less one, %",
-     STUDY_FOLLOWS, false, follow_standalone, standalone_error, NULL, ""},
+     STUDY_FOLLOWS, true, follow_standalone, standalone_error, NULL, ""},
     {"two_bottlenecks_error_pct",
      "predicted over measured of two equally slow stages, less one, %",
-     STUDY_FOLLOWS, false, follow_two_bottlenecks, two_error, NULL, ""},
+     STUDY_FOLLOWS, true, follow_two_bottlenecks, two_error, NULL, ""},
     {"step_error_pct", "step error of the pick, %", STUDY_FOLLOWS, false, NULL,
      pick_error, NULL, NEEDS_RUNS},
     {"other_layouts_error_pct",

@@ -1,3 +1,4 @@
+/* One arena for the path, one stream for the text: both end here. */
 #include "table.h"
 
 #include "base/arena.h"
