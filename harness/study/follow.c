@@ -257,20 +257,20 @@ enum err follow_flops_l(const struct follow *f, struct study_row *to,
     return ERR_OK;
 }
 
-/* Search with the article's own FLOPs, E for nothing. */
+/* The article's own FLOPs where it states them, else those of the model; E for
+ * nothing. */
 static enum err search_flops(const struct follow *f, struct search_result *out,
                              struct err_msg *msg)
 {
-    const struct study_costs flops = {
+    struct study_costs flops = {
         .m = study_figure(f->bench, "flops_unit_cost_m"),
         .l = study_figure(f->bench, "flops_unit_cost_L"),
         .n_mb = f->bench->costs.n_mb};
     struct plan_context ctx;
-    if (!(flops.m > 0) || !(flops.l > 0))
-        return err_set(msg, ERR_PARSE,
-                       "%s: published.flops_unit_cost_m, flops_unit_cost_L: "
-                       "missing: a planner on FLOPs has these costs",
-                       f->bench->manifest->path);
+    if (!(flops.m > 0) || !(flops.l > 0)) {
+        flops.l = flops_of(f, KIND_L);
+        flops.m = flops_of(f, KIND_M) + flops.l;
+    }
     const enum err e = study_context(f->a, f->bench, &flops, &ctx, msg);
     return e == ERR_OK ? search(f->a, &ctx, false, out, msg) : e;
 }
@@ -321,13 +321,12 @@ enum err follow_flops_loss(const struct follow *f, struct study_row *to,
     if (e != ERR_OK)
         return e;
     to->computed.number = 100 * (t.sum / t.n - 1);
-    to->note =
-        arena_printf(f->a,
-                     "mean of the %d layouts that tie by the article's FLOPs, "
-                     "%.1f to %.1f%% (%s): which of them it ran is not "
-                     "published",
-                     t.n, 100 * (t.least - 1), 100 * (t.most - 1),
-                     layout_string(f->a, &t.slowest->parsed));
+    to->note = arena_printf(f->a,
+                            "mean of the %d layouts that tie by FLOPs, "
+                            "%.1f to %.1f%% (%s): which of them it ran is not "
+                            "published",
+                            t.n, 100 * (t.least - 1), 100 * (t.most - 1),
+                            layout_string(f->a, &t.slowest->parsed));
     return to->note ? ERR_OK : no_memory(msg);
 }
 
