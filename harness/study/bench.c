@@ -332,17 +332,18 @@ static double rounding(const struct study_bench *b)
 static enum err choose_try(struct arena *a, struct study_bench *b,
                            struct err_msg *msg)
 {
-    const struct study_try *taken = NULL;
+    struct study_try taken = b->tries[0];
     double least = INFINITY;
     for (int i = 0; i < b->n_tries; i++)
         least = fmin(least, b->tries[i].miss);
     least += rounding(b);
-    for (int i = 0; i < b->n_tries; i++)
+    for (int i = 1; i < b->n_tries; i++)
         if (b->tries[i].miss <= least &&
-            (!taken || b->tries[i].costs.overhead < taken->costs.overhead))
-            taken = &b->tries[i];
+            (taken.miss > least ||
+             b->tries[i].costs.overhead < taken.costs.overhead))
+            taken = b->tries[i];
     struct three t;
-    b->costs = taken->costs;
+    b->costs = taken.costs;
     const enum err e = three_steps(a, b, &b->costs, &t, msg);
     if (e == ERR_OK)
         b->costs.overhead = least_overhead(b, &t, b->costs.overhead, least);
