@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout schedule megatron source judge cost \
            memory sim prove plan calibrate record
-HARNESS := manifest launch store figures experiment report
+HARNESS := manifest launch store figures experiment study report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -49,7 +49,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz report recipes static install clean
+        bench bench-search fuzz report recipes studies static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -174,6 +174,17 @@ recipes: ## the planner beside public recipes, as reference data: searches only
 	@for m in $(PLANNED); do \
 	    $(B)/moe-bench run experiments/$$m.json && \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
+	@$(MAKE) --no-print-directory report
+
+STUDIES := stage-a stage-c $(PLANNED)
+
+# CSV files of public step times (columns: results/README.md)
+ROWS ?= $(wildcard results/published/*/rows.csv)
+studies: ## the article and public step times beside the planner, as reference data
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench reproduce --to results/reference/studies >/dev/null
+	@$(B)/moe-bench roofline --to results/reference/roofline $(ROWS) \
+	    $(STUDIES:%=experiments/%.json)
 	@$(MAKE) --no-print-directory report
 
 report: ## REPORT.md and plots/out from the reference data alone

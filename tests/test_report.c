@@ -42,6 +42,22 @@ static const char stages[] =
     "f,x,default,E|L,0,E,1,1.1,2,2.1,1048576,1048576,0,1\n"
     "f,x,default,E|L,1,L,3,,6,,,,,1\n";
 
+static const char studies[] =
+    "format,study,id,what,kind,published,computed,measured,source,note\n"
+    "f,A,speedup,pick over default,follows,1.54,1.5421,,a paper,n_1\n"
+    "f,A,pick,the pick,follows,Et|tL,Et|tL,,a paper,\n";
+static const char constants[] =
+    "format,constant,fitted,se,told,at_least,in_use,what\n"
+    "f,product,1.6,0.1,1,0,1.6,products\nf,bytes,1.25,0,1,1,1.25,bytes\n"
+    "f,kernel_s,2.5e-05,1e-06,0,0,2.5e-05,starts\n";
+static const char errors[] =
+    "format,source,use,n,mean_pct,median_pct,worst_pct,bias_pct\n"
+    "f,a_b,fit,12,6.25,5,20,-1.5\n";
+static const char plans[] =
+    "format,experiment,card,pp,vpp,who,layout,by_flops_pct,by_roofline_pct,"
+    "by_measured_pct,proof,m_over_t,l_over_t\n"
+    "f,x,H200,4,2,flops,Et|t*2L,0,10.8,,optimal,1.1,7.7\n";
+
 static const char units[] =
     "format,experiment,unit,kind,fwd_ms,fwd_se_ms,bwd_ms,bwd_se_ms,"
     "flops_fwd_ms,flops_bwd_ms\n"
@@ -329,4 +345,37 @@ Test(report, a_figure_without_data_is_left_out)
         unlink(arena_printf(&arena, "%s/x-%s.svg", dir, figures[i]));
         unlink(arena_printf(&arena, "%s/x-%s.png", dir, figures[i]));
     }
+}
+
+static const char *table_of(const char *name, const char *file,
+                            const char *text)
+{
+    const struct report_source source = {"x", dir, "figures"};
+    const char *out = NULL;
+    struct err_msg msg = {""};
+    write_file(file, text);
+    cr_assert_eq(report_table(&arena, name, &source, &out, &msg), ERR_OK, "%s",
+                 msg.text);
+    unlink(arena_printf(&arena, "%s/%s", dir, file));
+    return out;
+}
+
+/* Published and measured never share a column, and what is absent is no 0. */
+Test(report, tables_of_what_others_published)
+{
+    const char *t = table_of("studies", "studies.csv", studies);
+    cr_expect(strstr(t, "| published | computed | measured |"), "%s", t);
+    cr_expect(strstr(t, "| follows | 1.54 | 1.54 | - | n\\_1 |"), "%s", t);
+    cr_expect(strstr(t, "| Et\\|tL | Et\\|tL | - |"), "%s", t);
+    t = table_of("constants", "constants.csv", constants);
+    cr_expect(strstr(t, "| product | 1.6 | 0.1 | 62% | fitted |"), "%s", t);
+    cr_expect(strstr(t, "| 80% | at its least |"), "%s", t);
+    cr_expect(strstr(t, "| 25 us | 1 | - | not told apart |"), "%s", t);
+    t = table_of("errors", "errors.csv", errors);
+    cr_expect(strstr(t, "| a\\_b | fit | 12 | 6.2 | 5.0 | 20.0 | -1.5 |"), "%s",
+              t);
+    t = table_of("plans", "plans.csv", plans);
+    cr_expect(strstr(t, "| PP4 VPP2 | flops | Et\\|t\\*2L | 0.00 | 10.80 | - "
+                        "| 1.10 | 7.70 |"),
+              "%s", t);
 }

@@ -76,7 +76,7 @@ struct command {
 
 /* All commands, each in its own file. */
 extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
-    CMD_PUBLISH, CMD_REPORT, CMD_MACHINE;
+    CMD_PUBLISH, CMD_REPORT, CMD_MACHINE, CMD_REPRODUCE, CMD_ROOFLINE;
 
 /* Value of an option, NULL when it was not given; "" of a switch. */
 const char *cmd_text(const struct cmd *c, enum cmd_option o);

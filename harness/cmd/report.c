@@ -144,7 +144,8 @@ const struct command CMD_REPORT = {
         "is\n"
         "summary, figures, layouts, stages, jitter or runs; of an experiment "
         "that\n"
-        "only plans recipes, ratios or figures). Without DIR they are\n"
+        "only plans recipes, ratios or figures; of what others published\n"
+        "studies, constants, errors or plans). Without DIR they are\n"
         "those below results/reference/: that is the published report. Tables "
         "of\n"
         "experiments without a folder stay as they are.\n",

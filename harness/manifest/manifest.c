@@ -331,6 +331,15 @@ static int read_pairs(struct reader s, const struct manifest_pair **out)
 static void read_sources(struct reader top, struct manifest *mf)
 {
     static const char *const figures[] = {"source",
+                                          "study",
+                                          "unit_cost_m",
+                                          "unit_cost_L_min",
+                                          "unit_cost_L_max",
+                                          "flops_unit_cost_m",
+                                          "flops_unit_cost_L",
+                                          "layouts_searched",
+                                          "layouts_mtp_with_loss",
+                                          "layouts_loss_alone",
                                           "pick_layout",
                                           "default_layout",
                                           "count_based_layout",

@@ -132,19 +132,24 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     return ERR_OK;
 }
 
-/* An experiment has one of these; a folder without both is a slip, and the
+/* A folder of results has one of these; one without any is a slip, and the
  * message is that of the file that most have. */
 static enum err draw_check(struct arena *a, const struct report_source *source,
                            struct err_msg *msg)
 {
+    static const char *const others[] = {"recipes.csv", "studies.csv",
+                                         "plans.csv"};
     struct csv csv;
-    const char *planned = arena_printf(a, "%s/recipes.csv", source->dir);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        const char *path = arena_printf(a, "%s/%s", source->dir, others[i]);
+        if (!path)
+            return draw_no_memory(msg);
+        if (access(path, F_OK) == 0)
+            return ERR_OK;
+    }
     const char *measured = arena_printf(a, "%s/layouts.csv", source->dir);
-    if (!planned || !measured)
-        return draw_no_memory(msg);
-    if (access(planned, F_OK) == 0)
-        return ERR_OK;
-    return csv_read_file(a, measured, &csv, msg);
+    return measured ? csv_read_file(a, measured, &csv, msg)
+                    : draw_no_memory(msg);
 }
 
 enum err draw_figures(struct arena *a, const struct drawing *d,

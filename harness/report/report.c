@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "recipes_tables.h"
+#include "study_tables.h"
 #include "summary.h"
 
 #include <dirent.h>
@@ -33,20 +34,36 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- sources ---- */
 
-/* A folder with neither layouts.csv nor recipes.csv (models, raw data) is not
- * an experiment. */
+/* Has the folder one of the tables that make it a source? */
+static enum err has_tables(struct arena *a, const char *dir, bool *out,
+                           struct err_msg *msg)
+{
+    static const char *const files[] = {"layouts.csv", "recipes.csv",
+                                        "studies.csv", "plans.csv"};
+    *out = false;
+    for (size_t i = 0; i < COUNT(files) && !*out; i++) {
+        const char *path = arena_printf(a, "%s/%s", dir, files[i]);
+        if (!path)
+            return report_no_memory(dir, msg);
+        *out = access(path, R_OK) == 0;
+    }
+    return ERR_OK;
+}
+
+/* A folder without any of them (models, raw data) is not an experiment. */
 static enum err add_source(struct arena *a, const char *name,
                            const struct report_find *f,
                            struct report_sources *to, struct err_msg *msg)
 {
     const char *dir = arena_printf(a, "%s/%s", f->from, name);
-    const char *csv = dir ? arena_printf(a, "%s/layouts.csv", dir) : NULL;
-    const char *planned = csv ? arena_printf(a, "%s/recipes.csv", dir) : NULL;
-    const char *experiment = planned ? arena_strdup(a, name) : NULL;
+    const char *experiment = dir ? arena_strdup(a, name) : NULL;
+    bool any = false;
     if (!experiment)
         return report_no_memory(f->from, msg);
-    if (name[0] != '.' &&
-        (access(csv, R_OK) == 0 || access(planned, R_OK) == 0))
+    const enum err e = has_tables(a, dir, &any, msg);
+    if (e != ERR_OK)
+        return e;
+    if (name[0] != '.' && any)
         to->source[to->n++] =
             (struct report_source){experiment, dir, f->figures};
     return ERR_OK;
@@ -256,6 +273,12 @@ static const struct table tables[] = {
     {"figures", "Figures", NULL, NULL, NULL, draw_links},
     {"stages", "Stages", "stages.csv", stages_table, "units", NULL},
     {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
+    {"studies", "Published and computed", "studies.csv", study_tables_studies,
+     "computed", NULL},
+    {"constants", "Constants", "constants.csv", study_tables_constants,
+     "fitted", NULL},
+    {"errors", "Errors", "errors.csv", study_tables_errors, "mean_pct", NULL},
+    {"plans", "Plans", "plans.csv", study_tables_plans, "by_flops_pct", NULL},
 };
 
 /* The names in the message are those of the table above. */
@@ -273,7 +296,8 @@ static enum err find_table(const char *name, const struct table **out,
     const char *near = text_nearest(name, names, COUNT(tables));
     return err_set(msg, ERR_PARSE,
                    "unknown table '%s', want summary, figures, layouts, "
-                   "stages, jitter, runs, recipes or ratios%s%s%s",
+                   "stages, jitter, runs, recipes, ratios, studies, "
+                   "constants, errors or plans%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }

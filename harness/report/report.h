@@ -6,7 +6,8 @@
  * A table stands between <!-- begin:TABLE:EXPERIMENT --> and
  * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages, jitter, runs,
  * summary (some sentences on what the layouts say together), figures (links
- * to them), or of an experiment that only plans recipes or ratios.
+ * to them), of an experiment that only plans recipes or ratios, and of what
+ * others published studies, constants, errors or plans.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -20,9 +21,10 @@ struct report_sources {
     int n;
 };
 
-/* Folders directly below `from` that hold a layouts.csv or recipes.csv, in the
- * order of their names, which are the experiments'; `figures` is the folder to
- * link to. ERR_PARSE when there is none. */
+/* Folders directly below `from` that hold a layouts.csv, recipes.csv,
+ * studies.csv or plans.csv, in the order of their names, which are the
+ * experiments'; `figures` is the folder to link to. ERR_PARSE when there is
+ * none. */
 struct report_find {
     const char *from, *figures;
 };

@@ -60,6 +60,8 @@
     X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
     X(OPT_OUT, "-o", "FILE", "write the file there")                           \
     X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
+    X(OPT_ROOFLINE, "--roofline", "GPU",                                       \
+      "costs from FLOPs, bytes and kernels on this card, marked so")           \
     X(OPT_TFLOPS, "--tflops", "X", "assumed TFLOP/s of analytic costs (100)")  \
     X(OPT_COSTS, "--costs", "FILE", "costs file from fit or costs")            \
     /* memory: the limit, and what decides the prediction */                   \

@@ -16,6 +16,7 @@
 #include "calibrate/transfers.h"
 #include "cmd.h"
 #include "memory/fit.h"
+#include "roofline.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -441,26 +442,58 @@ static enum err run_fit(struct cmd *c)
     return e == ERR_OK ? fit_print(c, &f, &memory, runs.profile) : e;
 }
 
-/* 100 TFLOP/s by default: any rate gives the same ranking while transfers are
- * free, as they are unless stated. */
+/* By FLOPs alone, or on a card. 100 TFLOP/s by default: any rate gives the same
+ * ranking while transfers are free, as they are unless stated. */
+static enum err price_units(struct cmd *c, const struct model *m,
+                            struct cost *cost)
+{
+    double tflops = 100;
+    const bool card = cmd_given(c, OPT_ROOFLINE);
+    enum err e = ERR_OK;
+    if (card == cmd_given(c, OPT_ANALYTIC))
+        return err_set(&c->msg, ERR_PARSE,
+                       "costs: want --analytic or --roofline GPU, one of them "
+                       "(measured costs come from 'moe-layout fit')");
+    e = cmd_double(c, OPT_TFLOPS, 1e-6, 1e9, &tflops);
+    if (e != ERR_OK || card)
+        return e != ERR_OK ? e : roofline_of_option(c, m, cost);
+    cost_analytic(m, tflops * 1e12, cost);
+    return ERR_OK;
+}
+
+static enum err costs_print(struct cmd *c, const struct model *m,
+                            const struct cost *cost)
+{
+    const bool card = cmd_given(c, OPT_ROOFLINE);
+    if (cmd_given(c, OPT_JSON)) {
+        struct writer_doc doc;
+        struct writer top = writer_open_tree(&doc, cost_to_json(cost));
+        if (card)
+            roofline_write(c, top);
+        return writer_print(&doc, true, stdout, &c->msg);
+    }
+    print_costs(cost);
+    print_links(cost);
+    if (card)
+        roofline_print(c, m, cost);
+    else
+        printf("assumed: %s TFLOP/s; only the ratios mean something\n",
+               cmd_given(c, OPT_TFLOPS) ? c->option[OPT_TFLOPS] : "100");
+    return ERR_OK;
+}
+
 static enum err run_costs(struct cmd *c)
 {
     struct cmd_model m;
     struct cost cost;
-    double tflops = 100;
+    struct model_fact facts[MODEL_N_FACTS];
     enum err e = cmd_model(c, &m);
-    if (e == ERR_OK && !cmd_given(c, OPT_ANALYTIC))
-        e = err_set(&c->msg, ERR_PARSE,
-                    "costs: want --analytic (measured costs come from "
-                    "'moe-layout fit')");
     if (e == ERR_OK)
         e = cmd_require_seq(c, &m);
     if (e == ERR_OK)
-        e = cmd_double(c, OPT_TFLOPS, 1e-6, 1e9, &tflops);
+        e = price_units(c, &m.model, &cost);
     if (e != ERR_OK)
         return e;
-    cost_analytic(&m.model, tflops * 1e12, &cost);
-    struct model_fact facts[MODEL_N_FACTS];
     cost.n_facts = model_facts(&m.model, facts);
     cost.facts = facts;
     e = read_links(c, &cost);
@@ -468,15 +501,7 @@ static enum err run_costs(struct cmd *c)
         e = cmd_ep_save(c, &cost.ep_save);
     if (e == ERR_OK)
         e = write_costs(c, &cost);
-    if (e != ERR_OK)
-        return e;
-    if (cmd_given(c, OPT_JSON))
-        return json_print_and_delete(cost_to_json(&cost), true, stdout,
-                                     &c->msg);
-    print_costs(&cost);
-    print_links(&cost);
-    printf("assumed: %g TFLOP/s; only the ratios mean something\n", tflops);
-    return ERR_OK;
+    return e == ERR_OK ? costs_print(c, &m.model, &cost) : e;
 }
 
 static const enum cmd_option fit_options[] = {OPT_RUN,
@@ -505,6 +530,7 @@ static const enum cmd_option fit_options[] = {OPT_RUN,
                                               OPT_HELP,
                                               N_OPTIONS};
 static const enum cmd_option cost_options[] = {OPT_ANALYTIC,
+                                               OPT_ROOFLINE,
                                                OPT_TFLOPS,
                                                OPT_RECOMPUTE,
                                                OPT_MBS,
@@ -549,12 +575,17 @@ const struct command CMD_FIT = {
 const struct command CMD_COSTS = {
     .name = "costs",
     .run = run_costs,
-    .synopsis = "costs MODEL --analytic [-o costs.json]",
-    .help = "Costs in proportion to FLOPs, backward twice forward (three "
-            "times with full uniform recompute):\nwhat a planner without "
-            "measurements assumes; transfers and what EP overlap saves as "
-            "given.\nExample: moe-layout costs "
-            "experiments/models/7b-a1b.json --analytic -o flops.json",
+    .synopsis = "costs MODEL --analytic | --roofline GPU [-o costs.json]",
+    .help = "What a planner without measurements assumes. --analytic: in "
+            "proportion to FLOPs, backward twice\nforward (three times with "
+            "full uniform recompute); transfers as given. --roofline: what "
+            "each unit\ncomputes, moves and starts on a card whose data sheet "
+            "is known (A100, H100, H200, GH200, B200,\nB300, GB200, GB300, "
+            "MI300X, MI325X, MI355X), at what public step times say kernels "
+            "reach of it;\nthe card's link for transfers, unless given. "
+            "Example: moe-layout costs "
+            "experiments/models/7b-a1b.json\n    --roofline H200 -o "
+            "roofline.json",
     .options = cost_options,
     .takes_model = true,
 };
