@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { LSQ_MAX_COLS = 24 };
+enum { LSQ_MAX_COLS = 96 };
 
 /* Minimise |A x - b|; A is n_rows x n_cols, row by row, rows already divided
  * by their standard deviation up to a common factor. */

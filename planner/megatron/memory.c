@@ -118,6 +118,8 @@ static void set_precision(const struct megatron_flags *f,
                           struct memory_options *o)
 {
     set_state(f, o);
+    o->overlap_grad_reduce = flags_given(f, FLAG_OVERLAP_GRAD_REDUCE);
+    o->overlap_param_gather = flags_given(f, FLAG_OVERLAP_PARAM_GATHER);
     o->param_bytes = 2;
     o->grad_bytes = 4;
     if (flags_given(f, FLAG_FP16) || flags_given(f, FLAG_GRAD_REDUCE_BF16)) {
