@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base log model layout schedule megatron cost memory sim prove plan \
            calibrate
-HARNESS := manifest launch store figures experiment report
+HARNESS := manifest launch store figures experiment published report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 

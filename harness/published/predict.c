@@ -1,0 +1,56 @@
+#include "predict.h"
+
+#include <math.h>
+
+/* A cluster without rows to fit is no error: it covers nothing. */
+static enum err fit_rows(struct arena *a, unsigned terms,
+                         struct published_fit *f, struct err_msg *msg)
+{
+    f->made = f->rows.n > 0;
+    return f->made ? step_choose(a, &f->rows, terms, &f->choice, msg) : ERR_OK;
+}
+
+static enum err predict_row(const struct published_fit *f,
+                            const struct step_entry *x,
+                            struct published_row *out, struct err_msg *msg)
+{
+    struct observed_prices p;
+    *out = (struct published_row){x, false, (double)NAN, x->why};
+    if (!x->of)
+        return ERR_OK;
+    if (!f->made || !step_fit_covers(&f->choice.fit, x->of)) {
+        out->why = "no row of its group is for fitting";
+        return ERR_OK;
+    }
+    step_fit_prices(&f->choice.fit, x->of, &p, NULL);
+    out->covered = true;
+    return observed_step(x->of, &p, &out->pred_s, msg);
+}
+
+enum err published_predict(struct arena *a, const struct step_table *table,
+                           unsigned terms, struct published *out,
+                           struct err_msg *msg)
+{
+    struct published p = {NULL, 0, NULL, table->n_clusters};
+    p.row = arena_alloc(a, (size_t)table->n + 1, sizeof *p.row);
+    p.fit = arena_alloc(a, (size_t)p.n_fits + 1, sizeof *p.fit);
+    if (!p.row || !p.fit)
+        return err_set(msg, ERR_NOMEM, "published: out of memory");
+    for (int i = table->n - 1; i >= 0; i--) {
+        p.fit[table->entry[i].cluster].source = table->entry[i].source;
+        p.fit[table->entry[i].cluster].gpu = table->entry[i].gpu;
+    }
+    enum err e = ERR_OK;
+    for (int c = 0; c < p.n_fits && e == ERR_OK; c++) {
+        e = step_table_rows(a, table, c, &p.fit[c].rows, msg);
+        if (e == ERR_OK)
+            e = fit_rows(a, terms, &p.fit[c], msg);
+    }
+    for (int i = 0; i < table->n && e == ERR_OK; i++) {
+        const struct step_entry *x = &table->entry[i];
+        if (x->use == STEP_USE_PREDICT && !x->excluded)
+            e = predict_row(&p.fit[x->cluster], x, &p.row[p.n++], msg);
+    }
+    *out = p;
+    return e;
+}
