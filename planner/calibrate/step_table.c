@@ -93,11 +93,11 @@ static void set_kind(struct table_row *r, struct megatron_flags *f,
     if (*table_text(r, "query_groups"))
         flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
     flags_set(f, FLAG_POSITION_EMBEDDING_TYPE, "rope", msg);
+    flags_set_on(f, FLAG_UNTIE);
     if (ffn == 4 * hidden && !*table_text(r, "experts"))
         return;
     flags_set_on(f, FLAG_SWIGLU);
     flags_set_on(f, FLAG_DISABLE_BIAS_LINEAR);
-    flags_set_on(f, FLAG_UNTIE);
     flags_set(f, FLAG_NORMALIZATION, "RMSNorm", msg);
 }
 

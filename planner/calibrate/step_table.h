@@ -12,8 +12,9 @@
  *   n_layers, hidden, heads, query_groups, ffn, experts, topk, moe_ffn, mtp,
  *   seq, vocab                   the model. ffn empty: 4 x hidden; another
  *                                width than that, or experts: gated, with
- *                                RMSNorm, no biases and an output layer of its
- *                                own. heads empty: as many as TP, which changes
+ *                                RMSNorm and no biases. Tables of embedding
+ *                                and output are two, shared only where one
+ *                                said so, which no column does. heads empty: as many as TP, which changes
  *                                neither FLOPs nor parameters
  *   tp, cp, ep, dp, pp, vpp      (1)
  *   layout, embed_loss_counted   empty: the even split; 1: embedding and loss

@@ -1,0 +1,171 @@
+#include "score.h"
+
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_from(const char *source, const char *wanted)
+{
+    return !wanted || strcmp(source, wanted) == 0;
+}
+
+static bool counts(const struct published_row *r, const char *source)
+{
+    return is_from(r->entry->source, source) && r->covered &&
+           r->entry->meas_s > 0;
+}
+
+static double signed_error(const struct published_row *r)
+{
+    return r->pred_s / r->entry->meas_s - 1;
+}
+
+/* ---- errors ---- */
+
+static enum err add_errors(struct arena *a, const struct published *p,
+                           struct published_score *s, struct err_msg *msg)
+{
+    double *x = arena_alloc(a, (size_t)p->n + 1, sizeof *x), sum = 0;
+    size_t n = 0;
+    if (!x)
+        return err_set(msg, ERR_NOMEM, "score: out of memory");
+    for (int i = 0; i < p->n; i++) {
+        const struct published_row *r = &p->row[i];
+        s->n += is_from(r->entry->source, s->source);
+        if (!counts(r, s->source))
+            continue;
+        x[n++] = fabs(signed_error(r));
+        sum += signed_error(r);
+    }
+    s->n_covered = (int)n;
+    s->bias = n ? sum / (double)n : (double)NAN;
+    s->mean = stats_mean(x, n).mean;
+    s->median = stats_quantile(x, n, 0.5);
+    s->p90 = stats_quantile(x, n, 0.9);
+    s->worst = stats_quantile(x, n, 1);
+    return ERR_OK;
+}
+
+/* Weighted by rows: a cluster with more of them says more. */
+static void add_left_out(const struct published *p, struct published_score *s)
+{
+    double sum = 0;
+    for (int c = 0; c < p->n_fits; c++) {
+        const struct published_fit *f = &p->fit[c];
+        if (!f->made || !is_from(f->source, s->source))
+            continue;
+        s->n_fitted += f->rows.n;
+        if (f->choice.left_out.n == 0)
+            continue;
+        sum += f->choice.left_out.mean * f->choice.left_out.n;
+        s->n_left_out += f->choice.left_out.n;
+    }
+    s->left_out = s->n_left_out ? sum / s->n_left_out : (double)NAN;
+}
+
+/* ---- choices ---- */
+
+static bool compete(const struct published_row *x,
+                    const struct published_row *y)
+{
+    return *x->entry->compare &&
+           strcmp(x->entry->compare, y->entry->compare) == 0 &&
+           strcmp(x->entry->source, y->entry->source) == 0;
+}
+
+/* Is it the first of its set? */
+static bool opens_set(const struct published *p, int i, const char *source)
+{
+    for (int k = 0; k < i; k++)
+        if (counts(&p->row[k], source) && compete(&p->row[k], &p->row[i]))
+            return false;
+    return true;
+}
+
+/* Predictions as close as this are ties, which a planner breaks by chance. */
+static const double SCORE_TIE = 1e-9;
+
+static void add_set(const struct published *p, int first,
+                    struct published_score *s)
+{
+    const struct published_row *pick = &p->row[first];
+    double best = pick->entry->meas_s;
+    int n = 0;
+    for (int i = first; i < p->n; i++) {
+        const struct published_row *r = &p->row[i];
+        if (!counts(r, s->source) || !compete(r, pick))
+            continue;
+        n++;
+        best = fmin(best, r->entry->meas_s);
+        if (r->pred_s < pick->pred_s * (1 - SCORE_TIE))
+            pick = r;
+    }
+    if (n < 2)
+        return;
+    s->n_choices++;
+    s->regret = fmax(s->regret, pick->entry->meas_s / best - 1);
+}
+
+/* Sum over pairs of one set, in `pairs` their number. */
+static int ordered_pairs(const struct published *p, int first,
+                         const char *source, int *pairs)
+{
+    int sum = 0;
+    for (int i = first; i < p->n; i++)
+        for (int k = i + 1; k < p->n; k++) {
+            const struct published_row *x = &p->row[i], *y = &p->row[k];
+            if (!counts(x, source) || !counts(y, source) ||
+                !compete(x, &p->row[first]) || !compete(y, &p->row[first]))
+                continue;
+            const double pred = x->pred_s - y->pred_s;
+            const double meas = x->entry->meas_s - y->entry->meas_s;
+            ++*pairs;
+            if (fabs(pred) > SCORE_TIE * x->pred_s)
+                sum += (pred * meas > 0) - (pred * meas < 0);
+        }
+    return sum;
+}
+
+static void add_choices(const struct published *p, struct published_score *s)
+{
+    int sum = 0;
+    s->regret = s->tau = (double)NAN;
+    for (int i = 0; i < p->n; i++) {
+        const struct published_row *r = &p->row[i];
+        if (!counts(r, s->source) || !*r->entry->compare ||
+            !opens_set(p, i, s->source))
+            continue;
+        add_set(p, i, s);
+        sum += ordered_pairs(p, i, s->source, &s->n_pairs);
+    }
+    if (s->n_pairs)
+        s->tau = (double)sum / s->n_pairs;
+}
+
+enum err published_score(struct arena *a, const struct published *p,
+                         const char *source, struct published_score *out,
+                         struct err_msg *msg)
+{
+    struct published_score s = {.source = source};
+    const enum err e = add_errors(a, p, &s, msg);
+    if (e != ERR_OK)
+        return e;
+    add_left_out(p, &s);
+    add_choices(p, &s);
+    *out = s;
+    return ERR_OK;
+}
+
+int published_sources(const struct published *p, const char **out, int most)
+{
+    int n = 0;
+    for (int i = 0; i < p->n; i++) {
+        bool known = false;
+        for (int k = 0; k < n && !known; k++)
+            known = strcmp(out[k], p->row[i].entry->source) == 0;
+        if (!known && n < most)
+            out[n++] = p->row[i].entry->source;
+    }
+    return n;
+}
