@@ -9,7 +9,7 @@
 
 static const struct command *const commands[] = {
     &CMD_RUN,     &CMD_STATUS, &CMD_PARSE,   &CMD_VALIDATE,
-    &CMD_PUBLISH, &CMD_REPORT, &CMD_MACHINE,
+    &CMD_PUBLISH, &CMD_IMPORT, &CMD_REPORT,  &CMD_MACHINE,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -31,10 +31,11 @@ enum err published_predict(struct arena *a, const struct step_table *table,
                            unsigned terms, struct published *out,
                            struct err_msg *msg)
 {
-    struct published p = {NULL, 0, NULL, table->n_clusters};
+    struct published p = {.n_fits = table->n_clusters};
     p.row = arena_alloc(a, (size_t)table->n + 1, sizeof *p.row);
+    p.fitted = arena_alloc(a, (size_t)table->n + 1, sizeof *p.fitted);
     p.fit = arena_alloc(a, (size_t)p.n_fits + 1, sizeof *p.fit);
-    if (!p.row || !p.fit)
+    if (!p.row || !p.fitted || !p.fit)
         return err_set(msg, ERR_NOMEM, "published: out of memory");
     for (int i = table->n - 1; i >= 0; i--) {
         p.fit[table->entry[i].cluster].source = table->entry[i].source;
@@ -48,8 +49,12 @@ enum err published_predict(struct arena *a, const struct step_table *table,
     }
     for (int i = 0; i < table->n && e == ERR_OK; i++) {
         const struct step_entry *x = &table->entry[i];
-        if (x->use == STEP_USE_PREDICT && !x->excluded)
-            e = predict_row(&p.fit[x->cluster], x, &p.row[p.n++], msg);
+        if (x->use == STEP_USE_NONE || x->excluded)
+            continue;
+        e = predict_row(&p.fit[x->cluster], x,
+                        x->use == STEP_USE_FIT ? &p.fitted[p.n_fitted++]
+                                               : &p.row[p.n++],
+                        msg);
     }
     *out = p;
     return e;

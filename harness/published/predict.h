@@ -27,8 +27,10 @@ struct published_fit {
 };
 
 struct published {
-    struct published_row *row;
+    struct published_row *row; // to be predicted
     int n;
+    struct published_row *fitted; // for fitting, predicted all the same: those
+    int n_fitted;                 // that a planner would choose among, too
     struct published_fit *fit;
     int n_fits;
 };

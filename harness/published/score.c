@@ -66,35 +66,51 @@ static void add_left_out(const struct published *p, struct published_score *s)
 
 /* ---- choices ---- */
 
-static bool compete(const struct published_row *x,
-                    const struct published_row *y)
+/* Rows that compete, those to be predicted first. */
+struct choices {
+    const struct published *p;
+    const char *source;
+};
+
+static int choices_n(const struct choices *c)
 {
-    return *x->entry->compare &&
+    return c->p->n + c->p->n_fitted;
+}
+
+static const struct published_row *choices_at(const struct choices *c, int i)
+{
+    return i < c->p->n ? &c->p->row[i] : &c->p->fitted[i - c->p->n];
+}
+
+static bool compete(const struct choices *c, int i, int k)
+{
+    const struct published_row *x = choices_at(c, i), *y = choices_at(c, k);
+    return *x->entry->compare && counts(x, c->source) && counts(y, c->source) &&
            strcmp(x->entry->compare, y->entry->compare) == 0 &&
            strcmp(x->entry->source, y->entry->source) == 0;
 }
 
-/* Is it the first of its set? */
-static bool opens_set(const struct published *p, int i, const char *source)
+/* Is it the first of its set, and to be predicted? */
+static bool opens_set(const struct choices *c, int i)
 {
     for (int k = 0; k < i; k++)
-        if (counts(&p->row[k], source) && compete(&p->row[k], &p->row[i]))
+        if (compete(c, k, i))
             return false;
-    return true;
+    return i < c->p->n && compete(c, i, i);
 }
 
 /* Predictions as close as this are ties, which a planner breaks by chance. */
 static const double SCORE_TIE = 1e-9;
 
-static void add_set(const struct published *p, int first,
+static void add_set(const struct choices *c, int first,
                     struct published_score *s)
 {
-    const struct published_row *pick = &p->row[first];
+    const struct published_row *pick = choices_at(c, first);
     double best = pick->entry->meas_s;
     int n = 0;
-    for (int i = first; i < p->n; i++) {
-        const struct published_row *r = &p->row[i];
-        if (!counts(r, s->source) || !compete(r, pick))
+    for (int i = first; i < choices_n(c); i++) {
+        const struct published_row *r = choices_at(c, i);
+        if (!compete(c, first, i))
             continue;
         n++;
         best = fmin(best, r->entry->meas_s);
@@ -107,37 +123,33 @@ static void add_set(const struct published *p, int first,
     s->regret = fmax(s->regret, pick->entry->meas_s / best - 1);
 }
 
-/* Sum over pairs of one set, in `pairs` their number. */
-static int ordered_pairs(const struct published *p, int first,
-                         const char *source, int *pairs)
+/* Pairs of a row to be predicted with those behind it. */
+static int ordered_pairs(const struct choices *c, int i, int *pairs)
 {
+    const struct published_row *x = choices_at(c, i);
     int sum = 0;
-    for (int i = first; i < p->n; i++)
-        for (int k = i + 1; k < p->n; k++) {
-            const struct published_row *x = &p->row[i], *y = &p->row[k];
-            if (!counts(x, source) || !counts(y, source) ||
-                !compete(x, &p->row[first]) || !compete(y, &p->row[first]))
-                continue;
-            const double pred = x->pred_s - y->pred_s;
-            const double meas = x->entry->meas_s - y->entry->meas_s;
-            ++*pairs;
-            if (fabs(pred) > SCORE_TIE * x->pred_s)
-                sum += (pred * meas > 0) - (pred * meas < 0);
-        }
+    for (int k = i + 1; k < choices_n(c); k++) {
+        const struct published_row *y = choices_at(c, k);
+        const double pred = x->pred_s - y->pred_s;
+        const double meas = x->entry->meas_s - y->entry->meas_s;
+        if (!compete(c, i, k))
+            continue;
+        ++*pairs;
+        if (fabs(pred) > SCORE_TIE * x->pred_s)
+            sum += (pred * meas > 0) - (pred * meas < 0);
+    }
     return sum;
 }
 
 static void add_choices(const struct published *p, struct published_score *s)
 {
+    const struct choices c = {p, s->source};
     int sum = 0;
     s->regret = s->tau = (double)NAN;
     for (int i = 0; i < p->n; i++) {
-        const struct published_row *r = &p->row[i];
-        if (!counts(r, s->source) || !*r->entry->compare ||
-            !opens_set(p, i, s->source))
-            continue;
-        add_set(p, i, s);
-        sum += ordered_pairs(p, i, s->source, &s->n_pairs);
+        if (opens_set(&c, i))
+            add_set(&c, i, s);
+        sum += ordered_pairs(&c, i, &s->n_pairs);
     }
     if (s->n_pairs)
         s->tau = (double)sum / s->n_pairs;

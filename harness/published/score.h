@@ -4,10 +4,12 @@
  * ones (predicted - measured) / measured.
  *
  * Regret and Kendall's tau are over rows of one `compare`: one model, batch and
- * number of GPUs, so that a planner could choose between them. The pick is the
+ * number of GPUs, so that a planner could choose between them, also those that
+ * prices were fitted to. Regret is of sets with a predicted row. The pick is the
  * row with the shortest predicted step; its regret is by how much its measured
- * step is longer than the shortest measured one. Tau counts pairs that
- * predictions order as measurements do less those they do not, over all.
+ * step is longer than the shortest measured one. Tau counts pairs with a
+ * predicted row that predictions order as measurements do, less those they do
+ * not, over all such pairs.
  */
 #ifndef PUBLISHED_SCORE_H
 #define PUBLISHED_SCORE_H
