@@ -28,6 +28,7 @@ enum err step_choose(struct arena *a, const struct step_rows *rows,
         return e;
     options.free[KIND_L] = true;
     options.prior_rel = STEP_CHOOSE_PRIOR;
+    options.prior_of_all = true;
     e = choose_try(a, rows, &options, &freed, msg);
     if (e == ERR_OK && freed.left_out.n == out->left_out.n &&
         freed.left_out.mean < (1 - STEP_CHOOSE_GAIN) * out->left_out.mean)

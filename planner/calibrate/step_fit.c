@@ -18,8 +18,9 @@
 const double STEP_FIT_NOISE = 0.01;
 
 static const double STEP_FIT_NEW = 5e-3; // part of a column that must be new
-static const double STEP_FIT_NUDGE = 1e-4; // relative, of slopes
-static const double STEP_FIT_STAYS = 1e-9; // relative change of prices
+static const double STEP_FIT_NUDGE = 1e-4; // of a price's scale, for slopes
+static const double STEP_FIT_LIFT = 1e-3;  // the least price that has slopes
+static const double STEP_FIT_GAIN = 1e-9; // relative, of what is minimised
 enum { STEP_FIT_ROUNDS = 30 };
 
 /* What one fit works on. */
@@ -28,7 +29,8 @@ struct step_work {
     const struct step_rows *rows;
     struct step_fit *f;
     double *design, *rest_s;
-    const bool *skip; // rows left out, or NULL
+    double scale[LSQ_MAX_COLS]; // of each price: the first guess
+    const bool *skip;           // rows left out, or NULL
 };
 
 static bool step_has(const struct step_fit *f, enum observed_term t)
@@ -180,13 +182,12 @@ static bool is_of(const struct step_column *c, const struct observed *o)
            (o->size[c->unit] > 0 && c->unit != observed_base(o));
 }
 
-/* Central difference: at a bend, the mean of both sides. A price of 0 is
- * nudged by a part of the step. */
+/* Central difference: at a bend, the mean of both sides. */
 static enum err slope(struct step_work *w, struct observed *o, int column,
                       double *out, struct err_msg *msg)
 {
     struct step_column *c = &w->f->column[column];
-    const double x = c->x, by = STEP_FIT_NUDGE * x;
+    const double x = c->x, by = STEP_FIT_NUDGE * fmax(x, w->scale[column]);
     double less = 0, more = 0;
     *out = 0;
     if (!is_of(c, o) || by <= 0)
@@ -279,7 +280,8 @@ static void add_priors(const struct step_work *w, struct step_system *s)
         for (int j = 0; j < s->n_cols && any; j++) {
             const struct step_column *c = &f->column[s->at[j]];
             if (c->kind != STEP_COLUMN_FREE || !is_of(c, o) ||
-                c->unit == KIND_E)
+                c->unit == KIND_E ||
+                !(f->options.prior_of_all || c->tied))
                 continue;
             double *row = add_row(s, 0);
             row[j] = weight * o->size[observed_base(o)] / unit->x;
@@ -372,14 +374,48 @@ static double new_part(const struct step_system *s, int column,
     return length > 0 ? sqrt(left / length) : 0;
 }
 
+/* A free unit that is tied after all costs what its FLOPs do: its slopes go to
+ * the group's unit. An embedding has no FLOPs. */
+static void fold(struct step_work *w, struct step_column *c)
+{
+    const size_t n = (size_t)w->f->n_columns;
+    c->used = false;
+    if (c->kind != STEP_COLUMN_FREE)
+        return;
+    for (int i = 0; i < w->rows->n; i++) {
+        const struct observed *o = w->rows->row[i].of;
+        const struct step_column *unit =
+            step_find(w->f, STEP_COLUMN_UNIT, o->group, KIND_T);
+        double *row = w->design + (size_t)i * n;
+        double *own = row + (c - w->f->column);
+        if (unit && c->unit != KIND_E)
+            row[unit - w->f->column] += *own / o->size[observed_base(o)];
+        *own = 0;
+    }
+}
+
+/* A free unit that was not taken is tied: with a prior's width where there is
+ * one. */
+static void settle(struct step_work *w, struct step_column *c)
+{
+    const bool free = c->kind == STEP_COLUMN_FREE && c->unit != KIND_E;
+    c->tied = free && !c->used;
+    if (c->tied && w->f->options.prior_rel > 0)
+        c->used = true;
+    else if (!c->used)
+        fold(w, c);
+}
+
 /* Takes the columns in their order, each if the rows show something new. */
 static bool choose_columns(struct step_work *w)
 {
     struct step_system s;
     double *taken[LSQ_MAX_COLS + 1] = {NULL};
     int n = 0;
-    for (int j = 0; j < w->f->n_columns; j++)
+    for (int j = 0; j < w->f->n_columns; j++) {
         w->f->column[j].used = true;
+        w->f->column[j].tied = false;
+    }
     if (!make_system(w, &s))
         return false;
     for (int j = 0; j < s.n_cols; j++) {
@@ -388,47 +424,42 @@ static bool choose_columns(struct step_work *w)
         if (!q)
             return false;
         c->asked = c->asked || dot(&s, s.b, j) > 0;
-        c->used = n < s.n_rows && new_part(&s, j, taken, q) > STEP_FIT_NEW;
+        c->used = !c->zero && n < s.n_rows &&
+                  new_part(&s, j, taken, q) > STEP_FIT_NEW;
         if (c->used)
             taken[n++] = q;
     }
+    for (int j = 0; j < w->f->n_columns; j++)
+        settle(w, &w->f->column[j]);
     return true;
 }
 
 /* ---- solving ---- */
 
-/* Prices of the used columns; the others are 0. A free rate of 0 is no price:
- * such a unit goes back to its FLOPs, and it is solved again. */
+/* Prices of the used columns; the others are 0. */
 static enum err solve_columns(struct step_work *w, struct lsq_solution *sol,
                               struct err_msg *msg)
 {
-    for (bool again = true; again;) {
-        struct step_system s;
-        if (!make_system(w, &s))
-            return err_set(msg, ERR_NOMEM, "steps: out of memory");
-        const struct lsq_problem p = {s.n_rows, s.n_cols, s.a, s.b};
-        enum err e = lsq_nnls(w->arena, &p, sol, msg);
-        if (e != ERR_OK)
-            return e;
-        again = false;
-        for (int j = 0; j < w->f->n_columns; j++)
-            w->f->column[j].x = w->f->column[j].se = 0;
-        for (int j = 0; j < s.n_cols; j++) {
-            struct step_column *c = &w->f->column[s.at[j]];
-            c->x = sol->x[j];
-            c->se = sol->se[j];
-            if (c->kind == STEP_COLUMN_FREE && c->x <= 0) {
-                c->used = false;
-                again = true;
-            }
-        }
+    struct step_system s;
+    if (!make_system(w, &s))
+        return err_set(msg, ERR_NOMEM, "steps: out of memory");
+    const struct lsq_problem p = {s.n_rows, s.n_cols, s.a, s.b};
+    const enum err e = lsq_nnls(w->arena, &p, sol, msg);
+    if (e != ERR_OK)
+        return e;
+    for (int j = 0; j < w->f->n_columns; j++)
+        w->f->column[j].x = w->f->column[j].se = 0;
+    for (int j = 0; j < s.n_cols; j++) {
+        w->f->column[s.at[j]].x = sol->x[j];
+        w->f->column[s.at[j]].se = sol->se[j];
     }
     return ERR_OK;
 }
 
-/* All units at the FLOPs' rates, nothing outside: the first guess. The terms
- * get a twentieth of a step, so that those hidden by overlap can show. */
-static enum err first_guess(struct step_work *w, struct err_msg *msg)
+/* All units at the FLOPs' rates (free ones at a share of them), nothing
+ * outside: a first guess. The terms get a twentieth of a step, so that those hidden by overlap can show. */
+static enum err first_guess(struct step_work *w, double share_of_flops,
+                            struct err_msg *msg)
 {
     static const double SHARE = 0.05;
     struct step_fit *f = w->f;
@@ -456,22 +487,44 @@ static enum err first_guess(struct step_work *w, struct err_msg *msg)
     for (int j = 0; j < f->n_columns; j++) {
         struct step_column *c = &f->column[j];
         c->used = true;
-        if (c->kind == STEP_COLUMN_FREE)
-            c->x = unit_s / o->size[observed_base(o)];
+        if (c->kind == STEP_COLUMN_FREE && c->unit == KIND_E)
+            c->x = SHARE * unit_s / o->size[KIND_E];
+        else if (c->kind == STEP_COLUMN_FREE)
+            c->x = share_of_flops * unit_s / o->size[observed_base(o)];
         else if (c->kind == STEP_COLUMN_CONSTANT)
             c->x = SHARE * meas_s;
         else if (c->kind != STEP_COLUMN_UNIT)
             c->x = SHARE * meas_s / bytes;
+        w->scale[j] = c->x;
     }
     return ERR_OK;
 }
 
-/* Sum of squared relative errors of true predictions, and the rows' own. */
+/* What priors and timers say of the prices, in their errors squared. */
+static double penalty(const struct step_work *w)
+{
+    struct step_system s;
+    double sum = 0;
+    if (!make_system(w, &s))
+        return (double)INFINITY;
+    for (int i = w->rows->n; i < s.n_rows; i++) {
+        double off = -s.b[i];
+        for (int j = 0; j < s.n_cols; j++)
+            off += s.a[(size_t)i * (size_t)s.n_cols + (size_t)j] *
+                   w->f->column[s.at[j]].x;
+        sum += off * off;
+    }
+    return sum;
+}
+
+/* What is minimised, with true predictions in place of the slopes': squared
+ * errors in their standard deviations; and the rows' relative errors. */
 static enum err step_misfit(struct step_work *w, double *squares,
                             struct err_msg *msg)
 {
     double sum = 0, last = 0;
-    w->f->mean_misfit = w->f->worst_misfit = *squares = 0;
+    w->f->mean_misfit = w->f->worst_misfit = 0;
+    *squares = penalty(w);
     for (int i = 0; i < w->rows->n; i++) {
         const struct step_row *r = &w->rows->row[i];
         const bool same = i > 0 && w->rows->row[i - 1].of == r->of;
@@ -479,7 +532,7 @@ static enum err step_misfit(struct step_work *w, double *squares,
         if (e != ERR_OK)
             return e;
         const double off = fabs(last / r->meas_s - 1);
-        *squares += off * off;
+        *squares += off * off / (STEP_FIT_NOISE * STEP_FIT_NOISE);
         sum += off;
         w->f->worst_misfit = fmax(w->f->worst_misfit, off);
     }
@@ -487,23 +540,21 @@ static enum err step_misfit(struct step_work *w, double *squares,
     return ERR_OK;
 }
 
-/* Do all prices of `now` lie at those before? */
-static bool stays(const struct step_fit *now, const struct step_fit *before)
+/* Slopes are asked for at a price: of a free unit that was tied, at its FLOPs',
+ * since it may show on the paths of these prices; of what was left out or fell
+ * to 0, at a small one. */
+static void lift_zeros(struct step_work *w)
 {
-    for (int j = 0; j < now->n_columns; j++)
-        if (fabs(now->column[j].x - before->column[j].x) >
-            STEP_FIT_STAYS * fabs(now->column[j].x))
-            return false;
-    return true;
-}
-
-/* Slopes of a price that was left out or fell to 0 are asked for at a small
- * one; it counts as 0 afterwards. */
-static void lift_zeros(struct step_fit *f, const struct step_fit *start)
-{
-    for (int j = 0; j < f->n_columns; j++)
-        if (f->column[j].x <= 0)
-            f->column[j].x = STEP_FIT_NUDGE * start->column[j].x;
+    const struct observed *o = w->rows->row[0].of;
+    const struct step_column *unit =
+        step_find(w->f, STEP_COLUMN_UNIT, o->group, KIND_T);
+    for (int j = 0; j < w->f->n_columns; j++) {
+        struct step_column *c = &w->f->column[j];
+        if (c->kind == STEP_COLUMN_FREE && !c->used && c->unit != KIND_E)
+            c->x = step_value(unit) / o->size[observed_base(o)];
+        c->used = true;
+        c->x = fmax(c->x, STEP_FIT_LIFT * w->scale[j]);
+    }
 }
 
 /* Errors with Student's factor; rows that leave none free stand for the
@@ -521,6 +572,8 @@ static enum err finish(struct step_work *w, const struct lsq_solution *sol,
     const int dof = sol->degrees_of_freedom;
     const double wide = dof > 0 ? lsq_t95(dof) / 1.96 : 1;
     f->rank = s.n_cols;
+    for (int j = 0; j < f->n_columns; j++)
+        f->rank -= f->column[j].tied && f->column[j].used;
     f->condition = rank.condition;
     f->degrees_of_freedom = dof;
     for (int j = 0; j < f->n_columns; j++) {
@@ -556,7 +609,7 @@ static enum err step_notes(struct arena *a, struct step_fit *f,
     for (int j = 0; j < f->n_columns; j++) {
         const struct step_column *c = &f->column[j];
         const bool free = c->kind == STEP_COLUMN_FREE;
-        if (c->used || (!c->asked && !free))
+        if ((c->used && !c->tied) || (!c->asked && !free))
             continue;
         const char *text = arena_printf(
             a, "%s%s%s: the steps do not tell it apart",
@@ -571,41 +624,133 @@ static enum err step_notes(struct arena *a, struct step_fit *f,
     return ERR_OK;
 }
 
-/* Rounds until prices stay; the best round counts, since at a bend two may
- * take turns. */
-static enum err step_rounds(struct step_work *w, struct lsq_solution *sol,
-                            struct err_msg *msg)
+/* The best fit so far, with the system that it solves. */
+struct step_best {
+    struct step_fit fit;
+    struct lsq_solution sol;
+    double squares;
+    double *design, *rest_s;
+};
+
+static void keep_best(struct step_work *w, const struct lsq_solution *sol,
+                      double squares, struct step_best *best)
 {
-    const size_t cells = (size_t)w->rows->n * (size_t)w->f->n_columns;
-    double *design = arena_alloc(w->arena, cells + 1, sizeof *design);
-    struct step_fit start = *w->f, best = *w->f;
-    struct lsq_solution now = {0};
-    double least = (double)INFINITY, squares = 0;
-    bool settled = false;
-    if (!design)
-        return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    for (int round = 0; round < STEP_FIT_ROUNDS && !settled; round++) {
-        struct step_fit before = *w->f;
-        lift_zeros(w->f, &start);
+    const size_t n = (size_t)w->rows->n;
+    best->fit = *w->f;
+    best->sol = *sol;
+    best->squares = squares;
+    memcpy(best->design, w->design,
+           n * (size_t)w->f->n_columns * sizeof *w->design);
+    memcpy(best->rest_s, w->rest_s, n * sizeof *w->rest_s);
+}
+
+/* From the prices of `from` towards those of the work, whole or in part: the
+ * first that lowers what is minimised. */
+static enum err line_search(struct step_work *w, const struct step_fit *from,
+                            double least, double *squares, struct err_msg *msg)
+{
+    const struct step_fit to = *w->f;
+    for (double part = 1; part > 0.05; part /= 2) {
+        for (int j = 0; j < to.n_columns; j++)
+            if (to.column[j].used)
+                w->f->column[j].x =
+                    from->column[j].x +
+                    part * (to.column[j].x - from->column[j].x);
+        const enum err e = step_misfit(w, squares, msg);
+        if (e != ERR_OK || *squares < least * (1 - STEP_FIT_GAIN))
+            return e;
+    }
+    return ERR_OK;
+}
+
+/* Rounds from one guess until nothing gets better. */
+static enum err descend(struct step_work *w, struct step_best *best,
+                        struct err_msg *msg)
+{
+    double least = (double)INFINITY;
+    for (int round = 0; round < STEP_FIT_ROUNDS; round++) {
+        struct lsq_solution sol;
+        struct step_fit before;
+        double squares = 0;
+        lift_zeros(w);
         enum err e = linearise(w, msg);
+        before = *w->f;
         if (e == ERR_OK && !choose_columns(w))
             e = err_set(msg, ERR_NOMEM, "steps: out of memory");
         if (e == ERR_OK)
-            e = solve_columns(w, &now, msg);
+            e = solve_columns(w, &sol, msg);
         if (e == ERR_OK)
-            e = step_misfit(w, &squares, msg);
+            e = line_search(w, &before, least, &squares, msg);
         if (e != ERR_OK)
             return e;
-        settled = stays(w->f, &before);
-        if (squares < least || settled) {
-            least = squares;
-            best = *w->f;
-            *sol = now;
-            memcpy(design, w->design, cells * sizeof *design);
+        if (squares < best->squares * (1 - STEP_FIT_GAIN))
+            keep_best(w, &sol, squares, best);
+        if (!(squares < least * (1 - STEP_FIT_GAIN)))
+            return ERR_OK;
+        least = squares;
+    }
+    return ERR_OK;
+}
+
+/* Free rates may lead into several valleys, as paths go over one stage or
+ * another: from several guesses. Without any, one is enough. */
+static enum err descend_all(struct step_work *w, struct step_best *best,
+                            struct err_msg *msg)
+{
+    static const double shares[] = {1, 0.5, 0.25, 2};
+    const struct step_fit empty = *w->f;
+    bool free = false;
+    best->squares = (double)INFINITY;
+    for (int k = 0; k < N_KINDS; k++)
+        free = free || empty.options.free[k];
+    for (size_t i = 0; i < (free ? sizeof shares / sizeof shares[0] : 1); i++) {
+        *w->f = empty;
+        enum err e = first_guess(w, shares[i], msg);
+        if (e == ERR_OK)
+            e = descend(w, best, msg);
+        if (e != ERR_OK)
+            return e;
+    }
+    *w->f = best->fit;
+    return ERR_OK;
+}
+
+/* A free rate of 0 is no price: such a unit goes back to its FLOPs, the one
+ * that is least sure of itself first, and all begins again. */
+static bool tie_zeros(const struct step_fit *found, struct step_fit *again)
+{
+    for (int j = found->n_columns - 1; j >= 0; j--) {
+        const struct step_column *c = &found->column[j];
+        if (c->kind == STEP_COLUMN_FREE && c->used && !c->zero && c->x <= 0) {
+            again->column[j].zero = true;
+            return true;
         }
     }
-    *w->f = best;
-    w->design = design;
+    return false;
+}
+
+static enum err step_rounds(struct step_work *w, struct lsq_solution *sol,
+                            struct err_msg *msg)
+{
+    const size_t n = (size_t)w->rows->n;
+    struct step_fit start = *w->f;
+    struct step_best *best = arena_alloc(w->arena, 1, sizeof *best);
+    if (!best)
+        return err_set(msg, ERR_NOMEM, "steps: out of memory");
+    best->design = arena_alloc(w->arena, n * (size_t)start.n_columns,
+                               sizeof *best->design);
+    best->rest_s = arena_alloc(w->arena, n, sizeof *best->rest_s);
+    if (!best->design || !best->rest_s)
+        return err_set(msg, ERR_NOMEM, "steps: out of memory");
+    do {
+        *w->f = start;
+        const enum err e = descend_all(w, best, msg);
+        if (e != ERR_OK)
+            return e;
+    } while (tie_zeros(w->f, &start));
+    *sol = best->sol;
+    w->design = best->design;
+    w->rest_s = best->rest_s;
     return ERR_OK;
 }
 
@@ -626,9 +771,7 @@ enum err step_fit_make(struct arena *a, const struct step_rows *rows,
     w.rest_s = arena_alloc(a, n, sizeof *w.rest_s);
     if (!w.design || !w.rest_s)
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    e = first_guess(&w, msg);
-    if (e == ERR_OK)
-        e = step_rounds(&w, &sol, msg);
+    e = step_rounds(&w, &sol, msg);
     if (e == ERR_OK)
         e = finish(&w, &sol, msg);
     return e == ERR_OK ? step_notes(a, out, msg) : e;
@@ -643,6 +786,8 @@ static enum err leave_one(struct step_work *w, const struct step_fit *whole,
 {
     struct step_fit less = *whole;
     struct lsq_solution sol;
+    const size_t cells = (size_t)w->rows->n * (size_t)less.n_columns;
+    memcpy(w->design, whole->design, cells * sizeof *w->design);
     w->f = &less;
     if (!choose_columns(w))
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
@@ -650,7 +795,7 @@ static enum err leave_one(struct step_work *w, const struct step_fit *whole,
     if (e != ERR_OK || !step_fit_covers(&less, o))
         return e;
     for (int i = 0; i < w->rows->n; i++) {
-        const double *row = whole->design + (size_t)i * (size_t)less.n_columns;
+        const double *row = w->design + (size_t)i * (size_t)less.n_columns;
         double step = whole->rest_s[i];
         if (w->rows->row[i].of != o)
             continue;
@@ -674,7 +819,6 @@ enum err step_fit_leave_out(struct arena *a, const struct step_rows *rows,
     w.rest_s = arena_alloc(a, (size_t)rows->n + 1, sizeof *w.rest_s);
     if (!skip || !w.design || !w.rest_s)
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    memcpy(w.design, f->design, cells * sizeof *w.design);
     memcpy(w.rest_s, f->rest_s, (size_t)rows->n * sizeof *w.rest_s);
     for (int i = 0; i < rows->n; i++) {
         const struct observed *o = rows->row[i].of;

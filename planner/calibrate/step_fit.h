@@ -11,7 +11,8 @@
  * those that are free. A free unit has one rate (seconds an operation) for all
  * groups. An unknown enters only where the rows tell it from those before it;
  * what does not enter is tied to the FLOPs (units) or left out (terms), and
- * the note says so. Sized for some hundred rows and LSQ_MAX_COLS unknowns.
+ * the note says so. Tied units keep a prior's width, so that the intervals of
+ * all others count what the tie may be wrong by. Sized for some hundred rows and LSQ_MAX_COLS unknowns.
  */
 #ifndef CALIBRATE_STEP_FIT_H
 #define CALIBRATE_STEP_FIT_H
@@ -34,8 +35,10 @@ struct step_rows {
 struct step_fit_options {
     unsigned terms;     // bits 1 << enum observed_term
     bool free[N_KINDS]; // units with a rate of their own
-    // free rates lie around the FLOPs' with this relative deviation; 0: any
+    // relative deviation of free rates from the FLOPs': of all of them, or only
+    // of those that the rows do not tell apart; 0: those are tied and no more
     double prior_rel;
+    bool prior_of_all;
     const struct cost *timers; // unit costs with errors, of one group; or NULL
 };
 
@@ -57,6 +60,9 @@ struct step_column {
     int group;           // -1: of all
     enum unit_kind unit; // of FREE
     bool asked, used;    // `asked`: there are rows that it has a part in
+    bool tied;           // a free unit at its FLOPs' rate: not told apart, or
+                         // it came out at 0; used, where there is a prior
+    bool zero;           // it came out at 0
     double x, se;
 };
 
@@ -64,7 +70,7 @@ struct step_fit {
     struct step_fit_options options;
     struct step_column column[LSQ_MAX_COLS];
     int n_columns;
-    int rank, n_unknowns; // used, and asked for
+    int rank, n_unknowns; // told apart by the rows, and asked for
     double condition;     // of the used ones, columns scaled to length 1
     int degrees_of_freedom;
     double mean_misfit, worst_misfit; // relative, absolute values

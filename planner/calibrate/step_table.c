@@ -244,16 +244,22 @@ static bool has_schedule(const struct table_row *r)
            strcmp(name, "interleaved") == 0;
 }
 
-/* Nothing is known of transfers: they are part of what is fitted. */
+/* Where nothing is said of transfers, they take no time of their own and are
+ * part of what is fitted; who waits for whom is as Megatron does it. */
 static enum err open_row(struct table_row *r, struct observed *out,
                          struct err_msg *msg)
 {
     struct model *m = arena_alloc(r->arena, 1, sizeof *m);
+    const struct step_table_options *o = r->options;
+    const int vpp = (int)table_whole(r, "vpp", 1);
+    const int node = o->model ? o->gpus_per_node : 8;
     struct observed_case from = {
         .model = m,
-        .mode = P2P_IDEAL,
-        .gpus_per_node = (int)table_whole(r, "gpus_per_node", 8),
-        .no_recompute = !(r->options->terms >> OBSERVED_RECOMPUTE & 1U)};
+        .mode = o->mode_given ? o->mode : p2p_mode_default(vpp),
+        .gpus_per_node = (int)table_whole(r, "gpus_per_node", node),
+        .links = o->links,
+        .timers = o->timers,
+        .no_recompute = !(o->terms >> OBSERVED_RECOMPUTE & 1U)};
     if (!m)
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
     if (!has_schedule(r))

@@ -60,6 +60,11 @@ struct step_table_options {
                                // layout and microbatches are read; or NULL
     unsigned terms;            // OBSERVED_RECOMPUTE counts
     bool fit_all;              // rows without `use` are to be fitted
+    // with `model`, as struct observed_case has them; else their defaults
+    bool mode_given;
+    enum p2p_mode mode;
+    int gpus_per_node;
+    const struct cost *links, *timers;
 };
 
 /* Appends the file's rows to the table (zeroed at first). Rows of one

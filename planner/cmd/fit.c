@@ -15,6 +15,8 @@
 #include "calibrate/overhead.h"
 #include "calibrate/transfers.h"
 #include "cmd.h"
+#include "fit.h"
+#include "fit_steps.h"
 #include "memory/fit.h"
 
 #include <math.h>
@@ -152,7 +154,7 @@ static void cmd_fit_write(struct writer tree, const struct fit *f)
 }
 
 /* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
-static void print_costs(const struct cost *c)
+void fit_print_costs(const struct cost *c)
 {
     printf("%-8s %12s %10s %12s %10s   (%s; 95%% intervals)\n", "unit",
            "forward ms", "+-", "backward ms", "+-",
@@ -178,7 +180,7 @@ static void print_link(const char *where, const struct cost_link *l)
 }
 
 /* What is known of transfers and of EP overlap's savings. */
-static void print_links(const struct cost *c)
+void fit_print_links(const struct cost *c)
 {
     const struct cost_link inside = {c->latency_s, c->bytes_per_s};
     const struct cost_ep_save *s = &c->ep_save;
@@ -198,12 +200,12 @@ static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
     const struct cost *c = &f->cost;
     // whose chunks a timer adds up
     const char *place = runs[0].layout.vpp > 1 ? "rank" : "stage";
-    print_costs(c);
+    fit_print_costs(c);
     printf("timers' constant a chunk: %.4f ms; step outside the pipeline: "
            "%.3f ms + %.4f ms/MB of the heaviest %s\n",
            c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9,
            place);
-    print_links(c);
+    fit_print_links(c);
     printf("rank %d of %d, condition %.1f, %d degrees of freedom\n", f->rank,
            f->n_unknowns, f->condition, f->degrees_of_freedom);
     if (f->note)
@@ -258,7 +260,7 @@ static void cmd_fit_write_memory(struct writer to, const struct memory_fit *f)
     }
 }
 
-static enum err write_costs(struct cmd *c, const struct cost *cost)
+enum err fit_write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
         return ERR_OK;
@@ -271,7 +273,7 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 /* ---- commands ---- */
 
 /* Links that the options state; between nodes as inside where not stated. */
-static enum err read_links(struct cmd *c, struct cost *cost)
+enum err fit_read_links(struct cmd *c, struct cost *cost)
 {
     static const double GBIT = 1e9 / 8; // bytes
     double us[2] = {cost->latency_s * 1e6, 0};
@@ -301,7 +303,7 @@ static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
                           const struct overhead_runs *all, struct fit *out)
 {
     struct transfers t = {&out->cost, NULL};
-    enum err e = read_links(c, &out->cost);
+    enum err e = fit_read_links(c, &out->cost);
     if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
         e = transfers_fit(&c->arena, ctx, all, &t, &c->msg);
     return e == ERR_OK ? fit_join_notes(&c->arena, t.note, &out->note, &c->msg)
@@ -389,13 +391,15 @@ static void warn_of_misfit(const struct fit *f)
 static enum err fit_model(struct cmd *c, struct cmd_model *m)
 {
     enum err e = cmd_model(c, m);
-    if (e == ERR_OK && c->n_runs == 0)
-        e = err_set(&c->msg, ERR_PARSE, "fit: want --run LAYOUT=LOG, twice");
+    if (e == ERR_OK && c->n_runs == 0 && !fit_steps_given(c))
+        e = err_set(&c->msg, ERR_PARSE,
+                    "fit: want --run LAYOUT=LOG, or --step LAYOUT=MS, twice");
     if (e == ERR_OK && !m->batch_given)
         e = err_set(&c->msg, ERR_PARSE,
                     "fit: --gbs: missing: timers are sums over the "
                     "micro-batches");
-    m->model.overlap_moe_comm = false;
+    if (c->n_runs > 0)
+        m->model.overlap_moe_comm = false;
     return e;
 }
 
@@ -427,17 +431,21 @@ static enum err run_fit(struct cmd *c)
     enum err e = fit_model(c, &m);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
+    if (e == ERR_OK && c->n_runs == 0)
+        return fit_steps_run(c, &m.model, &set, NULL);
     if (e == ERR_OK)
         e = read_runs(c, &m.model, &runs);
     if (e == ERR_OK)
         e = cmd_fit_fit(c, &m.model, &set, &runs, &f);
+    if (e == ERR_OK && fit_steps_given(c))
+        return fit_steps_run(c, &m.model, &set, &f.cost);
     if (e != ERR_OK)
         return e;
     const struct memory_fit_input in = {&m.model, runs.profile, runs.n,
                                         set.platform};
     e = fit_memory(c, &in, &f.cost, &memory);
     if (e == ERR_OK)
-        e = write_costs(c, &f.cost);
+        e = fit_write_costs(c, &f.cost);
     return e == ERR_OK ? fit_print(c, &f, &memory, runs.profile) : e;
 }
 
@@ -463,23 +471,26 @@ static enum err run_costs(struct cmd *c)
     struct model_fact facts[MODEL_N_FACTS];
     cost.n_facts = model_facts(&m.model, facts);
     cost.facts = facts;
-    e = read_links(c, &cost);
+    e = fit_read_links(c, &cost);
     if (e == ERR_OK)
         e = cmd_ep_save(c, &cost.ep_save);
     if (e == ERR_OK)
-        e = write_costs(c, &cost);
+        e = fit_write_costs(c, &cost);
     if (e != ERR_OK)
         return e;
     if (cmd_given(c, OPT_JSON))
         return json_print_and_delete(cost_to_json(&cost), true, stdout,
                                      &c->msg);
-    print_costs(&cost);
-    print_links(&cost);
+    fit_print_costs(&cost);
+    fit_print_links(&cost);
     printf("assumed: %g TFLOP/s; only the ratios mean something\n", tflops);
     return ERR_OK;
 }
 
 static const enum cmd_option fit_options[] = {OPT_RUN,
+                                              OPT_STEP,
+                                              OPT_STEP_PP,
+                                              OPT_STEPS,
                                               OPT_RECOMPUTE,
                                               OPT_PP,
                                               OPT_GBS,
@@ -530,8 +541,8 @@ static const enum cmd_option cost_options[] = {OPT_ANALYTIC,
 const struct command CMD_FIT = {
     .name = "fit",
     .run = run_fit,
-    .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\" --run "
-                "\"LAYOUT=LOG\" [-o costs.json]",
+    .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\"... | --step "
+                "\"LAYOUT=MS\"... [-o costs.json]",
     .help =
         "Seconds forward and backward a micro-batch of every unit kind, from "
         "the per-rank forward-compute\nand backward-compute timers of short "
