@@ -17,10 +17,13 @@ static enum err describe(struct cmd *c, const char *dir,
     struct {
         enum cmd_option option;
         const char **to;
-    } const list[] = {
-        {OPT_SOURCE, &d.source}, {OPT_TITLE, &d.title},
-        {OPT_REPOSITORY, &d.repository}, {OPT_COMMIT, &d.commit},
-        {OPT_LICENCE, &d.licence}, {OPT_URL, &d.url}, {OPT_NOTE, &d.note}};
+    } const list[] = {{OPT_SOURCE, &d.source},
+                      {OPT_TITLE, &d.title},
+                      {OPT_REPOSITORY, &d.repository},
+                      {OPT_COMMIT, &d.commit},
+                      {OPT_LICENCE, &d.licence},
+                      {OPT_URL, &d.url},
+                      {OPT_NOTE, &d.note}};
     if (published_dataset_read(&c->arena, dir, &d, NULL) != ERR_OK)
         d = (struct published_dataset){"", "", "", "", "", "", ""};
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
@@ -98,10 +101,9 @@ static enum err bench_import_run(struct cmd *c)
     return e;
 }
 
-static const int takes[] = {OPT_SOURCE, OPT_LICENCE, OPT_REPOSITORY,
-                            OPT_COMMIT, OPT_TITLE,   OPT_URL,
-                            OPT_NOTE,   OPT_REF,     OPT_COLUMN,
-                            OPT_TO,     OPT_HELP,    N_OPTIONS};
+static const int takes[] = {OPT_SOURCE, OPT_LICENCE, OPT_REPOSITORY, OPT_COMMIT,
+                            OPT_TITLE,  OPT_URL,     OPT_NOTE,       OPT_REF,
+                            OPT_COLUMN, OPT_TO,      OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_IMPORT = {
     .name = "import",

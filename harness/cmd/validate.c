@@ -123,8 +123,8 @@ static bool all_there(const struct validate_rows *now,
                            baseline->row[i].experiment) == 0;
         if (found)
             continue;
-        printf("%s: in the baseline, but no dataset in " ROOT
-               " or " PUBLISHED "\n",
+        printf("%s: in the baseline, but no dataset in " ROOT " or " PUBLISHED
+               "\n",
                baseline->row[i].experiment);
         return false;
     }

@@ -156,8 +156,8 @@ static enum err write_all(struct cmd *c, const struct published *p)
 
 enum err validate_rows_run(struct cmd *c)
 {
-    const struct step_table_options options = {
-        .terms = observed_default_terms()};
+    const struct step_table_options options = {.terms =
+                                                   observed_default_terms()};
     struct step_table table = {NULL, 0, 0};
     struct published p;
     const char **given =

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 /* Licences under which figures may be kept and given on with their source. */
-static const char *const dataset_licences[] = {
-    "Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0", "CC0-1.0"};
+static const char *const dataset_licences[] = {"Apache-2.0",   "MIT",
+                                               "BSD-2-Clause", "BSD-3-Clause",
+                                               "CC-BY-4.0",    "CC0-1.0"};
 enum { N_LICENCES = sizeof dataset_licences / sizeof dataset_licences[0] };
 
 static const char *const dataset_keys[] = {
@@ -37,8 +38,8 @@ const char *published_rows_path(struct arena *a, const char *dir)
 static void dataset_members(struct published_dataset *d,
                             const char **members[N_KEYS])
 {
-    const char **const all[N_KEYS] = {&d->source,  &d->title,   &d->repository,
-                                      &d->commit,  &d->licence, &d->url,
+    const char **const all[N_KEYS] = {&d->source, &d->title,   &d->repository,
+                                      &d->commit, &d->licence, &d->url,
                                       &d->note};
     memcpy(members, all, sizeof all);
 }
@@ -55,9 +56,9 @@ enum err published_dataset_read(struct arena *a, const char *dir,
                                 struct published_dataset *out,
                                 struct err_msg *msg)
 {
-    static const char *const keys[] = {"format", "source",  "title",
+    static const char *const keys[] = {"format",     "source", "title",
                                        "repository", "commit", "licence",
-                                       "url",    "note"};
+                                       "url",        "note"};
     struct reader_doc doc;
     const char *path = arena_printf(a, "%s/dataset.json", dir);
     const char **members[N_KEYS];

@@ -8,19 +8,51 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const PUBLISHED_COLUMNS[] = {
-    "id",        "source",    "group",        "compare",
-    "model",     "gpu",       "gpus_per_node", "n_gpus",
-    "n_layers",  "hidden",    "heads",        "query_groups",
-    "ffn",       "experts",   "topk",         "moe_ffn",
-    "mtp",       "seq",       "vocab",        "tp",
-    "cp",        "ep",        "dp",           "pp",
-    "vpp",       "layout",    "embed_loss_counted", "recompute",
-    "overlap_ep", "schedule", "mbs",          "gbs",
-    "microbatches", "precision", "step_s",    "step_stat",
-    "n_steps",   "spread",    "memory_gib",   "forward_s",
-    "measured",  "exclude",   "use",          "ref",
-    "note"};
+const char *const PUBLISHED_COLUMNS[] = {"id",
+                                         "source",
+                                         "group",
+                                         "compare",
+                                         "model",
+                                         "gpu",
+                                         "gpus_per_node",
+                                         "n_gpus",
+                                         "n_layers",
+                                         "hidden",
+                                         "heads",
+                                         "query_groups",
+                                         "ffn",
+                                         "experts",
+                                         "topk",
+                                         "moe_ffn",
+                                         "mtp",
+                                         "seq",
+                                         "vocab",
+                                         "tp",
+                                         "cp",
+                                         "ep",
+                                         "dp",
+                                         "pp",
+                                         "vpp",
+                                         "layout",
+                                         "embed_loss_counted",
+                                         "recompute",
+                                         "overlap_ep",
+                                         "schedule",
+                                         "mbs",
+                                         "gbs",
+                                         "microbatches",
+                                         "precision",
+                                         "step_s",
+                                         "step_stat",
+                                         "n_steps",
+                                         "spread",
+                                         "memory_gib",
+                                         "forward_s",
+                                         "measured",
+                                         "exclude",
+                                         "use",
+                                         "ref",
+                                         "note"};
 const size_t PUBLISHED_N_COLUMNS =
     sizeof PUBLISHED_COLUMNS / sizeof PUBLISHED_COLUMNS[0];
 
@@ -124,16 +156,15 @@ static enum err take_given(struct arena *a, const struct import_row *from,
             return err_set(msg, ERR_PARSE,
                            "--column: got '%s', want COLUMN=VALUE",
                            from->given[i]);
-        const char *name = arena_strndup(
-            a, from->given[i], (size_t)(equals - from->given[i]));
+        const char *name =
+            arena_strndup(a, from->given[i], (size_t)(equals - from->given[i]));
         if (!name)
             return import_no_memory(msg);
         const enum err e = import_column(name, &at, msg);
         if (e != ERR_OK)
             return err_prefix(msg, e, "--column");
         if (to[at])
-            return err_set(msg, ERR_PARSE, "--column: %s is given twice",
-                           name);
+            return err_set(msg, ERR_PARSE, "--column: %s is given twice", name);
         to[at] = equals + 1;
     }
     return ERR_OK;
@@ -172,10 +203,10 @@ enum err import_row_of(struct arena *a, const struct import_row *from,
     if (!to[import_place("exclude")])
         to[import_place("exclude")] = "0";
     *out = (struct import_rows){to, 1};
-    return *import_get(out, 0, "id")
-               ? ERR_OK
-               : err_set(msg, ERR_PARSE, "--column: id is missing: want "
-                                         "--column id=NAME");
+    return *import_get(out, 0, "id") ? ERR_OK
+                                     : err_set(msg, ERR_PARSE,
+                                               "--column: id is missing: want "
+                                               "--column id=NAME");
 }
 
 /* ---- into the dataset ---- */
@@ -194,10 +225,9 @@ static enum err check_rows(const struct import_rows *rows, struct err_msg *msg)
         if (*import_get(rows, r, "step_s") &&
             (!text_to_double(import_get(rows, r, "step_s"), &step) ||
              step <= 0))
-            return err_set(msg, ERR_PARSE,
-                           "row '%s': step_s: got '%s', want seconds",
-                           import_get(rows, r, "id"),
-                           import_get(rows, r, "step_s"));
+            return err_set(
+                msg, ERR_PARSE, "row '%s': step_s: got '%s', want seconds",
+                import_get(rows, r, "id"), import_get(rows, r, "step_s"));
     }
     return ERR_OK;
 }
@@ -227,8 +257,7 @@ static enum err write_rows(const char *path, const struct import_rows *old,
     FILE *out = open_memstream(&text, &len);
     if (!out)
         return import_no_memory(msg);
-    memcpy(header + 1, PUBLISHED_COLUMNS,
-           PUBLISHED_N_COLUMNS * sizeof *header);
+    memcpy(header + 1, PUBLISHED_COLUMNS, PUBLISHED_N_COLUMNS * sizeof *header);
     bool ok = csv_write_row(out, header, PUBLISHED_N_COLUMNS + 1);
     for (size_t r = 0; r < old->n && ok; r++)
         if (!has_id(rows, import_get(old, r, "id")))

@@ -149,10 +149,9 @@ static enum err mllog_times(struct mllog *m, const char *path,
                        "%s: neither step times (tracked_stats) nor blocks over "
                        "a global batch size: is it an MLPerf log of training?",
                        path);
-    const enum err e =
-        import_times_of(from->x, from->n,
-                        by_step ? IMPORT_WARMUP : IMPORT_WARMUP_BLOCKS, &t,
-                        msg);
+    const enum err e = import_times_of(
+        from->x, from->n, by_step ? IMPORT_WARMUP : IMPORT_WARMUP_BLOCKS, &t,
+        msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
     *out = t;
@@ -200,8 +199,7 @@ enum err import_golden(struct arena *a, const char *path,
 {
     cJSON *tree = NULL;
     struct logged x = {NULL, 0};
-    struct import_times t = {.what = "logged steps",
-                             .forward_s = (double)NAN};
+    struct import_times t = {.what = "logged steps", .forward_s = (double)NAN};
     enum err e = json_read_file(a, path, NULL, &tree, msg);
     if (e == ERR_OK)
         e = golden_times(a, tree, &x, msg);

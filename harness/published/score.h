@@ -5,10 +5,10 @@
  *
  * Regret and Kendall's tau are over rows of one `compare`: one model, batch and
  * number of GPUs, so that a planner could choose between them, also those that
- * prices were fitted to. Regret is of sets with a predicted row. The pick is the
- * row with the shortest predicted step; its regret is by how much its measured
- * step is longer than the shortest measured one. Tau counts pairs with a
- * predicted row that predictions order as measurements do, less those they do
+ * prices were fitted to. Regret is of sets with a predicted row. The pick is
+ * the row with the shortest predicted step; its regret is by how much its
+ * measured step is longer than the shortest measured one. Tau counts pairs with
+ * a predicted row that predictions order as measurements do, less those they do
  * not, over all such pairs.
  */
 #ifndef PUBLISHED_SCORE_H
@@ -17,8 +17,8 @@
 #include "predict.h"
 
 struct published_score {
-    const char *source; // NULL: all
-    int n, n_covered;   // rows to be predicted
+    const char *source;              // NULL: all
+    int n, n_covered;                // rows to be predicted
     double mean, median, p90, worst; // absolute values; NAN: none
     double bias;                     // mean of signed ones
     double regret;                   // the largest; NAN: nothing to choose

@@ -92,7 +92,7 @@ static enum err write_predicted(struct arena *a, const char *root,
                                 const struct published *p, struct err_msg *msg)
 {
     static const char *const columns[] = {
-        "format", "source", "id",          "group",       "compare",  "gpu",
+        "format", "source",      "id",          "group",     "compare", "gpu",
         "n_gpus", "meas_step_s", "pred_step_s", "error_pct", "why"};
     struct made m = made_open(columns, COUNT(columns));
     for (int i = 0; i < p->n; i++) {
@@ -118,8 +118,8 @@ static enum err write_predicted(struct arena *a, const char *root,
 static void add_score(struct arena *a, struct made *m,
                       const struct published_score *s, const char *licence)
 {
-    const double percent[] = {s->mean, s->median, s->p90,
-                              s->worst, s->bias,  s->regret};
+    const double percent[] = {s->mean,  s->median, s->p90,
+                              s->worst, s->bias,   s->regret};
     struct fields f = fields_begin(a);
     fields_text(&f, s->source ? s->source : "all");
     fields_text(&f, licence);
@@ -152,9 +152,9 @@ static enum err write_errors(struct arena *a, const char *root,
                              const struct published *p, struct err_msg *msg)
 {
     static const char *const columns[] = {
-        "format",    "source",     "licence",  "n_fitted",   "n",
-        "n_covered", "mean_pct",   "median_pct", "p90_pct",  "worst_pct",
-        "bias_pct",  "regret_pct", "tau",      "n_choices", "left_out_pct"};
+        "format",    "source",     "licence",    "n_fitted",  "n",
+        "n_covered", "mean_pct",   "median_pct", "p90_pct",   "worst_pct",
+        "bias_pct",  "regret_pct", "tau",        "n_choices", "left_out_pct"};
     const char *source[PUBLISHED_MAX_SOURCES + 1] = {NULL};
     const int n = published_sources(p, source, PUBLISHED_MAX_SOURCES);
     struct made m = made_open(columns, COUNT(columns));

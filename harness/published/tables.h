@@ -7,9 +7,9 @@
  *                  error_pct, why (not covered)
  *   errors.csv     a source, and all of them: format, source, licence,
  *                  n_fitted, n, n_covered, mean_pct, median_pct, p90_pct,
- *                  worst_pct, bias_pct, regret_pct, tau, n_choices, left_out_pct
- *   terms.csv      a term and a source: format, term, is_default, source,
- *                  left_out_with_pct, left_out_without_pct, mean_with_pct,
+ *                  worst_pct, bias_pct, regret_pct, tau, n_choices,
+ * left_out_pct terms.csv      a term and a source: format, term, is_default,
+ * source, left_out_with_pct, left_out_without_pct, mean_with_pct,
  *                  mean_without_pct, help. left_out is the error of fitted
  *                  rows, each left out: what terms are chosen by; mean is of
  *                  predicted rows: what comes of it

@@ -9,25 +9,25 @@
 static struct validate_row row_of(const char *experiment,
                                   const struct published_row *r)
 {
-    return (struct validate_row){
-        .experiment = experiment,
-        .role = r->entry->id,
-        .layout = r->entry->group,
-        .pred_ms = r->pred_s * 1e3,
-        .meas_ms = r->entry->meas_s * 1e3,
-        .step_error_pct = 100 * (r->pred_s / r->entry->meas_s - 1),
-        .replay_error_pct = (double)NAN,
-        .memory_error_pct = (double)NAN,
-        .base_step_error_pct = (double)NAN,
-        .base_memory_error_pct = (double)NAN};
+    return (struct validate_row){.experiment = experiment,
+                                 .role = r->entry->id,
+                                 .layout = r->entry->group,
+                                 .pred_ms = r->pred_s * 1e3,
+                                 .meas_ms = r->entry->meas_s * 1e3,
+                                 .step_error_pct =
+                                     100 * (r->pred_s / r->entry->meas_s - 1),
+                                 .replay_error_pct = (double)NAN,
+                                 .memory_error_pct = (double)NAN,
+                                 .base_step_error_pct = (double)NAN,
+                                 .base_memory_error_pct = (double)NAN};
 }
 
 static enum err make_source(struct arena *a, const struct published *p,
                             const char *source, struct validate_source *out,
                             struct err_msg *msg)
 {
-    struct validate_source s = {
-        .experiment = arena_printf(a, "published/%s", source)};
+    struct validate_source s = {.experiment =
+                                    arena_printf(a, "published/%s", source)};
     s.rows.row = arena_alloc(a, (size_t)p->n + 1, sizeof *s.rows.row);
     if (!s.experiment || !s.rows.row)
         return err_set(msg, ERR_NOMEM, "validate: out of memory");

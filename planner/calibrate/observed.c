@@ -87,8 +87,8 @@ static double size_of(const struct model *m, enum unit_kind k)
     return (k == KIND_E ? written : model_unit_fwd_flops(m, k)) / ranks;
 }
 
-static enum err set_sizes(const struct observed_case *from,
-                          struct observed *o, struct err_msg *msg)
+static enum err set_sizes(const struct observed_case *from, struct observed *o,
+                          struct err_msg *msg)
 {
     const struct model *m = &o->model;
     for (int k = 0; k < N_KINDS; k++) {
@@ -100,7 +100,8 @@ static enum err set_sizes(const struct observed_case *from,
             return e;
         o->size[k] = size_of(m, (enum unit_kind)k);
         o->bwd_ratio[k] = 2 + (from->no_recompute ? 0 : again);
-        const struct unit_cost *t = from->timers ? &from->timers->unit[k] : NULL;
+        const struct unit_cost *t =
+            from->timers ? &from->timers->unit[k] : NULL;
         if (t && t->known && t->fwd_s > 0)
             o->bwd_ratio[k] = t->bwd_s / t->fwd_s;
     }

@@ -58,9 +58,9 @@ struct observed_case {
     const struct model *model;
     struct layout layout;
     enum p2p_mode mode;
-    int gpus_per_node;        // for the reduction and for transfers
-    const struct cost *links; // what transfers take, and of whose bytes the
-                              // prices are; NULL: nothing
+    int gpus_per_node;         // for the reduction and for transfers
+    const struct cost *links;  // what transfers take, and of whose bytes the
+                               // prices are; NULL: nothing
     const struct cost *timers; // or NULL: whose ratio of backward to forward
                                // counts, where they know the unit
     bool no_recompute;         // as if nothing was run again

@@ -10,9 +10,9 @@ static enum err choose_try(struct arena *a, const struct step_rows *rows,
                            struct step_choice *out, struct err_msg *msg)
 {
     const enum err e = step_fit_make(a, rows, options, &out->fit, msg);
-    return e == ERR_OK ? step_fit_leave_out(a, rows, &out->fit, &out->left_out,
-                                            msg)
-                       : e;
+    return e == ERR_OK
+               ? step_fit_leave_out(a, rows, &out->fit, &out->left_out, msg)
+               : e;
 }
 
 enum err step_choose(struct arena *a, const struct step_rows *rows,

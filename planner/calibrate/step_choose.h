@@ -6,7 +6,7 @@
 #ifndef CALIBRATE_STEP_CHOOSE_H
 #define CALIBRATE_STEP_CHOOSE_H
 
-#include "step_fit.h"
+#include "step_leave_out.h"
 
 /* How far a free rate of the output layer may lie from its FLOPs, relative
  * standard deviation: chosen by leaving rows out, over the public data. */
@@ -22,7 +22,8 @@ struct step_choice {
 };
 
 /* Fits with the terms, and again with a free output layer where OBSERVED_FREE
- * is among them; the better one by STEP_CHOOSE_GAIN counts. Errors as step_fit_make(). */
+ * is among them; the better one by STEP_CHOOSE_GAIN counts. Errors as
+ * step_fit_make(). */
 enum err step_choose(struct arena *a, const struct step_rows *rows,
                      unsigned terms, struct step_choice *out,
                      struct err_msg *msg);

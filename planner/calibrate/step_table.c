@@ -282,12 +282,14 @@ static bool same_text(const char *x, const char *y)
 static bool same_configuration(const struct table_row *r, size_t other)
 {
     static const char *const columns[] = {
-        "source", "group",  "gpu",    "gpus_per_node",      "n_layers",
-        "hidden", "heads",  "query_groups", "ffn",          "experts",
-        "topk",   "moe_ffn", "mtp",   "seq",                "vocab",
-        "tp",     "cp",     "ep",     "dp",                 "pp",
-        "vpp",    "layout", "schedule", "embed_loss_counted", "recompute",
-        "overlap_ep", "mbs", "microbatches", "gbs"};
+        "source",    "group",      "gpu",      "gpus_per_node",
+        "n_layers",  "hidden",     "heads",    "query_groups",
+        "ffn",       "experts",    "topk",     "moe_ffn",
+        "mtp",       "seq",        "vocab",    "tp",
+        "cp",        "ep",         "dp",       "pp",
+        "vpp",       "layout",     "schedule", "embed_loss_counted",
+        "recompute", "overlap_ep", "mbs",      "microbatches",
+        "gbs"};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         const char *x = csv_get(r->csv, r->at, columns[i]);
         const char *y = csv_get(r->csv, other, columns[i]);
@@ -409,8 +411,9 @@ static enum err require_columns(const struct csv *t, bool sizes,
         for (size_t k = 0; k < t->n_columns && !found; k++)
             found = same_text(t->names[k], columns[i]);
         if (!found)
-            return err_set(msg, ERR_PARSE, "%s: no column '%s': is it a file "
-                                           "of step times?",
+            return err_set(msg, ERR_PARSE,
+                           "%s: no column '%s': is it a file "
+                           "of step times?",
                            t->where, columns[i]);
     }
     return ERR_OK;
@@ -447,8 +450,7 @@ enum err step_table_rows(struct arena *a, const struct step_table *table,
                          int cluster, struct step_rows *out,
                          struct err_msg *msg)
 {
-    struct step_row *rows =
-        arena_alloc(a, (size_t)table->n + 1, sizeof *rows);
+    struct step_row *rows = arena_alloc(a, (size_t)table->n + 1, sizeof *rows);
     if (!rows)
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
     *out = (struct step_rows){rows, 0, 0};

@@ -14,13 +14,11 @@
  *                                width than that, or experts: gated, with
  *                                RMSNorm and no biases. Tables of embedding
  *                                and output are two, shared only where one
- *                                said so, which no column does. heads empty: as many as TP, which changes
- *                                neither FLOPs nor parameters
- *   tp, cp, ep, dp, pp, vpp      (1)
- *   layout, embed_loss_counted   empty: the even split; 1: embedding and loss
- *                                count as a layer each
- *   recompute                    full, selective; none, unknown or empty: none
- *   overlap_ep                   1: EP overlap
+ *                                said so, which no column does. heads empty: as
+ * many as TP, which changes neither FLOPs nor parameters tp, cp, ep, dp, pp,
+ * vpp      (1) layout, embed_loss_counted   empty: the even split; 1: embedding
+ * and loss count as a layer each recompute                    full, selective;
+ * none, unknown or empty: none overlap_ep                   1: EP overlap
  *   schedule                     1f1b, interleaved or empty; other schedules
  *                                are not Megatron's: such rows are not covered
  *   mbs, microbatches            of a step; without the second, gbs/(mbs*dp)
@@ -34,7 +32,7 @@
 #ifndef CALIBRATE_STEP_TABLE_H
 #define CALIBRATE_STEP_TABLE_H
 
-#include "step_fit.h"
+#include "step_prices.h"
 
 enum step_use { STEP_USE_NONE, STEP_USE_FIT, STEP_USE_PREDICT };
 

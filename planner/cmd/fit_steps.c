@@ -1,7 +1,8 @@
 /*
  * How it works: every --step and every row of --steps becomes a row of one
  * group and one cluster; the unknowns are all that the model has, and what the
- * rows do not tell apart is tied to the FLOPs or left out by calibrate/step_fit.
+ * rows do not tell apart is tied to the FLOPs or left out by
+ * calibrate/step_fit.
  */
 #include "fit_steps.h"
 
@@ -99,9 +100,9 @@ static enum err read_step(const struct fit_steps *f, const char *text, int pp,
                                  .timers = f->timers};
     struct observed *o = arena_alloc(&c->arena, 1, sizeof *o);
     if (!equals || !text_to_double(equals + 1, &ms) || ms <= 0)
-        return err_set(&c->msg, ERR_PARSE,
-                       "--step: got '%s', want LAYOUT=MS, e.g. Et*4|t*4mL=812.5",
-                       text);
+        return err_set(
+            &c->msg, ERR_PARSE,
+            "--step: got '%s', want LAYOUT=MS, e.g. Et*4|t*4mL=812.5", text);
     const char *layout =
         arena_strndup(&c->arena, text, (size_t)(equals - text));
     if (!layout || !o)
@@ -171,13 +172,13 @@ static enum err read_table(struct fit_steps *f)
         .links = &f->links,
         .timers = f->timers};
     struct step_table table = {NULL, 0, 0};
-    enum err e = path ? step_table_read(&c->arena, path, &options, &table,
-                                        &c->msg)
-                      : ERR_OK;
+    enum err e =
+        path ? step_table_read(&c->arena, path, &options, &table, &c->msg)
+             : ERR_OK;
     if (e != ERR_OK)
         return e;
-    struct step_row *all = arena_alloc(
-        &c->arena, (size_t)(f->n + table.n) + 1, sizeof *all);
+    struct step_row *all =
+        arena_alloc(&c->arena, (size_t)(f->n + table.n) + 1, sizeof *all);
     if (!all)
         return fit_steps_no_memory(c);
     memcpy(all, f->row, (size_t)f->n * sizeof *all);
@@ -237,8 +238,7 @@ static void make_cost(const struct fit_steps *f, const struct step_fit *fit,
 static bool is_tied(const struct step_fit *fit, enum unit_kind k)
 {
     for (int j = 0; j < fit->n_columns; j++)
-        if (fit->column[j].kind == STEP_COLUMN_FREE &&
-            fit->column[j].unit == k)
+        if (fit->column[j].kind == STEP_COLUMN_FREE && fit->column[j].unit == k)
             return fit->column[j].tied || !fit->column[j].used;
     return false;
 }

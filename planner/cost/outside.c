@@ -67,9 +67,9 @@ double outside_dp_bytes(const struct model *m, const struct layout *l, int rank,
     if (gpus_per_node <= 0)
         return 0;
     const struct outside_params n = outside_params_of(m, l, rank);
-    return grad * (n.shared * traffic(p->tp, ranks / p->tp, gpus_per_node) +
-                   n.experts * traffic(experts, ranks / experts,
-                                       gpus_per_node));
+    return grad *
+           (n.shared * traffic(p->tp, ranks / p->tp, gpus_per_node) +
+            n.experts * traffic(experts, ranks / experts, gpus_per_node));
 }
 
 /* A rank's forwards and backwards of one micro-batch, all its chunks. */
