@@ -177,6 +177,8 @@ report: ## REPORT.md and plots/out from the reference data alone
 	@$(B)/moe-bench report
 	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
 	    plots/out/memory-ci 'Megatron-LM CI'
+	@gnuplot -c plots/published.gp plots/style.gp results/published/predicted.csv \
+	    plots/out/published 'Step times of others'
 
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test static

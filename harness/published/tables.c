@@ -65,12 +65,12 @@ static void made_row(struct made *m, const struct fields *f)
     m->ok = m->ok && csv_write_row(m->out, f->field, f->n);
 }
 
-static struct made made_open(const char *const *columns, size_t n)
+/* In place: the stream keeps where text and length are. */
+static void made_open(struct made *m, const char *const *columns, size_t n)
 {
-    struct made m = {NULL, 0, NULL, false};
-    m.out = open_memstream(&m.text, &m.len);
-    m.ok = m.out && csv_write_row(m.out, columns, n);
-    return m;
+    *m = (struct made){NULL, 0, NULL, false};
+    m->out = open_memstream(&m->text, &m->len);
+    m->ok = m->out && csv_write_row(m->out, columns, n);
 }
 
 static enum err made_close(struct arena *a, struct made *m, const char *root,
@@ -94,7 +94,8 @@ static enum err write_predicted(struct arena *a, const char *root,
     static const char *const columns[] = {
         "format", "source",      "id",          "group",     "compare", "gpu",
         "n_gpus", "meas_step_s", "pred_step_s", "error_pct", "why"};
-    struct made m = made_open(columns, COUNT(columns));
+    struct made m;
+    made_open(&m, columns, COUNT(columns));
     for (int i = 0; i < p->n; i++) {
         const struct published_row *r = &p->row[i];
         struct fields f = fields_begin(a);
@@ -157,7 +158,8 @@ static enum err write_errors(struct arena *a, const char *root,
         "bias_pct",  "regret_pct", "tau",        "n_choices", "left_out_pct"};
     const char *source[PUBLISHED_MAX_SOURCES + 1] = {NULL};
     const int n = published_sources(p, source, PUBLISHED_MAX_SOURCES);
-    struct made m = made_open(columns, COUNT(columns));
+    struct made m;
+    made_open(&m, columns, COUNT(columns));
     enum err e = ERR_OK;
     // the last one is all of them: no name
     source[n] = NULL;
@@ -216,7 +218,8 @@ static enum err write_terms(struct arena *a, const char *root,
                                           "mean_with_pct",
                                           "mean_without_pct",
                                           "help"};
-    struct made m = made_open(columns, COUNT(columns));
+    struct made m;
+    made_open(&m, columns, COUNT(columns));
     enum err e = ERR_OK;
     for (int t = 0; t < N_OBSERVED_TERMS && e == ERR_OK; t++) {
         const unsigned all = observed_default_terms(), bit = 1U << t;

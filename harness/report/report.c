@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "published_tables.h"
 #include "recipes_tables.h"
 #include "summary.h"
 
@@ -256,6 +257,10 @@ static const struct table tables[] = {
     {"figures", "Figures", NULL, NULL, NULL, draw_links},
     {"stages", "Stages", "stages.csv", stages_table, "units", NULL},
     {"jitter", "Jitter", "jitter.csv", jitter_table, "near_bottleneck", NULL},
+    {"errors", "Step times of others", "errors.csv", published_tables_errors,
+     "mean_pct", NULL},
+    {"terms", "Terms of a step", "terms.csv", published_tables_terms,
+     "left_out_with_pct", NULL},
 };
 
 /* The names in the message are those of the table above. */
@@ -271,11 +276,12 @@ static enum err find_table(const char *name, const struct table **out,
         }
     }
     const char *near = text_nearest(name, names, COUNT(tables));
-    return err_set(msg, ERR_PARSE,
-                   "unknown table '%s', want summary, figures, layouts, "
-                   "stages, jitter, runs, recipes or ratios%s%s%s",
-                   name, near ? "; did you mean '" : "", near ? near : "",
-                   near ? "'?" : "");
+    return err_set(
+        msg, ERR_PARSE,
+        "unknown table '%s', want summary, figures, layouts, "
+        "stages, jitter, runs, recipes, ratios, errors or terms%s%s%s",
+        name, near ? "; did you mean '" : "", near ? near : "",
+        near ? "'?" : "");
 }
 
 /* An empty file has no columns to be asked for, and prints an empty table. */
