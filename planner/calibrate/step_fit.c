@@ -125,8 +125,24 @@ static void lift_zeros(struct step_work *w)
     }
 }
 
-/* Errors with Student's factor; rows that leave none free stand for the
- * assumed scatter already. */
+/* Standard errors as if no price were bound to be positive: one that came out
+ * at 0 might be a little more, which moves the others. With Student's factor;
+ * rows that leave none free stand for the assumed scatter. */
+static enum err step_errors(struct step_work *w, const struct step_system *s,
+                            const struct lsq_solution *sol, struct err_msg *msg)
+{
+    double se[LSQ_MAX_COLS];
+    const struct lsq_problem p = {s->n_rows, s->n_cols, s->a, s->b};
+    const enum err e = lsq_unit_errors(w->arena, &p, se, msg);
+    const int bound = sol->degrees_of_freedom, dof = s->n_rows - s->n_cols;
+    const double rss = bound > 0 ? sol->variance * bound : 0;
+    const double scatter = dof > 0 ? sqrt(rss / dof) * lsq_t95(dof) / 1.96 : 1;
+    w->f->degrees_of_freedom = dof > 0 ? dof : 0;
+    for (int j = 0; j < s->n_cols && e == ERR_OK; j++)
+        w->f->column[s->at[j]].se = se[j] * scatter;
+    return e;
+}
+
 static enum err finish(struct step_work *w, const struct lsq_solution *sol,
                        struct err_msg *msg)
 {
@@ -136,16 +152,13 @@ static enum err finish(struct step_work *w, const struct lsq_solution *sol,
     if (!step_system_make(w, &s))
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
     const struct lsq_problem p = {s.n_rows, s.n_cols, s.a, s.b};
-    const enum err e = lsq_rank(w->arena, &p, &rank, msg);
-    const int dof = sol->degrees_of_freedom;
-    const double wide = dof > 0 ? lsq_t95(dof) / 1.96 : 1;
+    enum err e = lsq_rank(w->arena, &p, &rank, msg);
+    if (e == ERR_OK)
+        e = step_errors(w, &s, sol, msg);
     f->rank = s.n_cols;
-    for (int j = 0; j < f->n_columns; j++)
-        f->rank -= f->column[j].tied && f->column[j].used;
     f->condition = rank.condition;
-    f->degrees_of_freedom = dof;
     for (int j = 0; j < f->n_columns; j++) {
-        f->column[j].se *= wide;
+        f->rank -= f->column[j].tied && f->column[j].used;
         f->n_unknowns += f->column[j].asked;
     }
     f->design = w->design;

@@ -48,8 +48,9 @@ struct step_column {
     int group;           // -1: of all
     enum unit_kind unit; // of FREE
     bool asked, used;    // `asked`: there are rows that it has a part in
-    bool tied;           // a free unit at its FLOPs' rate: not told apart, or
-                         // it came out at 0; used, where there is a prior
+    bool tied;           // a free unit at its FLOPs' rate, a constant near 0:
+                         // not told apart, or the unit came out at 0; used,
+                         // where there is a prior
     bool zero;           // it came out at 0
     double x, se;
 };

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+static const double STEP_SYSTEM_CONSTANT = 0.05; // of a step: what a constant
+                                                 // may be if nothing tells
 static const double STEP_FIT_NEW = 5e-3;   // part of a column that must be new
 static const double STEP_FIT_NUDGE = 1e-4; // of a price's scale, for slopes
 
@@ -112,6 +114,17 @@ static void add_priors(const struct step_work *w, struct step_system *s)
     }
 }
 
+/* A constant that the rows do not tell apart is a part of a step. */
+static void add_constants(const struct step_work *w, struct step_system *s)
+{
+    for (int j = 0; j < s->n_cols; j++) {
+        const struct step_column *c = &w->f->column[s->at[j]];
+        if (c->kind == STEP_COLUMN_CONSTANT && c->tied)
+            add_row(s, 0)[j] =
+                1 / (STEP_SYSTEM_CONSTANT * w->rows->row[0].meas_s);
+    }
+}
+
 /* What timers say of a unit, of the one group that they are of. */
 static void add_timers(const struct step_work *w, struct step_system *s)
 {
@@ -138,7 +151,8 @@ bool step_system_make(const struct step_work *w, struct step_system *s)
     for (int j = 0; j < f->n_columns; j++)
         if (f->column[j].used)
             s->at[s->n_cols++] = j;
-    const size_t most = (size_t)w->rows->n * (1 + N_KINDS) + N_KINDS + 1;
+    // a step, its group's priors, and constants; timers
+    const size_t most = (size_t)w->rows->n * (2 + N_KINDS) + N_KINDS + 1;
     s->a = arena_alloc(w->arena, most * (size_t)(s->n_cols + 1), sizeof *s->a);
     s->b = arena_alloc(w->arena, most, sizeof *s->b);
     if (!s->a || !s->b)
@@ -156,6 +170,7 @@ bool step_system_make(const struct step_work *w, struct step_system *s)
     s->n_measured = s->n_rows;
     if (f->options.prior_rel > 0)
         add_priors(w, s);
+    add_constants(w, s);
     if (f->options.timers)
         add_timers(w, s);
     return true;
@@ -217,13 +232,15 @@ static void fold(struct step_work *w, struct step_column *c)
     }
 }
 
-/* A free unit that was not taken is tied: with a prior's width where there is
- * one. */
+/* What was not taken and has a prior stays, as wide as that: a free unit about
+ * its FLOPs, a constant about 0. */
 static void settle(struct step_work *w, struct step_column *c)
 {
-    const bool free = c->kind == STEP_COLUMN_FREE && c->unit != KIND_E;
-    c->tied = free && !c->used;
-    if (c->tied && w->f->options.prior_rel > 0)
+    const struct step_fit_options *o = &w->f->options;
+    const bool unit = c->kind == STEP_COLUMN_FREE && c->unit != KIND_E;
+    const bool constant = c->kind == STEP_COLUMN_CONSTANT && !o->prior_of_all;
+    c->tied = (unit || (constant && o->prior_rel > 0)) && !c->used;
+    if (c->tied && o->prior_rel > 0)
         c->used = true;
     else if (!c->used)
         fold(w, c);

@@ -43,6 +43,12 @@ enum err lsq_rank(struct arena *a, const struct lsq_problem *p,
 enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
                   struct lsq_solution *out, struct err_msg *msg);
 
+/* Standard errors of all unknowns for rows with errors of 1, free of sign:
+ * those that stand at the bound add to the others' errors, too. ERR_MODEL when
+ * the rows do not determine them. */
+enum err lsq_unit_errors(struct arena *a, const struct lsq_problem *p,
+                         double se[LSQ_MAX_COLS], struct err_msg *msg);
+
 /* Two-sided 95% quantile of Student's t for `dof` >= 1. */
 double lsq_t95(int dof);
 
