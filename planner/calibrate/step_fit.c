@@ -40,10 +40,20 @@ static enum err guess_units(struct step_work *w, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* Where free rates begin, as shares of the FLOPs': of all, or of the last kinds
+ * (m) less than of the first (L). */
+struct step_guess {
+    double loss, other;
+};
+static const struct step_guess guesses[] = {{1, 1},   {0.5, 0.5}, {0.25, 1},
+                                            {2, 1},   {0.5, 1.5}, {1, 2},
+                                            {1, 0.5}, {4, 1}};
+enum { N_GUESSES = sizeof guesses / sizeof guesses[0] };
+
 /* All units at the FLOPs' rates (free ones at a share of them): a first guess.
  * The terms get a twentieth of a step, so that those hidden by overlap can
  * show. */
-static enum err first_guess(struct step_work *w, double share_of_flops,
+static enum err first_guess(struct step_work *w, const struct step_guess *guess,
                             struct err_msg *msg)
 {
     static const double SHARE = 0.05;
@@ -57,7 +67,8 @@ static enum err first_guess(struct step_work *w, double share_of_flops,
         if (c->kind == STEP_COLUMN_FREE && c->unit == KIND_E)
             c->x = SHARE * unit_s / o->size[KIND_E];
         else if (c->kind == STEP_COLUMN_FREE)
-            c->x = share_of_flops * unit_s / o->size[observed_base(o)];
+            c->x = (c->unit == KIND_L ? guess->loss : guess->other) * unit_s /
+                   o->size[observed_base(o)];
         else if (c->kind == STEP_COLUMN_CONSTANT)
             c->x = SHARE * meas_s;
         else if (c->kind != STEP_COLUMN_UNIT)
@@ -125,6 +136,19 @@ static void lift_zeros(struct step_work *w)
     }
 }
 
+/* The best fit so far, with the system that it solves; and where each guess
+ * ended. */
+struct step_best {
+    struct step_fit fit;
+    struct lsq_solution sol;
+    double squares;
+    double *design, *rest_s;
+    struct step_valley {
+        double squares, x[LSQ_MAX_COLS];
+    } valley[N_GUESSES];
+    int n_valleys;
+};
+
 /* Standard errors as if no price were bound to be positive: one that came out
  * at 0 might be a little more, which moves the others. With Student's factor;
  * rows that leave none free stand for the assumed scatter. */
@@ -143,9 +167,26 @@ static enum err step_errors(struct step_work *w, const struct step_system *s,
     return e;
 }
 
-static enum err finish(struct step_work *w, const struct lsq_solution *sol,
+/* Another valley that explains the rows as well, within what 95% of samples
+ * scatter, is another answer: intervals reach it. */
+static void reach_valleys(const struct step_best *best, struct step_fit *f)
+{
+    const double scatter = fmax(1, best->sol.variance);
+    for (int i = 0; i < best->n_valleys; i++) {
+        const struct step_valley *v = &best->valley[i];
+        if (v->squares - best->squares > 1.96 * 1.96 * scatter)
+            continue;
+        for (int j = 0; j < f->n_columns; j++) {
+            struct step_column *c = &f->column[j];
+            c->se = fmax(c->se, fabs(v->x[j] - c->x) / 1.96);
+        }
+    }
+}
+
+static enum err finish(struct step_work *w, const struct step_best *best,
                        struct err_msg *msg)
 {
+    const struct lsq_solution *sol = &best->sol;
     struct step_fit *f = w->f;
     struct step_system s;
     struct lsq_rank rank;
@@ -155,6 +196,11 @@ static enum err finish(struct step_work *w, const struct lsq_solution *sol,
     enum err e = lsq_rank(w->arena, &p, &rank, msg);
     if (e == ERR_OK)
         e = step_errors(w, &s, sol, msg);
+    if (e == ERR_MODEL)
+        e = err_set(msg, ERR_MODEL,
+                    "steps: the prices are not determined: times and layouts "
+                    "do not go together, or are too few");
+    reach_valleys(best, f);
     f->rank = s.n_cols;
     f->condition = rank.condition;
     for (int j = 0; j < f->n_columns; j++) {
@@ -204,14 +250,6 @@ static enum err step_notes(struct arena *a, struct step_fit *f,
     }
     return ERR_OK;
 }
-
-/* The best fit so far, with the system that it solves. */
-struct step_best {
-    struct step_fit fit;
-    struct lsq_solution sol;
-    double squares;
-    double *design, *rest_s;
-};
 
 static void keep_best(struct step_work *w, const struct lsq_solution *sol,
                       double squares, struct step_best *best)
@@ -272,36 +310,51 @@ static enum err descend(struct step_work *w, struct step_best *best,
     return ERR_OK;
 }
 
+static void note_valley(const struct step_fit *f, double squares,
+                        struct step_best *best)
+{
+    struct step_valley *v = &best->valley[best->n_valleys++];
+    v->squares = squares;
+    for (int j = 0; j < f->n_columns; j++)
+        v->x[j] = f->column[j].x;
+}
+
 /* Free rates may lead into several valleys, as paths go over one stage or
  * another: from several guesses. Without any, one is enough. */
 static enum err descend_all(struct step_work *w, struct step_best *best,
                             struct err_msg *msg)
 {
-    static const double shares[] = {1, 0.5, 0.25, 2};
     const struct step_fit empty = *w->f;
     bool free = false;
     best->squares = (double)INFINITY;
+    best->n_valleys = 0;
     for (int k = 0; k < N_KINDS; k++)
         free = free || empty.options.free[k];
-    for (size_t i = 0; i < (free ? sizeof shares / sizeof shares[0] : 1); i++) {
+    for (int i = 0; i < (free ? N_GUESSES : 1); i++) {
+        double squares = 0;
         *w->f = empty;
-        enum err e = first_guess(w, shares[i], msg);
+        enum err e = first_guess(w, &guesses[i], msg);
         if (e == ERR_OK)
             e = descend(w, best, msg);
+        if (e == ERR_OK)
+            e = step_misfit(w, &squares, msg);
         if (e != ERR_OK)
             return e;
+        note_valley(w->f, squares, best);
     }
     *w->f = best->fit;
     return ERR_OK;
 }
 
-/* A free rate of 0 is no price: such a unit goes back to its FLOPs, the one
- * that is least sure of itself first, and all begins again. */
-static bool tie_zeros(const struct step_fit *found, struct step_fit *again)
+/* A free rate of 0 is no price, and one that may as well be 0 or twice itself
+ * is not told: such a unit goes back to its FLOPs, the last one first, and all
+ * begins again. */
+static bool tie_vague(const struct step_fit *found, struct step_fit *again)
 {
     for (int j = found->n_columns - 1; j >= 0; j--) {
         const struct step_column *c = &found->column[j];
-        if (c->kind == STEP_COLUMN_FREE && c->used && !c->zero && c->x <= 0) {
+        const bool asked = c->kind == STEP_COLUMN_FREE && c->used && !c->tied;
+        if (asked && (c->x <= 0 || 1.96 * c->se > c->x)) {
             again->column[j].zero = true;
             return true;
         }
@@ -309,50 +362,50 @@ static bool tie_zeros(const struct step_fit *found, struct step_fit *again)
     return false;
 }
 
-static enum err step_rounds(struct step_work *w, struct lsq_solution *sol,
-                            struct err_msg *msg)
+/* Memory of the best fit. */
+static struct step_best *new_best(struct step_work *w)
 {
     const size_t n = (size_t)w->rows->n;
-    struct step_fit start = *w->f;
+    const size_t cells = n * (size_t)w->f->n_columns;
     struct step_best *best = arena_alloc(w->arena, 1, sizeof *best);
     if (!best)
-        return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    best->design = arena_alloc(w->arena, n * (size_t)start.n_columns,
-                               sizeof *best->design);
+        return NULL;
+    best->design = arena_alloc(w->arena, cells, sizeof *best->design);
     best->rest_s = arena_alloc(w->arena, n, sizeof *best->rest_s);
-    if (!best->design || !best->rest_s)
+    w->design = arena_alloc(w->arena, cells, sizeof *w->design);
+    w->rest_s = arena_alloc(w->arena, n, sizeof *w->rest_s);
+    return best->design && best->rest_s && w->design && w->rest_s ? best : NULL;
+}
+
+/* From all guesses, and once more without what turned out not to be told. */
+static enum err step_fit_once(struct arena *a, const struct step_rows *rows,
+                              struct step_fit *start, struct step_fit *out,
+                              struct err_msg *msg)
+{
+    struct step_work w = {.arena = a, .rows = rows, .f = out};
+    *out = *start;
+    struct step_best *best = new_best(&w);
+    if (!best)
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    do {
-        *w->f = start;
-        const enum err e = descend_all(w, best, msg);
-        if (e != ERR_OK)
-            return e;
-    } while (tie_zeros(w->f, &start));
-    *sol = best->sol;
-    w->design = best->design;
-    w->rest_s = best->rest_s;
-    return ERR_OK;
+    const enum err e = descend_all(&w, best, msg);
+    if (e != ERR_OK)
+        return e;
+    w.design = best->design;
+    w.rest_s = best->rest_s;
+    return finish(&w, best, msg);
 }
 
 enum err step_fit_make(struct arena *a, const struct step_rows *rows,
                        const struct step_fit_options *options,
                        struct step_fit *out, struct err_msg *msg)
 {
-    struct step_work w = {.arena = a, .rows = rows, .f = out};
-    struct lsq_solution sol = {0};
-    *out = (struct step_fit){.options = *options};
+    struct step_fit start = {.options = *options};
     if (rows->n == 0)
         return err_set(msg, ERR_MODEL, "steps: none to fit: want two or more");
-    enum err e = step_prices_list(out, rows, msg);
-    if (e != ERR_OK)
-        return e;
-    const size_t n = (size_t)rows->n;
-    w.design = arena_alloc(a, n * (size_t)out->n_columns, sizeof *w.design);
-    w.rest_s = arena_alloc(a, n, sizeof *w.rest_s);
-    if (!w.design || !w.rest_s)
-        return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    e = step_rounds(&w, &sol, msg);
-    if (e == ERR_OK)
-        e = finish(&w, &sol, msg);
+    enum err e = step_prices_list(&start, rows, msg);
+    do {
+        if (e == ERR_OK)
+            e = step_fit_once(a, rows, &start, out, msg);
+    } while (e == ERR_OK && tie_vague(out, &start));
     return e == ERR_OK ? step_notes(a, out, msg) : e;
 }
