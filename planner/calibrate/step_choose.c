@@ -5,6 +5,8 @@
 const double STEP_CHOOSE_PRIOR = 0.5;
 const double STEP_CHOOSE_GAIN = 0.05;
 
+static const double STEP_CHOOSE_LEAST = 1e-4; // less is no error to speak of
+
 static enum err choose_try(struct arena *a, const struct step_rows *rows,
                            const struct step_fit_options *options,
                            struct step_choice *out, struct err_msg *msg)
@@ -24,7 +26,8 @@ enum err step_choose(struct arena *a, const struct step_rows *rows,
     enum err e = choose_try(a, rows, &options, out, msg);
     const bool may =
         terms >> OBSERVED_FREE & 1U && terms >> OBSERVED_OUTPUT & 1U;
-    if (e != ERR_OK || !may || out->left_out.n == 0)
+    if (e != ERR_OK || !may || out->left_out.n == 0 ||
+        out->left_out.mean < STEP_CHOOSE_LEAST)
         return e;
     options.free[KIND_L] = true;
     options.prior_rel = STEP_CHOOSE_PRIOR;

@@ -17,6 +17,11 @@ static const double STEP_FIT_LIFT = 1e-3; // the least price that has slopes
 static const double STEP_FIT_GAIN = 1e-9; // relative, of what is minimised
 enum { STEP_FIT_ROUNDS = 30 };
 
+/* Noise moves paths, too, which errors along one path do not count: with this
+ * factor intervals of random models hold the truth as often as they say
+ * (tests/test_calibrate_step_fit.c). */
+static const double STEP_FIT_BENDS = 1.2;
+
 /* Each group's unit as its last row has it, all else by FLOPs and nothing
  * outside. */
 static enum err guess_units(struct step_work *w, struct err_msg *msg)
@@ -160,7 +165,8 @@ static enum err step_errors(struct step_work *w, const struct step_system *s,
     const enum err e = lsq_unit_errors(w->arena, &p, se, msg);
     const int bound = sol->degrees_of_freedom, dof = s->n_rows - s->n_cols;
     const double rss = bound > 0 ? sol->variance * bound : 0;
-    const double scatter = dof > 0 ? sqrt(rss / dof) * lsq_t95(dof) / 1.96 : 1;
+    const double scatter =
+        STEP_FIT_BENDS * (dof > 0 ? sqrt(rss / dof) * lsq_t95(dof) / 1.96 : 1);
     w->f->degrees_of_freedom = dof > 0 ? dof : 0;
     for (int j = 0; j < s->n_cols && e == ERR_OK; j++)
         w->f->column[s->at[j]].se = se[j] * scatter;
@@ -229,6 +235,13 @@ static const char *column_words(const struct step_column *c)
     return "";
 }
 
+/* What is told so vaguely that it might be 0 or twice as much. */
+static bool is_vague(const struct step_column *c)
+{
+    return c->kind == STEP_COLUMN_FREE && c->used && !c->tied &&
+           1.96 * c->se > c->x;
+}
+
 /* Names what was asked for and could not be told. */
 static enum err step_notes(struct arena *a, struct step_fit *f,
                            struct err_msg *msg)
@@ -236,12 +249,13 @@ static enum err step_notes(struct arena *a, struct step_fit *f,
     for (int j = 0; j < f->n_columns; j++) {
         const struct step_column *c = &f->column[j];
         const bool free = c->kind == STEP_COLUMN_FREE;
-        if ((c->used && !c->tied) || (!c->asked && !free))
+        const bool told = c->used && !c->tied && !is_vague(c);
+        if (told || (!c->asked && !free))
             continue;
-        const char *text =
-            arena_printf(a, "%s%s%s: the steps do not tell it apart",
-                         free ? kind_name(c->unit) : "", free ? " is " : "",
-                         column_words(c));
+        const char *text = arena_printf(
+            a, "%s%s%s: the steps do not tell it apart",
+            free ? kind_name(c->unit) : "", free ? " is " : "",
+            is_vague(c) ? "told to no better than twice" : column_words(c));
         const enum err e =
             text ? fit_join_notes(a, text, &f->note, msg)
                  : err_set(msg, ERR_NOMEM, "steps: out of memory");
@@ -346,15 +360,13 @@ static enum err descend_all(struct step_work *w, struct step_best *best,
     return ERR_OK;
 }
 
-/* A free rate of 0 is no price, and one that may as well be 0 or twice itself
- * is not told: such a unit goes back to its FLOPs, the last one first, and all
- * begins again. */
-static bool tie_vague(const struct step_fit *found, struct step_fit *again)
+/* A free rate of 0 is no price: such a unit goes back to its FLOPs, the last
+ * one first, and all begins again. */
+static bool tie_zeros(const struct step_fit *found, struct step_fit *again)
 {
     for (int j = found->n_columns - 1; j >= 0; j--) {
         const struct step_column *c = &found->column[j];
-        const bool asked = c->kind == STEP_COLUMN_FREE && c->used && !c->tied;
-        if (asked && (c->x <= 0 || 1.96 * c->se > c->x)) {
+        if (c->kind == STEP_COLUMN_FREE && c->used && !c->tied && c->x <= 0) {
             again->column[j].zero = true;
             return true;
         }
@@ -377,7 +389,7 @@ static struct step_best *new_best(struct step_work *w)
     return best->design && best->rest_s && w->design && w->rest_s ? best : NULL;
 }
 
-/* From all guesses, and once more without what turned out not to be told. */
+/* From all guesses, and once more without what came out at 0. */
 static enum err step_fit_once(struct arena *a, const struct step_rows *rows,
                               struct step_fit *start, struct step_fit *out,
                               struct err_msg *msg)
@@ -406,6 +418,6 @@ enum err step_fit_make(struct arena *a, const struct step_rows *rows,
     do {
         if (e == ERR_OK)
             e = step_fit_once(a, rows, &start, out, msg);
-    } while (e == ERR_OK && tie_vague(out, &start));
+    } while (e == ERR_OK && tie_zeros(out, &start));
     return e == ERR_OK ? step_notes(a, out, msg) : e;
 }

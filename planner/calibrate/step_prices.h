@@ -51,7 +51,7 @@ struct step_column {
     bool tied;           // a free unit at its FLOPs' rate, a constant near 0:
                          // not told apart, or the unit came out at 0; used,
                          // where there is a prior
-    bool zero;           // it came out at 0, or as vague as that
+    bool zero;           // it came out at 0
     double x, se;
 };
 
