@@ -128,6 +128,11 @@ $(B)/tests/fail_alloc.so: tests/cli/fail_alloc.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -fPIC -shared $(OPT_release) $(WARN) -o $@ $< -ldl
 
+# moe-bench with a fault to be planted, for tests/cli
+FAULTS := lsq_nnls sim_engine_steps memory_rank
+$(B)/tests/moe-bench-faults: $(B)/tests/cli/faults.o $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
+	$(Q)$(CC) $(FAULTS:%=-Wl,--wrap=%) $(LINK) $(BLAS)
+
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LINK) $(BLAS)
@@ -195,7 +200,7 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so
+tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so $(B)/tests/moe-bench-faults
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
