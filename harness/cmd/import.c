@@ -108,8 +108,7 @@ static const int takes[] = {OPT_SOURCE, OPT_LICENCE, OPT_REPOSITORY, OPT_COMMIT,
 const struct command CMD_IMPORT = {
     .name = "import",
     .run = bench_import_run,
-    .synopsis = "import csv|mllog|golden FILE --source NAME --licence SPDX "
-                "--repository NAME",
+    .synopsis = "import csv|mllog|golden FILE --source NAME [option...]",
     .summary = "step times that others published, into results/published/",
     .help =
         "Adds rows to the dataset results/published/NAME (rows.csv, "
@@ -125,11 +124,12 @@ const struct command CMD_IMPORT = {
         "          Megatron-LM's functional tests\n"
         "A log says hardly a word of its model: --column gives the row's id "
         "and sizes.\n",
-    .closing = "example: moe-bench import mllog result_0.txt --source mlperf "
-               "--licence Apache-2.0 \\\n"
-               "    --repository mlcommons/training_results_v4.0 --ref "
-               "'mlcommons/...:result_0.txt' \\\n"
-               "    --column id=run-0 --column use=fit --column group=gpt3 "
-               "--column pp=8\n",
+    .closing =
+        "example: moe-bench import mllog result_0.txt --source mlperf \\\n"
+        "    --licence Apache-2.0 --repository mlcommons/training_results_v4.0 "
+        "\\\n"
+        "    --ref 'mlcommons/training_results_v4.0:result_0.txt' \\\n"
+        "    --column id=run-0 --column use=fit --column group=gpt3 --column "
+        "pp=8\n",
     .options = takes,
     .max_operands = 2};

@@ -279,8 +279,7 @@ static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_ROWS,
 const struct command CMD_VALIDATE = {
     .name = "validate",
     .run = bench_validate_run,
-    .synopsis = "validate [DIR...] [--baseline FILE] [--update-baseline] | "
-                "validate --rows FILE.csv... [--json]",
+    .synopsis = "validate [DIR...] [--baseline FILE] [--rows FILE.csv...]",
     .summary = "predictions of the reference datasets against the baseline",
     .help =
         "Are predictions worse than they were? Fits the costs of each dataset "
@@ -305,16 +304,16 @@ const struct command CMD_VALIDATE = {
         "baseline does not hold is new; its replay error is judged all the "
         "same.\n"
         "\n"
-        "Without DIR the step times of others below results/published/ are "
-        "predicted, too:\n"
-        "each source from its rows for fitting. Columns: rows to be predicted "
-        "and told;\n"
-        "mean, median, 90th percentile and largest absolute error, mean signed "
-        "error, what\n"
-        "the pick loses where rows compete (largest regret), Kendall's tau; "
-        "the mean error\n"
-        "of fitted rows, each left out; the mean error in the baseline.\n"
-        "--rows predicts the rows of CSV files in the same columns "
+        "Without DIR the step times of others below results/published/ are\n"
+        "predicted, too, each source from its rows for fitting. Columns: rows "
+        "to be\n"
+        "predicted and told; mean, median, 90th percentile and largest "
+        "absolute error,\n"
+        "mean signed error, what the pick loses where rows compete (largest "
+        "regret),\n"
+        "Kendall's tau; the mean error of fitted rows, each left out; the "
+        "mean error in\n"
+        "the baseline. --rows predicts rows of CSV files in the same columns\n"
         "(results/README.md).\n",
     .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "
                "environment.\n"

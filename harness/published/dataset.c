@@ -1,3 +1,8 @@
+/*
+ * How it works: dataset.json is read and written from one list of keys, so that
+ * no member is forgotten on one side. What is refused is refused on writing:
+ * a dataset that is there was taken once.
+ */
 #include "dataset.h"
 
 #include "base/file.h"
@@ -44,6 +49,7 @@ static void dataset_members(struct published_dataset *d,
     memcpy(members, all, sizeof all);
 }
 
+/* Exactly as SPDX writes it. */
 static bool dataset_takes(const char *licence)
 {
     for (int i = 0; i < N_LICENCES; i++)
@@ -87,6 +93,7 @@ static bool is_plain_name(const char *text)
     return *text && *text != '.';
 }
 
+/* Before anything is written. */
 static enum err dataset_check(struct arena *a,
                               const struct published_dataset *d,
                               struct err_msg *msg)
@@ -128,6 +135,7 @@ enum err published_dataset_write(struct arena *a, const char *dir,
     return text_write_file(path, text, strlen(text), msg);
 }
 
+/* Other folders and files below the root are left alone. */
 enum err published_list(struct arena *a, const char *root,
                         struct published_list *out, struct err_msg *msg)
 {

@@ -1,3 +1,8 @@
+/*
+ * How it works: rows are kept over all known columns, by place; whatever they
+ * come from, import_write() checks them and merges them with what is there.
+ * Texts of rows belong to the file or the caller, and are not copied.
+ */
 #include "import.h"
 
 #include "base/csv.h"
@@ -80,6 +85,7 @@ static size_t import_place(const char *name)
     return at;
 }
 
+/* "" for an empty field. */
 static const char *import_get(const struct import_rows *rows, size_t row,
                               const char *column)
 {
@@ -110,6 +116,7 @@ static enum err map_columns(const struct csv *t, size_t *place,
     return ERR_OK;
 }
 
+/* Rows with another ref are read over: the next one takes their place. */
 enum err import_csv(struct arena *a, const struct import_csv *from,
                     struct import_rows *out, struct err_msg *msg)
 {
@@ -146,6 +153,7 @@ enum err import_csv(struct arena *a, const struct import_csv *from,
 
 /* ---- from times ---- */
 
+/* The first '=' parts name and value: layouts have none. */
 static enum err take_given(struct arena *a, const struct import_row *from,
                            const char **to, struct err_msg *msg)
 {
@@ -211,6 +219,7 @@ enum err import_row_of(struct arena *a, const struct import_row *from,
 
 /* ---- into the dataset ---- */
 
+/* What a reader needs to look a figure up. */
 static enum err check_rows(const struct import_rows *rows, struct err_msg *msg)
 {
     static const char *const needed[] = {"id", "ref"};
@@ -240,6 +249,7 @@ static bool has_id(const struct import_rows *rows, const char *id)
     return false;
 }
 
+/* The format stands before the columns. */
 static bool import_row_out(FILE *out, const struct import_rows *rows, size_t r)
 {
     const char *field[IMPORT_MOST_COLUMNS + 1] = {PUBLISHED_FORMAT};
@@ -248,6 +258,7 @@ static bool import_row_out(FILE *out, const struct import_rows *rows, size_t r)
     return csv_write_row(out, field, PUBLISHED_N_COLUMNS + 1);
 }
 
+/* Old rows first, in their order, but for those that come again. */
 static enum err write_rows(const char *path, const struct import_rows *old,
                            const struct import_rows *rows, struct err_msg *msg)
 {

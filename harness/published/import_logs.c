@@ -48,12 +48,14 @@ struct mllog {
 
 static const char MLLOG_MARK[] = ":::MLLOG ";
 
+/* A time of 0, or none, is no time. */
 static void logged_add(struct logged *to, double x)
 {
     if (isfinite(x) && x > 0)
         to->x[to->n++] = x;
 }
 
+/* NAN for what is absent or no number. */
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = json_get(object, key);
@@ -93,6 +95,7 @@ static void end_block(struct mllog *m, const cJSON *record)
     m->block_start_ms = 0;
 }
 
+/* Records of other keys say nothing of times. */
 static void read_record(struct mllog *m, const cJSON *record)
 {
     const cJSON *key = json_get(record, "key");
@@ -109,6 +112,7 @@ static void read_record(struct mllog *m, const cJSON *record)
         end_block(m, record);
 }
 
+/* As many times as that there can be, at most. */
 static int count_marks(const char *text)
 {
     int n = 0;
@@ -135,6 +139,7 @@ static void read_lines(struct arena *a, char *text, struct mllog *m)
     }
 }
 
+/* Steps are better than blocks, which have logging and pauses in them. */
 static enum err mllog_times(struct mllog *m, const char *path,
                             struct import_times *out, struct err_msg *msg)
 {

@@ -1,3 +1,8 @@
+/*
+ * How it works: clusters are fitted one after the other, each from its own
+ * rows; then every row of use is simulated with its cluster's prices. Rows for
+ * fitting are predicted, too: a planner would choose among them as well.
+ */
 #include "predict.h"
 
 #include <math.h>
@@ -10,6 +15,7 @@ static enum err fit_rows(struct arena *a, unsigned terms,
     return f->made ? step_choose(a, &f->rows, terms, &f->choice, msg) : ERR_OK;
 }
 
+/* Measured time and use of the row play no part: only what it is a run of. */
 static enum err predict_row(const struct published_fit *f,
                             const struct step_entry *x,
                             struct published_row *out, struct err_msg *msg)
@@ -37,6 +43,7 @@ enum err published_predict(struct arena *a, const struct step_table *table,
     p.fit = arena_alloc(a, (size_t)p.n_fits + 1, sizeof *p.fit);
     if (!p.row || !p.fitted || !p.fit)
         return err_set(msg, ERR_NOMEM, "published: out of memory");
+    // the first row of a cluster names it
     for (int i = table->n - 1; i >= 0; i--) {
         p.fit[table->entry[i].cluster].source = table->entry[i].source;
         p.fit[table->entry[i].cluster].gpu = table->entry[i].gpu;

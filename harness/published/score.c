@@ -1,3 +1,8 @@
+/*
+ * How it works: each figure is a pass over the rows, with those of other
+ * sources left out. Rows are some hundred, so that sets that compete are found
+ * by looking at all pairs.
+ */
 #include "score.h"
 
 #include "base/stats.h"
@@ -5,11 +10,13 @@
 #include <math.h>
 #include <string.h>
 
+/* NULL stands for all sources. */
 static bool is_from(const char *source, const char *wanted)
 {
     return !wanted || strcmp(source, wanted) == 0;
 }
 
+/* What is not covered has no error; what was not measured tells none. */
 static bool counts(const struct published_row *r, const char *source)
 {
     return is_from(r->entry->source, source) && r->covered &&
@@ -23,6 +30,7 @@ static double signed_error(const struct published_row *r)
 
 /* ---- errors ---- */
 
+/* Quantiles sort x; sums are taken before. */
 static enum err add_errors(struct arena *a, const struct published *p,
                            struct published_score *s, struct err_msg *msg)
 {
@@ -82,6 +90,7 @@ static const struct published_row *choices_at(const struct choices *c, int i)
     return i < c->p->n ? &c->p->row[i] : &c->p->fitted[i - c->p->n];
 }
 
+/* An empty `compare` competes with nothing, not even itself. */
 static bool compete(const struct choices *c, int i, int k)
 {
     const struct published_row *x = choices_at(c, i), *y = choices_at(c, k);
@@ -102,6 +111,7 @@ static bool opens_set(const struct choices *c, int i)
 /* Predictions as close as this are ties, which a planner breaks by chance. */
 static const double SCORE_TIE = 1e-9;
 
+/* One set, from its first row on. A set of one leaves nothing to choose. */
 static void add_set(const struct choices *c, int first,
                     struct published_score *s)
 {
@@ -169,6 +179,7 @@ enum err published_score(struct arena *a, const struct published *p,
     return ERR_OK;
 }
 
+/* In the order of the rows, which is the order of the files. */
 int published_sources(const struct published *p, const char **out, int most)
 {
     int n = 0;

@@ -1,3 +1,8 @@
+/*
+ * How it works: all datasets are read into one table and predicted at once; a
+ * source is a cluster of its own, so that they do not mix. terms.csv does that
+ * again for every term, with it and without.
+ */
 #include "tables.h"
 
 #include "base/csv.h"
@@ -45,6 +50,7 @@ static void fields_text(struct fields *f, const char *text)
     f->field[f->n++] = text;
 }
 
+/* Not finite is an empty field. */
 static void fields_number(struct fields *f, double x)
 {
     char buf[CSV_NUMBER_BYTES];
@@ -73,6 +79,7 @@ static void made_open(struct made *m, const char *const *columns, size_t n)
     m->ok = m->out && csv_write_row(m->out, columns, n);
 }
 
+/* The old file stays where the new one is not whole. */
 static enum err made_close(struct arena *a, struct made *m, const char *root,
                            const char *name, struct err_msg *msg)
 {
@@ -88,6 +95,7 @@ static enum err made_close(struct arena *a, struct made *m, const char *root,
 
 /* ---- predicted.csv ---- */
 
+/* Rows that are not covered are there, with the reason. */
 static enum err write_predicted(struct arena *a, const char *root,
                                 const struct published *p, struct err_msg *msg)
 {
@@ -116,6 +124,7 @@ static enum err write_predicted(struct arena *a, const char *root,
 
 /* ---- errors.csv ---- */
 
+/* Errors as percent, tau as it is. */
 static void add_score(struct arena *a, struct made *m,
                       const struct published_score *s, const char *licence)
 {
@@ -205,6 +214,7 @@ static enum err add_term(struct arena *a, struct made *m, enum observed_term t,
     return ERR_OK;
 }
 
+/* A term of the default is taken out, another one is put in. */
 static enum err write_terms(struct arena *a, const char *root,
                             const struct published_list *list,
                             const struct published *p, struct err_msg *msg)

@@ -52,7 +52,7 @@ struct cost {
     double chunk_s;    // added by timers to each chunk and pass; not in a step
     double overhead_s; // of a step, outside the pipeline
     double overhead_s_per_byte; // x parameter bytes of the heaviest rank
-    struct cost_dp dp;     // of a step, outside the pipeline
+    struct cost_dp dp;          // of a step, outside the pipeline
     double step_noise_rel; // relative std. error of a run's step time, 0: none
     double latency_s, bytes_per_s; // of one transfer inside a node, as below
     struct cost_link between;      // of one between nodes, where `parted`

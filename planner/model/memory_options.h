@@ -40,7 +40,7 @@ enum memory_optimizer {
 struct memory_options {
     const char *refusal; // why memory is not predicted; static, NULL: it is
     bool sequence_parallel;
-    bool distributed;   // optimiser state divided over replicas
+    bool distributed; // optimiser state divided over replicas
     bool overlap_grad_reduce, overlap_param_gather; // beside computing
     bool world_unknown; // nobody said how many replicas there are
     enum memory_optimizer optimizer;
