@@ -34,7 +34,9 @@
       "errors to compare with (results/baseline.csv)")                         \
     X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
       "write the errors as they are now into the baseline")                    \
-    X(OPT_TO, "--to", NULL, "DIR", "the dataset (results/reference/<name>)")   \
+    X(OPT_TO, "--to", NULL, "DIR",                                             \
+      "the dataset (results/reference/<name>; import: "                        \
+      "results/published/<source>)")                                           \
     X(OPT_INTO, "--into", NULL, "FILE",                                        \
       "fill this file (without DIR: REPORT.md)")                               \
     X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
