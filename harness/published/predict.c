@@ -7,12 +7,18 @@
 
 #include <math.h>
 
-/* A cluster without rows to fit is no error: it covers nothing. */
+/* A cluster without rows to fit, or with rows that do not go together, is no
+ * error: it covers nothing. */
 static enum err fit_rows(struct arena *a, unsigned terms,
                          struct published_fit *f, struct err_msg *msg)
 {
-    f->made = f->rows.n > 0;
-    return f->made ? step_choose(a, &f->rows, terms, &f->choice, msg) : ERR_OK;
+    if (f->rows.n == 0)
+        return ERR_OK;
+    const enum err e = step_choose(a, &f->rows, terms, &f->choice, msg);
+    f->made = e == ERR_OK;
+    if (e == ERR_MODEL)
+        f->why = arena_strdup(a, msg->text);
+    return e == ERR_MODEL && f->why ? ERR_OK : e;
 }
 
 /* Measured time and use of the row play no part: only what it is a run of. */
@@ -25,7 +31,7 @@ static enum err predict_row(const struct published_fit *f,
     if (!x->of)
         return ERR_OK;
     if (!f->made || !step_fit_covers(&f->choice.fit, x->of)) {
-        out->why = "no row of its group is for fitting";
+        out->why = f->why ? f->why : "no row of its group is for fitting";
         return ERR_OK;
     }
     step_fit_prices(&f->choice.fit, x->of, &p, NULL);

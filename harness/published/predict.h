@@ -21,7 +21,8 @@ struct published_row {
 /* What was fitted of a cluster. */
 struct published_fit {
     const char *source, *gpu;
-    bool made; // false: there are no rows to fit
+    bool made;       // false: there are no rows to fit, or
+    const char *why; // why they cannot be, or NULL
     struct step_choice choice;
     struct step_rows rows;
 };

@@ -193,3 +193,34 @@ claim $? "one step is refused"
     >"$work/out" 2>"$work/err"
 [ $? -eq 2 ] && grep -q 'LAYOUT=MS' "$work/err"
 claim $? "a step without a time is refused"
+
+# timers of the committed profile runs, with their own step times
+ref=results/reference/local
+for run in "$ref"/runs/r00-profile-*; do
+    l=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["layout"])' \
+        "$run/status.json")
+    log=$work/$(basename "$run").log
+    gzip -dc "$run/log.txt.gz" >"$log"
+    printf -- '--run\n%s=%s\n--step\n%s=%s\n' "$l" "$log" "$l" \
+        "$(python3 - "$ref/runs.csv" "$(basename "$run")" <<'PY'
+import csv, sys
+print([r["meas_step_ms"] for r in csv.DictReader(open(sys.argv[1]))
+       if r["run_id"] == sys.argv[2]][0])
+PY
+    )" >>"$work/mixed"
+done
+tr '\n' '\0' <"$work/mixed" | xargs -0 "$layout" fit "$ref/models/local.json" \
+    --pp 4 --gbs 16 --mbs 2 --seq 96 --json >"$work/mixed.json" 2>/dev/null &&
+    python3 - "$work/mixed.json" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+units = d["costs"]["units"]
+# timers part forward from backward, which steps alone take as 1 to 2
+assert all(abs(units[k]["bwd_s"] / units[k]["fwd_s"] - 2) > 0.05 for k in "tmL")
+assert len(d["steps"]) == 2 and d["worst_error"] < 0.05
+PY
+claim $? "runs with timers and step times go into one fit"
+"$layout" fit $model --pp 4 --gbs 32 --steps "$work/rows.json" \
+    >"$work/out" 2>"$work/err"
+[ $? -eq 2 ] && [ "$(grep -c . "$work/err")" -ge 1 ]
+claim $? "a file that is no table is refused"
