@@ -113,6 +113,9 @@ Test(published, a_group_without_rows_to_fit_is_not_covered)
     cr_expect(p.row[1].covered);
     cr_expect_gt(p.row[1].pred_s, 1.0);
     cr_expect_lt(p.row[1].pred_s, 3.7);
+    cr_expect_float_eq(p.row[1].pipeline_s + p.row[1].dp_s +
+                           p.row[1].constant_s,
+                       p.row[1].pred_s, 1e-9);
     arena_clear(&a);
 }
 
@@ -120,7 +123,8 @@ Test(published, a_group_without_rows_to_fit_is_not_covered)
 
 static struct published_row scored(struct step_entry *x, double pred)
 {
-    return (struct published_row){x, true, pred, ""};
+    return (struct published_row){
+        .entry = x, .covered = true, .pred_s = pred, .why = ""};
 }
 
 Test(score, errors_regret_and_tau_of_a_handful)

@@ -43,6 +43,9 @@
       "of the figures (with --into: plots/out)")                               \
     X(OPT_ROWS, "--rows", NULL, "FILE",                                        \
       "predict the rows of this CSV file, and of those named behind it")       \
+    X(OPT_TERMS, "--terms", NULL, "LIST",                                      \
+      "of --rows: what a step has beside its units, of dp, constant, output, " \
+      "recompute, free-output, optimizer, start (the first five)")             \
     X(OPT_SOURCE, "--source", NULL, "NAME", "of the dataset: its folder")      \
     X(OPT_LICENCE, "--licence", NULL, "SPDX", "of what is imported")           \
     X(OPT_REPOSITORY, "--repository", NULL, "NAME", "where the figures are")   \

@@ -273,7 +273,7 @@ static enum err bench_validate_run(struct cmd *c)
     return e;
 }
 
-static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_ROWS,
+static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_ROWS, OPT_TERMS,
                             OPT_JSON,     OPT_HELP,   N_OPTIONS};
 
 const struct command CMD_VALIDATE = {

@@ -82,6 +82,9 @@ static void write_rows(struct writer top, const struct published *p)
         writer_number(item, "pred_s", r->pred_s);
         writer_number(item, "meas_s", r->entry->meas_s);
         writer_bool(item, "covered", r->covered);
+        writer_number(item, "pipeline_s", r->pipeline_s);
+        writer_number(item, "dp_s", r->dp_s);
+        writer_number(item, "constant_s", r->constant_s);
         if (!r->covered)
             writer_text(item, "why", r->why);
     }
@@ -156,8 +159,7 @@ static enum err write_all(struct cmd *c, const struct published *p)
 
 enum err validate_rows_run(struct cmd *c)
 {
-    const struct step_table_options options = {.terms =
-                                                   observed_default_terms()};
+    struct step_table_options options = {.terms = observed_default_terms()};
     struct step_table table = {NULL, 0, 0};
     struct published p;
     const char **given =
@@ -165,7 +167,10 @@ enum err validate_rows_run(struct cmd *c)
     if (!given)
         return err_set(&c->msg, ERR_NOMEM, "validate: out of memory");
     const int n = options_each(&c->line, OPT_ROWS, given);
-    enum err e = ERR_OK;
+    enum err e = cmd_given(c, OPT_TERMS)
+                     ? observed_read_terms(cmd_text(c, OPT_TERMS),
+                                           &options.terms, &c->msg)
+                     : ERR_OK;
     for (int i = 0; i < n + c->line.n_operands && e == ERR_OK; i++)
         e = step_table_read(&c->arena,
                             i < n ? given[i] : c->line.operands[i - n],

@@ -9,8 +9,9 @@
 #include "report/validate_published.h"
 
 /* validate --rows FILE...: predicts the rows of the files; a table, or with
- * --json {"rows": [{"id", "source", "pred_s", "meas_s", "covered", "why"}],
- * "fits": [...], "datasets": [...]}. */
+ * --json {"rows": [{"id", "source", "pred_s", "meas_s", "covered",
+ * "pipeline_s", "dp_s", "constant_s", "why"}], "fits": [...], "datasets":
+ * [...]}. */
 enum err validate_rows_run(struct cmd *c);
 
 /* The table of the datasets' scores: its head, and a line. `before` is the

@@ -21,13 +21,31 @@ static enum err fit_rows(struct arena *a, unsigned terms,
     return e == ERR_MODEL && f->why ? ERR_OK : e;
 }
 
+/* What the step is made of: the pipeline alone, then with the reduction. */
+static enum err predict_parts(struct observed *o,
+                              const struct observed_prices *p,
+                              struct published_row *out, struct err_msg *msg)
+{
+    struct observed_prices part = *p;
+    double with_dp = 0;
+    part.constant_s = part.optimizer_s_per_byte = 0;
+    enum err e = observed_step(o, &part, &with_dp, msg);
+    part.dp_s_per_byte = 0;
+    if (e == ERR_OK)
+        e = observed_step(o, &part, &out->pipeline_s, msg);
+    out->dp_s = with_dp - out->pipeline_s;
+    out->constant_s = p->constant_s;
+    return e;
+}
+
 /* Measured time and use of the row play no part: only what it is a run of. */
 static enum err predict_row(const struct published_fit *f,
                             const struct step_entry *x,
                             struct published_row *out, struct err_msg *msg)
 {
     struct observed_prices p;
-    *out = (struct published_row){x, false, (double)NAN, x->why};
+    *out = (struct published_row){
+        x, false, (double)NAN, (double)NAN, (double)NAN, (double)NAN, x->why};
     if (!x->of)
         return ERR_OK;
     if (!f->made || !step_fit_covers(&f->choice.fit, x->of)) {
@@ -36,7 +54,8 @@ static enum err predict_row(const struct published_fit *f,
     }
     step_fit_prices(&f->choice.fit, x->of, &p, NULL);
     out->covered = true;
-    return observed_step(x->of, &p, &out->pred_s, msg);
+    const enum err e = predict_parts(x->of, &p, out, msg);
+    return e == ERR_OK ? observed_step(x->of, &p, &out->pred_s, msg) : e;
 }
 
 enum err published_predict(struct arena *a, const struct step_table *table,

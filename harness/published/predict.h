@@ -14,8 +14,9 @@
 struct published_row {
     const struct step_entry *entry;
     bool covered;
-    double pred_s;   // NAN where not covered
-    const char *why; // why not, or ""
+    double pred_s; // NAN where not covered, as those below
+    double pipeline_s, dp_s, constant_s; // of which: the rest is the optimiser
+    const char *why;                     // why not, or ""
 };
 
 /* What was fitted of a cluster. */

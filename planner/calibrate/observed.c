@@ -38,6 +38,38 @@ unsigned observed_default_terms(void)
     return bits;
 }
 
+static enum err add_term(const char *name, size_t len, unsigned *bits,
+                         struct err_msg *msg)
+{
+    for (int t = 0; t < N_OBSERVED_TERMS; t++)
+        if (strlen(observed_terms[t].name) == len &&
+            memcmp(observed_terms[t].name, name, len) == 0) {
+            *bits |= 1U << t;
+            return ERR_OK;
+        }
+    return err_set(msg, ERR_PARSE,
+                   "terms: got '%.*s', want some of dp, constant, output, "
+                   "recompute, free-output, optimizer and start with commas, "
+                   "or none",
+                   (int)len, name);
+}
+
+enum err observed_read_terms(const char *text, unsigned *out,
+                             struct err_msg *msg)
+{
+    unsigned bits = 0;
+    if (strcmp(text, "none") != 0)
+        for (const char *at = text; at;) {
+            const size_t len = strcspn(at, ",");
+            const enum err e = add_term(at, len, &bits, msg);
+            if (e != ERR_OK)
+                return e;
+            at = at[len] ? at + len + 1 : NULL;
+        }
+    *out = bits;
+    return ERR_OK;
+}
+
 /* ---- sizes of units and their backwards ---- */
 
 /* Scores and what is made of them grow with the square of the sequence, all

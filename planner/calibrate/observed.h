@@ -45,6 +45,11 @@ const char *observed_term_help(enum observed_term t);
 /* Bits 1 << term. */
 unsigned observed_default_terms(void);
 
+/* "dp,output" to their bits; "none": no term. ERR_PARSE names the known ones.
+ */
+enum err observed_read_terms(const char *text, unsigned *out,
+                             struct err_msg *msg);
+
 /* What a step is made of. */
 struct observed_prices {
     double fwd_s[N_KINDS]; // one unit, one micro-batch

@@ -58,6 +58,17 @@ assert a["rows"] != b["rows"]
 PY
 claim $? "predicted rows move no fitted number by a bit"
 
+"$bench" validate --rows $rows --terms output,recompute --json |
+    python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert {u["kind"] for f in d["fits"] for u in f["unknowns"]} == {"unit"}
+assert all(not r["dp_s"] and not r["constant_s"] for r in d["rows"])'
+claim $? "terms can be switched off"
+"$bench" validate --rows $rows --terms dp,bubble >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q "'bubble'" "$work/err"
+claim $? "an unknown term is refused"
+
 # ---- the committed datasets ----
 "$bench" validate >"$work/out"
 claim $? "the committed datasets are not worse"
@@ -179,6 +190,21 @@ a, b = json.load(open(sys.argv[1])), json.load(sys.stdin)
 a, b = (d.get("plans") or d["layouts"] for d in (a, b))
 assert a[0]["layout"] == b[0]["layout"]' "$work/plan.json"
 claim $? "plan takes such costs, and plans the same"
+python3 - "$work" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1] + "/costs.json"))
+del d["fingerprint"]
+for name, node in ("two", 8), ("one", 64):
+    d["data_parallel"] = {"s_per_byte": 1e-9, "gpus_per_node": node}
+    json.dump(d, open("%s/%s.json" % (sys.argv[1], name), "w"))
+PY
+outside() { # COSTS: of a step on 64 ranks, 16 replicas, whole ms
+    "$layout" simulate $model 'Et*4|t*4|t*4|t*4mL' --costs "$1" --pp 4 \
+        --gbs 512 --world 64 2>/dev/null | grep -o 'outside it [0-9]*'
+}
+[ "$(outside "$work/one.json")" = "outside it 20" ] &&
+    [ "$(outside "$work/two.json" | cut -d' ' -f3)" -gt 1000 ]
+claim $? "replicas on several nodes reduce over the network, on one they do not"
 "$layout" fit $model --pp 4 --gbs 32 \
     --step "Et*4|t*4|t*4|t*4mL=$(step_of 'Et*4|t*4|t*4|t*4mL' 4)" \
     --step "Et*8|t*8mL=$(step_of 'Et*8|t*8mL' 2)" --step-pp 4 --step-pp 2 \
