@@ -268,7 +268,8 @@ static enum err write_rows(const char *path, const struct import_rows *old,
     FILE *out = open_memstream(&text, &len);
     if (!out)
         return import_no_memory(msg);
-    memcpy(header + 1, PUBLISHED_COLUMNS, PUBLISHED_N_COLUMNS * sizeof *header);
+    for (size_t i = 0; i < PUBLISHED_N_COLUMNS; i++)
+        header[i + 1] = PUBLISHED_COLUMNS[i];
     bool ok = csv_write_row(out, header, PUBLISHED_N_COLUMNS + 1);
     for (size_t r = 0; r < old->n && ok; r++)
         if (!has_id(rows, import_get(old, r, "id")))

@@ -6,15 +6,17 @@
 #include <string.h>
 
 /* Solves without the configuration and adds the errors of its rows. */
-static enum err leave_one(struct step_work *w, const struct step_fit *whole,
+static enum err leave_one(const struct step_work *from,
+                          const struct step_fit *whole,
                           const struct observed *o, struct step_left_out *sum,
                           struct err_msg *msg)
 {
     struct step_fit less = *whole;
+    struct step_work work = *from, *const w = &work;
     struct lsq_solution sol;
     const size_t cells = (size_t)w->rows->n * (size_t)less.n_columns;
+    work.f = &less;
     memcpy(w->design, whole->design, cells * sizeof *w->design);
-    w->f = &less;
     if (!step_system_choose(w))
         return err_set(msg, ERR_NOMEM, "steps: out of memory");
     const enum err e = step_system_solve(w, &sol, msg);
