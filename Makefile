@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout schedule megatron source judge cost \
            memory sim prove plan calibrate record
-HARNESS := manifest launch store figures experiment study report
+HARNESS := manifest launch store figures experiment published study report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -133,6 +133,11 @@ $(B)/tests/fail_alloc.so: tests/cli/fail_alloc.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -fPIC -shared $(OPT_release) $(WARN) -o $@ $< -ldl
 
+# moe-bench with a fault to be planted, for tests/cli
+FAULTS := lsq_nnls sim_engine_steps memory_rank
+$(B)/tests/moe-bench-faults: $(B)/tests/cli/faults.o $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
+	$(Q)$(CC) $(FAULTS:%=-Wl,--wrap=%) $(LINK) $(BLAS)
+
 $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train.o,$(MPI_OBJ))
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LINK) $(BLAS)
@@ -193,6 +198,8 @@ report: ## REPORT.md and plots/out from the reference data alone
 	@$(B)/moe-bench report
 	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
 	    plots/out/memory-ci 'Megatron-LM CI'
+	@gnuplot -c plots/published.gp plots/style.gp results/published/predicted.csv \
+	    plots/out/published 'Step times of others'
 
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test static
@@ -209,7 +216,8 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so $(B)/tests/shell_calls
+tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so $(B)/tests/shell_calls \
+       $(B)/tests/moe-bench-faults
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

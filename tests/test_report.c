@@ -371,7 +371,7 @@ Test(report, tables_of_what_others_published)
     cr_expect(strstr(t, "| product | 1.6 | 0.1 | 62% | fitted |"), "%s", t);
     cr_expect(strstr(t, "| 80% | at its least |"), "%s", t);
     cr_expect(strstr(t, "| 25 us | 1 | - | not told apart |"), "%s", t);
-    t = table_of("errors", "errors.csv", errors);
+    t = table_of("priced", "errors.csv", errors);
     cr_expect(strstr(t, "| a\\_b | fit | 12 | 6.2 | 5.0 | 20.0 | -1.5 |"), "%s",
               t);
     t = table_of("plans", "plans.csv", plans);

@@ -34,11 +34,30 @@
       "errors to compare with (results/baseline.csv)")                         \
     X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
       "write the errors as they are now into the baseline")                    \
-    X(OPT_TO, "--to", NULL, "DIR", "the dataset (results/reference/<name>)")   \
+    X(OPT_TO, "--to", NULL, "DIR",                                             \
+      "the dataset (results/reference/<name>; import: "                        \
+      "results/published/<source>)")                                           \
     X(OPT_INTO, "--into", NULL, "FILE",                                        \
       "fill this file (without DIR: REPORT.md)")                               \
     X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
       "of the figures (with --into: plots/out)")                               \
+    X(OPT_ROWS, "--rows", NULL, "FILE",                                        \
+      "predict the rows of this CSV file, and of those named behind it")       \
+    X(OPT_TERMS, "--terms", NULL, "LIST",                                      \
+      "of --rows: what a step has beside its units, of dp, constant, output, " \
+      "recompute, free-output, optimizer, start (the first five)")             \
+    X(OPT_SOURCE, "--source", NULL, "NAME", "of the dataset: its folder")      \
+    X(OPT_LICENCE, "--licence", NULL, "SPDX", "of what is imported")           \
+    X(OPT_REPOSITORY, "--repository", NULL, "NAME", "where the figures are")   \
+    X(OPT_COMMIT, "--commit", NULL, "ID",                                      \
+      "of the repository (each row's ref, where not given)")                   \
+    X(OPT_TITLE, "--title", NULL, "TEXT", "what was measured, in a line")      \
+    X(OPT_URL, "--url", NULL, "URL", "where a reader finds it")                \
+    X(OPT_NOTE, "--note", NULL, "TEXT", "what to know of the figures")         \
+    X(OPT_REF, "--ref", NULL, "TEXT",                                          \
+      "csv: only rows whose ref begins so; else: the row's ref")               \
+    X(OPT_COLUMN, "--column", NULL, "COLUMN=VALUE",                            \
+      "of the row of a log; may be repeated")                                  \
     X(OPT_HELP, "--help", "-h", "", "this text")
 
 /* Ids by the table above; a list of them ends with N_OPTIONS. */
@@ -76,7 +95,8 @@ struct command {
 
 /* All commands, each in its own file. */
 extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
-    CMD_PUBLISH, CMD_REPORT, CMD_MACHINE, CMD_REPRODUCE, CMD_ROOFLINE;
+    CMD_PUBLISH, CMD_IMPORT, CMD_REPORT, CMD_MACHINE, CMD_REPRODUCE,
+    CMD_ROOFLINE;
 
 /* Value of an option, NULL when it was not given; "" of a switch. */
 const char *cmd_text(const struct cmd *c, enum cmd_option o);

@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "base/text.h"
 #include "cmd.h"
+#include "published/tables.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,24 @@ static enum err write_page(struct arena *a, const struct report_source *source,
     return e;
 }
 
+/* Others' step times are predicted again, and stand beside the experiments in
+ * the report, without figures of an experiment's kind. */
+static enum err add_published(struct arena *a, struct report_sources *from,
+                              struct err_msg *msg)
+{
+    struct published_list list;
+    enum err e = published_list(a, PUBLISHED_ROOT, &list, msg);
+    if (e != ERR_OK || list.n == 0)
+        return e;
+    struct report_source *s = arena_alloc(a, (size_t)from->n + 1, sizeof *s);
+    if (!s)
+        return err_set(msg, ERR_NOMEM, "report: out of memory");
+    memcpy(s, from->source, (size_t)from->n * sizeof *s);
+    s[from->n] = (struct report_source){"published", PUBLISHED_ROOT, "figures"};
+    *from = (struct report_sources){s, from->n + 1};
+    return published_tables_write(a, PUBLISHED_ROOT, msg);
+}
+
 /* Figures first: tables link to them. */
 static enum err make_report(struct arena *a, const struct request *r,
                             struct err_msg *msg)
@@ -106,6 +125,8 @@ static enum err make_report(struct arena *a, const struct request *r,
         if (e == ERR_OK && !r->into)
             e = write_page(a, &from.source[i], msg);
     }
+    if (e == ERR_OK && r->into && r->n_dirs == 0)
+        e = add_published(a, &from, msg);
     if (e != ERR_OK || !r->into)
         return e;
     e = fill_file(a, r->into, &from, msg);

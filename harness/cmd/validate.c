@@ -6,13 +6,18 @@
 #include "report/validate.h"
 #include "cmd.h"
 #include "report/reference.h"
+#include "report/validate_published.h"
 #include "report/validate_recipes.h"
+#include "validate_rows.h"
 
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// where import puts those of others
+#define PUBLISHED "results/published"
 
 // where publish puts datasets
 #define ROOT "results/reference"
@@ -118,7 +123,8 @@ static bool all_there(const struct validate_rows *now,
                            baseline->row[i].experiment) == 0;
         if (found)
             continue;
-        printf("%s: in the baseline, but no dataset in " ROOT "\n",
+        printf("%s: in the baseline, but no dataset in " ROOT " or " PUBLISHED
+               "\n",
                baseline->row[i].experiment);
         return false;
     }
@@ -165,6 +171,49 @@ static enum err check_measured(struct arena *a, const char *dir,
     return ERR_OK;
 }
 
+/* Mean error of the baseline's rows that are there now, percent. */
+static double error_before(const struct validate_verdict *v)
+{
+    return v->base_step_error_pct;
+}
+
+/* A public source is judged like an experiment of ours: by its mean error. */
+static enum err check_source(struct arena *a, struct validate_source *s,
+                             struct outcome *o, struct err_msg *msg)
+{
+    struct validate_verdict v;
+    enum err e = validate_judge(a, &s->rows, &o->baseline, &v, msg);
+    if (e == ERR_OK)
+        e = bench_validate_append(a, &o->all, &s->rows, msg);
+    if (e != ERR_OK)
+        return e;
+    validate_rows_print_score(&s->score, error_before(&v));
+    if (v.worse)
+        printf("%s: worse:%s\n", s->experiment, v.why);
+    o->worse |= v.worse;
+    return ERR_OK;
+}
+
+/* Others' step times, apart from our own. */
+static enum err check_published(struct arena *a, struct outcome *o,
+                                struct err_msg *msg)
+{
+    struct validate_sources v;
+    struct published_score all;
+    enum err e = validate_published(a, PUBLISHED, &v, msg);
+    if (e != ERR_OK || v.n == 0)
+        return e;
+    puts("");
+    validate_rows_print_head();
+    for (int i = 0; i < v.n && e == ERR_OK; i++)
+        e = check_source(a, &v.source[i], o, msg);
+    if (e == ERR_OK)
+        e = published_score(a, &v.all, NULL, &all, msg);
+    if (e == ERR_OK)
+        validate_rows_print_score(&all, (double)NAN);
+    return e;
+}
+
 /* All datasets are looked at, also after one that is worse. */
 static enum err check_all(struct arena *a, const struct request *r,
                           struct outcome *o, struct err_msg *msg)
@@ -179,9 +228,10 @@ static enum err check_all(struct arena *a, const struct request *r,
         if (e != ERR_OK)
             return e;
     }
-    if (r->all && !all_there(&o->all, &o->baseline))
+    const enum err e = r->all ? check_published(a, o, msg) : ERR_OK;
+    if (e == ERR_OK && r->all && !all_there(&o->all, &o->baseline))
         o->worse = true;
-    return ERR_OK;
+    return e;
 }
 
 /* An update is not judged: it was asked for because errors changed. */
@@ -214,6 +264,8 @@ static enum err bench_validate_run(struct cmd *c)
                         .baseline = cmd_text(c, OPT_BASELINE),
                         .update = cmd_given(c, OPT_UPDATE)};
     bool worse = false;
+    if (cmd_given(c, OPT_ROWS))
+        return validate_rows_run(c);
     if (!r.baseline)
         r.baseline = "results/baseline.csv";
     enum err e = bench_validate_validate(&c->arena, &r, &worse, &c->msg);
@@ -221,12 +273,13 @@ static enum err bench_validate_run(struct cmd *c)
     return e;
 }
 
-static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_HELP, N_OPTIONS};
+static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_ROWS, OPT_TERMS,
+                            OPT_JSON,     OPT_HELP,   N_OPTIONS};
 
 const struct command CMD_VALIDATE = {
     .name = "validate",
     .run = bench_validate_run,
-    .synopsis = "validate [DIR...] [--baseline FILE] [--update-baseline]",
+    .synopsis = "validate [DIR...] [--baseline FILE] [--rows FILE.csv...]",
     .summary = "predictions of the reference datasets against the baseline",
     .help =
         "Are predictions worse than they were? Fits the costs of each dataset "
@@ -249,7 +302,19 @@ const struct command CMD_VALIDATE = {
         "layout\n"
         "faster than its proved bound. A dataset that the\n"
         "baseline does not hold is new; its replay error is judged all the "
-        "same.\n",
+        "same.\n"
+        "\n"
+        "Without DIR the step times of others below results/published/ are\n"
+        "predicted, too, each source from its rows for fitting. Columns: rows "
+        "to be\n"
+        "predicted and told; mean, median, 90th percentile and largest "
+        "absolute error,\n"
+        "mean signed error, what the pick loses where rows compete (largest "
+        "regret),\n"
+        "Kendall's tau; the mean error of fitted rows, each left out; the "
+        "mean error in\n"
+        "the baseline. --rows predicts rows of CSV files in the same columns\n"
+        "(results/README.md).\n",
     .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "
                "environment.\n"
                "example: moe-bench validate results/reference/local\n",

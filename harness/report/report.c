@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "published_tables.h"
 #include "recipes_tables.h"
 #include "study_tables.h"
 #include "summary.h"
@@ -277,8 +278,13 @@ static const struct table tables[] = {
      "computed", NULL},
     {"constants", "Constants", "constants.csv", study_tables_constants,
      "fitted", NULL},
-    {"errors", "Errors", "errors.csv", study_tables_errors, "mean_pct", NULL},
+    {"priced", "Errors by the roofline", "errors.csv", study_tables_errors,
+     "mean_pct", NULL},
     {"plans", "Plans", "plans.csv", study_tables_plans, "by_flops_pct", NULL},
+    {"errors", "Step times of others", "errors.csv", published_tables_errors,
+     "mean_pct", NULL},
+    {"terms", "Terms of a step", "terms.csv", published_tables_terms,
+     "left_out_with_pct", NULL},
 };
 
 /* The names in the message are those of the table above. */
@@ -297,7 +303,7 @@ static enum err find_table(const char *name, const struct table **out,
     return err_set(msg, ERR_PARSE,
                    "unknown table '%s', want summary, figures, layouts, "
                    "stages, jitter, runs, recipes, ratios, studies, "
-                   "constants, errors or plans%s%s%s",
+                   "constants, priced, plans, errors or terms%s%s%s",
                    name, near ? "; did you mean '" : "", near ? near : "",
                    near ? "'?" : "");
 }

@@ -58,6 +58,12 @@
     /* profile runs and the costs that are fitted to them */                   \
     X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
     X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
+    X(OPT_STEP, "--step", "LAYOUT=MS",                                         \
+      "a measured step in ms; give two or more of different layouts")          \
+    X(OPT_STEP_PP, "--step-pp", "N",                                           \
+      "pipeline size of a --step, one for each in order (the model's)")        \
+    X(OPT_STEPS, "--steps", "FILE",                                            \
+      "measured steps from a CSV: step_s, layout, pp, vpp, microbatches, dp")  \
     X(OPT_OUT, "-o", "FILE", "write the file there")                           \
     X(OPT_ANALYTIC, "--analytic", "", "costs from FLOPs, marked so")           \
     X(OPT_ROOFLINE, "--roofline", "GPU",                                       \

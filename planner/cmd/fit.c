@@ -15,8 +15,9 @@
 #include "calibrate/overhead.h"
 #include "calibrate/transfers.h"
 #include "cmd.h"
+#include "fit.h"
+#include "fit_steps.h"
 #include "memory/fit.h"
-#include "roofline.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -153,7 +154,7 @@ static void cmd_fit_write(struct writer tree, const struct fit *f)
 }
 
 /* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
-static void print_costs(const struct cost *c)
+void fit_print_costs(const struct cost *c)
 {
     printf("%-8s %12s %10s %12s %10s   (%s; 95%% intervals)\n", "unit",
            "forward ms", "+-", "backward ms", "+-",
@@ -179,7 +180,7 @@ static void print_link(const char *where, const struct cost_link *l)
 }
 
 /* What is known of transfers and of EP overlap's savings. */
-static void print_links(const struct cost *c)
+void fit_print_links(const struct cost *c)
 {
     const struct cost_link inside = {c->latency_s, c->bytes_per_s};
     const struct cost_ep_save *s = &c->ep_save;
@@ -199,12 +200,12 @@ static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
     const struct cost *c = &f->cost;
     // whose chunks a timer adds up
     const char *place = runs[0].layout.vpp > 1 ? "rank" : "stage";
-    print_costs(c);
+    fit_print_costs(c);
     printf("timers' constant a chunk: %.4f ms; step outside the pipeline: "
            "%.3f ms + %.4f ms/MB of the heaviest %s\n",
            c->chunk_s * 1e3, c->overhead_s * 1e3, c->overhead_s_per_byte * 1e9,
            place);
-    print_links(c);
+    fit_print_links(c);
     printf("rank %d of %d, condition %.1f, %d degrees of freedom\n", f->rank,
            f->n_unknowns, f->condition, f->degrees_of_freedom);
     if (f->note)
@@ -259,7 +260,7 @@ static void cmd_fit_write_memory(struct writer to, const struct memory_fit *f)
     }
 }
 
-static enum err write_costs(struct cmd *c, const struct cost *cost)
+enum err fit_write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
         return ERR_OK;
@@ -272,7 +273,7 @@ static enum err write_costs(struct cmd *c, const struct cost *cost)
 /* ---- commands ---- */
 
 /* Links that the options state; between nodes as inside where not stated. */
-static enum err read_links(struct cmd *c, struct cost *cost)
+enum err fit_read_links(struct cmd *c, struct cost *cost)
 {
     static const double GBIT = 1e9 / 8; // bytes
     double us[2] = {cost->latency_s * 1e6, 0};
@@ -302,7 +303,7 @@ static enum err fit_links(struct cmd *c, const struct plan_context *ctx,
                           const struct overhead_runs *all, struct fit *out)
 {
     struct transfers t = {&out->cost, NULL};
-    enum err e = read_links(c, &out->cost);
+    enum err e = fit_read_links(c, &out->cost);
     if (e == ERR_OK && !cmd_given(c, OPT_LATENCY))
         e = transfers_fit(&c->arena, ctx, all, &t, &c->msg);
     return e == ERR_OK ? fit_join_notes(&c->arena, t.note, &out->note, &c->msg)
@@ -390,13 +391,15 @@ static void warn_of_misfit(const struct fit *f)
 static enum err fit_model(struct cmd *c, struct cmd_model *m)
 {
     enum err e = cmd_model(c, m);
-    if (e == ERR_OK && c->n_runs == 0)
-        e = err_set(&c->msg, ERR_PARSE, "fit: want --run LAYOUT=LOG, twice");
+    if (e == ERR_OK && c->n_runs == 0 && !fit_steps_given(c))
+        e = err_set(&c->msg, ERR_PARSE,
+                    "fit: want --run LAYOUT=LOG, or --step LAYOUT=MS, twice");
     if (e == ERR_OK && !m->batch_given)
         e = err_set(&c->msg, ERR_PARSE,
                     "fit: --gbs: missing: timers are sums over the "
                     "micro-batches");
-    m->model.overlap_moe_comm = false;
+    if (c->n_runs > 0)
+        m->model.overlap_moe_comm = false;
     return e;
 }
 
@@ -428,83 +431,28 @@ static enum err run_fit(struct cmd *c)
     enum err e = fit_model(c, &m);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
+    if (e == ERR_OK && c->n_runs == 0)
+        return fit_steps_run(c, &m.model, &set, NULL);
     if (e == ERR_OK)
         e = read_runs(c, &m.model, &runs);
     if (e == ERR_OK)
         e = cmd_fit_fit(c, &m.model, &set, &runs, &f);
+    if (e == ERR_OK && fit_steps_given(c))
+        return fit_steps_run(c, &m.model, &set, &f.cost);
     if (e != ERR_OK)
         return e;
     const struct memory_fit_input in = {&m.model, runs.profile, runs.n,
                                         set.platform};
     e = fit_memory(c, &in, &f.cost, &memory);
     if (e == ERR_OK)
-        e = write_costs(c, &f.cost);
+        e = fit_write_costs(c, &f.cost);
     return e == ERR_OK ? fit_print(c, &f, &memory, runs.profile) : e;
 }
 
-/* By FLOPs alone, or on a card. 100 TFLOP/s by default: any rate gives the same
- * ranking while transfers are free, as they are unless stated. */
-static enum err price_units(struct cmd *c, const struct model *m,
-                            struct cost *cost)
-{
-    double tflops = 100;
-    const bool card = cmd_given(c, OPT_ROOFLINE);
-    enum err e = ERR_OK;
-    if (card == cmd_given(c, OPT_ANALYTIC))
-        return err_set(&c->msg, ERR_PARSE,
-                       "costs: want --analytic or --roofline GPU, one of them "
-                       "(measured costs come from 'moe-layout fit')");
-    e = cmd_double(c, OPT_TFLOPS, 1e-6, 1e9, &tflops);
-    if (e != ERR_OK || card)
-        return e != ERR_OK ? e : roofline_of_option(c, m, cost);
-    cost_analytic(m, tflops * 1e12, cost);
-    return ERR_OK;
-}
-
-static enum err costs_print(struct cmd *c, const struct model *m,
-                            const struct cost *cost)
-{
-    const bool card = cmd_given(c, OPT_ROOFLINE);
-    if (cmd_given(c, OPT_JSON)) {
-        struct writer_doc doc;
-        struct writer top = writer_open_tree(&doc, cost_to_json(cost));
-        if (card)
-            roofline_write(c, top);
-        return writer_print(&doc, true, stdout, &c->msg);
-    }
-    print_costs(cost);
-    print_links(cost);
-    if (card)
-        roofline_print(c, m, cost);
-    else
-        printf("assumed: %s TFLOP/s; only the ratios mean something\n",
-               cmd_given(c, OPT_TFLOPS) ? c->option[OPT_TFLOPS] : "100");
-    return ERR_OK;
-}
-
-static enum err run_costs(struct cmd *c)
-{
-    struct cmd_model m;
-    struct cost cost;
-    struct model_fact facts[MODEL_N_FACTS];
-    enum err e = cmd_model(c, &m);
-    if (e == ERR_OK)
-        e = cmd_require_seq(c, &m);
-    if (e == ERR_OK)
-        e = price_units(c, &m.model, &cost);
-    if (e != ERR_OK)
-        return e;
-    cost.n_facts = model_facts(&m.model, facts);
-    cost.facts = facts;
-    e = read_links(c, &cost);
-    if (e == ERR_OK)
-        e = cmd_ep_save(c, &cost.ep_save);
-    if (e == ERR_OK)
-        e = write_costs(c, &cost);
-    return e == ERR_OK ? costs_print(c, &m.model, &cost) : e;
-}
-
 static const enum cmd_option fit_options[] = {OPT_RUN,
+                                              OPT_STEP,
+                                              OPT_STEP_PP,
+                                              OPT_STEPS,
                                               OPT_RECOMPUTE,
                                               OPT_PP,
                                               OPT_GBS,
@@ -529,35 +477,11 @@ static const enum cmd_option fit_options[] = {OPT_RUN,
                                               OPT_JSON,
                                               OPT_HELP,
                                               N_OPTIONS};
-static const enum cmd_option cost_options[] = {OPT_ANALYTIC,
-                                               OPT_ROOFLINE,
-                                               OPT_TFLOPS,
-                                               OPT_RECOMPUTE,
-                                               OPT_MBS,
-                                               OPT_GBS,
-                                               OPT_SEQ,
-                                               OPT_TP,
-                                               OPT_PP,
-                                               OPT_VPP,
-                                               OPT_CP,
-                                               OPT_EP,
-                                               OPT_ETP,
-                                               OPT_WORLD,
-                                               OPT_LATENCY,
-                                               OPT_BANDWIDTH,
-                                               OPT_BETWEEN_LATENCY,
-                                               OPT_BETWEEN_BANDWIDTH,
-                                               OPT_EP_SAVE,
-                                               OPT_OUT,
-                                               OPT_JSON,
-                                               OPT_HELP,
-                                               N_OPTIONS};
-
 const struct command CMD_FIT = {
     .name = "fit",
     .run = run_fit,
-    .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\" --run "
-                "\"LAYOUT=LOG\" [-o costs.json]",
+    .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\"... | --step "
+                "\"LAYOUT=MS\"... [-o costs.json]",
     .help =
         "Seconds forward and backward a micro-batch of every unit kind, from "
         "the per-rank forward-compute\nand backward-compute timers of short "
@@ -569,23 +493,5 @@ const struct command CMD_FIT = {
         "moe-layout fit model.json --pp 4 --gbs 64 --run 'Et*4|t*6|t*5|tmL=a."
         "log' \\\n    --run 'Et*5|t*6|t*5m|L=b.log' -o costs.json",
     .options = fit_options,
-    .takes_model = true,
-};
-
-const struct command CMD_COSTS = {
-    .name = "costs",
-    .run = run_costs,
-    .synopsis = "costs MODEL --analytic | --roofline GPU [-o costs.json]",
-    .help = "What a planner without measurements assumes. --analytic: in "
-            "proportion to FLOPs, backward twice\nforward (three times with "
-            "full uniform recompute); transfers as given. --roofline: what "
-            "each unit\ncomputes, moves and starts on a card whose data sheet "
-            "is known (A100, H100, H200, GH200, B200,\nB300, GB200, GB300, "
-            "MI300X, MI325X, MI355X), at what public step times say kernels "
-            "reach of it;\nthe card's link for transfers, unless given. "
-            "Example: moe-layout costs "
-            "experiments/models/7b-a1b.json\n    --roofline H200 -o "
-            "roofline.json",
-    .options = cost_options,
     .takes_model = true,
 };

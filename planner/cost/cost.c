@@ -202,6 +202,22 @@ static void cost_read_ep_save(struct reader top, struct cost *c)
     to->known = reader_is_there(save);
 }
 
+/* Absent: the reduction is part of the overhead, or not known. */
+static void cost_read_dp(struct reader top, struct cost *c)
+{
+    static const char *const keys[] = {"s_per_byte", "s_per_byte_se",
+                                       "gpus_per_node"};
+    // nothing is slower than a byte in a millisecond
+    static const struct json_range rate = {0, 1e-3}, node = {1, 1 << 20};
+    struct reader dp = reader_object(top, "data_parallel");
+    reader_keys(dp, keys, 3);
+    reader_require(dp, keys[0], NULL);
+    reader_require(dp, keys[2], NULL);
+    reader_double(dp, keys[0], rate, &c->dp.s_per_byte);
+    reader_double(dp, keys[1], rate, &c->dp.se);
+    reader_int(dp, keys[2], node, &c->dp.gpus_per_node);
+}
+
 /* Corrections that a fit found against measured memory. Shares may be negative,
  * down to -1: nothing left of the unit. */
 static void cost_read_memory_fit(struct reader memory, struct memory_rules *r)
@@ -278,7 +294,7 @@ static void cost_read_top(struct reader top, struct cost *c)
         "chunk_s",        "overhead_s",  "overhead_s_per_byte",
         "step_noise_rel", "p2p",         "jitter_cv",
         "memory",         "fingerprint", "fitted_from",
-        "ep_overlap",     "comment"};
+        "ep_overlap",     "comment",     "data_parallel"};
     int source = COST_MEASURED;
     reader_keys(top, keys, sizeof keys / sizeof keys[0]);
     reader_require(top, "source", "measured, emulated, published or analytic");
@@ -293,6 +309,7 @@ static void cost_read_top(struct reader top, struct cost *c)
     reader_double(top, "jitter_cv", (struct json_range){0, 10}, &c->jitter_cv);
     cost_read_p2p(top, c);
     cost_read_ep_save(top, c);
+    cost_read_dp(top, c);
     cost_read_memory(top, c);
     cost_read_facts(top, c);
 }
@@ -386,6 +403,16 @@ static void cost_write_ep_save(struct writer to, const struct cost_ep_save *s)
     writer_number(save, "save_se_s", s->se_s);
 }
 
+static void cost_write_dp(struct writer to, const struct cost_dp *d)
+{
+    if (d->s_per_byte <= 0)
+        return;
+    struct writer dp = writer_object(to, "data_parallel");
+    writer_number(dp, "s_per_byte", d->s_per_byte);
+    writer_number(dp, "s_per_byte_se", d->se);
+    writer_number(dp, "gpus_per_node", d->gpus_per_node);
+}
+
 cJSON *cost_to_json(const struct cost *c)
 {
     struct writer_doc doc;
@@ -399,6 +426,7 @@ cJSON *cost_to_json(const struct cost *c)
     writer_number(top, "step_noise_rel", c->step_noise_rel);
     cost_write_p2p(top, c);
     cost_write_ep_save(top, &c->ep_save);
+    cost_write_dp(top, &c->dp);
     writer_number(top, "jitter_cv", c->jitter_cv);
     cost_write_memory(top, &c->rules);
     if (c->n_facts)

@@ -19,6 +19,13 @@ struct unit_cost {
     double fwd_s, fwd_se, bwd_s, bwd_se; // seconds a micro-batch, std. errors
 };
 
+/* The reduction of gradients over replicas: seconds a byte that leaves a node
+ * of so many cards (outside.h). 0: not known, or part of the overhead. */
+struct cost_dp {
+    double s_per_byte, se;
+    int gpus_per_node;
+};
+
 enum cost_source {
     COST_MEASURED,
     COST_EMULATED,
@@ -45,6 +52,7 @@ struct cost {
     double chunk_s;    // added by timers to each chunk and pass; not in a step
     double overhead_s; // of a step, outside the pipeline
     double overhead_s_per_byte; // x parameter bytes of the heaviest rank
+    struct cost_dp dp;          // of a step, outside the pipeline
     double step_noise_rel; // relative std. error of a run's step time, 0: none
     double latency_s, bytes_per_s; // of one transfer inside a node, as below
     struct cost_link between;      // of one between nodes, where `parted`

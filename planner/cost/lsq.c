@@ -231,6 +231,29 @@ enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
     return ERR_OK;
 }
 
+enum err lsq_unit_errors(struct arena *a, const struct lsq_problem *p,
+                         double se[LSQ_MAX_COLS], struct err_msg *msg)
+{
+    const int n = p->n_cols;
+    double len[LSQ_MAX_COLS];
+    double *ata = arena_alloc(a, (size_t)n * (size_t)n + 1, sizeof *ata);
+    if (!ata)
+        return err_set(msg, ERR_NOMEM, "least squares: out of memory");
+    column_lengths(p, len);
+    for (int i = 0; i < p->n_rows; i++)
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < n; k++)
+                ata[j * n + k] +=
+                    p->a[i * n + j] / len[j] * p->a[i * n + k] / len[k];
+    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'U', n, ata, n) != 0 ||
+        LAPACKE_dpotri(LAPACK_ROW_MAJOR, 'U', n, ata, n) != 0)
+        return err_set(msg, ERR_MODEL,
+                       "least squares: the rows do not determine the unknowns");
+    for (int j = 0; j < n; j++)
+        se[j] = sqrt(ata[j * n + j]) / len[j];
+    return ERR_OK;
+}
+
 /* Two-sided 95% quantiles of Student's t; beyond 30 the first term of its
  * expansion in 1/dof, right to 0.1%. */
 double lsq_t95(int dof)

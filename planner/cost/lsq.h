@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { LSQ_MAX_COLS = 24 };
+enum { LSQ_MAX_COLS = 96 };
 
 /* Minimise |A x - b|; A is n_rows x n_cols, row by row, rows already divided
  * by their standard deviation up to a common factor. */
@@ -42,6 +42,12 @@ enum err lsq_rank(struct arena *a, const struct lsq_problem *p,
  * degree of freedom left `variance` and `se` are those of unit row errors. */
 enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
                   struct lsq_solution *out, struct err_msg *msg);
+
+/* Standard errors of all unknowns for rows with errors of 1, free of sign:
+ * those that stand at the bound add to the others' errors, too. ERR_MODEL when
+ * the rows do not determine them. */
+enum err lsq_unit_errors(struct arena *a, const struct lsq_problem *p,
+                         double se[LSQ_MAX_COLS], struct err_msg *msg);
 
 /* Two-sided 95% quantile of Student's t for `dof` >= 1. */
 double lsq_t95(int dof);

@@ -168,6 +168,8 @@ static void set_precision(const struct megatron_flags *f,
                           struct memory_options *o)
 {
     set_state(f, o);
+    o->overlap_grad_reduce = flags_given(f, FLAG_OVERLAP_GRAD_REDUCE);
+    o->overlap_param_gather = flags_given(f, FLAG_OVERLAP_PARAM_GATHER);
     o->param_bytes = 2;
     o->grad_bytes = 4;
     o->precision_unknown =

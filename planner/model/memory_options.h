@@ -70,7 +70,8 @@ struct memory_options {
     bool distributed;       // optimiser state divided over replicas
     bool fp32;              // parameters and activations, all in 4 bytes
     bool precision_unknown; // neither bf16 nor fp16 was asked for
-    bool world_unknown;     // nobody said how many replicas there are
+    bool overlap_grad_reduce, overlap_param_gather; // beside computing
+    bool world_unknown; // nobody said how many replicas there are
     enum memory_optimizer optimizer;
     // bytes a parameter; param_bytes 0: as struct memory_rules says
     int param_bytes, grad_bytes, state_bytes, muon_state_bytes;

@@ -7,6 +7,7 @@
 #include "plan.h"
 
 #include "base/writer.h"
+#include "cost/outside.h"
 #include "sim/transfer.h"
 
 #include <math.h>
@@ -155,15 +156,16 @@ static double plan_overhead(const struct plan_context *ctx,
                             const struct layout *l)
 {
     int64_t most = 0;
+    const double fixed_s =
+        ctx->cost->overhead_s + outside_dp_s(ctx->cost, ctx->model, l);
     if (ctx->cost->overhead_s_per_byte <= 0)
-        return ctx->cost->overhead_s;
+        return fixed_s;
     for (int r = 0; r < l->pp; r++) {
         int64_t n = memory_rank_params(ctx->model, l, r);
         most = n > most ? n : most;
     }
-    return ctx->cost->overhead_s + ctx->cost->overhead_s_per_byte *
-                                       (double)most *
-                                       ctx->cost->rules.param_bytes;
+    return fixed_s + ctx->cost->overhead_s_per_byte * (double)most *
+                         ctx->cost->rules.param_bytes;
 }
 
 static struct sim_input input_of(const struct plan_engine *e,

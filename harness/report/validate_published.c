@@ -1,0 +1,62 @@
+#include "validate_published.h"
+
+#include "published/tables.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Neither replay nor memory is known of others' runs. */
+static struct validate_row row_of(const char *experiment,
+                                  const struct published_row *r)
+{
+    return (struct validate_row){.experiment = experiment,
+                                 .role = r->entry->id,
+                                 .layout = r->entry->group,
+                                 .pred_ms = r->pred_s * 1e3,
+                                 .meas_ms = r->entry->meas_s * 1e3,
+                                 .step_error_pct =
+                                     100 * (r->pred_s / r->entry->meas_s - 1),
+                                 .replay_error_pct = (double)NAN,
+                                 .memory_error_pct = (double)NAN,
+                                 .base_step_error_pct = (double)NAN,
+                                 .base_memory_error_pct = (double)NAN};
+}
+
+static enum err make_source(struct arena *a, const struct published *p,
+                            const char *source, struct validate_source *out,
+                            struct err_msg *msg)
+{
+    struct validate_source s = {.experiment =
+                                    arena_printf(a, "published/%s", source)};
+    s.rows.row = arena_alloc(a, (size_t)p->n + 1, sizeof *s.rows.row);
+    if (!s.experiment || !s.rows.row)
+        return err_set(msg, ERR_NOMEM, "validate: out of memory");
+    for (int i = 0; i < p->n; i++)
+        if (p->row[i].covered && strcmp(p->row[i].entry->source, source) == 0)
+            s.rows.row[s.rows.n++] = row_of(s.experiment, &p->row[i]);
+    const enum err e = published_score(a, p, source, &s.score, msg);
+    *out = s;
+    return e;
+}
+
+enum err validate_published(struct arena *a, const char *root,
+                            struct validate_sources *out, struct err_msg *msg)
+{
+    struct published_list list;
+    const char *names[PUBLISHED_MAX_SOURCES];
+    struct validate_sources v = {.n = 0};
+    enum err e = published_list(a, root, &list, msg);
+    if (e == ERR_OK && list.n > 0)
+        e = published_predict_all(a, &list, observed_default_terms(), &v.all,
+                                  msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", root);
+    const int n = published_sources(&v.all, names, PUBLISHED_MAX_SOURCES);
+    v.source = arena_alloc(a, (size_t)n + 1, sizeof *v.source);
+    if (!v.source)
+        return err_set(msg, ERR_NOMEM, "validate: out of memory");
+    for (; v.n < n && e == ERR_OK; v.n++)
+        e = make_source(a, &v.all, names[v.n], &v.source[v.n], msg);
+    *out = v;
+    return e;
+}
