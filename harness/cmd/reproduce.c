@@ -15,6 +15,7 @@ static const char *const usual[] = {"experiments/stage-a.json",
 
 /* ---- printing ---- */
 
+/* Integers without digits behind the point; what is absent as a dash. */
 static void print_value(const struct study_value *v, int width)
 {
     if (v->text)
@@ -42,6 +43,7 @@ static void print_tries(const struct study_bench *b)
     }
 }
 
+/* By kind: what went in, what was chosen, what came out. */
 static void print_study(const struct study *s)
 {
     printf("study %s (published: %s)\n", s->name,
@@ -129,6 +131,7 @@ static enum err print_json(const struct studies *all, struct err_msg *msg)
 
 /* ---- the command ---- */
 
+/* The manifests of the two machines' studies where none is named. */
 static enum err read_manifests(struct cmd *c, struct study_request *r)
 {
     const bool given = c->line.n_operands > 0;

@@ -1,3 +1,8 @@
+/*
+ * How it works: means of what usable iterations print; where a log has none
+ * that is usable, of all, marked so. TFLOP/s of our own come from the model of
+ * the log's dump of arguments, by the same count that costs use.
+ */
 #include "throughput.h"
 
 #include "log/parse.h"
@@ -10,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Absent numbers are NAN and no zeros. */
 static void add_if_finite(struct log_running *r, double v)
 {
     if (isfinite(v))
@@ -42,6 +48,7 @@ int64_t throughput_tokens(const struct log_iteration *it, int64_t seq_tokens)
     return fits ? it->samples * seq_tokens : 0;
 }
 
+/* 0 for what the dump does not have, or has as no positive integer. */
 static int64_t integer_argument(const struct runlog *log, const char *name)
 {
     const char *text = runlog_argument(log, name);
@@ -58,9 +65,10 @@ static double model_step_flops(const struct model *m)
     for (int k = 0; k < N_KINDS; k++)
         flops += model_unit_count(m, (enum unit_kind)k) *
                  model_unit_fwd_flops(m, (enum unit_kind)k);
-    return 3 * flops;
+    return 3 * flops; // backward is twice forward
 }
 
+/* Why there is no number is said: a log without a dump says nothing at all. */
 void throughput_of_model(struct arena *a, const struct throughput *t,
                          const struct runlog *log, struct throughput_model *out)
 {
@@ -91,6 +99,8 @@ void throughput_of_model(struct arena *a, const struct throughput *t,
     out->tflops = model_step_flops(&m) * n_micro / step_s / world / 1e12;
 }
 
+/* Both counts beside each other: theirs may leave out what ours has, such as
+ * the output passes of MTP. */
 static void show_tflops(const struct throughput *t,
                         const struct throughput_model *m)
 {

@@ -1,3 +1,8 @@
+/*
+ * How it works: rows of all files make one table; rows for fitting give the
+ * costs of their group, and every row to be predicted is predicted from these
+ * alone. The same numbers are printed or written.
+ */
 #include "validate_rows.h"
 
 #include "base/writer.h"
@@ -37,6 +42,7 @@ void validate_rows_print_score(const struct published_score *s, double before)
     puts("");
 }
 
+/* A row that is not covered is listed with its reason, not left out. */
 static void print_rows(const struct published *p)
 {
     printf("%-44s %-14s %12s %12s %8s\n", "id", "source", "predicted s",
@@ -51,6 +57,7 @@ static void print_rows(const struct published *p)
     }
 }
 
+/* By source, and of all rows at the end (source NULL). */
 static enum err print_scores(struct cmd *c, const struct published *p)
 {
     const char *source[PUBLISHED_MAX_SOURCES + 1] = {NULL};
@@ -71,6 +78,7 @@ static enum err print_scores(struct cmd *c, const struct published *p)
 
 /* ---- JSON ---- */
 
+/* Parts of a prediction stand apart: pipeline, reduction, constant. */
 static void write_rows(struct writer top, const struct published *p)
 {
     struct writer list = writer_list(top, "rows");
@@ -137,6 +145,8 @@ static void write_score(struct writer item, const struct published_score *s)
     writer_number(item, "tau", s->tau);
 }
 
+/* Scores that memory did not suffice for are left out; the rows are the
+ * answer. */
 static enum err write_all(struct cmd *c, const struct published *p)
 {
     struct writer_doc doc;
@@ -157,6 +167,7 @@ static enum err write_all(struct cmd *c, const struct published *p)
     return writer_print(&doc, true, stdout, &c->msg);
 }
 
+/* Files are named by --rows or as operands. */
 enum err validate_rows_run(struct cmd *c)
 {
     struct step_table_options options = {.terms = observed_default_terms()};
