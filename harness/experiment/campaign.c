@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "launch/job.h"
+#include "manifest/grammar.h"
 
 #include <errno.h>
 #include <math.h>
@@ -84,6 +85,20 @@ static struct words campaign_environment(struct arena *a,
     return (struct words){word, word[0] ? 1 : 0};
 }
 
+/* The model lies in the job as the manifest names it, so the name must not
+ * lead out of the folder that is carried. */
+static enum err check_carried(const struct campaign *c, struct err_msg *msg)
+{
+    const char *model = c->manifest->model_path;
+    if (!c->launch->by->remote || !model || model[0] == '/' ||
+        grammar_fits(GRAMMAR_BELOW, model))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "%s: model: got '%s', want %s of the manifest: the job "
+                   "carries it",
+                   c->manifest->path, model, grammar_wanted(GRAMMAR_BELOW));
+}
+
 /* The name carries a hash of the folder: two experiments of one name, in two
  * folders, are two jobs. */
 static enum err make_job(struct arena *a, const struct campaign *c,
@@ -94,6 +109,8 @@ static enum err make_job(struct arena *a, const struct campaign *c,
     const char *dir = launcher_absolute(a, c->dir);
     if (!dir)
         return err_set(msg, ERR_IO, "%s: cannot be resolved", c->dir);
+    if (check_carried(c, msg) != ERR_OK)
+        return ERR_PARSE;
     text_sha256(dir, strlen(dir), hex);
     *out = (struct launch_job){
         .name = arena_printf(a, "moe-%s-%.6s", c->manifest->name, hex),
@@ -130,7 +147,8 @@ enum err campaign_prepare(struct arena *a, const struct campaign *c,
 
 /* ---- what a remote job carries ---- */
 
-/* FROM to CARRY/NAME, whose folders are made. */
+/* FROM to CARRY/NAME, whose folders are made. The folder was empty: what is
+ * there already is another file that the job carries. */
 static enum err campaign_carry(struct arena *a, const char *to,
                                const char *name, const char *from,
                                struct err_msg *msg)
@@ -138,6 +156,10 @@ static enum err campaign_carry(struct arena *a, const char *to,
     const char *path = arena_printf(a, "%s/%s", to, name);
     enum err e = path ? file_make_parents(path, msg)
                       : err_set(msg, ERR_NOMEM, "%s: out of memory", from);
+    if (e == ERR_OK && access(path, F_OK) == 0)
+        e = err_set(msg, ERR_PARSE,
+                    "%s: the job carries another file as '%s', rename it", from,
+                    name);
     if (e == ERR_OK)
         e = file_copy(from, path, msg);
     if (e == ERR_OK && access(from, X_OK) == 0)
@@ -167,6 +189,8 @@ static enum err campaign_pack(struct arena *a, const struct campaign *c,
     const char *to = arena_printf(a, "%s/carry", folder);
     const char *self = program_to_carry(a);
     const struct manifest *mf = c->manifest;
+    if (to)
+        file_remove_tree(to); // of an earlier job
     enum err e = to && self
                      ? file_make_folders(to, msg)
                      : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/writer.h"
 #include "lines.h"
+#include "manifest/grammar.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 
 #include "hf.h"
 #include "local.h"
+#include "manifest/grammar.h"
 #include "slurm.h"
 #include "torchrun.h"
 
@@ -296,10 +297,10 @@ static enum err check_env(const struct manifest *mf, struct err_msg *msg)
 {
     const struct words *w = &mf->launcher.env;
     for (int i = 0; i < w->n; i++) {
-        if (!strchr(w->word[i], '=') || w->word[i][0] == '=')
+        if (!grammar_fits(GRAMMAR_ASSIGNMENT, w->word[i]))
             return err_set(msg, ERR_PARSE,
-                           "%s: launcher: env[%d]: got '%s', want NAME=value",
-                           mf->path, i, w->word[i]);
+                           "%s: launcher: env[%d]: got '%s', want %s", mf->path,
+                           i, w->word[i], grammar_wanted(GRAMMAR_ASSIGNMENT));
         if (launch_looks_secret(w->word[i]))
             return err_set(msg, ERR_PARSE,
                            "%s: launcher: env[%d]: '%.*s' looks like a "

@@ -155,4 +155,10 @@ bool launcher_checks_out(const struct manifest *mf);
  * command. */
 const char *launcher_script_body(struct arena *a, const struct launch_job *job);
 
+/* ERR_PARSE for the first word of a job that must not stand in a script or on
+ * the command line that hands it over, with where it comes from; each prepare()
+ * asks first. Words are quoted besides. */
+enum err launcher_check_words(const struct launch_job *job,
+                              struct err_msg *msg);
+
 #endif

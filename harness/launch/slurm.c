@@ -83,27 +83,40 @@ static enum err slurm_check(struct arena *a, const struct manifest *mf,
 
 /* ---- the script ---- */
 
-/* Slurm's own quoting of #SBATCH lines is that of a shell. */
-static void slurm_directive(FILE *f, struct arena *a, const char *option,
-                            const char *value)
+/* In a path Slurm replaces %j and such; a path of ours means what it says. */
+static const char *slurm_path(struct arena *a, const char *path)
 {
-    if (value)
-        fprintf(f, "#SBATCH --%s=%s\n", option,
-                launch_quote_words(a, &(struct words){&value, 1}));
+    char *out = arena_alloc(a, 2 * strlen(path) + 1, 1), *p = out;
+    for (; out && *path; path++) {
+        if (*path == '%')
+            *p++ = '%';
+        *p++ = *path;
+    }
+    return out;
+}
+
+/* Slurm's own quoting of #SBATCH lines is that of a shell. */
+static void slurm_directive(FILE *f, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    fprintf(f, "#SBATCH --%s=", option);
+    launch_print_words(f, &(struct words){&value, 1});
+    putc('\n', f);
 }
 
 /* No requeue: a run that starts again would write to the same folder. */
-static void slurm_print_head(FILE *f, struct arena *a,
-                             const struct launch_job *job)
+static void slurm_print_head(FILE *f, const struct launch_job *job,
+                             const char *log)
 {
     const struct manifest *mf = job->manifest;
     int64_t nodes = launcher_nodes(mf);
     bool megatron = mf->trainer.kind == TRAINER_MEGATRON;
     fprintf(f, "#!/bin/bash\n");
-    slurm_directive(f, a, "job-name", job->name);
-    slurm_directive(f, a, "output", job->log);
-    slurm_directive(f, a, "partition", mf->launcher.partition);
-    slurm_directive(f, a, "account", mf->launcher.account);
+    slurm_directive(f, "job-name", job->name);
+    slurm_directive(f, "output", log);
+    slurm_directive(f, "partition", mf->launcher.partition);
+    slurm_directive(f, "account", mf->launcher.account);
     fprintf(f, "#SBATCH --nodes=%lld\n", (long long)nodes);
     if (megatron)
         fprintf(f, "#SBATCH --ntasks-per-node=1\n");
@@ -138,10 +151,11 @@ static const char *slurm_script(struct arena *a, const struct launch_job *job)
     char *text = NULL;
     size_t len = 0;
     const char *body = launcher_script_body(a, job);
-    FILE *f = body ? open_memstream(&text, &len) : NULL;
+    const char *log = slurm_path(a, job->log);
+    FILE *f = body && log ? open_memstream(&text, &len) : NULL;
     if (!f)
         return NULL;
-    slurm_print_head(f, a, job);
+    slurm_print_head(f, job, log);
     if (launcher_nodes(job->manifest) > 1)
         fputs("MOE_FIRST_NODE=$(scontrol show hostnames "
               "\"$SLURM_JOB_NODELIST\" | head -n 1)\n"
@@ -158,6 +172,9 @@ static enum err slurm_prepare(struct arena *a, const struct launch_job *job,
                               struct err_msg *msg)
 {
     struct build b = build_new(a);
+    enum err e = launcher_check_words(job, msg);
+    if (e != ERR_OK)
+        return e;
     build_add(&b, "sbatch");
     build_add(&b, "--parsable");
     build_add(&b, arena_printf(a, "%s/job.sh", job->folder));

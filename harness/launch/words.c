@@ -99,6 +99,27 @@ void launch_print_words(FILE *out, const struct words *w)
     }
 }
 
+void launch_print_assignments(FILE *out, const struct words *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        size_t n = strcspn(w->word[i], "=");
+        if (i > 0)
+            putc(' ', out);
+        fprintf(out, "%.*s", (int)n, w->word[i]);
+        if (w->word[i][n] == '=') {
+            putc('=', out);
+            if (w->word[i][n + 1])
+                print_quoted(out, w->word[i] + n + 1);
+        }
+    }
+}
+
+void launch_print_comment(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        putc(iscntrl((unsigned char)*text) ? '?' : *text, out);
+}
+
 const char *launch_quote_words(struct arena *a, const struct words *w)
 {
     char *text = NULL;

@@ -6,6 +6,7 @@
 #include "manifest.h"
 
 #include "base/reader.h"
+#include "grammar.h"
 #include "memory/memory.h"
 #include "overrides.h"
 
@@ -448,6 +449,7 @@ static void read_top(struct reader top, struct manifest *mf)
         read_plan_only(top, mf);
     else
         read_measured(top, mf);
+    grammar_check(top);
 }
 
 /* Paths of a manifest are relative to it, wherever the harness is called. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/writer.h"
+#include "manifest/grammar.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -150,7 +151,7 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     if (!path)
         return ERR_OK;
     // a dataset is a folder by itself: nothing outside may be needed
-    if (path[0] == '/' || strstr(path, ".."))
+    if (!grammar_fits(GRAMMAR_BELOW, path))
         return err_set(msg, ERR_RANGE,
                        "%s: model: got '%s', want a path below the manifest's "
                        "folder for a dataset",
@@ -158,6 +159,11 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     const char *to = in_dataset(p, path);
     enum err e =
         to ? file_make_parents(to, msg) : reference_no_memory(p->dir, msg);
+    if (e == ERR_OK && (access(to, F_OK) == 0 || text_ends(to, "/" DATASET)))
+        e = err_set(msg, ERR_RANGE,
+                    "%s: model: '%s' is the name of another file of a dataset, "
+                    "rename it",
+                    p->e->manifest.path, path);
     return e == ERR_OK ? reference_copy(p->e->workload.model_path, to, msg) : e;
 }
 
