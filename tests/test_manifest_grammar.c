@@ -68,7 +68,10 @@ ParameterizedTestParameters(manifest_grammar, tells_right_from_wrong)
         {GRAMMAR_OPERAND, "my script.py", true},
         {GRAMMAR_OPERAND, "-m", false},
         {GRAMMAR_LINE, "ulimit -n\t65536", true},
-        {GRAMMAR_LINE, "Gr\xc3\xb6\xc3\x9f" "e", true},
+        {GRAMMAR_LINE,
+         "Gr\xc3\xb6\xc3\x9f"
+         "e",
+         true},
         {GRAMMAR_LINE, "\x1b[2J", false},
         {GRAMMAR_LINE, "a\nb", false},
     };

@@ -310,6 +310,11 @@ static enum err bench_run_run(struct arena *a,
         !manifest_has_role(&e.manifest, opt->only))
         err = err_set(msg, ERR_RANGE, "%s: --only: no layout has role '%s'",
                       opt->manifest, role_name(opt->only));
+    if (err == ERR_OK && opt->max_usd > 0 && !manifest_has_price(&e.manifest))
+        err = err_set(msg, ERR_PARSE,
+                      "%s: --max-usd: needs hardware.price_usd_per_hour above "
+                      "0: without a price no run costs anything",
+                      opt->manifest);
     if (err == ERR_OK && dry)
         return dry_run(&e, opt->only, msg);
     if (err == ERR_OK)

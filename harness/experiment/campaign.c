@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "launch/job.h"
+#include "ledger.h"
 #include "manifest/grammar.h"
 
 #include <errno.h>
@@ -209,32 +210,6 @@ static enum err campaign_pack(struct arena *a, const struct campaign *c,
 
 /* ---- money ---- */
 
-static const char *spent_path(struct arena *a, const char *folder)
-{
-    return arena_printf(a, "%s/spent.txt", folder);
-}
-
-/* Of earlier jobs of this experiment, in US dollars. */
-static double read_spent(struct arena *a, const char *folder)
-{
-    struct text_span text;
-    struct err_msg ignored;
-    const char *path = spent_path(a, folder);
-    if (!path || text_read_file(a, path, 64, &text, &ignored) != ERR_OK)
-        return 0;
-    return strtod(text.data, NULL);
-}
-
-/* Jobs of an experiment share its budget, also over interrupted commands. */
-static enum err add_spent(struct arena *a, const char *folder, double usd,
-                          struct err_msg *msg)
-{
-    const char *path = spent_path(a, folder);
-    const char *text = arena_printf(a, "%.6f\n", read_spent(a, folder) + usd);
-    return path && text ? text_write_file(path, text, strlen(text), msg)
-                        : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
-}
-
 static enum err check_money(const struct campaign *c, double spent,
                             struct err_msg *msg)
 {
@@ -261,9 +236,9 @@ static void pass_on(void *data, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
-/* job.json tells of a job that lasts: renamed, so that the next command starts
- * another instead of watching this one. Its price is noted even when it was
- * interrupted. */
+/* Its price is noted even when it was interrupted, and before its record goes:
+ * job.json tells of a job that lasts, and is renamed so that the next command
+ * starts another instead of watching this one. */
 static enum err see_through(struct arena *a, const struct campaign *c,
                             struct job_request *r, struct progress *p,
                             struct err_msg *msg)
@@ -272,21 +247,23 @@ static enum err see_through(struct arena *a, const struct campaign *c,
     enum err e = job_run(a, r, &end, msg);
     if (e != ERR_OK)
         return e;
+    e = ledger_add(
+        a, r->job.folder, end.id,
+        end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
+    if (e != ERR_OK)
+        return e;
     const char *from = arena_printf(a, "%s/job.json", r->job.folder);
     const char *to = arena_printf(a, "%s/job-%s.json", r->job.folder, end.id);
     if (!from || !to || rename(from, to) != 0)
         return err_set(msg, ERR_IO, "%s: cannot rename", r->job.folder);
     campaign_say(p, arena_printf(a, "%s job %s ended: %s", c->launch->launcher,
                                  end.id, end.word));
-    e = add_spent(
-        a, r->job.folder,
-        end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
-    if (e == ERR_OK && end.end.end == SUPERVISE_INTERRUPTED)
-        e = err_set(msg, ERR_CHILD,
-                    "interrupted by signal %d; the job is cancelled, finished "
-                    "runs are kept, the same command continues",
-                    end.end.code);
-    return e;
+    if (end.end.end != SUPERVISE_INTERRUPTED)
+        return ERR_OK;
+    return err_set(msg, ERR_CHILD,
+                   "interrupted by signal %d; the job is cancelled, finished "
+                   "runs are kept, the same command continues",
+                   end.end.code);
 }
 
 /* A job that goes on already was paid for when it started: money is asked for
@@ -305,10 +282,12 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
                         : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
     if (e != ERR_OK)
         return e;
-    double spent = read_spent(a, folder);
-    e = job_is_recorded(a, folder) ? ERR_OK : check_money(c, spent, msg);
+    struct ledger spent = {0};
+    e = ledger_read(a, folder, &spent, msg);
+    if (e == ERR_OK && !job_is_recorded(a, folder))
+        e = check_money(c, spent.usd, msg);
     if (e == ERR_OK)
-        e = make_job(a, c, campaign_limit_s(c, spent), &r.job, msg);
+        e = make_job(a, c, campaign_limit_s(c, spent.usd), &r.job, msg);
     if (e == ERR_OK && c->launch->by->remote)
         e = campaign_pack(a, c, r.job.folder, msg);
     r.limit_s = r.job.limit_s;

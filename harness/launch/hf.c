@@ -285,7 +285,7 @@ static bool tells_time_out(const char *text)
 
 struct job_view launch_hf_view(struct arena *a, const char *text)
 {
-    struct job_view v = {JOB_WAITING, -1, "unknown"};
+    struct job_view v = {JOB_WAITING, -1, "unknown", 0};
     struct reader_doc doc;
     struct err_msg ignored; // an answer that tells nothing: ask again
     const char *stage = "", *message = "";
@@ -299,7 +299,7 @@ struct job_view launch_hf_view(struct arena *a, const char *text)
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
         if (strcmp(stage, stages[i].name) == 0)
             v = (struct job_view){stages[i].state, stages[i].exit_code,
-                                  stages[i].name};
+                                  stages[i].name, 0};
     if (v.state == JOB_FAILED && tells_time_out(message))
         v.state = JOB_OVER_TIME;
     return v;

@@ -76,6 +76,7 @@ struct job_view {
     enum job_state state;
     int exit_code;    // of a job that ended, else -1
     const char *word; // the system's own, for messages
+    double ran_s;     // that the system says it has run, 0: it does not
 };
 
 struct launcher {

@@ -238,13 +238,34 @@ static const struct state_name states[] = {
     {"NODE_FAIL", JOB_LOST},       {"BOOT_FAIL", JOB_LOST},
     {"PREEMPTED", JOB_LOST},       {"REVOKED", JOB_LOST}};
 
+/* "[days-]hours:minutes:seconds"; 0 for anything else. */
+static double slurm_seconds(const char *text)
+{
+    const double units[] = {3600, 60, 1};
+    double total_s = 0;
+    char *rest;
+    if (text[strspn(text, "0123456789")] == '-') {
+        total_s = 86400 * strtod(text, &rest);
+        text = rest + 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t n = strspn(text, "0123456789");
+        if (n == 0 || (i < 2 && text[n] != ':'))
+            return 0;
+        total_s += units[i] * (double)strtol(text, NULL, 10);
+        text += n + 1;
+    }
+    return total_s;
+}
+
 /* scontrol's "Key=value" words; a value may hold blanks, so keys are searched.
  */
 struct job_view launch_slurm_view(struct arena *a, const char *text)
 {
-    struct job_view v = {JOB_WAITING, -1, "unknown"};
+    struct job_view v = {JOB_WAITING, -1, "unknown", 0};
     const char *at = strstr(text, "JobState=");
     const char *code = strstr(text, " ExitCode=");
+    const char *ran = strstr(text, " RunTime=");
     if (!at)
         return v;
     at += strlen("JobState=");
@@ -253,6 +274,8 @@ struct job_view launch_slurm_view(struct arena *a, const char *text)
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strlen(states[i].name) == n && strncmp(states[i].name, at, n) == 0)
             v.state = states[i].state;
+    if (ran)
+        v.ran_s = slurm_seconds(ran + strlen(" RunTime="));
     if (code && job_state_is_over(v.state)) {
         // "status:signal"
         char *rest;
@@ -281,7 +304,7 @@ static enum err slurm_poll_job(struct arena *a, const struct launch_job *job,
     if (!strstr(c.text, "Invalid job id"))
         return err_set(msg, ERR_CHILD, "scontrol: %s",
                        launcher_last_line(a, c.text));
-    *out = (struct job_view){JOB_LOST, -1, "no longer known to Slurm"};
+    *out = (struct job_view){JOB_LOST, -1, "no longer known to Slurm", 0};
     return ERR_OK;
 }
 

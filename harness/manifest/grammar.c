@@ -16,11 +16,7 @@
 #define NAME_CHARS LETTERS DIGITS "._-+@"
 
 // what git abbreviates to, and SHA-256; the largest port
-enum {
-    GRAMMAR_LEAST_HEX = 7,
-    GRAMMAR_MOST_HEX = 64,
-    GRAMMAR_MAX_PORT = 65535
-};
+enum { GRAMMAR_LEAST_HEX = 7, GRAMMAR_MOST_HEX = 64, GRAMMAR_MAX_PORT = 65535 };
 
 static const char *const wanted[] = {
 #define GRAMMAR_WANTED(id, text) text,

@@ -38,6 +38,11 @@ bool manifest_plans_only(const struct manifest *mf)
     return mf->planning.n_ways > 0;
 }
 
+bool manifest_has_price(const struct manifest *mf)
+{
+    return mf->hardware.price_usd_per_hour > 0;
+}
+
 bool manifest_has_role(const struct manifest *mf, enum role role)
 {
     for (int i = 0; i < mf->n_measure; i++)
@@ -262,6 +267,22 @@ static void read_measure(struct reader top, struct manifest *mf)
     }
 }
 
+/* A budget that nothing is counted against would be taken for one that holds.
+ */
+static void check_budget(struct reader budget, const struct manifest *mf)
+{
+    if (!budget.item)
+        return;
+    if (!(mf->budget_usd > 0))
+        reader_fail(budget, ERR_RANGE,
+                    "got 0, want above 0, or no such key for no limit");
+    if (!manifest_has_price(mf))
+        reader_fail(budget, ERR_PARSE,
+                    "a budget needs hardware.price_usd_per_hour above 0, of "
+                    "all devices together: without a price no run costs "
+                    "anything");
+}
+
 static void manifest_read_limits(struct reader top, struct manifest *mf)
 {
     static const char *const keys[] = {"run_s", "experiment_s", "hang_steps",
@@ -280,6 +301,7 @@ static void manifest_read_limits(struct reader top, struct manifest *mf)
     reader_double(s, "run_s", (struct json_range){1, 1e6}, &mf->run_limit_s);
     reader_double(s, "budget_usd", (struct json_range){0, 1e6},
                   &mf->budget_usd);
+    check_budget(reader_get(s, "budget_usd"), mf);
 }
 
 static const char *const accept_keys[] = {

@@ -79,7 +79,7 @@ for evil in 'x; touch PWNED' '$(touch PWNED)' '`touch PWNED`' \
             # a second key of the name is an error of its own
             case $l in *"\"$key\""*) continue ;; esac
             manifest "$l, \"$key\": \"$evil\"" "$train" H100
-            harmless || { bad=1; echo "# launcher.$key: $evil"; }
+            harmless || { bad=1; printf "# %s\n" "launcher.$key: $evil"; }
             n=$((n + 1))
         done
     done
@@ -87,27 +87,27 @@ for evil in 'x; touch PWNED' '$(touch PWNED)' '`touch PWNED`' \
         for l in "$slurm" "$hf"; do
             for form in "$evil" "A=$evil" "/a:$evil"; do
                 manifest "$l, \"$key\": [\"$form\"]" "$train" H100
-                harmless || { bad=1; echo "# launcher.$key: $form"; }
+                harmless || { bad=1; printf "# %s\n" "launcher.$key: $form"; }
                 n=$((n + 1))
             done
         done
     done
     for l in "$slurm" "$hf" "$hf_all"; do
         manifest "$l" "\"container\": \"image:tag\", \"commit\": \"$evil\"" H100
-        harmless || { bad=1; echo "# trainer.commit: $evil"; }
+        harmless || { bad=1; printf "# %s\n" "trainer.commit: $evil"; }
         manifest "$l" "\"container\": \"$evil\", \"commit\": \"$commit\"" H100
-        harmless || { bad=1; echo "# trainer.container: $evil"; }
+        harmless || { bad=1; printf "# %s\n" "trainer.container: $evil"; }
         manifest "$l" "$train, \"entry\": \"$evil\"" H100
-        harmless || { bad=1; echo "# trainer.entry: $evil"; }
+        harmless || { bad=1; printf "# %s\n" "trainer.entry: $evil"; }
         manifest "$l" "$train, \"args\": [\"--x\", \"$evil\"]" H100
-        harmless || { bad=1; echo "# trainer.args: $evil"; }
+        harmless || { bad=1; printf "# %s\n" "trainer.args: $evil"; }
         manifest "$l" "$train" "$evil"
-        harmless || { bad=1; echo "# hardware.gpu: $evil"; }
+        harmless || { bad=1; printf "# %s\n" "hardware.gpu: $evil"; }
         n=$((n + 5))
     done
     manifest '"kind": "command", "command": ["sh", "'"$evil"'"], "env": ["A='"$evil"'"]' \
         "\"entry\": \"pretrain_gpt.py\"" H100
-    harmless || { bad=1; echo "# launcher.command: $evil"; }
+    harmless || { bad=1; printf "# %s\n" "launcher.command: $evil"; }
 done
 [ $bad -eq 0 ] && [ $n -gt 400 ]
 claim $? "commands in $n texts of manifests are refused, or words without effect"
