@@ -32,6 +32,7 @@ enum {
 
 #define JOB_RECORD_S 60.0 // how long a watched job's record may be behind
 #define JOB_NAP_S 0.2     // within which a signal is seen
+#define JOB_CANCEL_S 5.0  // between questions to a job that is to end
 #define JOB_GRACE_S 180.0 // after its limit a system has ended a job
 
 struct watch {
@@ -259,7 +260,7 @@ static enum err job_cancel(struct watch *w, struct err_msg *msg)
     struct err_msg ignored; // of a question: the refusal is to be told
     enum err e = w->req->by->cancel(w->a, &w->job, msg);
     for (int i = 0; i < JOB_MAX_SILENT_POLLS && e != ERR_OK; i++) {
-        pause_s(w->req->poll_s);
+        pause_s(fmin(w->req->poll_s, JOB_CANCEL_S));
         if (job_ask(w, &ignored) == ERR_OK && job_state_is_over(w->view.state))
             return ERR_OK;
         e = w->req->by->cancel(w->a, &w->job, msg);
@@ -277,7 +278,7 @@ static enum err end_job(struct watch *w, struct err_msg *msg)
     for (int i = 0; i < JOB_CANCEL_POLLS && e == ERR_OK &&
                     !job_state_is_over(w->view.state);
          i++) {
-        pause_s(w->req->poll_s);
+        pause_s(fmin(w->req->poll_s, JOB_CANCEL_S));
         e = job_ask(w, msg);
     }
     if (e == ERR_OK && !job_state_is_over(w->view.state))
