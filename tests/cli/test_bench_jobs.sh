@@ -160,6 +160,99 @@ sed -e 's/"run_s": 60/"run_s": 1/' "$work/hf.json" >"$work/short.json"
 grep -q ',timeout,killed after limits.run_s' "$work/r/runs.csv" &&
     grep -q '^hf jobs cancel --namespace team 0' "$FAKE_HF/calls"
 claim $? "a job over limits.run_s is cancelled"
+
+# ---- money -------------------------------------------------------------------------
+cost() { # FILE of runs.csv: rows whose cost is no number from 0 to 1 cent a job
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "cost_usd") c = i }
+        NR > 1 && !($c >= 0 && $c != "" && $c < 0.01) { n++ } END { print n + 0 }' "$1"
+}
+
+shifted() { # SECONDS: the wall clock is set while the first job runs
+    fresh
+    for i in $(seq 12); do echo RUNNING; done >"$FAKE_HF/states"
+    echo COMPLETED >>"$FAKE_HF/states"
+    SHIFT_CLOCK=$work/shift
+    export SHIFT_CLOCK
+    echo 0 >"$SHIFT_CLOCK"
+    (for i in $(seq 100); do
+        grep -qs running "$work"/r/runs/.tmp-*/job.json && break
+        sleep 0.05
+    done
+    sleep 0.3
+    echo "$1" >"$SHIFT_CLOCK") &
+    LD_PRELOAD=$(pwd)/$clock "$bench" run -q "$work/hf.json" --out "$work/r" \
+        >"$work/out" 2>"$work/err"
+    status=$?
+    wait
+    [ $status -eq 0 ] && [ "$(rows "$work/r/runs.csv" ,valid,)" -eq 5 ] &&
+        [ "$(cost "$work/r/runs.csv")" -eq 0 ] &&
+        ! grep -q '^hf jobs cancel' "$FAKE_HF/calls"
+}
+
+clock=${BUILD:-build/release}/tests/shift_clock.so
+if [ -f "$clock" ]; then
+    shifted 3600
+    claim $? "a clock that is set forward an hour ends no job and costs nothing"
+    shifted -3600
+    claim $? "nor does one that is set back, and no cost is negative"
+    LD_PRELOAD= run
+    [ $? -eq 0 ]
+    claim $? "such results are read again"
+else
+    echo "ok - clocks that are set # SKIP $clock is not built"
+fi
+
+fresh
+printf 'RUNNING\nRUNNING\nRUNNING\nRUNNING\nCOMPLETED\n' >"$FAKE_HF/states"
+sed -e 's/"poll_s": 0.1/"poll_s": 1.5/' -e 's/"run_s": 60/"run_s": 1/' \
+    "$work/hf.json" >"$work/slow.json"
+printf 'RUNNING\nCOMPLETED\n' >"$FAKE_HF/states"
+"$bench" run -q "$work/slow.json" --out "$work/r" >/dev/null 2>&1
+grep -q '^hf jobs cancel' "$FAKE_HF/calls"
+[ $? -eq 1 ] && [ "$(rows "$work/r/runs.csv" ,valid,)" -eq 5 ]
+claim $? "a job that ended before it was asked is over no limit"
+
+sed -e 's/"price_usd_per_hour": 3.6/"hbm_gb": 80/' \
+    -e 's/"run_s": 60/"run_s": 60, "budget_usd": 5/' "$work/hf.json" >"$work/free.json"
+fresh
+"$bench" run "$work/free.json" --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q 'budget_usd: a budget needs hardware.price' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "a budget without a price is refused, it would never be held"
+sed -i 's/, "budget_usd": 5//' "$work/free.json"
+"$bench" run "$work/free.json" --max-usd 5 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q -- '--max-usd: needs hardware.price' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "also one of the command line"
+
+# 3.6 $/h: 60 s are 6 cents, and so is the bound of the next run
+fresh
+echo '0.95 earlier' >"$work/spent.txt"
+mkdir -p "$work/r"
+cp "$work/spent.txt" "$work/r/"
+"$bench" run -q "$work/hf.json" --max-usd 1 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -q 'budget of \$1.00: \$0.95 spent' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "what was spent before counts, whatever became of its runs"
+printf '9.9' >"$work/r/spent.txt"
+"$bench" run -q "$work/hf.json" --max-usd 1 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q 'spent.txt: damaged' "$work/err" && [ ! -e "$FAKE_HF/count" ]
+claim $? "a damaged ledger is no empty one"
+fresh
+echo RUNNING >"$FAKE_HF/states"
+"$bench" run -q "$work/hf.json" --out "$work/r" >/dev/null 2>"$work/err" &
+pid=$!
+for i in $(seq 100); do
+    grep -qs running "$work"/r/runs/.tmp-*/job.json && break
+    sleep 0.05
+done
+sleep 1
+kill -TERM $pid
+wait $pid
+[ $? -eq 3 ] && [ -s "$work/r/spent.txt" ] &&
+    awk '!($1 > 0.0005 && $1 < 0.05) { exit 1 }' "$work/r/spent.txt"
+claim $? "a run that is interrupted is paid for all the same"
+
 fresh
 FAKE_HF_LOGIN=no run
 [ $? -eq 3 ] && grep -q "run 'hf auth login'" "$work/err" && [ ! -e "$work/r" ]
