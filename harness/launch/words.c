@@ -159,31 +159,3 @@ char **launch_argv(struct arena *a, const struct words *w)
             return NULL;
     return argv;
 }
-
-static bool part_is(const char *part, size_t len, const char *word)
-{
-    if (strlen(word) != len)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (toupper((unsigned char)part[i]) != word[i])
-            return false;
-    return true;
-}
-
-/* Any part of the name between separators: HF_TOKEN and AWS_SECRET_ACCESS_KEY,
- * but not MONKEY. */
-bool launch_looks_secret(const char *entry)
-{
-    static const char *const words[] = {
-        "TOKEN", "TOKENS",     "SECRET",      "SECRETS", "PASSWORD", "PASSWD",
-        "PASS",  "CREDENTIAL", "CREDENTIALS", "KEY",     "APIKEY",   "AUTH"};
-    size_t end = strcspn(entry, "=");
-    for (size_t i = 0; i < end;) {
-        size_t len = strcspn(entry + i, "_-.=");
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
-            if (part_is(entry + i, len, words[k]))
-                return true;
-        i += len + 1;
-    }
-    return false;
-}

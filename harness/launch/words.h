@@ -57,8 +57,4 @@ const char *launch_find_program(struct arena *a, const char *name);
  * memory. */
 char **launch_argv(struct arena *a, const struct words *w);
 
-/* Whether a variable's name (up to '=') looks like a secret's: TOKEN, SECRET,
- * PASSWORD, CREDENTIAL or KEY among its parts. */
-bool launch_looks_secret(const char *entry);
-
 #endif

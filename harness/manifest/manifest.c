@@ -9,6 +9,7 @@
 #include "grammar.h"
 #include "memory/memory.h"
 #include "overrides.h"
+#include "secret.h"
 
 #include <math.h>
 #include <string.h>
@@ -459,6 +460,7 @@ static void read_top(struct reader top, struct manifest *mf)
         "batch",  "hardware",  "launcher", "trainer",    "iterations",
         "rounds", "profile",   "measure",  "costs_from", "limits",
         "accept", "published", "assumed",  "plan"};
+    secret_check(top); // first: no other message may quote one
     reader_keys(top, keys, COUNT(keys));
     read_names(top, mf);
     read_model(top, mf);

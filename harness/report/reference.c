@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/writer.h"
+#include "leaks.h"
 #include "manifest/grammar.h"
 
 #include <dirent.h>
@@ -265,6 +266,8 @@ enum err reference_publish(const struct experiment *e, const char *dir,
     const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
     enum err err =
         p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
+    if (err == ERR_OK)
+        err = leaks_check(e, msg);
     return err == ERR_OK ? reference_place(&p, dir, put_all, msg) : err;
 }
 
@@ -316,6 +319,8 @@ enum err reference_publish_planned(const struct experiment *e, const char *dir,
     const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
     enum err err =
         p.dir ? check_planned(e, msg) : reference_no_memory(dir, msg);
+    if (err == ERR_OK)
+        err = leaks_check(e, msg);
     return err == ERR_OK ? reference_place(&p, dir, put_planned, msg) : err;
 }
 

@@ -68,6 +68,52 @@ sed -e 's/NCCL_DEBUG=WARN/WANDB_API_KEY=x/' "$work/torch.json" >"$work/key.json"
     [ ! -e "$work/v" ]
 claim $? "a variable that looks like a secret is refused"
 
+# TEXT in place of the variable, and as an argument: refused, and never said
+token=hf_abcdefghijklmnopqrstuvwxyzabcdefgh
+bad=0 n=0
+for secret in HFTOKEN=zzz GHTOKEN=zzz PGPASSWORD=zzz MYSQL_PWD=zzz X_PAT=zzz \
+    "A=$token" A=ghp_0123456789abcdefghijABCDEFGHIJ A=https://me:zzz@x.org/y; do
+    for from in 's|NCCL_DEBUG=WARN|SECRET|' 's|"--mock-data"|"--mock-data", "SECRET"|' \
+        's|"env":|"lines": ["export SECRET"], "env":|' \
+        's|"name": "fake"|"name": "fake", "question": "Is SECRET known?"|'; do
+        sed -e "$(echo "$from" | sed -e "s#SECRET#$secret#")" "$work/torch.json" \
+            >"$work/key.json"
+        "$bench" run "$work/key.json" --out "$work/v" >"$work/out" 2>"$work/err"
+        [ $? -eq 2 ] && grep -q 'looks like a secret' "$work/err" &&
+            [ "$(wc -l <"$work/err")" -eq 1 ] && [ ! -e "$work/v" ] &&
+            ! grep -q "zzz\|$token\|ghp_" "$work/err" "$work/out" ||
+            { bad=1; echo "# $from: $secret: $(cat "$work/err")"; }
+        n=$((n + 1))
+    done
+done
+[ $bad -eq 0 ] && [ $n -eq 32 ]
+claim $? "also without a blank in its name, by its value, in arguments and lines"
+sed -e 's|"--mock-data"|"--mock-data", "--hf-token", "zzz"|' "$work/torch.json" \
+    >"$work/key.json"
+"$bench" run "$work/key.json" --dry-run >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q "trainer.args\[1\]: '--hf-token' looks like" "$work/err"
+claim $? "an option and its value are two words"
+
+SLURM_JOB_USER=somebody NCCL_KEYFILE=zzz NCCL_X=$token CUDA_HOME=/home/somebody/x \
+    "$bench" run -q "$work/torch.json" --out "$work/env" >/dev/null 2>&1
+[ $? -eq 0 ] && grep -q 'NCCL_DEBUG=WARN' "$work"/env/runs/*default*/env.json &&
+    ! grep -rq "somebody\|zzz\|$token" "$work/env"
+claim $? "of the caller's environment neither secrets nor people are recorded"
+
+"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub" \
+    >/dev/null 2>"$work/err"
+[ $? -eq 0 ] && [ -f "$work/pub/dataset.json" ]
+claim $? "results without secrets are published"
+log=$(ls -d "$work"/env/runs/*default*)/log.txt
+printf 'login with %s\n' "$token" | cat - "$log" >"$work/log"
+cp "$work/log" "$log"
+"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub2" \
+    >/dev/null 2>"$work/err"
+status=$?
+[ $status -ne 0 ] && [ ! -e "$work/pub2" ] && ! grep -q "$token" "$work/err" &&
+    grep -q 'log.txt' "$work/err"
+claim $? "a log that holds a token is not published"
+
 # ---- a silent log ---------------------------------------------------------------
 cat >"$work/stops.sh" <<'SCRIPT'
 sh tests/fixtures/fake_trainer.sh "$@" | sed '/iteration  *3/q' |
