@@ -15,7 +15,8 @@ static struct arena arena;
 static char folder[] = "/tmp/moe-job-XXXXXX";
 static struct job_view views[8];
 static int n_views, n_polls, n_cancels, refused_cancels;
-static bool cancel_ends;
+static bool cancel_ends, log_grows;
+static double silent_s;
 
 static enum err fake_prepare(struct arena *a, const struct launch_job *job,
                              const char **text, struct words *submit,
@@ -46,8 +47,12 @@ static enum err fake_poll(struct arena *a, const struct launch_job *job,
     (void)a;
     (void)job;
     (void)msg;
-    *out = views[n_polls < n_views ? n_polls : n_views - 1];
+    const struct job_view *v =
+        &views[n_polls < n_views ? n_polls : n_views - 1];
     n_polls++;
+    if (!v->word)
+        return err_set(msg, ERR_CHILD, "controller is busy");
+    *out = *v;
     if (n_cancels > refused_cancels && cancel_ends)
         *out = (struct job_view){JOB_CANCELLED, -1, "CANCELLED", 0};
     return ERR_OK;
@@ -67,8 +72,12 @@ static enum err fake_collect(struct arena *a, const struct launch_job *job,
                              struct err_msg *msg)
 {
     (void)a;
-    (void)job;
     (void)msg;
+    FILE *f = log_grows ? fopen(job->log, "a") : NULL;
+    if (f) {
+        fputs("a line\n", f);
+        fclose(f);
+    }
     return ERR_OK;
 }
 
@@ -106,7 +115,8 @@ static enum err run(double poll_s, double limit_s, struct job_result *out,
                 .limit_s = limit_s,
                 .manifest = &mf},
         .poll_s = poll_s,
-        .limit_s = limit_s};
+        .limit_s = limit_s,
+        .silent_s = &silent_s};
     return job_run(&arena, &req, out, msg);
 }
 
@@ -150,6 +160,42 @@ Test(launch_job, a_limit_is_seen_long_before_the_next_question)
     cr_assert_eq(run(3, 0.2, &r, &msg), ERR_OK, "%s", msg.text);
     cr_expect_eq(r.end.end, SUPERVISE_TIMEOUT);
     cr_expect_lt(clock_now_s() - from_s, 5);
+}
+
+Test(launch_job, questions_without_an_answer_are_no_faster_over_the_limit)
+{
+    struct job_result r;
+    struct err_msg msg = {""};
+    double from_s = clock_now_s();
+    answer(JOB_RUNNING, -1);
+    n_views++; // no word: no answer
+    cr_expect_eq(run(0.1, 0.05, &r, &msg), ERR_CHILD);
+    cr_expect_not_null(strstr(msg.text, "no answer 20 times"), "%s", msg.text);
+    cr_expect_gt(clock_now_s() - from_s, 1.5); // 19 pauses of 0.1 s
+    cr_expect_eq(n_cancels, 0, "by an old answer");
+}
+
+Test(launch_job, a_log_that_grows_between_questions_is_not_silent)
+{
+    struct job_result r;
+    struct err_msg msg = {""};
+    for (int i = 0; i < 5; i++)
+        answer(JOB_RUNNING, -1);
+    answer(JOB_ENDED, 0);
+    silent_s = 0.1;
+    log_grows = true;
+    cr_assert_eq(run(0.3, 60, &r, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(r.end.end, SUPERVISE_EXITED, "got %d", (int)r.end.end);
+}
+
+Test(launch_job, a_silent_log_ends_its_job)
+{
+    struct job_result r;
+    struct err_msg msg = {""};
+    answer(JOB_RUNNING, -1);
+    silent_s = 0.3;
+    cr_assert_eq(run(0.1, 60, &r, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(r.end.end, SUPERVISE_SILENT);
 }
 
 Test(launch_job, a_refused_cancel_is_tried_again)

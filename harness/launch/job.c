@@ -238,7 +238,8 @@ static bool job_wait(const struct watch *w, struct supervise_result *r)
 {
     double now_s = clock_now_s(), until_s = now_s + w->req->poll_s;
     double left_s = w->req->limit_s - w->meter.sure_s;
-    if (w->meter.running && w->req->limit_s > 0 && left_s > 0)
+    if (w->meter.running && w->n_unanswered == 0 && w->req->limit_s > 0 &&
+        left_s > 0)
         until_s = fmin(until_s, w->meter.sight_s + left_s + JOB_NAP_S);
     do {
         int sig = supervise_pending_signal();
@@ -324,9 +325,9 @@ static enum err job_watch(struct watch *w, struct job_result *out,
     enum err e = job_ask(w, msg);
     while (e == ERR_OK && !by_us && !job_state_is_over(w->view.state)) {
         by_us = job_wait(w, &out->end);
-        job_read_log(w);
         if (!by_us)
             e = job_ask(w, msg);
+        job_read_log(w); // which the answer may have brought
         if (!by_us && e == ERR_OK)
             by_us = over_limit(w, &out->end);
         if (by_us)
