@@ -128,8 +128,9 @@ $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
 $(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(TEST_LINK)
 
-# refuses memory to a program that it is loaded into; for tests/cli
-$(B)/tests/fail_alloc.so: tests/cli/fail_alloc.c
+# loaded into a program by tests/cli: refuses memory, sets the clock
+PRELOADED := fail_alloc shift_clock
+$(PRELOADED:%=$(B)/tests/%.so): $(B)/tests/%.so: tests/cli/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -fPIC -shared $(OPT_release) $(WARN) -o $@ $< -ldl
 
@@ -216,8 +217,8 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@$(MAKE) --no-print-directory -j2 all
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
-tests: $(TESTS) $(MPI_TESTS) $(B)/tests/fail_alloc.so $(B)/tests/shell_calls \
-       $(B)/tests/moe-bench-faults
+tests: $(TESTS) $(MPI_TESTS) $(PRELOADED:%=$(B)/tests/%.so) \
+       $(B)/tests/shell_calls $(B)/tests/moe-bench-faults
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

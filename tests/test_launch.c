@@ -271,7 +271,48 @@ Test(launch, secrets_are_not_recorded)
     cr_expect(launch_env_is_recorded("OPENBLAS_CORETYPE=x"));
     cr_expect(launch_env_is_recorded("NCCL_DEBUG=INFO"));
     cr_expect_not(launch_env_is_recorded("HF_TOKEN=secret"));
+    cr_expect_not(launch_env_is_recorded("NCCL_HFTOKEN=secret"));
+    cr_expect_not(
+        launch_env_is_recorded("NCCL_X=ghp_Ab0Cd1Ef2Gh3Ij4KAb0Cd1Ef2Gh3Ij4K"));
+    cr_expect_not(launch_env_is_recorded("NCCL_X=https://me:pw@example.org"));
     cr_expect_not(launch_env_is_recorded("PATH=/bin"));
+}
+
+Test(launch, people_and_machines_are_not_recorded)
+{
+    static const char *const out[] = {
+        "SLURM_JOB_USER=somebody",
+        "SLURM_JOB_ACCOUNT=somebody",
+        "SLURM_JOB_UID=1000",
+        "SLURM_JOB_NODELIST=node[1-2]",
+        "SLURM_JOB_NAME=x",
+        "SLURM_JOBID_X=1",
+        "CUDA_HOME=/home/somebody/cuda",
+        "TORCH_HOME=/Users/somebody/x",
+        "OMPI_MCA_plm_rsh_agent=ssh somebody@host",
+        "OMPI_MCA_orte_hnp_uri=1;tcp://10.0.0.1:5",
+        "MOE_BENCH_BUCKET=hf://buckets/somebody/x",
+        "NCCL_X=/scratch/a-user-of-ours/x"};
+    setenv("USER", "a-user-of-ours", 1);
+    for (size_t i = 0; i < sizeof out / sizeof out[0]; i++)
+        cr_expect_not(launch_env_is_recorded(out[i]), "%s", out[i]);
+    cr_expect(launch_env_is_recorded("SLURM_JOB_NUM_NODES=2"));
+    cr_expect(launch_env_is_recorded("SLURM_JOB_ID=17"));
+    cr_expect(launch_env_is_recorded("NCCL_IB_HCA=mlx5_0:1,mlx5_1:1"));
+    cr_expect(launch_env_is_recorded("NCCL_IB_PKEY=0x8001"));
+}
+
+Test(launch, printed_variables_are_assignments)
+{
+    static const char *const words[] = {"A=b c", "B=", "C=$(x)", "D='"};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    cr_assert_not_null(f);
+    launch_print_assignments(f, &(struct words){words, 4});
+    fclose(f);
+    cr_expect_str_eq(text, "A='b c' B= C='$(x)' D=''\\'''");
+    free(text);
 }
 
 Test(launch, finds_programs_along_path)

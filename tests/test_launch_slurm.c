@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct view {
@@ -89,6 +90,98 @@ Test(launch_slurm, a_script_holds_all_that_the_manifest_passes_through)
     cr_expect_eq(submit.n, 3);
     cr_expect_str_eq(submit.word[2], "/f/job.sh");
     arena_clear(&a);
+}
+
+Test(launch_slurm, reads_how_long_a_job_ran)
+{
+    static const struct {
+        const char *text;
+        double ran_s;
+    } cases[] = {
+        {"JobState=RUNNING ExitCode=0:0 RunTime=00:01:05 TimeLimit=1", 65},
+        {"JobState=COMPLETED RunTime=1-02:03:04 TimeLimit=1", 93784},
+        {"JobState=PENDING RunTime=00:00:00 TimeLimit=1", 0},
+        {"JobState=RUNNING RunTime=-00:59:00 TimeLimit=1", 0},
+        {"JobState=RUNNING RunTime=INVALID", 0},
+        {"JobState=RUNNING RunTime=", 0},
+        {"JobState=RUNNING", 0}};
+    struct arena a;
+    arena_init(&a);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_float_eq(launch_slurm_view(&a, cases[i].text).ran_s,
+                           cases[i].ran_s, 1e-9, "%s", cases[i].text);
+    arena_clear(&a);
+}
+
+/* A job of a manifest with one field set. */
+static enum err prepare(struct manifest *mf, const char *log, char **text)
+{
+    static const char *const argv[] = {"srun", "x.py"};
+    struct arena a;
+    struct words submit;
+    struct err_msg msg = {""};
+    mf->path = "x.json";
+    mf->trainer.kind = TRAINER_MEGATRON;
+    const struct launch_job job = {.name = "moe-a",
+                                   .folder = "/f",
+                                   .log = log,
+                                   .limit_s = 600,
+                                   .manifest = mf,
+                                   .argv = {argv, 2},
+                                   .n_ranks = 8};
+    arena_init(&a);
+    const char *script = NULL;
+    enum err e = launch_slurm.prepare(&a, &job, &script, &submit, &msg);
+    if (e == ERR_OK)
+        *text = strdup(script);
+    else
+        cr_expect_eq(strchr(msg.text, '\n'), NULL, "%s", msg.text);
+    arena_clear(&a);
+    return e;
+}
+
+Test(launch_slurm, no_word_leaves_its_line_of_a_script)
+{
+    static const char *const line[] = {"#SBATCH --mem=0\nrm -rf x"};
+    static const char *const mount[] = {"/a:/a,/etc:/etc"};
+    struct manifest bad[] = {{.trainer = {.commit = "abcdef0; touch x"}},
+                             {.trainer = {.commit = "$(touch x)"}},
+                             {.trainer = {.commit = "--upload-pack=x"}},
+                             {.launcher = {.partition = "p\nrm -rf x"}},
+                             {.launcher = {.account = "a\n#SBATCH --wrap=x"}},
+                             {.launcher = {.lines = {line, 1}}},
+                             {.launcher = {.mounts = {mount, 1}}},
+                             {.trainer = {.container = "a\nb"}}};
+    char *text = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_expect_eq(prepare(&bad[i], "/f/log.txt", &text), ERR_PARSE, "%zu",
+                     i);
+    struct manifest good = {.launcher = {.partition = "p"}};
+    cr_expect_eq(prepare(&good, "/f\nrm/log.txt", &text), ERR_PARSE);
+}
+
+Test(launch_slurm, a_commit_is_fetched_by_all_of_its_digits)
+{
+    char *text = NULL;
+    struct manifest mf = {.trainer = {.commit = "3bec9aa"}};
+    cr_expect_eq(prepare(&mf, "/f/log.txt", &text), ERR_PARSE);
+    mf.trainer.commit = "3bec9aa97dda898d16ff5a89bac0ed2b6682b172";
+    cr_assert_eq(prepare(&mf, "/f/log.txt", &text), ERR_OK);
+    cr_expect_not_null(strstr(text, "Megatron-LM 3bec9aa97dda898d16ff5a89bac0ed"
+                                    "2b6682b172 || exit 1\n"));
+    free(text);
+    mf.trainer.entry = "../../x.py";
+    cr_expect_eq(prepare(&mf, "/f/log.txt", &text), ERR_PARSE);
+}
+
+Test(launch_slurm, a_percent_sign_in_a_folder_is_itself)
+{
+    char *text = NULL;
+    struct manifest mf = {.path = "x.json"};
+    cr_assert_eq(prepare(&mf, "/f/%j/log.txt", &text), ERR_OK);
+    cr_expect_not_null(strstr(text, "#SBATCH --output=/f/%%j/log.txt\n"), "%s",
+                       text);
+    free(text);
 }
 
 Test(launch_slurm, takes_the_number_that_sbatch_prints)

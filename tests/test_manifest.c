@@ -164,6 +164,19 @@ struct bad {
 ParameterizedTestParameters(manifest, tells_what_is_wrong)
 {
     static struct bad cases[] = {
+        {HEAD MODEL ITERATIONS "\"limits\":{\"budget_usd\":5}," MEASURE "}",
+         "limits.budget_usd: a budget needs hardware.price_usd_per_hour",
+         ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"hardware\":{\"price_usd_per_hour\":0},"
+                               "\"limits\":{\"budget_usd\":5}," MEASURE "}",
+         "limits.budget_usd: a budget needs hardware.price_usd_per_hour",
+         ERR_PARSE},
+        {HEAD MODEL ITERATIONS "\"hardware\":{\"price_usd_per_hour\":2},"
+                               "\"limits\":{\"budget_usd\":0}," MEASURE "}",
+         "limits.budget_usd: got 0, want above 0", ERR_RANGE},
+        {HEAD MODEL ITERATIONS
+         "\"trainer\":{\"commit\":\"main; touch x\"}," MEASURE "}",
+         "trainer.commit: got 'main; touch x', want a commit", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"mesure\":[]," MEASURE "}",
          "unknown key 'mesure', did you mean 'measure'", ERR_PARSE},
         {HEAD MODEL ITERATIONS "\"batch\":{\"globl_batch\":1}," MEASURE "}",

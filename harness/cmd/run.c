@@ -30,13 +30,16 @@ static void print_roles(FILE *out)
 /* ---- dry run ---- */
 
 /* A script that is an argument (hf) is printed once. */
-static void print_submission(const char *script, const struct words *submit)
+static void print_submission(struct arena *a, const char *script,
+                             const struct words *submit)
 {
     fputs(script, stdout);
     printf("# handed over by: ");
     for (int i = 0; i < submit->n; i++)
         if (strcmp(submit->word[i], script) != 0) {
-            launch_print_words(stdout, &(struct words){&submit->word[i], 1});
+            const char *word =
+                launch_quote_words(a, &(struct words){&submit->word[i], 1});
+            launch_print_comment(stdout, word ? word : "?");
             putchar(' ');
         } else {
             fputs("<the lines above>", stdout);
@@ -61,7 +64,7 @@ static enum err print_job(struct experiment *e, const struct launch *l,
         .n_ranks = l->n_ranks};
     enum err err = l->by->prepare(e->a, &job, &text, &submit, msg);
     if (err == ERR_OK)
-        print_submission(text, &submit);
+        print_submission(e->a, text, &submit);
     return err;
 }
 
@@ -82,7 +85,7 @@ static enum err print_campaign(struct experiment *e, struct err_msg *msg)
     if (price > 0)
         printf(": at most $%.2f", hours * price);
     puts("");
-    print_submission(text, &submit);
+    print_submission(e->a, text, &submit);
     puts("# inside it:");
     return ERR_OK;
 }
@@ -103,10 +106,12 @@ static enum err print_command(struct experiment *e,
     enum err err = launch_build(e->a, &lr, &l, msg);
     if (err != ERR_OK)
         return err;
-    printf("# %s\n", note);
+    printf("# ");
+    launch_print_comment(stdout, note);
+    puts("");
     if (launch_is_job(&l) && !e->manifest.launcher.per_experiment)
         return print_job(e, &l, msg);
-    launch_print_words(stdout, &l.env);
+    launch_print_assignments(stdout, &l.env);
     if (l.env.n > 0)
         putchar(' ');
     launch_print_words(stdout, &l.argv);
@@ -147,8 +152,10 @@ static void print_bound(const struct experiment *e)
         printf(", at most $%.2f", usd);
     if (e->manifest.budget_usd > 0)
         printf(" (budget $%.2f)", e->manifest.budget_usd);
-    printf("\n# launcher %s, clock %s, results in %s\n", e->launch.launcher,
-           e->launch.clock, e->dir);
+    printf("\n# launcher %s, clock %s, results in ", e->launch.launcher,
+           e->launch.clock);
+    launch_print_comment(stdout, e->dir);
+    puts("");
 }
 
 /* Nothing is written, and layouts that need costs are shown as to come. */
@@ -303,6 +310,11 @@ static enum err bench_run_run(struct arena *a,
         !manifest_has_role(&e.manifest, opt->only))
         err = err_set(msg, ERR_RANGE, "%s: --only: no layout has role '%s'",
                       opt->manifest, role_name(opt->only));
+    if (err == ERR_OK && opt->max_usd > 0 && !manifest_has_price(&e.manifest))
+        err = err_set(msg, ERR_PARSE,
+                      "%s: --max-usd: needs hardware.price_usd_per_hour above "
+                      "0: without a price no run costs anything",
+                      opt->manifest);
     if (err == ERR_OK && dry)
         return dry_run(&e, opt->only, msg);
     if (err == ERR_OK)

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "launch/job.h"
+#include "ledger.h"
+#include "manifest/grammar.h"
 
 #include <errno.h>
 #include <math.h>
@@ -84,6 +86,20 @@ static struct words campaign_environment(struct arena *a,
     return (struct words){word, word[0] ? 1 : 0};
 }
 
+/* The model lies in the job as the manifest names it, so the name must not
+ * lead out of the folder that is carried. */
+static enum err check_carried(const struct campaign *c, struct err_msg *msg)
+{
+    const char *model = c->manifest->model_path;
+    if (!c->launch->by->remote || !model || model[0] == '/' ||
+        grammar_fits(GRAMMAR_BELOW, model))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "%s: model: got '%s', want %s of the manifest: the job "
+                   "carries it",
+                   c->manifest->path, model, grammar_wanted(GRAMMAR_BELOW));
+}
+
 /* The name carries a hash of the folder: two experiments of one name, in two
  * folders, are two jobs. */
 static enum err make_job(struct arena *a, const struct campaign *c,
@@ -94,6 +110,8 @@ static enum err make_job(struct arena *a, const struct campaign *c,
     const char *dir = launcher_absolute(a, c->dir);
     if (!dir)
         return err_set(msg, ERR_IO, "%s: cannot be resolved", c->dir);
+    if (check_carried(c, msg) != ERR_OK)
+        return ERR_PARSE;
     text_sha256(dir, strlen(dir), hex);
     *out = (struct launch_job){
         .name = arena_printf(a, "moe-%s-%.6s", c->manifest->name, hex),
@@ -130,7 +148,8 @@ enum err campaign_prepare(struct arena *a, const struct campaign *c,
 
 /* ---- what a remote job carries ---- */
 
-/* FROM to CARRY/NAME, whose folders are made. */
+/* FROM to CARRY/NAME, whose folders are made. The folder was empty: what is
+ * there already is another file that the job carries. */
 static enum err campaign_carry(struct arena *a, const char *to,
                                const char *name, const char *from,
                                struct err_msg *msg)
@@ -138,6 +157,10 @@ static enum err campaign_carry(struct arena *a, const char *to,
     const char *path = arena_printf(a, "%s/%s", to, name);
     enum err e = path ? file_make_parents(path, msg)
                       : err_set(msg, ERR_NOMEM, "%s: out of memory", from);
+    if (e == ERR_OK && access(path, F_OK) == 0)
+        e = err_set(msg, ERR_PARSE,
+                    "%s: the job carries another file as '%s', rename it", from,
+                    name);
     if (e == ERR_OK)
         e = file_copy(from, path, msg);
     if (e == ERR_OK && access(from, X_OK) == 0)
@@ -167,6 +190,8 @@ static enum err campaign_pack(struct arena *a, const struct campaign *c,
     const char *to = arena_printf(a, "%s/carry", folder);
     const char *self = program_to_carry(a);
     const struct manifest *mf = c->manifest;
+    if (to)
+        file_remove_tree(to); // of an earlier job
     enum err e = to && self
                      ? file_make_folders(to, msg)
                      : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
@@ -184,32 +209,6 @@ static enum err campaign_pack(struct arena *a, const struct campaign *c,
 }
 
 /* ---- money ---- */
-
-static const char *spent_path(struct arena *a, const char *folder)
-{
-    return arena_printf(a, "%s/spent.txt", folder);
-}
-
-/* Of earlier jobs of this experiment, in US dollars. */
-static double read_spent(struct arena *a, const char *folder)
-{
-    struct text_span text;
-    struct err_msg ignored;
-    const char *path = spent_path(a, folder);
-    if (!path || text_read_file(a, path, 64, &text, &ignored) != ERR_OK)
-        return 0;
-    return strtod(text.data, NULL);
-}
-
-/* Jobs of an experiment share its budget, also over interrupted commands. */
-static enum err add_spent(struct arena *a, const char *folder, double usd,
-                          struct err_msg *msg)
-{
-    const char *path = spent_path(a, folder);
-    const char *text = arena_printf(a, "%.6f\n", read_spent(a, folder) + usd);
-    return path && text ? text_write_file(path, text, strlen(text), msg)
-                        : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
-}
 
 static enum err check_money(const struct campaign *c, double spent,
                             struct err_msg *msg)
@@ -237,9 +236,9 @@ static void pass_on(void *data, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
-/* job.json tells of a job that lasts: renamed, so that the next command starts
- * another instead of watching this one. Its price is noted even when it was
- * interrupted. */
+/* Its price is noted even when it was interrupted, and before its record goes:
+ * job.json tells of a job that lasts, and is renamed so that the next command
+ * starts another instead of watching this one. */
 static enum err see_through(struct arena *a, const struct campaign *c,
                             struct job_request *r, struct progress *p,
                             struct err_msg *msg)
@@ -248,21 +247,23 @@ static enum err see_through(struct arena *a, const struct campaign *c,
     enum err e = job_run(a, r, &end, msg);
     if (e != ERR_OK)
         return e;
+    e = ledger_add(
+        a, r->job.folder, end.id,
+        end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
+    if (e != ERR_OK)
+        return e;
     const char *from = arena_printf(a, "%s/job.json", r->job.folder);
     const char *to = arena_printf(a, "%s/job-%s.json", r->job.folder, end.id);
     if (!from || !to || rename(from, to) != 0)
         return err_set(msg, ERR_IO, "%s: cannot rename", r->job.folder);
     campaign_say(p, arena_printf(a, "%s job %s ended: %s", c->launch->launcher,
                                  end.id, end.word));
-    e = add_spent(
-        a, r->job.folder,
-        end.end.wall_s / 3600 * c->manifest->hardware.price_usd_per_hour, msg);
-    if (e == ERR_OK && end.end.end == SUPERVISE_INTERRUPTED)
-        e = err_set(msg, ERR_CHILD,
-                    "interrupted by signal %d; the job is cancelled, finished "
-                    "runs are kept, the same command continues",
-                    end.end.code);
-    return e;
+    if (end.end.end != SUPERVISE_INTERRUPTED)
+        return ERR_OK;
+    return err_set(msg, ERR_CHILD,
+                   "interrupted by signal %d; the job is cancelled, finished "
+                   "runs are kept, the same command continues",
+                   end.end.code);
 }
 
 /* A job that goes on already was paid for when it started: money is asked for
@@ -281,10 +282,12 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
                         : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
     if (e != ERR_OK)
         return e;
-    double spent = read_spent(a, folder);
-    e = job_is_recorded(a, folder) ? ERR_OK : check_money(c, spent, msg);
+    struct ledger spent = {0};
+    e = ledger_read(a, folder, &spent, msg);
+    if (e == ERR_OK && !job_is_recorded(a, folder))
+        e = check_money(c, spent.usd, msg);
     if (e == ERR_OK)
-        e = make_job(a, c, campaign_limit_s(c, spent), &r.job, msg);
+        e = make_job(a, c, campaign_limit_s(c, spent.usd), &r.job, msg);
     if (e == ERR_OK && c->launch->by->remote)
         e = campaign_pack(a, c, r.job.folder, msg);
     r.limit_s = r.job.limit_s;

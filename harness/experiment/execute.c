@@ -13,6 +13,7 @@
 #include "figures/figures.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
+#include "ledger.h"
 #include "log/runlog.h"
 #include "store/provenance.h"
 
@@ -449,6 +450,22 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
     return e;
 }
 
+/* However it ended, an interrupted run too, which leaves no folder. A job's id
+ * tells it apart where its end is seen twice; a child's run may bear the name
+ * of an interrupted one. */
+static enum err note_cost(const struct attempt *t, struct err_msg *msg)
+{
+    const double price = t->req->manifest->hardware.price_usd_per_hour;
+    const struct run_record *run = t->run;
+    const char *id = t->result.id ? t->result.id
+                                  : arena_printf(t->a, "%s@%s", run->run_id,
+                                                 run->started_utc);
+    if (!id)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
+    return ledger_add(t->a, t->req->results->dir, id,
+                      t->result.end.wall_s / 3600 * price, msg);
+}
+
 /* Each run has a pace of its own: limits on silence follow from its steps. */
 static void new_pace(struct progress *p, const struct manifest *mf)
 {
@@ -473,6 +490,8 @@ static enum err execute_start(struct arena *a,
     e = put_inputs(&t, env, msg);
     if (e == ERR_OK)
         e = run_it(&t, msg);
+    if (e == ERR_OK)
+        e = note_cost(&t, msg);
     if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
         e = execute_interrupted(&t.result.end, msg);
     if (e == ERR_OK)

@@ -10,6 +10,9 @@
 #include "campaign.h"
 #include "execute.h"
 #include "launch/supervise.h"
+#include "ledger.h"
+
+#include <math.h>
 
 /* The CSV files are rebuilt as a whole, which costs the more the more runs
  * there are. They are so after the first run of a call, and when the runs have
@@ -20,15 +23,24 @@ enum { PERFORM_RUNS_A_REBUILD = 8 };
 /* ---- limits ---- */
 
 /* The next run is counted with its bound: what a run costs is known only when
- * it has ended. */
+ * it has ended. Spent is all that the folder's ledger holds: interrupted runs,
+ * and those of the manifest as it was before. */
 static enum err check_budget(const struct experiment *e, double max_usd,
                              struct err_msg *msg)
 {
     double budget = experiment_budget_usd(e, max_usd), spent = 0;
+    struct ledger ledger;
+    if (budget <= 0)
+        return ERR_OK;
+    enum err err = ledger_read(e->a, e->dir, &ledger, msg);
+    if (err != ERR_OK)
+        return err;
     for (size_t i = 0; i < e->runs.n; i++)
         if (e->runs.run[i].cost_usd > 0)
             spent += e->runs.run[i].cost_usd;
-    if (budget <= 0 || spent + experiment_run_bound_usd(e) <= budget)
+    // results of older programs have no ledger
+    spent = fmax(spent, ledger.usd);
+    if (spent + experiment_run_bound_usd(e) <= budget)
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
                    "%s: budget of $%.2f: $%.2f spent and the next run may take "

@@ -7,6 +7,7 @@
 #include "hf.h"
 
 #include "base/reader.h"
+#include "manifest/grammar.h"
 #include "torchrun.h"
 
 #include <ctype.h>
@@ -48,6 +49,38 @@ static const char *launch_hf_bucket(const struct manifest *mf)
     return own && *own ? own : NULL;
 }
 
+/* a100x4 */
+static const char *launch_hf_flavor(struct arena *a, const struct manifest *mf,
+                                    int n_ranks)
+{
+    const struct manifest_hardware *h = &mf->hardware;
+    if (mf->launcher.flavor || !h->gpu)
+        return mf->launcher.flavor ? mf->launcher.flavor : "cpu-basic";
+    char *name = arena_printf(a, "%sx%d", h->gpu, n_ranks);
+    for (char *p = name; p && *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return name;
+}
+
+/* What is not the manifest's own text: a flavor made from the GPU's name, a
+ * bucket of the environment. */
+static enum err launch_hf_check_names(struct arena *a,
+                                      const struct manifest *mf,
+                                      struct err_msg *msg)
+{
+    const char *flavor = launch_hf_flavor(a, mf, 1);
+    const char *bucket = launch_hf_bucket(mf);
+    if (flavor && !grammar_fits(GRAMMAR_NAME, flavor))
+        return err_set(msg, ERR_PARSE,
+                       "%s: hardware: gpu: '%s' gives no flavor, set "
+                       "launcher.flavor",
+                       mf->path, mf->hardware.gpu);
+    if (bucket && !grammar_fits(GRAMMAR_BUCKET, bucket))
+        return err_set(msg, ERR_PARSE, BUCKET ": got '%s', want %s", bucket,
+                       grammar_wanted(GRAMMAR_BUCKET));
+    return ERR_OK;
+}
+
 /* Program, version, login, and where results go. */
 static enum err launch_hf_check(struct arena *a, const struct manifest *mf,
                                 struct err_msg *msg)
@@ -70,7 +103,10 @@ static enum err launch_hf_check(struct arena *a, const struct manifest *mf,
                        "brings results back, e.g. hf://buckets/NAME/BUCKET "
                        "('hf buckets create' makes one), or set " BUCKET,
                        mf->path);
-    enum err e = call_quietly(a, &(struct words){version, 2}, NULL, msg);
+    enum err e = launch_hf_check_names(a, mf, msg);
+    if (e != ERR_OK)
+        return e;
+    e = call_quietly(a, &(struct words){version, 2}, NULL, msg);
     if (e == ERR_OK)
         e = call_quietly(a, &(struct words){whoami, 3}, NULL, msg);
     return e == ERR_OK
@@ -79,20 +115,6 @@ static enum err launch_hf_check(struct arena *a, const struct manifest *mf,
 }
 
 /* ---- the job ---- */
-
-/* a100x4 */
-static const char *launch_hf_flavor(struct arena *a,
-                                    const struct launch_job *job)
-{
-    const struct manifest_hardware *h = &job->manifest->hardware;
-    if (job->manifest->launcher.flavor || !h->gpu)
-        return job->manifest->launcher.flavor ? job->manifest->launcher.flavor
-                                              : "cpu-basic";
-    char *name = arena_printf(a, "%sx%d", h->gpu, job->n_ranks);
-    for (char *p = name; p && *p; p++)
-        *p = (char)tolower((unsigned char)*p);
-    return name;
-}
 
 static void add_namespace(struct build *b, const struct launch_job *job)
 {
@@ -122,6 +144,18 @@ static void add_volumes(struct build *b, const struct launch_job *job)
                                   : "<" BUCKET ">"));
 }
 
+/* `hf` parts a volume at its colons. */
+static enum err launch_hf_check_folder(const struct launch_job *job,
+                                       struct err_msg *msg)
+{
+    if (!job->manifest->launcher.per_experiment || !strchr(job->folder, ':'))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "%s: results of a Hugging Face job cannot lie in a folder "
+                   "with ':' in its name, choose another --out",
+                   job->folder);
+}
+
 /* The script is an argument: a job has no other way in. */
 static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
                                   const char **text, struct words *submit,
@@ -130,9 +164,16 @@ static enum err launch_hf_prepare(struct arena *a, const struct launch_job *job,
     static const char *const head[] = {"hf", "jobs", "run", "--detach",
                                        "--flavor"};
     struct build b = build_new(a);
+    enum err e = launcher_check_words(job, msg);
+    if (e == ERR_OK)
+        e = launch_hf_check_names(a, job->manifest, msg);
+    if (e == ERR_OK)
+        e = launch_hf_check_folder(job, msg);
+    if (e != ERR_OK)
+        return e;
     *text = launcher_script_body(a, job);
     build_add_words(&b, &(struct words){head, 5});
-    build_add(&b, launch_hf_flavor(a, job));
+    build_add(&b, launch_hf_flavor(a, job->manifest, job->n_ranks));
     build_add(&b, "--timeout");
     build_add(&b, arena_printf(a, "%.0fs", job->limit_s));
     build_add(&b, "--label");
@@ -244,7 +285,7 @@ static bool tells_time_out(const char *text)
 
 struct job_view launch_hf_view(struct arena *a, const char *text)
 {
-    struct job_view v = {JOB_WAITING, -1, "unknown"};
+    struct job_view v = {JOB_WAITING, -1, "unknown", 0};
     struct reader_doc doc;
     struct err_msg ignored; // an answer that tells nothing: ask again
     const char *stage = "", *message = "";
@@ -258,7 +299,7 @@ struct job_view launch_hf_view(struct arena *a, const char *text)
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
         if (strcmp(stage, stages[i].name) == 0)
             v = (struct job_view){stages[i].state, stages[i].exit_code,
-                                  stages[i].name};
+                                  stages[i].name, 0};
     if (v.state == JOB_FAILED && tells_time_out(message))
         v.state = JOB_OVER_TIME;
     return v;

@@ -6,9 +6,12 @@
 
 #include "hf.h"
 #include "local.h"
+#include "manifest/grammar.h"
+#include "manifest/secret.h"
 #include "slurm.h"
 #include "torchrun.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,8 @@
 
 // some milliseconds a step, enough for a median
 enum { LAUNCH_REFERENCE_BURSTS = 8 }; // a rank and step
+
+enum { LAUNCH_HOST_BYTES = 256 }; // of POSIX
 
 #define OUR_PLATFORM "experiments/smpi/cluster.xml"
 #define INSIDE "MOE_BENCH_INSIDE" // set in the one job of an experiment
@@ -296,11 +301,11 @@ static enum err check_env(const struct manifest *mf, struct err_msg *msg)
 {
     const struct words *w = &mf->launcher.env;
     for (int i = 0; i < w->n; i++) {
-        if (!strchr(w->word[i], '=') || w->word[i][0] == '=')
+        if (!grammar_fits(GRAMMAR_ASSIGNMENT, w->word[i]))
             return err_set(msg, ERR_PARSE,
-                           "%s: launcher: env[%d]: got '%s', want NAME=value",
-                           mf->path, i, w->word[i]);
-        if (launch_looks_secret(w->word[i]))
+                           "%s: launcher: env[%d]: got '%s', want %s", mf->path,
+                           i, w->word[i], grammar_wanted(GRAMMAR_ASSIGNMENT));
+        if (secret_is_entry(w->word[i]))
             return err_set(msg, ERR_PARSE,
                            "%s: launcher: env[%d]: '%.*s' looks like a "
                            "secret, which a manifest must not hold; set it in "
@@ -355,17 +360,57 @@ char **launch_environment(struct arena *a, const struct words *add_on)
     return env;
 }
 
-/* Of what may change results, by prefix: the whole environment would hold
- * secrets and names of people. */
-bool launch_env_is_recorded(const char *entry)
+/* Of what may change results: the whole environment would hold secrets. */
+static bool changes_results(const char *entry)
 {
-    static const char *const prefixes[] = {
-        "OPENBLAS_", "OMP_",     "OMPI_MCA_", "CUDA_",      "NCCL_",
-        "TORCH",     "PYTORCH_", "NVTE_",     "SLURM_JOB_", "MOE_"};
-    if (launch_looks_secret(entry))
-        return false;
+    static const char *const prefixes[] = {"OPENBLAS_", "OMP_",  "OMPI_MCA_",
+                                           "CUDA_",     "NCCL_", "TORCH",
+                                           "PYTORCH_",  "NVTE_"};
+    // names of people and machines are among others of Slurm's
+    static const char *const names[] = {
+        "SLURM_JOB_ID=", "SLURM_JOB_NUM_NODES=", "SLURM_JOB_CPUS_PER_NODE=",
+        "SLURM_JOB_GPUS=", "MOE_BENCH_INSIDE="};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
         if (text_starts(entry, prefixes[i]))
             return true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (text_starts(entry, names[i]))
+            return true;
     return false;
+}
+
+/* Whether a name stands in a value as a word of its own. */
+static bool holds_word(const char *value, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = value; n > 0 && (p = strstr(p, name)); p++)
+        if ((p == value || !isalnum((unsigned char)p[-1])) &&
+            !isalnum((unsigned char)p[n]))
+            return true;
+    return false;
+}
+
+/* A path below a home, an address, the user or the machine itself; root is
+ * nobody. */
+static bool names_somebody(const char *value)
+{
+    static const char *const marks[] = {"@", "://", "/home/", "/Users/"};
+    char host[LAUNCH_HOST_BYTES] = "";
+    const char *user = getenv("USER"), *home = getenv("HOME");
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (strstr(value, marks[i]))
+            return true;
+    if (user && strcmp(user, "root") != 0 && holds_word(value, user))
+        return true;
+    return holds_word(value, host) ||
+           (home && strlen(home) > 1 && strstr(value, home));
+}
+
+bool launch_env_is_recorded(const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    return changes_results(entry) && !secret_is_entry(entry) &&
+           !names_somebody(equals ? equals + 1 : "");
 }

@@ -34,7 +34,8 @@ void launch_print_help(FILE *out);
 char **launch_environment(struct arena *a, const struct words *add);
 
 /* The part of an environment that is recorded with a run: an allow-list of
- * names that can change its speed, without those that look secret. */
+ * names that can change its speed, without values that look secret or name a
+ * person or a machine. */
 bool launch_env_is_recorded(const char *entry);
 
 #endif

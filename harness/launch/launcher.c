@@ -6,6 +6,7 @@
 #include "launcher.h"
 
 #include "base/text.h"
+#include "manifest/grammar.h"
 #include "supervise.h"
 
 #include <limits.h>
@@ -14,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// a whole log, as `hf jobs logs` prints it
-enum { LAUNCHER_MAX_OUTPUT_BYTES = 64 << 20 };
+// a whole log, as `hf jobs logs` prints it; Git's SHA-1
+enum { LAUNCHER_MAX_OUTPUT_BYTES = 64 << 20, LAUNCHER_COMMIT_HEX = 40 };
 
 #define CALL_LIMIT_S 300.0 // a submission may upload files
 
@@ -106,6 +107,11 @@ bool launcher_checks_out(const struct manifest *mf)
            !(t->entry && t->entry[0] == '/');
 }
 
+static void print_word(FILE *f, const char *word)
+{
+    launch_print_words(f, &(struct words){&word, 1});
+}
+
 /* Lines for sbatch stand at the head of its script alone. */
 static void print_lines(FILE *f, const struct words *lines)
 {
@@ -120,14 +126,16 @@ static void print_checkout(FILE *f, const struct manifest *mf)
 {
     if (!launcher_checks_out(mf))
         return;
-    fprintf(f,
-            "git init -q " LAUNCHER_CHECKOUT " || exit 1\n"
-            "git -C " LAUNCHER_CHECKOUT " fetch -q --depth 1 "
-            "https://github.com/NVIDIA/Megatron-LM %s || exit 1\n"
-            "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n"
-            "echo \"" LAUNCHER_MARK "megatron commit: "
-            "$(git -C " LAUNCHER_CHECKOUT " rev-parse HEAD)\"\n",
-            mf->trainer.commit);
+    fputs("git init -q " LAUNCHER_CHECKOUT " || exit 1\n"
+          "git -C " LAUNCHER_CHECKOUT " fetch -q --depth 1 "
+          "https://github.com/NVIDIA/Megatron-LM ",
+          f);
+    print_word(f, mf->trainer.commit);
+    fputs(" || exit 1\n"
+          "git -C " LAUNCHER_CHECKOUT " checkout -q FETCH_HEAD || exit 1\n"
+          "echo \"" LAUNCHER_MARK "megatron commit: "
+          "$(git -C " LAUNCHER_CHECKOUT " rev-parse HEAD)\"\n",
+          f);
 }
 
 /* The GPUs of the job, into its log. */
@@ -143,20 +151,105 @@ static void print_gpu_query(FILE *f, const struct manifest *mf)
 
 /* Modules first, then the environment, which may use what they set; the query
  * of GPUs comes before the trainer takes them. */
-static void print_body(FILE *f, struct arena *a, const struct launch_job *job)
+static void print_body(FILE *f, const struct launch_job *job)
 {
     const struct manifest_launcher *l = &job->manifest->launcher;
-    for (int i = 0; i < l->modules.n; i++)
-        fprintf(f, "module load %s || exit 1\n",
-                launch_quote_words(a, &(struct words){&l->modules.word[i], 1}));
-    for (int i = 0; i < job->env.n; i++)
-        fprintf(f, "export %s\n",
-                launch_quote_words(a, &(struct words){&job->env.word[i], 1}));
+    for (int i = 0; i < l->modules.n; i++) {
+        fputs("module load ", f);
+        print_word(f, l->modules.word[i]);
+        fputs(" || exit 1\n", f);
+    }
+    for (int i = 0; i < job->env.n; i++) {
+        fputs("export ", f);
+        print_word(f, job->env.word[i]);
+        putc('\n', f);
+    }
     print_lines(f, &l->lines);
     print_gpu_query(f, job->manifest);
     print_checkout(f, job->manifest);
     launch_print_words(f, &job->argv);
     putc('\n', f);
+}
+
+/* ---- what may stand in a script ---- */
+
+/* A word of a job, where it comes from, and what it must be. */
+struct job_word {
+    const char *key, *text;
+    enum grammar grammar;
+};
+
+static enum err check_word(const struct launch_job *job,
+                           const struct job_word *w, struct err_msg *msg)
+{
+    if (!w->text || grammar_fits(w->grammar, w->text))
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE, "%s: %s: got '%s', want %s",
+                   job->manifest->path, w->key, w->text,
+                   grammar_wanted(w->grammar));
+}
+
+static enum err check_list(const struct launch_job *job, const char *key,
+                           const struct words *w, enum grammar grammar,
+                           struct err_msg *msg)
+{
+    enum err e = ERR_OK;
+    for (int i = 0; i < w->n && e == ERR_OK; i++)
+        e = check_word(job, &(struct job_word){key, w->word[i], grammar}, msg);
+    return e;
+}
+
+/* Megatron is fetched into a folder of its own: the script lies below it, and
+ * its server knows a commit by all of its digits only. */
+static enum err check_checkout(const struct launch_job *job,
+                               struct err_msg *msg)
+{
+    const struct manifest_trainer *t = &job->manifest->trainer;
+    const struct job_word entry = {"trainer: entry", t->entry, GRAMMAR_BELOW};
+    if (!launcher_checks_out(job->manifest))
+        return ERR_OK;
+    if (strlen(t->commit) < LAUNCHER_COMMIT_HEX)
+        return err_set(msg, ERR_PARSE,
+                       "%s: trainer: commit: got '%s', want all %d digits: a "
+                       "job fetches it",
+                       job->manifest->path, t->commit, LAUNCHER_COMMIT_HEX);
+    return check_word(job, &entry, msg);
+}
+
+/* A manifest's own words were checked when it was read: those of a path and of
+ * a command line come from elsewhere, too, and a script is no place to trust
+ * its caller. */
+enum err launcher_check_words(const struct launch_job *job, struct err_msg *msg)
+{
+    const struct manifest_launcher *l = &job->manifest->launcher;
+    const struct manifest_trainer *t = &job->manifest->trainer;
+    const struct job_word words[] = {
+        {"job", job->name, GRAMMAR_OPERAND},
+        {"folder of the job", job->folder, GRAMMAR_LINE},
+        {"log of the job", job->log, GRAMMAR_LINE},
+        {"launcher: partition", l->partition, GRAMMAR_NAMES},
+        {"launcher: account", l->account, GRAMMAR_NAME},
+        {"launcher: flavor", l->flavor, GRAMMAR_NAME},
+        {"launcher: namespace", l->namespace, GRAMMAR_NAME},
+        {"launcher: results", l->results, GRAMMAR_BUCKET},
+        {"trainer: commit", t->commit, GRAMMAR_COMMIT},
+        {"trainer: container", t->container, GRAMMAR_IMAGE}};
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && e == ERR_OK; i++)
+        e = check_word(job, &words[i], msg);
+    if (e == ERR_OK)
+        e = check_list(job, "launcher: modules", &l->modules, GRAMMAR_OPERAND,
+                       msg);
+    if (e == ERR_OK)
+        e = check_list(job, "launcher: lines", &l->lines, GRAMMAR_LINE, msg);
+    if (e == ERR_OK)
+        e = check_list(job, "launcher: mounts", &l->mounts, GRAMMAR_MOUNT, msg);
+    if (e == ERR_OK)
+        e = check_list(job, "environment of the job", &job->env,
+                       GRAMMAR_ASSIGNMENT, msg);
+    if (e == ERR_OK)
+        e = check_list(job, "command", &job->argv, GRAMMAR_LINE, msg);
+    return e == ERR_OK ? check_checkout(job, msg) : e;
 }
 
 const char *launcher_script_body(struct arena *a, const struct launch_job *job)
@@ -166,7 +259,7 @@ const char *launcher_script_body(struct arena *a, const struct launch_job *job)
     FILE *f = open_memstream(&text, &len);
     if (!f)
         return NULL;
-    print_body(f, a, job);
+    print_body(f, job);
     const char *copy = fclose(f) == 0 ? arena_strdup(a, text) : NULL;
     free(text);
     return copy;

@@ -76,6 +76,7 @@ struct job_view {
     enum job_state state;
     int exit_code;    // of a job that ended, else -1
     const char *word; // the system's own, for messages
+    double ran_s;     // that the system says it has run, 0: it does not
 };
 
 struct launcher {
@@ -154,5 +155,11 @@ bool launcher_checks_out(const struct manifest *mf);
  * lines, the checkout of Megatron where trainer.commit asks for one, and the
  * command. */
 const char *launcher_script_body(struct arena *a, const struct launch_job *job);
+
+/* ERR_PARSE for the first word of a job that must not stand in a script or on
+ * the command line that hands it over, with where it comes from; each prepare()
+ * asks first. Words are quoted besides. */
+enum err launcher_check_words(const struct launch_job *job,
+                              struct err_msg *msg);
 
 #endif

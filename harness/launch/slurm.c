@@ -83,27 +83,40 @@ static enum err slurm_check(struct arena *a, const struct manifest *mf,
 
 /* ---- the script ---- */
 
-/* Slurm's own quoting of #SBATCH lines is that of a shell. */
-static void slurm_directive(FILE *f, struct arena *a, const char *option,
-                            const char *value)
+/* In a path Slurm replaces %j and such; a path of ours means what it says. */
+static const char *slurm_path(struct arena *a, const char *path)
 {
-    if (value)
-        fprintf(f, "#SBATCH --%s=%s\n", option,
-                launch_quote_words(a, &(struct words){&value, 1}));
+    char *out = arena_alloc(a, 2 * strlen(path) + 1, 1), *p = out;
+    for (; out && *path; path++) {
+        if (*path == '%')
+            *p++ = '%';
+        *p++ = *path;
+    }
+    return out;
+}
+
+/* Slurm's own quoting of #SBATCH lines is that of a shell. */
+static void slurm_directive(FILE *f, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    fprintf(f, "#SBATCH --%s=", option);
+    launch_print_words(f, &(struct words){&value, 1});
+    putc('\n', f);
 }
 
 /* No requeue: a run that starts again would write to the same folder. */
-static void slurm_print_head(FILE *f, struct arena *a,
-                             const struct launch_job *job)
+static void slurm_print_head(FILE *f, const struct launch_job *job,
+                             const char *log)
 {
     const struct manifest *mf = job->manifest;
     int64_t nodes = launcher_nodes(mf);
     bool megatron = mf->trainer.kind == TRAINER_MEGATRON;
     fprintf(f, "#!/bin/bash\n");
-    slurm_directive(f, a, "job-name", job->name);
-    slurm_directive(f, a, "output", job->log);
-    slurm_directive(f, a, "partition", mf->launcher.partition);
-    slurm_directive(f, a, "account", mf->launcher.account);
+    slurm_directive(f, "job-name", job->name);
+    slurm_directive(f, "output", log);
+    slurm_directive(f, "partition", mf->launcher.partition);
+    slurm_directive(f, "account", mf->launcher.account);
     fprintf(f, "#SBATCH --nodes=%lld\n", (long long)nodes);
     if (megatron)
         fprintf(f, "#SBATCH --ntasks-per-node=1\n");
@@ -138,10 +151,11 @@ static const char *slurm_script(struct arena *a, const struct launch_job *job)
     char *text = NULL;
     size_t len = 0;
     const char *body = launcher_script_body(a, job);
-    FILE *f = body ? open_memstream(&text, &len) : NULL;
+    const char *log = slurm_path(a, job->log);
+    FILE *f = body && log ? open_memstream(&text, &len) : NULL;
     if (!f)
         return NULL;
-    slurm_print_head(f, a, job);
+    slurm_print_head(f, job, log);
     if (launcher_nodes(job->manifest) > 1)
         fputs("MOE_FIRST_NODE=$(scontrol show hostnames "
               "\"$SLURM_JOB_NODELIST\" | head -n 1)\n"
@@ -158,6 +172,9 @@ static enum err slurm_prepare(struct arena *a, const struct launch_job *job,
                               struct err_msg *msg)
 {
     struct build b = build_new(a);
+    enum err e = launcher_check_words(job, msg);
+    if (e != ERR_OK)
+        return e;
     build_add(&b, "sbatch");
     build_add(&b, "--parsable");
     build_add(&b, arena_printf(a, "%s/job.sh", job->folder));
@@ -221,13 +238,34 @@ static const struct state_name states[] = {
     {"NODE_FAIL", JOB_LOST},       {"BOOT_FAIL", JOB_LOST},
     {"PREEMPTED", JOB_LOST},       {"REVOKED", JOB_LOST}};
 
+/* "[days-]hours:minutes:seconds"; 0 for anything else. */
+static double slurm_seconds(const char *text)
+{
+    const double units[] = {3600, 60, 1};
+    double total_s = 0;
+    char *rest;
+    if (text[strspn(text, "0123456789")] == '-') {
+        total_s = 86400 * strtod(text, &rest);
+        text = rest + 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t n = strspn(text, "0123456789");
+        if (n == 0 || (i < 2 && text[n] != ':'))
+            return 0;
+        total_s += units[i] * (double)strtol(text, NULL, 10);
+        text += n + 1;
+    }
+    return total_s;
+}
+
 /* scontrol's "Key=value" words; a value may hold blanks, so keys are searched.
  */
 struct job_view launch_slurm_view(struct arena *a, const char *text)
 {
-    struct job_view v = {JOB_WAITING, -1, "unknown"};
+    struct job_view v = {JOB_WAITING, -1, "unknown", 0};
     const char *at = strstr(text, "JobState=");
     const char *code = strstr(text, " ExitCode=");
+    const char *ran = strstr(text, " RunTime=");
     if (!at)
         return v;
     at += strlen("JobState=");
@@ -236,6 +274,8 @@ struct job_view launch_slurm_view(struct arena *a, const char *text)
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strlen(states[i].name) == n && strncmp(states[i].name, at, n) == 0)
             v.state = states[i].state;
+    if (ran)
+        v.ran_s = slurm_seconds(ran + strlen(" RunTime="));
     if (code && job_state_is_over(v.state)) {
         // "status:signal"
         char *rest;
@@ -264,7 +304,7 @@ static enum err slurm_poll_job(struct arena *a, const struct launch_job *job,
     if (!strstr(c.text, "Invalid job id"))
         return err_set(msg, ERR_CHILD, "scontrol: %s",
                        launcher_last_line(a, c.text));
-    *out = (struct job_view){JOB_LOST, -1, "no longer known to Slurm"};
+    *out = (struct job_view){JOB_LOST, -1, "no longer known to Slurm", 0};
     return ERR_OK;
 }
 

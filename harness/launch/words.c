@@ -99,6 +99,27 @@ void launch_print_words(FILE *out, const struct words *w)
     }
 }
 
+void launch_print_assignments(FILE *out, const struct words *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        size_t n = strcspn(w->word[i], "=");
+        if (i > 0)
+            putc(' ', out);
+        fprintf(out, "%.*s", (int)n, w->word[i]);
+        if (w->word[i][n] == '=') {
+            putc('=', out);
+            if (w->word[i][n + 1])
+                print_quoted(out, w->word[i] + n + 1);
+        }
+    }
+}
+
+void launch_print_comment(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        putc(iscntrl((unsigned char)*text) ? '?' : *text, out);
+}
+
 const char *launch_quote_words(struct arena *a, const struct words *w)
 {
     char *text = NULL;
@@ -137,32 +158,4 @@ char **launch_argv(struct arena *a, const struct words *w)
         if (!(argv[i] = arena_strdup(a, w->word[i])))
             return NULL;
     return argv;
-}
-
-static bool part_is(const char *part, size_t len, const char *word)
-{
-    if (strlen(word) != len)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (toupper((unsigned char)part[i]) != word[i])
-            return false;
-    return true;
-}
-
-/* Any part of the name between separators: HF_TOKEN and AWS_SECRET_ACCESS_KEY,
- * but not MONKEY. */
-bool launch_looks_secret(const char *entry)
-{
-    static const char *const words[] = {
-        "TOKEN", "TOKENS",     "SECRET",      "SECRETS", "PASSWORD", "PASSWD",
-        "PASS",  "CREDENTIAL", "CREDENTIALS", "KEY",     "APIKEY",   "AUTH"};
-    size_t end = strcspn(entry, "=");
-    for (size_t i = 0; i < end;) {
-        size_t len = strcspn(entry + i, "_-.=");
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
-            if (part_is(entry + i, len, words[k]))
-                return true;
-        i += len + 1;
-    }
-    return false;
 }

@@ -38,7 +38,15 @@ enum err build_words(const struct build *b, const char *where,
 /* Prints words so that a shell reads the same words again. */
 void launch_print_words(FILE *out, const struct words *w);
 
-/* The same into a text of the arena; NULL when out of memory. */
+/* NAME=value words as a shell takes them for assignments: only values are
+ * quoted. */
+void launch_print_assignments(FILE *out, const struct words *w);
+
+/* A text within a comment of a script: whatever it holds stays on the line. */
+void launch_print_comment(FILE *out, const char *text);
+
+/* The same as launch_print_words() into a text of the arena; NULL when out of
+ * memory. */
 const char *launch_quote_words(struct arena *a, const struct words *w);
 
 /* The program's path when it can be executed: as it stands when it has a
@@ -48,9 +56,5 @@ const char *launch_find_program(struct arena *a, const char *name);
 /* Words as posix_spawn wants them, NULL-terminated copies; NULL when out of
  * memory. */
 char **launch_argv(struct arena *a, const struct words *w);
-
-/* Whether a variable's name (up to '=') looks like a secret's: TOKEN, SECRET,
- * PASSWORD, CREDENTIAL or KEY among its parts. */
-bool launch_looks_secret(const char *entry);
 
 #endif

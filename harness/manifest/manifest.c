@@ -6,8 +6,10 @@
 #include "manifest.h"
 
 #include "base/reader.h"
+#include "grammar.h"
 #include "memory/memory.h"
 #include "overrides.h"
+#include "secret.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,6 +37,11 @@ int manifest_n_iterations(const struct manifest *mf, bool profile)
 bool manifest_plans_only(const struct manifest *mf)
 {
     return mf->planning.n_ways > 0;
+}
+
+bool manifest_has_price(const struct manifest *mf)
+{
+    return mf->hardware.price_usd_per_hour > 0;
 }
 
 bool manifest_has_role(const struct manifest *mf, enum role role)
@@ -261,6 +268,22 @@ static void read_measure(struct reader top, struct manifest *mf)
     }
 }
 
+/* A budget that nothing is counted against would be taken for one that holds.
+ */
+static void check_budget(struct reader budget, const struct manifest *mf)
+{
+    if (!budget.item)
+        return;
+    if (!(mf->budget_usd > 0))
+        reader_fail(budget, ERR_RANGE,
+                    "got 0, want above 0, or no such key for no limit");
+    if (!manifest_has_price(mf))
+        reader_fail(budget, ERR_PARSE,
+                    "a budget needs hardware.price_usd_per_hour above 0, of "
+                    "all devices together: without a price no run costs "
+                    "anything");
+}
+
 static void manifest_read_limits(struct reader top, struct manifest *mf)
 {
     static const char *const keys[] = {"run_s", "experiment_s", "hang_steps",
@@ -279,6 +302,7 @@ static void manifest_read_limits(struct reader top, struct manifest *mf)
     reader_double(s, "run_s", (struct json_range){1, 1e6}, &mf->run_limit_s);
     reader_double(s, "budget_usd", (struct json_range){0, 1e6},
                   &mf->budget_usd);
+    check_budget(reader_get(s, "budget_usd"), mf);
 }
 
 static const char *const accept_keys[] = {
@@ -445,6 +469,7 @@ static void read_top(struct reader top, struct manifest *mf)
         "batch",  "hardware",  "launcher", "trainer",    "iterations",
         "rounds", "profile",   "measure",  "costs_from", "limits",
         "accept", "published", "assumed",  "plan"};
+    secret_check(top); // first: no other message may quote one
     reader_keys(top, keys, COUNT(keys));
     read_names(top, mf);
     read_model(top, mf);
@@ -457,6 +482,7 @@ static void read_top(struct reader top, struct manifest *mf)
         read_plan_only(top, mf);
     else
         read_measured(top, mf);
+    grammar_check(top);
 }
 
 /* Paths of a manifest are relative to it, wherever the harness is called. */

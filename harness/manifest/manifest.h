@@ -45,7 +45,7 @@ struct manifest_hardware {
     int64_t count, nodes;      // 0: not given
     double hbm_gb;             // GiB a device, 0: no memory limit
     double memory_margin_pct;  // kept free above predicted peaks
-    double price_usd_per_hour; // of all devices together, 0: free
+    double price_usd_per_hour; // of all devices together, 0: not known
 };
 
 struct manifest_launcher {
@@ -124,7 +124,7 @@ struct manifest {
     double experiment_limit_s; // no run starts that could pass it, 0: none
     double hang_steps; // a log silent for so many of its longest steps hangs
     double hang_s;     // and for at least so long
-    double budget_usd; // 0: none
+    double budget_usd; // 0: none; only with a price
     struct manifest_accept accept;
     const struct manifest_pair *published, *assumed;
     int n_published, n_assumed;
@@ -139,6 +139,9 @@ int manifest_n_iterations(const struct manifest *mf, bool profile);
 
 /* True for a manifest that plans only. */
 bool manifest_plans_only(const struct manifest *mf);
+
+/* True when an hour's price is given, so that costs are known. */
+bool manifest_has_price(const struct manifest *mf);
 
 /* True when some layout to measure has the role. */
 bool manifest_has_role(const struct manifest *mf, enum role role);

@@ -93,6 +93,15 @@ static char *figure_title(struct arena *a, const struct report_source *source)
                          : arena_strdup(a, source->experiment);
 }
 
+/* gnuplot takes a name that begins with '<' or '|' for a command to run. */
+static char *plain_path(struct arena *a, const char *path)
+{
+    if (!path)
+        return NULL;
+    return arena_printf(a, "%s%s", strchr("<|", *path) && *path ? "./" : "",
+                        path);
+}
+
 /* One script; what it said is kept only where it failed. */
 static enum err draw_figure(struct arena *a, const struct drawing *d,
                             const struct figure *g, struct err_msg *msg)
@@ -100,9 +109,9 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     char *argv[8] = {arena_strdup(a, "gnuplot"), arena_strdup(a, "-c")};
     argv[2] = arena_printf(a, "%s/%s", d->plots, g->script);
     argv[3] = arena_printf(a, "%s/style.gp", d->plots);
-    argv[4] = arena_printf(a, "%s/%s", d->source->dir, g->csv);
-    argv[5] =
-        arena_printf(a, "%s/%s-%s", d->out, d->source->experiment, g->name);
+    argv[4] = plain_path(a, arena_printf(a, "%s/%s", d->source->dir, g->csv));
+    argv[5] = plain_path(
+        a, arena_printf(a, "%s/%s-%s", d->out, d->source->experiment, g->name));
     argv[6] = figure_title(a, d->source);
     const char *log = arena_printf(a, "%s/gnuplot.log", d->out);
     for (int i = 0; i < 7; i++)

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/writer.h"
+#include "leaks.h"
+#include "manifest/grammar.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -150,7 +152,7 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     if (!path)
         return ERR_OK;
     // a dataset is a folder by itself: nothing outside may be needed
-    if (path[0] == '/' || strstr(path, ".."))
+    if (!grammar_fits(GRAMMAR_BELOW, path))
         return err_set(msg, ERR_RANGE,
                        "%s: model: got '%s', want a path below the manifest's "
                        "folder for a dataset",
@@ -158,6 +160,11 @@ static enum err put_model(const struct publishing *p, struct err_msg *msg)
     const char *to = in_dataset(p, path);
     enum err e =
         to ? file_make_parents(to, msg) : reference_no_memory(p->dir, msg);
+    if (e == ERR_OK && (access(to, F_OK) == 0 || text_ends(to, "/" DATASET)))
+        e = err_set(msg, ERR_RANGE,
+                    "%s: model: '%s' is the name of another file of a dataset, "
+                    "rename it",
+                    p->e->manifest.path, path);
     return e == ERR_OK ? reference_copy(p->e->workload.model_path, to, msg) : e;
 }
 
@@ -259,6 +266,8 @@ enum err reference_publish(const struct experiment *e, const char *dir,
     const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
     enum err err =
         p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
+    if (err == ERR_OK)
+        err = leaks_check(e, msg);
     return err == ERR_OK ? reference_place(&p, dir, put_all, msg) : err;
 }
 
@@ -310,6 +319,8 @@ enum err reference_publish_planned(const struct experiment *e, const char *dir,
     const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
     enum err err =
         p.dir ? check_planned(e, msg) : reference_no_memory(dir, msg);
+    if (err == ERR_OK)
+        err = leaks_check(e, msg);
     return err == ERR_OK ? reference_place(&p, dir, put_planned, msg) : err;
 }
 

@@ -68,6 +68,52 @@ sed -e 's/NCCL_DEBUG=WARN/WANDB_API_KEY=x/' "$work/torch.json" >"$work/key.json"
     [ ! -e "$work/v" ]
 claim $? "a variable that looks like a secret is refused"
 
+# TEXT in place of the variable, and as an argument: refused, and never said
+token=hf_abcdefghijklmnopqrstuvwxyzabcdefgh
+bad=0 n=0
+for secret in HFTOKEN=zzz GHTOKEN=zzz PGPASSWORD=zzz MYSQL_PWD=zzz X_PAT=zzz \
+    "A=$token" A=ghp_0123456789abcdefghijABCDEFGHIJ A=https://me:zzz@x.org/y; do
+    for from in 's|NCCL_DEBUG=WARN|SECRET|' 's|"--mock-data"|"--mock-data", "SECRET"|' \
+        's|"env":|"lines": ["export SECRET"], "env":|' \
+        's|"name": "fake"|"name": "fake", "question": "Is SECRET known?"|'; do
+        sed -e "$(echo "$from" | sed -e "s#SECRET#$secret#")" "$work/torch.json" \
+            >"$work/key.json"
+        "$bench" run "$work/key.json" --out "$work/v" >"$work/out" 2>"$work/err"
+        [ $? -eq 2 ] && grep -q 'looks like a secret' "$work/err" &&
+            [ "$(wc -l <"$work/err")" -eq 1 ] && [ ! -e "$work/v" ] &&
+            ! grep -q "zzz\|$token\|ghp_" "$work/err" "$work/out" ||
+            { bad=1; echo "# $from: $secret: $(cat "$work/err")"; }
+        n=$((n + 1))
+    done
+done
+[ $bad -eq 0 ] && [ $n -eq 32 ]
+claim $? "also without a blank in its name, by its value, in arguments and lines"
+sed -e 's|"--mock-data"|"--mock-data", "--hf-token", "zzz"|' "$work/torch.json" \
+    >"$work/key.json"
+"$bench" run "$work/key.json" --dry-run >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q "trainer.args\[1\]: '--hf-token' looks like" "$work/err"
+claim $? "an option and its value are two words"
+
+SLURM_JOB_USER=somebody NCCL_KEYFILE=zzz NCCL_X=$token CUDA_HOME=/home/somebody/x \
+    "$bench" run -q "$work/torch.json" --out "$work/env" >/dev/null 2>&1
+[ $? -eq 0 ] && grep -q 'NCCL_DEBUG=WARN' "$work"/env/runs/*default*/env.json &&
+    ! grep -rq "somebody\|zzz\|$token" "$work/env"
+claim $? "of the caller's environment neither secrets nor people are recorded"
+
+"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub" \
+    >/dev/null 2>"$work/err"
+[ $? -eq 0 ] && [ -f "$work/pub/dataset.json" ]
+claim $? "results without secrets are published"
+log=$(ls -d "$work"/env/runs/*default*)/log.txt
+printf 'login with %s\n' "$token" | cat - "$log" >"$work/log"
+cp "$work/log" "$log"
+"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub2" \
+    >/dev/null 2>"$work/err"
+status=$?
+[ $status -ne 0 ] && [ ! -e "$work/pub2" ] && ! grep -q "$token" "$work/err" &&
+    grep -q 'log.txt' "$work/err"
+claim $? "a log that holds a token is not published"
+
 # ---- a silent log ---------------------------------------------------------------
 cat >"$work/stops.sh" <<'SCRIPT'
 sh tests/fixtures/fake_trainer.sh "$@" | sed '/iteration  *3/q' |
@@ -160,6 +206,99 @@ sed -e 's/"run_s": 60/"run_s": 1/' "$work/hf.json" >"$work/short.json"
 grep -q ',timeout,killed after limits.run_s' "$work/r/runs.csv" &&
     grep -q '^hf jobs cancel --namespace team 0' "$FAKE_HF/calls"
 claim $? "a job over limits.run_s is cancelled"
+
+# ---- money -------------------------------------------------------------------------
+cost() { # FILE of runs.csv: rows whose cost is no number from 0 to 1 cent a job
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "cost_usd") c = i }
+        NR > 1 && !($c >= 0 && $c != "" && $c < 0.01) { n++ } END { print n + 0 }' "$1"
+}
+
+shifted() { # SECONDS: the wall clock is set while the first job runs
+    fresh
+    for i in $(seq 12); do echo RUNNING; done >"$FAKE_HF/states"
+    echo COMPLETED >>"$FAKE_HF/states"
+    SHIFT_CLOCK=$work/shift
+    export SHIFT_CLOCK
+    echo 0 >"$SHIFT_CLOCK"
+    (for i in $(seq 100); do
+        grep -qs running "$work"/r/runs/.tmp-*/job.json && break
+        sleep 0.05
+    done
+    sleep 0.3
+    echo "$1" >"$SHIFT_CLOCK") &
+    LD_PRELOAD=$(pwd)/$clock "$bench" run -q "$work/hf.json" --out "$work/r" \
+        >"$work/out" 2>"$work/err"
+    status=$?
+    wait
+    [ $status -eq 0 ] && [ "$(rows "$work/r/runs.csv" ,valid,)" -eq 5 ] &&
+        [ "$(cost "$work/r/runs.csv")" -eq 0 ] &&
+        ! grep -q '^hf jobs cancel' "$FAKE_HF/calls"
+}
+
+clock=${BUILD:-build/release}/tests/shift_clock.so
+if [ -f "$clock" ]; then
+    shifted 3600
+    claim $? "a clock that is set forward an hour ends no job and costs nothing"
+    shifted -3600
+    claim $? "nor does one that is set back, and no cost is negative"
+    LD_PRELOAD= run
+    [ $? -eq 0 ]
+    claim $? "such results are read again"
+else
+    echo "ok - clocks that are set # SKIP $clock is not built"
+fi
+
+fresh
+printf 'RUNNING\nRUNNING\nRUNNING\nRUNNING\nCOMPLETED\n' >"$FAKE_HF/states"
+sed -e 's/"poll_s": 0.1/"poll_s": 1.5/' -e 's/"run_s": 60/"run_s": 1/' \
+    "$work/hf.json" >"$work/slow.json"
+printf 'RUNNING\nCOMPLETED\n' >"$FAKE_HF/states"
+"$bench" run -q "$work/slow.json" --out "$work/r" >/dev/null 2>&1
+grep -q '^hf jobs cancel' "$FAKE_HF/calls"
+[ $? -eq 1 ] && [ "$(rows "$work/r/runs.csv" ,valid,)" -eq 5 ]
+claim $? "a job that ended before it was asked is over no limit"
+
+sed -e 's/"price_usd_per_hour": 3.6/"hbm_gb": 80/' \
+    -e 's/"run_s": 60/"run_s": 60, "budget_usd": 5/' "$work/hf.json" >"$work/free.json"
+fresh
+"$bench" run "$work/free.json" --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q 'budget_usd: a budget needs hardware.price' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "a budget without a price is refused, it would never be held"
+sed -i 's/, "budget_usd": 5//' "$work/free.json"
+"$bench" run "$work/free.json" --max-usd 5 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q -- '--max-usd: needs hardware.price' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "also one of the command line"
+
+# 3.6 $/h: 60 s are 6 cents, and so is the bound of the next run
+fresh
+echo '0.95 earlier' >"$work/spent.txt"
+mkdir -p "$work/r"
+cp "$work/spent.txt" "$work/r/"
+"$bench" run -q "$work/hf.json" --max-usd 1 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && grep -q 'budget of \$1.00: \$0.95 spent' "$work/err" &&
+    [ ! -e "$FAKE_HF/count" ]
+claim $? "what was spent before counts, whatever became of its runs"
+printf '9.9' >"$work/r/spent.txt"
+"$bench" run -q "$work/hf.json" --max-usd 1 --out "$work/r" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && grep -q 'spent.txt: damaged' "$work/err" && [ ! -e "$FAKE_HF/count" ]
+claim $? "a damaged ledger is no empty one"
+fresh
+echo RUNNING >"$FAKE_HF/states"
+"$bench" run -q "$work/hf.json" --out "$work/r" >/dev/null 2>"$work/err" &
+pid=$!
+for i in $(seq 100); do
+    grep -qs running "$work"/r/runs/.tmp-*/job.json && break
+    sleep 0.05
+done
+sleep 1
+kill -TERM $pid
+wait $pid
+[ $? -eq 3 ] && [ -s "$work/r/spent.txt" ] &&
+    awk '!($1 > 0.0005 && $1 < 0.05) { exit 1 }' "$work/r/spent.txt"
+claim $? "a run that is interrupted is paid for all the same"
+
 fresh
 FAKE_HF_LOGIN=no run
 [ $? -eq 3 ] && grep -q "run 'hf auth login'" "$work/err" && [ ! -e "$work/r" ]

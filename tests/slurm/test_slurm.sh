@@ -129,6 +129,25 @@ wait $pid
 [ $? -eq 1 ] && grep -q ',failed,the job was lost (CANCELLED)' "$work/b/runs.csv"
 claim $? "a job that somebody cancels is lost, with Slurm's word"
 
+# the wall clock of the harness is set while a job runs ($3.6 an hour); Slurm's
+# stays
+clock=$(pwd)/${BUILD:-build/release}/tests/shift_clock.so
+make --no-print-directory "${clock#"$(pwd)/"}" >/dev/null 2>&1
+for shift in 3600 -3600; do
+    rm -f "$work/hangs"
+    echo 0 >"$work/shift"
+    FAKE_MODE=hang FAKE_SLEEP=3 SHIFT_CLOCK=$work/shift LD_PRELOAD=$clock \
+        "$bench" run -q "$work/fake.json" --only default \
+        --out "$work/shift$shift" >"$work/out" 2>"$work/err" &
+    pid=$!
+    running
+    echo $shift >"$work/shift"
+    wait $pid
+    [ $? -eq 0 ] && [ "$(rows "$work/shift$shift/runs.csv" ,valid,)" -eq 3 ] &&
+        awk '!($1 > 0 && $1 < 0.05) { exit 1 }' "$work/shift$shift/spent.txt"
+    claim $? "a clock set by $shift s ends no running job, and costs are the job's"
+done
+
 rm -f "$work/hangs"
 start hang 7$$
 running
