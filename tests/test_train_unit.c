@@ -5,6 +5,7 @@
  * sum(direction * gradient). Routing stays as the unperturbed pass chose it.
  * Built with REAL_DOUBLE, see the Makefile.
  */
+#include "train/data.h"
 #include "train/unit.h"
 
 #include <criterion/criterion.h>
@@ -123,8 +124,8 @@ static void set_up(struct subject *s, bool moe)
     s->mtp.dtable = s->dtable;
     s->loss.w = s->table;
     s->loss.dw = s->dtable;
-    s->loss.main_scale = 0.7;
-    s->loss.mtp_scale = 0.2;
+    s->loss.n_passes = 0.5;
+    s->loss.mtp_factor = 0.3;
     s->n_x = s->n_y = n_hidden;
 }
 
@@ -234,13 +235,16 @@ static void norm_grad(struct subject *s, struct pass *p)
     norm_backward(&s->norm, p, s->x, s->r, s->dx);
 }
 
-/* main and one MTP head: their losses with the scales of the gradients */
+/* Main and one MTP head: means over their labels, of which the MTP head has
+ * one less in each of the two sequences. */
 static double head_loss(struct subject *s, struct pass *p)
 {
-    double sum[2] = {0, 0};
-    for (int k = 0; k < 2; k++)
-        sum[k] += loss_forward(&s->loss, p, s->tokens, s->x, k);
-    return s->loss.main_scale * sum[0] + s->loss.mtp_scale * sum[1];
+    int masked[10];
+    memcpy(masked, s->tokens, sizeof masked);
+    masked[4] = masked[9] = DATA_MASKED;
+    double main = loss_forward(&s->loss, p, s->tokens, s->x, 0) / 10;
+    double mtp = loss_forward(&s->loss, p, masked, s->x, 1) / 8;
+    return (main + s->loss.mtp_factor * mtp) / s->loss.n_passes;
 }
 
 static void head_grad(struct subject *s, struct pass *p)

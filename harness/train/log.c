@@ -81,14 +81,14 @@ enum err train_log_close(struct train_log *log, struct err_msg *msg)
 
 /* ---- one step ---- */
 
-/* Mean losses over the tokens of a step, known on the last stage. */
+/* Mean losses over the labels of a step, known on the last stage. */
 static void step_losses(struct train_log *log, double *loss)
 {
     const struct shard *s = log->shard;
-    double tokens = (double)s->shared.dims.n_tokens *
-                    (double)log->pipeline->schedule->n_mb * log->comm->dp;
+    double n_passes = (double)log->pipeline->schedule->n_mb * log->comm->dp;
     for (int k = 0; k <= s->shared.dims.n_mtp; k++)
-        loss[k] = s->shared.loss_sum[k] / tokens;
+        loss[k] = s->shared.loss_sum[k] /
+                  ((double)loss_n_labels(&s->shared.dims, k) * n_passes);
     comm_sum_doubles(log->comm, loss, s->shared.dims.n_mtp + 1);
 }
 

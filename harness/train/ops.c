@@ -252,13 +252,18 @@ void ops_softmax_row(real *row, int n, int width)
 }
 
 /* Loss of a token: log(sum exp(z - max)) + max - z[label]; gradient:
- * softmax(z) - 1 at the label. The largest logit is taken off first. */
+ * softmax(z) - 1 at the label. The largest logit is taken off first. The work
+ * of a masked row is counted too: Megatron does it and multiplies by 0. */
 double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
                          real scale)
 {
     double loss = 0;
     for (int t = 0; t < logits.rows; t++) {
         real *z = row_of(logits, t);
+        if (labels[t] < 0) {
+            memset(z, 0, (size_t)logits.cols * sizeof *z);
+            continue;
+        }
         real max = row_max(logits.cols, z), z_label = z[labels[t]];
         real sum = exp_row(z, logits.cols, max);
         loss += log((double)sum) + (double)max - (double)z_label;
@@ -320,13 +325,15 @@ void ops_adamw(struct ops *o, const struct adamw *a, int64_t n,
                struct adamw_state s)
 {
     real b1 = (real)a->beta1, b2 = (real)a->beta2, eps = (real)a->eps;
+    // formed from doubles: 1 - 0.999f is off by 1e-5 of itself
+    real new1 = (real)(1 - a->beta1), new2 = (real)(1 - a->beta2);
     real scale = (real)a->grad_scale, keep = (real)(1 - a->lr * a->decay);
     real rate = (real)(a->lr / (1 - pow(a->beta1, (double)a->step)));
     real fix2 = (real)(1 / sqrt(1 - pow(a->beta2, (double)a->step)));
     for (int64_t i = 0; i < n; i++) {
         real g = s.g[i] * scale;
-        s.m[i] = b1 * s.m[i] + (1 - b1) * g;
-        s.v[i] = b2 * s.v[i] + (1 - b2) * g * g;
+        s.m[i] = b1 * s.m[i] + new1 * g;
+        s.v[i] = b2 * s.v[i] + new2 * g * g;
 #ifdef REAL_DOUBLE
         real root = sqrt(s.v[i]);
 #else

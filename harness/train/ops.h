@@ -73,7 +73,8 @@ void ops_swiglu_back(struct ops *o, struct mat gu, struct mat da);
 void ops_softmax_row(real *row, int n, int width);
 
 /* Cross-entropy: replaces logits (T,V) by `scale` times the gradient of the
- * sum of losses, and returns that sum (unscaled). */
+ * sum of losses, and returns that sum (unscaled). A label below 0 masks its
+ * row, which has no loss and no gradient. */
 double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
                          real scale);
 

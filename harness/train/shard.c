@@ -210,8 +210,7 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
     place_uses(s, opt->layout);
     s->shared.data = (struct data){.seed = opt->seed,
                                    .vocab = (int)opt->model->vocab,
-                                   .seq = d->seq,
-                                   .n_ahead = 1 + d->n_mtp};
+                                   .seq = d->seq};
     if (make_chunks(a, s, opt) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "stages: out of memory");
     e = fill_memory(s, opt, msg);

@@ -59,24 +59,19 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->keeps_gradients = l->vpp > 1;
 }
 
-/* Losses are means over the tokens of the whole step, and MTP losses are a
- * mean over the K of them (multi_token_prediction.py). */
 static void set_up_units(struct stage *s, const struct stage_options *opt)
 {
     const struct model *m = opt->model;
     const struct dims *d = &s->shared->dims;
     int first = layout_first_layer(opt->layout, opt->stage);
-    double tokens = (double)d->n_tokens * (double)m->batch.n_microbatches *
-                    (double)m->par.dp;
     for (int i = 0; i < s->n_layers; i++) {
         s->layers[i].moe = layer_is_moe(m, first + i);
         s->layers[i].unit = unit_layer(d, first + i);
     }
     for (int i = 0; i < s->n_mtp; i++)
         s->mtp[i].layer.moe = layer_is_moe(m, m->n_layers - 1);
-    s->loss.main_scale = 1 / tokens;
-    if (d->n_mtp)
-        s->loss.mtp_scale = opt->mtp_factor / d->n_mtp / tokens;
+    s->loss.n_passes = (double)m->batch.n_microbatches * (double)m->par.dp;
+    s->loss.mtp_factor = opt->mtp_factor;
 }
 
 static bool alloc_units(struct arena *a, struct stage *s)
@@ -216,10 +211,18 @@ static real *stage_behind(struct stage *s, real *z, int k)
     return z + k * hidden_count(s);
 }
 
-/* Valid until the next call: every user takes them at once. */
-static const int *tokens_ahead(struct stage *s, struct slot *slot, int shift)
+/* Of the decoder or of the m of a depth. Valid until the next call of either:
+ * every user takes them at once. */
+static const int *inputs_of(struct stage *s, struct slot *slot, int depth)
 {
-    data_window(&s->shared->data, slot->samples, s->shared->dims.n_seq, shift,
+    data_inputs(&s->shared->data, slot->samples, s->shared->dims.n_seq, depth,
+                s->shared->window);
+    return s->shared->window;
+}
+
+static const int *labels_of(struct stage *s, struct slot *slot, int depth)
+{
+    data_labels(&s->shared->data, slot->samples, s->shared->dims.n_seq, depth,
                 s->shared->window);
     return s->shared->window;
 }
@@ -239,7 +242,7 @@ static void forward_layers(struct stage *s, struct slot *slot)
 {
     struct pass p = pass_of(s);
     if (s->has_embedding)
-        embedding_forward(&p, s->shared->embedding, tokens_ahead(s, slot, 0),
+        embedding_forward(&p, s->shared->embedding, inputs_of(s, slot, 0),
                           slot->x[0]);
     for (int i = 0; i < s->n_layers; i++) {
         s->layers[i].acts = slot->layers[i];
@@ -259,14 +262,14 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     for (int k = 1; k <= s->n_mtp; k++) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_forward(m, &p, tokens_ahead(s, slot, k),
+        mtp_forward(m, &p, inputs_of(s, slot, k),
                     stage_behind(s, slot->z, k - 1),
                     stage_behind(s, slot->z, k));
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->shared->dims.n_mtp; k++)
-        s->shared->loss_sum[k] += loss_forward(
-            &s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k);
+        s->shared->loss_sum[k] +=
+            loss_forward(&s->loss, &p, labels_of(s, slot, k), slot->z, k);
 }
 
 /* Backward of forward_layers(); dx holds the gradient of what enters at the
@@ -283,7 +286,7 @@ static void backward_layers(struct stage *s, struct slot *slot)
     }
     if (s->has_embedding)
         embedding_backward(&p, s->shared->dembedding[USE_LOOKUP],
-                           tokens_ahead(s, slot, 0), slot->dx);
+                           inputs_of(s, slot, 0), slot->dx);
 }
 
 void stage_backward(struct stage *s, int mb)
@@ -298,7 +301,7 @@ void stage_backward(struct stage *s, int mb)
         m->acts = slot->mtp[k - 1];
         mtp_backward(
             m, &p,
-            &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
+            &(struct mtp_back){.tokens = inputs_of(s, slot, k),
                                .hidden = stage_behind(s, slot->z, k - 1),
                                .dout = stage_behind(s, slot->dz, k),
                                .dhidden = stage_behind(s, slot->dz, k - 1)});

@@ -34,7 +34,7 @@ struct shared {
     // only one: (T,C) before, ((1+K)*T,C) behind the norm; else NULL
     real *dx, *dz;
     int *window;      // (B,S) tokens
-    double *loss_sum; // [1+K] sums over tokens
+    double *loss_sum; // [1+K] sums over labels
 };
 
 struct slot; // activations of one micro-batch

@@ -13,6 +13,8 @@
  */
 #include "unit.h"
 
+#include "data.h"
+
 #include <string.h>
 
 static const double init_std = 0.02; // as for layers, see layer.c
@@ -197,13 +199,26 @@ static struct mat head_hidden(const struct pass *p, real *hidden, int k)
                              (int64_t)k * p->dims->n_tokens * p->dims->hidden);
 }
 
+int64_t loss_n_labels(const struct dims *d, int k)
+{
+    return (int64_t)d->n_seq * data_n_labels(d->seq, k);
+}
+
+/* Losses are means over the labels of a step, and the MTP losses are a mean
+ * over the K of them (gpt_model.py, multi_token_prediction.py). */
+static double head_scale(const struct loss *l, const struct dims *d, int k)
+{
+    double weight = k ? l->mtp_factor / d->n_mtp : 1;
+    return weight / ((double)loss_n_labels(d, k) * l->n_passes);
+}
+
 /* ops_cross_entropy() leaves the gradients in the logits' place, scaled by what
  * the head counts in the loss. */
 double loss_forward(const struct loss *l, const struct pass *p,
                     const int *labels, real *hidden, int k)
 {
     struct mat logits = head_logits(l, p->dims, k);
-    real scale = (real)(k ? l->mtp_scale : l->main_scale);
+    real scale = (real)head_scale(l, p->dims, k);
     ops_linear(p->ops, head_hidden(p, hidden, k),
                mat_of(l->w, p->dims->vocab, p->dims->hidden), logits);
     return ops_cross_entropy(p->ops, logits, labels, scale);

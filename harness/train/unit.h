@@ -4,7 +4,7 @@
  * the final norm that follows the last decoder layer.
  *
  * An m is RMSNorm of the hidden state and of the embedding of the token k
- * ahead, their concatenation, a 2h x h projection, one decoder layer and a
+ * ahead in the sequence, their concatenation, a 2h x h projection, one decoder layer and a
  * norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output passes.
  */
 #ifndef TRAIN_UNIT_H
@@ -77,13 +77,17 @@ void mtp_backward(struct mtp *m, const struct pass *p,
 
 /* L: hidden ((1+K)*T,C), head k with the labels k+1 ahead. */
 struct loss {
-    real *w, *dw;                 // (V,C): the output layer or the embedding
-    real *dlogits;                // ((1+K)*T,V) of the micro-batch at work
-    double main_scale, mtp_scale; // of the gradients
+    real *w, *dw;      // (V,C): the output layer or the embedding
+    real *dlogits;     // ((1+K)*T,V) of the micro-batch at work
+    double n_passes;   // micro-batches of a step, over all replicas
+    double mtp_factor; // weight of the mean of the K MTP losses
 };
 
-/* Sum of the losses over the tokens of head `k`, and the gradients of its
- * logits, kept for loss_backward(). */
+/* Labels of head `k` in a micro-batch: those within the sequence. */
+int64_t loss_n_labels(const struct dims *d, int k);
+
+/* Sum of the losses over the labels of head `k`, and the gradients of its
+ * logits, kept for loss_backward(). Labels below 0 are masked. */
 double loss_forward(const struct loss *l, const struct pass *p,
                     const int *labels, real *hidden, int k);
 /* dhidden ((1+K)*T,C) of all heads. */

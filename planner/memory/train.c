@@ -209,8 +209,8 @@ static int64_t stage_slot(const struct sizes *z, const struct here *h,
                           int64_t head, bool keeps_gradients)
 {
     const struct model *m = z->m;
-    int64_t TC = z->T * z->C, ahead = 1 + m->n_mtp;
-    int64_t n = train_tensor(m->batch.micro_batch * (z->S + ahead)) + head;
+    int64_t TC = z->T * z->C;
+    int64_t n = train_tensor(m->batch.micro_batch * (z->S + 1)) + head;
     if (!h->starts_behind)
         n += (h->n.n_layers + 1 + keeps_gradients) * train_tensor(TC);
     for (int i = 0; i < h->n.n_layers; i++)
