@@ -118,7 +118,7 @@ $(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
 build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
 
 # units are checked in double, where differences show what a gradient should be
-DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
+DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops triangle tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
 $(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(TEST_LINK)

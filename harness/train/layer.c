@@ -220,7 +220,9 @@ static struct experts_pass experts_pass_of(struct layer *l,
                                  .dw = &l->dw.experts,
                                  .acts = &l->acts.experts,
                                  .work = &p->work->experts,
-                                 .keep_choice = p->keep_choice};
+                                 .keep_choice = p->keep_choice,
+                                 .balance_weight = p->balance_weight,
+                                 .balance = l->balance};
 }
 
 /* out = in + y with y to be added: starts the sum. */

@@ -60,6 +60,7 @@ struct layer {
     int unit; // index in the whole model (see unit.h)
     struct layer_weights w, dw;
     struct layer_acts acts; // of the micro-batch at work
+    double *balance;        // sum of its auxiliary losses
 };
 
 /* What every pass takes: sizes, the work counter, scratch. */
@@ -67,7 +68,8 @@ struct pass {
     const struct dims *dims;
     struct ops *ops;
     struct layer_work *work;
-    bool keep_choice; // routing stays as it was (checks of gradients)
+    bool keep_choice;      // routing stays as it was (checks of gradients)
+    double balance_weight; // of each auxiliary loss, 0: none
 };
 
 /* Spec of a weight: its id decides its first values (see tensors.h). */

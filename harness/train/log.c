@@ -82,6 +82,10 @@ enum err train_log_close(struct train_log *log, struct err_msg *msg)
 /* ---- one step ---- */
 
 /* Mean losses over the labels of a step, known on the last stage. */
+struct step_loss {
+    double of_head[1 + RUNLOG_MAX_MTP], balance;
+};
+
 static void step_losses(struct train_log *log, double *loss)
 {
     const struct shard *s = log->shard;
@@ -92,9 +96,26 @@ static void step_losses(struct train_log *log, double *loss)
     comm_sum_doubles(log->comm, loss, s->shared.dims.n_mtp + 1);
 }
 
+/* Mean of the auxiliary losses of all routers; 0 where there is none. A layer
+ * is with one rank, so the merge is exact, and layers are added in their order
+ * whatever the layout. Collective. */
+static double step_balance(struct train_log *log)
+{
+    const struct shared *all = &log->shard->shared;
+    const struct dims *d = &all->dims;
+    double sum = 0, n = (double)log->pipeline->schedule->n_mb * log->comm->dp;
+    if (all->balance_weight <= 0)
+        return 0;
+    comm_merge(log->comm, all->balance, d->n_layers + d->n_mtp);
+    for (int i = 0; i < d->n_layers + d->n_mtp; i++)
+        sum += all->balance[i];
+    comm_sum_doubles(log->comm, &sum, 1);
+    return sum / (n * log->n_routers);
+}
+
 static void train_log_print_iteration(const struct train_log *log,
                                       const struct train_step *step,
-                                      const double *loss)
+                                      const struct step_loss *loss)
 {
     struct runlog_iteration it = {
         .iteration = step->iteration,
@@ -103,14 +124,15 @@ static void train_log_print_iteration(const struct train_log *log,
         .step_ms = step->step_s * 1e3,
         .learning_rate = log->learning_rate,
         .global_batch = log->global_batch,
-        .lm_loss = loss[0],
+        .lm_loss = loss->of_head[0],
+        .balance_loss = loss->balance,
         .n_mtp = log->shard->shared.dims.n_mtp,
         .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
         .reference_ms = step->reference_ms,
         .n_skipped = step->optim.skipped,
-        .n_nan = isnan(loss[0]) || isnan(step->optim.grad_norm)};
+        .n_nan = isnan(loss->of_head[0]) || isnan(step->optim.grad_norm)};
     for (int k = 0; k < it.n_mtp; k++)
-        it.mtp_loss[k] = loss[k + 1];
+        it.mtp_loss[k] = loss->of_head[k + 1];
     runlog_print_iteration(log->out, &it);
 }
 
@@ -223,10 +245,11 @@ static void train_log_fail(const struct train_log *log, const char *what)
 
 void train_log_step(struct train_log *log, const struct train_step *step)
 {
-    double loss[1 + RUNLOG_MAX_MTP];
-    step_losses(log, loss);
+    struct step_loss loss;
+    step_losses(log, loss.of_head);
+    loss.balance = step_balance(log);
     if (train_log_prints(log))
-        train_log_print_iteration(log, step, loss);
+        train_log_print_iteration(log, step, &loss);
     if (step->iteration <= LOG_MEMORY_LINES)
         log_memory(log, step->iteration);
     if (log->timing_level > 0)

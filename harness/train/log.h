@@ -28,6 +28,7 @@ struct train_log {
     double *all;      // of all ranks
     int64_t n_iterations, global_batch;
     double learning_rate;
+    int n_routers; // layers with experts, MTP included
 };
 
 /* One step as it ended on this rank. */

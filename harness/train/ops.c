@@ -116,13 +116,15 @@ void ops_linear_dw(struct ops *o, struct mat dy, struct mat x, struct mat dw)
     ops_gemm(o, GEMM_TN, dy, x, (struct gemm_out){dw, 1, 1});
 }
 
-/* In one order, so that a sum is the same bits in every build. */
-static real lane_sum(const real lane[OPS_LANES])
+/* In one order, so that a sum is the same bits in every build: halves are
+ * added, and halves of that, which is four steps instead of sixteen. Overwrites
+ * the lanes. */
+static real lane_sum(real lane[OPS_LANES])
 {
-    real sum = 0;
-    for (int j = 0; j < OPS_LANES; j++)
-        sum += lane[j];
-    return sum;
+    for (int half = OPS_LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
 }
 
 real ops_dot(int n, const real *a, const real *b)

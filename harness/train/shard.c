@@ -144,6 +144,12 @@ static enum err alloc_all(struct shard *s, struct err_msg *msg)
 
 /* ---- making a shard ---- */
 
+/* Places for auxiliary losses, also of layers without experts. */
+static size_t n_routers(const struct dims *d)
+{
+    return (size_t)d->n_layers + (size_t)d->n_mtp;
+}
+
 static enum err make_chunks(struct arena *a, struct shard *s,
                             const struct shard_options *opt)
 {
@@ -152,7 +158,9 @@ static enum err make_chunks(struct arena *a, struct shard *s,
     s->n_chunks = l->vpp;
     s->chunks = arena_alloc(a, (size_t)l->vpp, sizeof *s->chunks);
     s->shared.loss_sum = arena_alloc(a, n_losses, sizeof *s->shared.loss_sum);
-    if (!s->chunks || !s->shared.loss_sum)
+    s->shared.balance =
+        arena_alloc(a, n_routers(&s->shared.dims), sizeof *s->shared.balance);
+    if (!s->chunks || !s->shared.loss_sum || !s->shared.balance)
         return ERR_NOMEM;
     enum err e = ERR_OK;
     for (int v = 0; e == ERR_OK && v < l->vpp; v++) {
@@ -208,6 +216,10 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
     if (e != ERR_OK)
         return e;
     place_uses(s, opt->layout);
+    // each micro-batch of each replica has a loss, and the step has their mean
+    s->shared.balance_weight = opt->balance_factor /
+                               (double)opt->model->batch.n_microbatches /
+                               (double)opt->model->par.dp;
     s->shared.data = (struct data){.seed = opt->seed,
                                    .vocab = (int)opt->model->vocab,
                                    .seq = d->seq};
@@ -235,6 +247,8 @@ void shard_reset_losses(struct shard *s)
 {
     memset(s->shared.loss_sum, 0,
            (size_t)(s->shared.dims.n_mtp + 1) * sizeof *s->shared.loss_sum);
+    memset(s->shared.balance, 0,
+           n_routers(&s->shared.dims) * sizeof *s->shared.balance);
 }
 
 int64_t shard_allocated_bytes(const struct shard *s)

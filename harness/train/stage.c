@@ -67,9 +67,12 @@ static void set_up_units(struct stage *s, const struct stage_options *opt)
     for (int i = 0; i < s->n_layers; i++) {
         s->layers[i].moe = layer_is_moe(m, first + i);
         s->layers[i].unit = unit_layer(d, first + i);
+        s->layers[i].balance = s->shared->balance + first + i;
     }
-    for (int i = 0; i < s->n_mtp; i++)
+    for (int i = 0; i < s->n_mtp; i++) {
         s->mtp[i].layer.moe = layer_is_moe(m, m->n_layers - 1);
+        s->mtp[i].layer.balance = s->shared->balance + d->n_layers + i;
+    }
     s->loss.n_passes = (double)m->batch.n_microbatches * (double)m->par.dp;
     s->loss.mtp_factor = opt->mtp_factor;
 }
@@ -202,8 +205,10 @@ static struct slot *slot_of(struct stage *s, int mb)
 static struct pass pass_of(struct stage *s)
 {
     struct shared *all = s->shared;
-    return (struct pass){
-        .dims = &all->dims, .ops = &all->ops, .work = &all->work};
+    return (struct pass){.dims = &all->dims,
+                         .ops = &all->ops,
+                         .work = &all->work,
+                         .balance_weight = all->balance_weight};
 }
 
 static real *stage_behind(struct stage *s, real *z, int k)

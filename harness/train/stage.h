@@ -35,6 +35,9 @@ struct shared {
     real *dx, *dz;
     int *window;      // (B,S) tokens
     double *loss_sum; // [1+K] sums over labels
+    // auxiliary losses: what each micro-batch's counts in the loss, 0: none,
+    // and sums over micro-batches by layer, the m last
+    double balance_weight, *balance;
 };
 
 struct slot; // activations of one micro-batch
