@@ -97,6 +97,7 @@ Test(data, each_token_is_one_symbol)
                 n_seen += token_of[symbol] < 0;
                 cr_assert(token_of[symbol] < 0 || token_of[symbol] == t[i]);
                 token_of[symbol] = t[i];
+                cr_assert_eq(data_token(&d, symbol), t[i]);
             }
         }
         cr_expect_eq(n_seen, data_n_symbols(&d), "vocabulary of %d", d.vocab);

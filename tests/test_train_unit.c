@@ -35,7 +35,8 @@ static const struct dims dims = {.n_seq = 2,
                                  .n_experts = 5,
                                  .topk = 2,
                                  .moe_ffn = 7,
-                                 .vocab = 19};
+                                 .vocab = 19,
+                                 .n_symbols = 19};
 
 /* A unit under check: forward gives the loss, backward fills gradients. */
 struct subject {
@@ -121,7 +122,7 @@ static void set_up(struct subject *s, bool moe)
     s->mtp.layer.dw = s->mtp.dw.layer;
     s->mtp.work = &s->mtp_work;
     s->mtp.table = s->table;
-    s->mtp.dtable = s->dtable;
+    s->mtp.drows = s->dtable;
     s->loss.w = s->table;
     s->loss.dw = s->dtable;
     s->loss.n_passes = 0.5;

@@ -25,12 +25,12 @@ int data_n_symbols(const struct data *d)
 }
 
 /* Symbols spread over the vocabulary, so that its rows are hit at large. */
-static int token_of(const struct data *d, int n_symbols, int symbol)
+int data_token(const struct data *d, int symbol)
 {
-    return (int)((int64_t)symbol * d->vocab / n_symbols);
+    return (int)((int64_t)symbol * d->vocab / data_n_symbols(d));
 }
 
-/* token_of() turned round: its quotient was rounded down, this one goes up. */
+/* data_token() turned round: its quotient was rounded down, this one goes up. */
 int data_symbol(const struct data *d, int token)
 {
     return (int)(((int64_t)token * data_n_symbols(d) + d->vocab - 1) /
@@ -44,7 +44,7 @@ void data_sample(const struct data *d, int64_t sample, int *tokens)
     uint64_t state = random_mix(chain + (uint64_t)sample * 2 + 1);
     int symbol = (int)(state % (uint64_t)n_symbols);
     for (int i = 0; i < data_sample_tokens(d); i++) {
-        tokens[i] = token_of(d, n_symbols, symbol);
+        tokens[i] = data_token(d, symbol);
         state = random_mix(state);
         uint64_t next = state >> 8;
         if (state % 16 >= DATA_NOISE_OF_16)

@@ -37,5 +37,6 @@ int data_n_labels(int seq, int depth);
  * a token of a sample is. Inputs have no others. */
 int data_n_symbols(const struct data *d);
 int data_symbol(const struct data *d, int token);
+int data_token(const struct data *d, int symbol);
 
 #endif

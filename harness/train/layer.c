@@ -12,6 +12,8 @@
  */
 #include "layer.h"
 
+#include "data.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>

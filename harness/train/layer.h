@@ -24,6 +24,7 @@ struct dims {
     int ffn, shared_ffn;          // dense layer; shared expert, 0: none
     int n_experts, topk, moe_ffn; // n_experts 0: every layer is dense
     int vocab;                    // rows of the embedding (padded)
+    int n_symbols;                // rows of it that are ever looked up
     bool tied;
 };
 

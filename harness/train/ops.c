@@ -287,12 +287,12 @@ void ops_embed(struct ops *o, struct mat table, const int *tokens, struct mat x)
 }
 
 /* A token may occur twice: rows are added one after the other. */
-void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
+void ops_embed_back(struct ops *o, struct mat dtable, const int *row,
                     struct mat dx)
 {
     for (int t = 0; t < dx.rows; t++) {
         const real *d = row_of(dx, t);
-        real *w = row_of(dtable, tokens[t]);
+        real *w = row_of(dtable, row[t]);
         for (int c = 0; c < dx.cols; c++)
             w[c] += d[c];
     }

@@ -72,23 +72,18 @@ static void carve_weights(struct shard *s, const struct model *m,
         stage_carve_weights(&s->chunks[v], m, t, grads);
 }
 
-/* Gradients: one for each weight, then one for each further use of the
- * embedding on this rank. */
+/* Gradients: one for each weight, then rows of the look-ups of all ranks, which
+ * every holder of a copy is sent. */
 static void carve_grads(struct shard *s, const struct model *m)
 {
-    static const char *const name[N_USES] = {"embedding", "embedding_of_mtp",
-                                             "embedding_of_head"};
-    real *first = NULL;
-    carve_weights(s, m, &s->grads, &first, true);
-    bool taken = false;
-    for (int u = 0; u < N_USES; u++) {
-        if (!holds_use(s, u))
-            continue;
-        s->shared.dembedding[u] =
-            taken ? tensors_carve_real(&s->grads, name[u], table_count(s))
-                  : first;
-        taken = true;
-    }
+    static const char *const name[N_LOOKUPS] = {"rows_of_embedding",
+                                                "rows_of_mtp"};
+    const struct dims *d = &s->shared.dims;
+    carve_weights(s, m, &s->grads, &s->shared.dembedding, true);
+    for (int u = 0; u < N_LOOKUPS && holds_embedding(s); u++)
+        if (s->use_rank[u] >= 0)
+            s->shared.drows[u] = tensors_carve_real(
+                &s->grads, name[u], (int64_t)d->n_symbols * d->hidden);
 }
 
 /* A stage of its own needs gradients of what enters and leaves it once, see
@@ -223,6 +218,7 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
     s->shared.data = (struct data){.seed = opt->seed,
                                    .vocab = (int)opt->model->vocab,
                                    .seq = d->seq};
+    d->n_symbols = data_n_symbols(&s->shared.data);
     if (make_chunks(a, s, opt) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "stages: out of memory");
     e = fill_memory(s, opt, msg);

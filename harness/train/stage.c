@@ -50,9 +50,10 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->n_mtp = here.n_mtp;
     s->has_embedding = here.n_embedding > 0;
     s->has_loss = here.n_loss > 0;
-    s->starts_behind = first == d->n_layers;
-    s->ends_behind = first + here.n_layers == d->n_layers;
-    s->ends_layers = s->ends_behind && !s->starts_behind;
+    s->starts_behind = d->n_mtp && first == d->n_layers;
+    s->ends_behind = d->n_mtp ? first + here.n_layers == d->n_layers
+                              : s->has_loss;
+    s->has_norm = s->ends_behind && !s->starts_behind;
     s->n_in = d->n_mtp && opt->stage > mtp ? 1 + d->n_mtp : 1;
     s->n_out = d->n_mtp && opt->stage >= mtp ? 1 + d->n_mtp : 1;
     s->n_slots = opt->n_slots;
@@ -119,7 +120,7 @@ void stage_carve_weights(struct stage *s, const struct model *m,
         struct layer *l = &s->layers[i];
         layer_carve_weights(d, l->moe, l->unit, t, grads ? &l->dw : &l->w);
     }
-    if (s->ends_layers)
+    if (s->has_norm)
         *(grads ? &s->norm.dw : &s->norm.w) = tensors_carve(
             t, weight_spec("final_norm", d->hidden,
                            LAYER_IDS_A_UNIT * unit_final_norm(d), -1));
@@ -155,7 +156,7 @@ static void carve_slot(struct stage *s, const struct model *m,
         slot->x[i] = tensors_carve_real(t, "hidden", TC);
     for (int i = 0; i < s->n_layers; i++)
         layer_carve_acts(d, s->layers[i].moe, t, &slot->layers[i]);
-    if (s->ends_layers)
+    if (s->has_norm)
         slot->inv = tensors_carve_real(t, "final_norm_inv", d->n_tokens);
     if (s->ends_behind)
         slot->z = tensors_carve_real(t, "hidden_out", s->n_out * TC);
@@ -179,7 +180,7 @@ void stage_bind(struct stage *s)
     struct shared *all = s->shared;
     if (s->has_loss && all->dims.tied) {
         s->loss.w = all->embedding;
-        s->loss.dw = all->dembedding[USE_HEAD];
+        s->loss.dw = all->dembedding;
     }
     for (int i = 0; i < s->n_mtp; i++) {
         struct mtp *m = &s->mtp[i];
@@ -187,7 +188,7 @@ void stage_bind(struct stage *s)
         m->layer.dw = m->dw.layer;
         m->work = &all->mtp_work;
         m->table = all->embedding;
-        m->dtable = all->dembedding[USE_MTP];
+        m->drows = all->drows[USE_MTP];
     }
     for (int i = 0; !s->keeps_gradients && i < s->n_slots; i++) {
         s->slots[i].dx = all->dx;
@@ -225,6 +226,16 @@ static const int *inputs_of(struct stage *s, struct slot *slot, int depth)
     return s->shared->window;
 }
 
+/* Symbols of those tokens, see data.h. */
+static const int *symbols_of(struct stage *s, struct slot *slot, int depth)
+{
+    inputs_of(s, slot, depth);
+    for (int t = 0; t < s->shared->dims.n_tokens; t++)
+        s->shared->window[t] =
+            data_symbol(&s->shared->data, s->shared->window[t]);
+    return s->shared->window;
+}
+
 static const int *labels_of(struct stage *s, struct slot *slot, int depth)
 {
     data_labels(&s->shared->data, slot->samples, s->shared->dims.n_seq, depth,
@@ -254,7 +265,7 @@ static void forward_layers(struct stage *s, struct slot *slot)
         layer_forward(&s->layers[i], &p, slot->x[i], slot->x[i + 1]);
     }
     s->norm.inv = slot->inv;
-    if (s->ends_layers)
+    if (s->has_norm)
         norm_forward(&s->norm, &p, slot->x[s->n_layers], slot->z);
 }
 
@@ -283,15 +294,15 @@ static void backward_layers(struct stage *s, struct slot *slot)
 {
     struct pass p = pass_of(s);
     s->norm.inv = slot->inv;
-    if (s->ends_layers)
+    if (s->has_norm)
         norm_backward(&s->norm, &p, slot->x[s->n_layers], slot->dz, slot->dx);
     for (int i = s->n_layers - 1; i >= 0; i--) {
         s->layers[i].acts = slot->layers[i];
         layer_backward(&s->layers[i], &p, slot->x[i], slot->dx);
     }
     if (s->has_embedding)
-        embedding_backward(&p, s->shared->dembedding[USE_LOOKUP],
-                           inputs_of(s, slot, 0), slot->dx);
+        embedding_backward(&p, s->shared->drows[USE_LOOKUP],
+                           symbols_of(s, slot, 0), slot->dx);
 }
 
 void stage_backward(struct stage *s, int mb)
@@ -306,7 +317,7 @@ void stage_backward(struct stage *s, int mb)
         m->acts = slot->mtp[k - 1];
         mtp_backward(
             m, &p,
-            &(struct mtp_back){.tokens = inputs_of(s, slot, k),
+            &(struct mtp_back){.symbols = symbols_of(s, slot, k),
                                .hidden = stage_behind(s, slot->z, k - 1),
                                .dout = stage_behind(s, slot->dz, k),
                                .dhidden = stage_behind(s, slot->dz, k - 1)});

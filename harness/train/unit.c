@@ -67,11 +67,11 @@ void embedding_forward(const struct pass *p, real *table, const int *tokens,
               hidden_mat(p, x));
 }
 
-void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
+void embedding_backward(const struct pass *p, real *drows, const int *symbols,
                         real *dx)
 {
-    ops_embed_back(p->ops, mat_of(dtable, p->dims->vocab, p->dims->hidden),
-                   tokens, hidden_mat(p, dx));
+    ops_embed_back(p->ops, mat_of(drows, p->dims->n_symbols, p->dims->hidden),
+                   symbols, hidden_mat(p, dx));
 }
 
 void norm_forward(const struct norm *n, const struct pass *p, real *x, real *y)
@@ -168,7 +168,7 @@ static void concatenation_back(struct mtp *m, const struct pass *p,
                                          .w = m->w.norm_e,
                                          .inv = m->acts.inv_e,
                                          .dw = m->dw.norm_e});
-    embedding_backward(p, m->dtable, b->tokens, m->work->demb);
+    embedding_backward(p, m->drows, b->symbols, m->work->demb);
 }
 
 void mtp_backward(struct mtp *m, const struct pass *p, const struct mtp_back *b)

@@ -22,10 +22,12 @@ int unit_mtp(const struct dims *d, int i);
 int unit_output(const struct dims *d);
 int unit_count(const struct dims *d);
 
-/* E, and the lookups of m: table (V,C). */
+/* E, and the look-ups of m: table (V,C). Backward: `drows` (n_symbols,C) holds
+ * gradients of the rows that are ever looked up, and `symbols` says which of
+ * them each token is. */
 void embedding_forward(const struct pass *p, real *table, const int *tokens,
                        real *x);
-void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
+void embedding_backward(const struct pass *p, real *drows, const int *symbols,
                         real *dx);
 
 /* Behind the last decoder layer; x (T,C) -> y (T,C). */
@@ -55,7 +57,7 @@ struct mtp {
     struct mtp_weights w, dw;
     struct mtp_acts acts;
     struct mtp_work *work;
-    real *table, *dtable; // embedding, and the gradient of this use of it
+    real *table, *drows; // embedding, and gradients of look-ups by m
 };
 void mtp_carve_weights(const struct dims *d, bool moe, int unit,
                        struct tensors *t, struct mtp_weights *out);
@@ -69,7 +71,7 @@ void mtp_carve_work(const struct dims *d, struct tensors *t,
 void mtp_forward(struct mtp *m, const struct pass *p, const int *tokens,
                  real *hidden, real *out);
 struct mtp_back {
-    const int *tokens;
+    const int *symbols; // of those tokens
     real *hidden, *dout, *dhidden;
 };
 void mtp_backward(struct mtp *m, const struct pass *p,
