@@ -23,8 +23,8 @@ void attention_fill_rotary(const struct attention *a, real *cosine, real *sine)
     for (int s = 0; s < a->seq; s++)
         for (int i = 0; i < half; i++) {
             double angle = s * pow(10000.0, -2.0 * i / a->dim);
-            cosine[s * half + i] = (real)cos(angle);
-            sine[s * half + i] = (real)sin(angle);
+            cosine[(int64_t)s * half + i] = (real)cos(angle);
+            sine[(int64_t)s * half + i] = (real)sin(angle);
         }
 }
 
@@ -35,8 +35,8 @@ static void attention_rotate(const struct attention *a, struct ops *o,
 {
     int half = a->dim / 2, n_rotated = a->n_heads + a->n_groups;
     for (int t = 0; t < qkv.rows; t++) {
-        const real *c = a->cosine + (t % a->seq) * half;
-        const real *s = a->sine + (t % a->seq) * half;
+        const real *c = a->cosine + (int64_t)(t % a->seq) * half;
+        const real *s = a->sine + (int64_t)(t % a->seq) * half;
         for (int head = 0; head < n_rotated; head++) {
             real *x = qkv.p + (int64_t)t * qkv.ld + head * a->dim;
             for (int i = 0; i < half; i++) {

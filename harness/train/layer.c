@@ -43,23 +43,64 @@ static enum err take_dims(const struct dim_check *check, int n,
     return ERR_OK;
 }
 
-/* No matrix of a micro-batch may have more elements than an int counts, since
- * BLAS takes ints; the widest is that of the logits or of the MLP. */
-static enum err check_tokens(const struct dims *d, struct err_msg *msg)
+/* Numbers of elements or rows that kernels count in an int, and of attention's
+ * probabilities, the one tensor whose size could leave 64 bits. */
+static enum err check_products(const struct dims *d, struct err_msg *msg)
 {
+    double tokens = (double)d->n_seq * d->seq;
     int64_t widest = d->vocab > 4 * d->hidden ? d->vocab : 4 * d->hidden;
-    int64_t tokens = (int64_t)d->n_seq * d->seq;
-    if (tokens > INT_MAX / (widest * (1 + d->n_mtp)))
+    const struct {
+        double value, most;
+        const char *flags;
+    } check[] = {
+        // matrices of a micro-batch: the widest are the logits and the MLP's
+        {tokens * (double)widest * (1 + d->n_mtp), INT_MAX,
+         "--micro-batch-size x --seq-length x the widest of --vocab-size and "
+         "4 x --hidden-size, for all heads"},
+        {(d->n_heads + 2.0 * d->n_groups) * d->head_dim, INT_MAX / 4,
+         "(--num-attention-heads + 2 x --num-query-groups) x --kv-channels"},
+        {tokens * d->topk, INT_MAX / 4,
+         "--micro-batch-size x --seq-length x --moe-router-topk"},
+        {tokens * d->seq * d->n_heads, (double)(INT64_MAX / 64),
+         "--micro-batch-size x --seq-length^2 x --num-attention-heads"},
+    };
+    for (size_t i = 0; i < sizeof check / sizeof check[0]; i++)
+        if (check[i].value > check[i].most)
+            return err_set(msg, ERR_RANGE, "%s: got %.0f, want at most %.0f",
+                           check[i].flags, check[i].value, check[i].most);
+    return ERR_OK;
+}
+
+/* Sizes that must fit each other, or memory would be read and written where
+ * nothing is. */
+static enum err check_fit(const struct dims *d, int64_t vocab,
+                          struct err_msg *msg)
+{
+    if (vocab < 1 || vocab > d->vocab)
         return err_set(msg, ERR_RANGE,
-                       "--micro-batch-size x --seq-length: got %lld tokens a "
-                       "micro-batch, want at most %lld for this model",
-                       (long long)tokens,
-                       (long long)(INT_MAX / (widest * (1 + d->n_mtp))));
+                       "--padded-vocab-size: got %d, want at least "
+                       "--vocab-size %lld",
+                       d->vocab, (long long)vocab);
     if (d->head_dim % 2)
         return err_set(msg, ERR_RANGE,
                        "--kv-channels: got %d, want an even number for rotary "
                        "positions",
                        d->head_dim);
+    if (d->n_groups < 1 || d->n_heads % d->n_groups)
+        return err_set(msg, ERR_RANGE,
+                       "--num-query-groups: got %d, want a divisor of "
+                       "--num-attention-heads %d",
+                       d->n_groups, d->n_heads);
+    if (d->topk > d->n_experts && d->n_experts)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-router-topk: got %d, want at most --num-experts "
+                       "%d",
+                       d->topk, d->n_experts);
+    if (data_n_labels(d->seq, d->n_mtp) < 1)
+        return err_set(msg, ERR_RANGE,
+                       "--seq-length: got %d, want more than --mtp-num-layers "
+                       "%d, or the last MTP layer has no token to predict",
+                       d->seq, d->n_mtp);
     return ERR_OK;
 }
 
@@ -84,7 +125,9 @@ enum err dims_from_model(const struct model *m, struct dims *out,
     };
     enum err e = take_dims(check, sizeof check / sizeof check[0], msg);
     if (!e)
-        e = check_tokens(&d, msg);
+        e = check_fit(&d, m->vocab, msg);
+    if (!e)
+        e = check_products(&d, msg);
     if (e)
         return e;
     d.n_tokens = d.n_seq * d.seq;
@@ -140,7 +183,7 @@ void layer_carve_weights(const struct dims *d, bool moe, int unit,
                          struct tensors *t, struct layer_weights *out)
 {
     int64_t C = d->hidden, N = d->n_experts, F = d->moe_ffn;
-    int64_t P = plain_ffn(d, moe), A = d->n_heads * d->head_dim;
+    int64_t P = plain_ffn(d, moe), A = (int64_t)d->n_heads * d->head_dim;
     int id = unit * LAYER_IDS_A_UNIT;
     double out_std = init_std / sqrt(2.0 * d->n_layers);
     const struct {

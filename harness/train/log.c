@@ -4,6 +4,7 @@
 #include "log/runlog.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,6 +55,11 @@ enum err train_log_new(struct arena *a, struct train_log *log,
     const struct schedule *todo = log->pipeline->schedule;
     size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
     size_t n = n_ops * LOG_OP_VALUES + N_TIMERS;
+    if (n > INT_MAX)
+        return err_set(msg, ERR_RANGE,
+                       "--global-batch-size: got %d micro-batches, want at "
+                       "most %d for a log",
+                       todo->n_mb, (int)(INT_MAX / (n / (size_t)todo->n_mb)));
     log->mine = arena_alloc(a, n, sizeof *log->mine);
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
@@ -104,7 +110,7 @@ static double step_balance(struct train_log *log)
     const struct shared *all = &log->shard->shared;
     const struct dims *d = &all->dims;
     double sum = 0, n = (double)log->pipeline->schedule->n_mb * log->comm->dp;
-    if (all->balance_weight <= 0)
+    if (all->balance_weight <= 0 || !log->n_routers)
         return 0;
     comm_merge(log->comm, all->balance, d->n_layers + d->n_mtp);
     for (int i = 0; i < d->n_layers + d->n_mtp; i++)
@@ -231,7 +237,7 @@ static void record_ops(struct train_log *log, int64_t iteration)
     for (int r = 0; log->ops && r < log->comm->world; r++)
         for (int i = 0; i < p->n_ops; i++)
             train_log_write_op(log, iteration, r,
-                               log->all + r * n + i * LOG_OP_VALUES);
+                               log->all + (int64_t)r * n + i * LOG_OP_VALUES);
 }
 
 /* The disk is full, say. The other ranks are on their way into the next step
