@@ -89,12 +89,12 @@ Test(memory_train, the_final_norm_is_with_the_loss_without_mtp)
     struct model m = small_model();
     m.n_mtp = 0;
     arena_init(&a);
-    cr_assert_eq(layout_read_question(
-                     &a,
-                     &(struct layout_question){"Et*2|t*3|t*3|L", 4, m.n_layers,
-                                               m.n_mtp},
-                     &l, &msg),
-                 ERR_OK);
+    cr_assert_eq(
+        layout_read_question(
+            &a,
+            &(struct layout_question){"Et*2|t*3|t*3|L", 4, m.n_layers, m.n_mtp},
+            &l, &msg),
+        ERR_OK);
     memory_train_stage(&m, &l, 2, &before);
     memory_train_stage(&m, &l, 3, &last);
     cr_expect_eq(before.weights, 3 * layer);

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct data data = {
-    .seed = 5, .vocab = 300, .seq = 400};
+static const struct data data = {.seed = 5, .vocab = 300, .seq = 400};
 
 enum { N_TOKENS = 401 };
 

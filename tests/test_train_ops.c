@@ -146,8 +146,8 @@ Test(ops, cross_entropy_of_a_masked_row_is_nothing)
     fill(z, T * V, 4, 9);
     memcpy(alone, z + V, sizeof alone);
     double loss = ops_cross_entropy(&o, mat_of(z, T, V), labels, 0.25);
-    cr_expect_eq(loss, ops_cross_entropy(&o, mat_of(alone, 1, V), labels + 1,
-                                         0.25));
+    cr_expect_eq(loss,
+                 ops_cross_entropy(&o, mat_of(alone, 1, V), labels + 1, 0.25));
     for (int v = 0; v < V; v++) {
         cr_expect_eq(z[v], 0);
         cr_expect_eq(z[V + v], alone[v]);

@@ -98,6 +98,8 @@
         "fixed products timed beside each step, on each rank")                 \
     OWN(TRAIN_RECORD_OPS, "record-ops", TEXT, NULL, 0, 0,                      \
         "CSV file for times of all operations")                                \
+    OWN(TRAIN_RECORD_NORMS, "record-norms", TEXT, NULL, 0, 0,                  \
+        "CSV file for the norm of each tensor's gradient")                     \
     OWN(TRAIN_HELP, "help", SWITCH, NULL, 0, 0, "this text")
 
 enum train_flag {

@@ -30,7 +30,8 @@ int data_token(const struct data *d, int symbol)
     return (int)((int64_t)symbol * d->vocab / data_n_symbols(d));
 }
 
-/* data_token() turned round: its quotient was rounded down, this one goes up. */
+/* data_token() turned round: its quotient was rounded down, this one goes up.
+ */
 int data_symbol(const struct data *d, int token)
 {
     return (int)(((int64_t)token * data_n_symbols(d) + d->vocab - 1) /

@@ -178,6 +178,15 @@ struct tensor weight_spec(const char *name, int64_t count, int id, double std)
                            .init_std = std};
 }
 
+static const char *const layer_tensors[LAYER_IDS] = {
+    "input_norm",      "qkv",          "attention_out", "mlp_norm", "router",
+    "experts_gate_up", "experts_down", "gate_up",       "down"};
+
+const char *layer_tensor_name(int place)
+{
+    return layer_tensors[place];
+}
+
 /* Experts' matrices lie one behind the other in one tensor each. */
 void layer_carve_weights(const struct dims *d, bool moe, int unit,
                          struct tensors *t, struct layer_weights *out)
@@ -187,26 +196,25 @@ void layer_carve_weights(const struct dims *d, bool moe, int unit,
     int id = unit * LAYER_IDS_A_UNIT;
     double out_std = init_std / sqrt(2.0 * d->n_layers);
     const struct {
-        const char *name;
         int64_t count;
         double std;
         real **place;
     } row[LAYER_IDS] = {
-        {"input_norm", C, -1, &out->norm1},
-        {"qkv", qkv_width(d) * C, init_std, &out->qkv},
-        {"attention_out", C * A, out_std, &out->out},
-        {"mlp_norm", C, -1, &out->norm2},
-        {"router", moe ? N * C : 0, init_std, &out->experts.router},
-        {"experts_gate_up", moe ? N * 2 * F * C : 0, init_std,
-         &out->experts.gu},
-        {"experts_down", moe ? N * C * F : 0, out_std, &out->experts.down},
-        {"gate_up", 2 * P * C, init_std, &out->gu},
-        {"down", C * P, out_std, &out->down},
+        {C, -1, &out->norm1},
+        {qkv_width(d) * C, init_std, &out->qkv},
+        {C * A, out_std, &out->out},
+        {C, -1, &out->norm2},
+        {moe ? N * C : 0, init_std, &out->experts.router},
+        {moe ? N * 2 * F * C : 0, init_std, &out->experts.gu},
+        {moe ? N * C * F : 0, out_std, &out->experts.down},
+        {2 * P * C, init_std, &out->gu},
+        {C * P, out_std, &out->down},
     };
     for (int i = 0; i < LAYER_IDS; i++)
         if (row[i].count)
-            *row[i].place = tensors_carve(
-                t, weight_spec(row[i].name, row[i].count, id + i, row[i].std));
+            *row[i].place =
+                tensors_carve(t, weight_spec(layer_tensors[i], row[i].count,
+                                             id + i, row[i].std));
 }
 
 void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,

@@ -73,6 +73,9 @@ struct pass {
     double balance_weight; // of each auxiliary loss, 0: none
 };
 
+/* Name of the tensor at a place, 0 to LAYER_IDS - 1. */
+const char *layer_tensor_name(int place);
+
 /* Spec of a weight: its id decides its first values (see tensors.h). */
 struct tensor weight_spec(const char *name, int64_t count, int id, double std);
 

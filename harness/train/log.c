@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const char ops_format[] = "moe-train/ops/1";
+static const char norms_format[] = "moe-train/norms/1";
 
 enum { LOG_OP_VALUES = 5, LOG_MEMORY_LINES = 2 };
 
@@ -41,16 +42,39 @@ static bool train_log_prints(const struct train_log *log)
     return log->comm->rank == log->comm->world - 1;
 }
 
-static bool write_header(FILE *out)
+/* Opens a CSV file with its header. */
+static enum err open_record(const char *flag, const char *path,
+                            const char *const *column, struct err_msg *msg,
+                            FILE **out)
 {
-    static const char *const name[] = {"format",  "iteration", "rank",
-                                       "stage",   "mb",        "kind",
-                                       "start_s", "end_s"};
-    return csv_write_row(out, name, sizeof name / sizeof name[0]);
+    size_t n = 0;
+    while (column[n])
+        n++;
+    *out = fopen(path, "w");
+    return *out && csv_write_row(*out, column, n)
+               ? ERR_OK
+               : err_set(msg, ERR_IO, "%s: '%s' cannot be written", flag, path);
+}
+
+static enum err open_records(struct train_log *log,
+                             const struct train_log_files *files,
+                             struct err_msg *msg)
+{
+    static const char *const op[] = {"format",  "iteration", "rank",
+                                     "stage",   "mb",        "kind",
+                                     "start_s", "end_s",     NULL};
+    static const char *const norm[] = {"format", "iteration", "unit",
+                                       "tensor", "norm",      NULL};
+    enum err e = ERR_OK;
+    if (files->ops)
+        e = open_record("--record-ops", files->ops, op, msg, &log->ops);
+    if (files->norms && e == ERR_OK)
+        e = open_record("--record-norms", files->norms, norm, msg, &log->norms);
+    return e;
 }
 
 enum err train_log_new(struct arena *a, struct train_log *log,
-                       const char *record_path, struct err_msg *msg)
+                       const struct train_log_files *files, struct err_msg *msg)
 {
     const struct schedule *todo = log->pipeline->schedule;
     size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
@@ -64,23 +88,27 @@ enum err train_log_new(struct arena *a, struct train_log *log,
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
         return err_set(msg, ERR_NOMEM, "log: out of memory");
-    log->record = record_path != NULL;
-    if (!train_log_prints(log) || !record_path)
-        return ERR_OK;
-    log->ops = fopen(record_path, "w");
-    if (!log->ops || !write_header(log->ops))
-        return err_set(msg, ERR_IO, "--record-ops: '%s' cannot be written",
-                       record_path);
-    return ERR_OK;
+    log->record = files->ops != NULL;
+    return train_log_prints(log) ? open_records(log, files, msg) : ERR_OK;
+}
+
+static bool close_record(FILE **file)
+{
+    bool good = !*file || !ferror(*file);
+    if (*file && fclose(*file) != 0)
+        good = false;
+    *file = NULL;
+    return good;
 }
 
 enum err train_log_close(struct train_log *log, struct err_msg *msg)
 {
-    bool bad = log->ops && ferror(log->ops);
-    if (log->ops && fclose(log->ops) != 0)
-        bad = true;
-    log->ops = NULL;
-    return bad ? err_set(msg, ERR_IO, "--record-ops: not written whole: %s",
+    const char *bad = NULL;
+    if (!close_record(&log->ops))
+        bad = "--record-ops";
+    if (!close_record(&log->norms))
+        bad = "--record-norms";
+    return bad ? err_set(msg, ERR_IO, "%s: not written whole: %s", bad,
                          strerror(errno))
                : ERR_OK;
 }
@@ -240,6 +268,21 @@ static void record_ops(struct train_log *log, int64_t iteration)
                                log->all + (int64_t)r * n + i * LOG_OP_VALUES);
 }
 
+static void write_norms(struct train_log *log, int64_t iteration)
+{
+    const struct optim *o = log->optim;
+    char step[CSV_NUMBER_BYTES], norm[CSV_NUMBER_BYTES], unit[UNIT_NAME_BYTES];
+    snprintf(step, sizeof step, "%lld", (long long)iteration);
+    for (int id = 0; id < o->n_squares; id++) {
+        if (o->squares[id] == 0)
+            continue;
+        const char *name = unit_tensor_name(&log->shard->shared.dims, id, unit);
+        const char *const field[] = {norms_format, step, unit, name,
+                                     csv_number(sqrt(o->squares[id]), norm)};
+        csv_write_row(log->norms, field, sizeof field / sizeof field[0]);
+    }
+}
+
 /* The disk is full, say. The other ranks are on their way into the next step
  * and cannot be asked, so the job is ended from here. */
 static void train_log_fail(const struct train_log *log, const char *what)
@@ -262,8 +305,12 @@ void train_log_step(struct train_log *log, const struct train_step *step)
         log_timers(log, step);
     if (log->record)
         record_ops(log, step->iteration);
+    if (log->norms)
+        write_norms(log, step->iteration);
     if (log->out && fflush(log->out) != 0)
         train_log_fail(log, "log");
     if (log->ops && ferror(log->ops))
         train_log_fail(log, "--record-ops");
+    if (log->norms && ferror(log->norms))
+        train_log_fail(log, "--record-norms");
 }

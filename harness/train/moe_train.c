@@ -65,14 +65,17 @@ static enum err make_log(struct trainer *t, struct err_msg *msg)
         .comm = &t->comm,
         .shard = t->shard,
         .pipeline = &t->pipeline,
+        .optim = &t->optim,
         .out = is_last(t) ? stdout : NULL,
         .timing_level = (int)train_args_int(&t->args, TRAIN_TIMING_LOG_LEVEL),
         .n_iterations = train_args_int(&t->args, TRAIN_TRAIN_ITERS),
         .global_batch = t->args.model.batch.global_batch,
         .learning_rate = t->optim.adamw.lr,
         .n_routers = count_routers(&t->args.model)};
-    return train_log_new(&t->arena, &t->log,
-                         train_args_text(&t->args, TRAIN_RECORD_OPS), msg);
+    const struct train_log_files files = {
+        .ops = train_args_text(&t->args, TRAIN_RECORD_OPS),
+        .norms = train_args_text(&t->args, TRAIN_RECORD_NORMS)};
+    return train_log_new(&t->arena, &t->log, &files, msg);
 }
 
 static enum err make_shard(struct trainer *t, struct err_msg *msg)

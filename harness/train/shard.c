@@ -215,9 +215,8 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
     s->shared.balance_weight = opt->balance_factor /
                                (double)opt->model->batch.n_microbatches /
                                (double)opt->model->par.dp;
-    s->shared.data = (struct data){.seed = opt->seed,
-                                   .vocab = (int)opt->model->vocab,
-                                   .seq = d->seq};
+    s->shared.data = (struct data){
+        .seed = opt->seed, .vocab = (int)opt->model->vocab, .seq = d->seq};
     d->n_symbols = data_n_symbols(&s->shared.data);
     if (make_chunks(a, s, opt) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "stages: out of memory");

@@ -51,8 +51,8 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->has_embedding = here.n_embedding > 0;
     s->has_loss = here.n_loss > 0;
     s->starts_behind = d->n_mtp && first == d->n_layers;
-    s->ends_behind = d->n_mtp ? first + here.n_layers == d->n_layers
-                              : s->has_loss;
+    s->ends_behind =
+        d->n_mtp ? first + here.n_layers == d->n_layers : s->has_loss;
     s->has_norm = s->ends_behind && !s->starts_behind;
     s->n_in = d->n_mtp && opt->stage > mtp ? 1 + d->n_mtp : 1;
     s->n_out = d->n_mtp && opt->stage >= mtp ? 1 + d->n_mtp : 1;

@@ -24,7 +24,13 @@
  * the three are added in this order, for the same bits in every layout. A rank
  * has one table of gradients, which is that of the loss; look-ups have a few
  * rows of their own, those of the tokens that occur. */
-enum embedding_use { USE_LOOKUP, USE_MTP, N_LOOKUPS, USE_HEAD = N_LOOKUPS, N_USES };
+enum embedding_use {
+    USE_LOOKUP,
+    USE_MTP,
+    N_LOOKUPS,
+    USE_HEAD = N_LOOKUPS,
+    N_USES
+};
 
 /* What the stages of one rank share. */
 struct shared {
@@ -49,9 +55,9 @@ struct slot; // activations of one micro-batch
 
 struct stage {
     struct shared *shared;
-    int index;                                 // of the stage in the layout
-    int n_layers;                              // on this stage
-    int n_mtp;                                 // m on this stage: 0 or all
+    int index;                              // of the stage in the layout
+    int n_layers;                           // on this stage
+    int n_mtp;                              // m on this stage: 0 or all
     bool has_embedding, has_loss, has_norm; // E, L, the final norm
     bool starts_behind, ends_behind; // in (out) lies behind the final norm
     int n_in, n_out;                 // hidden states that enter and leave

@@ -125,8 +125,7 @@ void triangle_transposed_times(struct ops *o, struct mat t, struct mat b,
         ops_gemm(o, GEMM_TN, triangle_square(t, up), mat_rows(b, up, low),
                  added(above));
         triangle_transposed_times(o, triangle_part(t, up, low),
-                                  mat_rows(b, up, low),
-                                  rows_out(out, up, low));
+                                  mat_rows(b, up, low), rows_out(out, up, low));
         return;
     }
     for (int j = 0; j < n; j++) {

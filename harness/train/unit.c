@@ -15,6 +15,7 @@
 
 #include "data.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const double init_std = 0.02; // as for layers, see layer.c
@@ -48,6 +49,31 @@ int unit_output(const struct dims *d)
 int unit_count(const struct dims *d)
 {
     return unit_output(d) + 1;
+}
+
+static const char *const mtp_tensors[] = {"mtp_enorm", "mtp_hnorm",
+                                          "mtp_projection", "mtp_norm"};
+
+const char *unit_tensor_name(const struct dims *d, int id,
+                             char unit[UNIT_NAME_BYTES])
+{
+    int u = id / LAYER_IDS_A_UNIT, place = id % LAYER_IDS_A_UNIT;
+    bool layer = u < unit_final_norm(d);
+    const char *alone = u == unit_embedding(d)    ? "E"
+                        : u == unit_final_norm(d) ? "norm"
+                        : u == unit_output(d)     ? "L"
+                                                  : NULL;
+    if (!alone) {
+        int first = layer ? unit_layer(d, 0) : unit_mtp(d, 0);
+        snprintf(unit, UNIT_NAME_BYTES, "%c%d", layer ? 't' : 'm',
+                 u - first + 1);
+        return place < LAYER_IDS ? layer_tensor_name(place)
+                                 : mtp_tensors[place - LAYER_IDS];
+    }
+    snprintf(unit, UNIT_NAME_BYTES, "%s", alone);
+    return *alone == 'E'   ? "embedding"
+           : *alone == 'L' ? "output"
+                           : "final_norm";
 }
 
 static struct mat hidden_mat(const struct pass *p, real *x)
@@ -98,11 +124,12 @@ void mtp_carve_weights(const struct dims *d, bool moe, int unit,
     int64_t C = d->hidden;
     int id = unit * LAYER_IDS_A_UNIT + LAYER_IDS;
     layer_carve_weights(d, moe, unit, t, &out->layer);
-    out->norm_e = tensors_carve(t, weight_spec("mtp_enorm", C, id, -1));
-    out->norm_h = tensors_carve(t, weight_spec("mtp_hnorm", C, id + 1, -1));
+    out->norm_e = tensors_carve(t, weight_spec(mtp_tensors[0], C, id, -1));
+    out->norm_h = tensors_carve(t, weight_spec(mtp_tensors[1], C, id + 1, -1));
     out->proj = tensors_carve(
-        t, weight_spec("mtp_projection", 2 * C * C, id + 2, init_std));
-    out->norm_out = tensors_carve(t, weight_spec("mtp_norm", C, id + 3, -1));
+        t, weight_spec(mtp_tensors[2], 2 * C * C, id + 2, init_std));
+    out->norm_out =
+        tensors_carve(t, weight_spec(mtp_tensors[3], C, id + 3, -1));
 }
 
 void mtp_carve_acts(const struct dims *d, bool moe, struct tensors *t,

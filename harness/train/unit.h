@@ -4,8 +4,9 @@
  * the final norm that follows the last decoder layer.
  *
  * An m is RMSNorm of the hidden state and of the embedding of the token k
- * ahead in the sequence, their concatenation, a 2h x h projection, one decoder layer and a
- * norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output passes.
+ * ahead in the sequence, their concatenation, a 2h x h projection, one decoder
+ * layer and a norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output
+ * passes.
  */
 #ifndef TRAIN_UNIT_H
 #define TRAIN_UNIT_H
@@ -21,6 +22,12 @@ int unit_final_norm(const struct dims *d);
 int unit_mtp(const struct dims *d, int i);
 int unit_output(const struct dims *d);
 int unit_count(const struct dims *d);
+
+/* What the tensor of an id is: its name, and into `unit` that of its unit: E,
+ * t1, t2, ..., norm, m1, ..., L. */
+enum { UNIT_NAME_BYTES = 16 };
+const char *unit_tensor_name(const struct dims *d, int id,
+                             char unit[UNIT_NAME_BYTES]);
 
 /* E, and the look-ups of m: table (V,C). Backward: `drows` (n_symbols,C) holds
  * gradients of the rows that are ever looked up, and `symbols` says which of

@@ -179,18 +179,18 @@ static struct here train_find(const struct model *m, const struct layout *l,
                      .first = layout_first_layer(l, stage),
                      .mtp = m->n_mtp ? layout_mtp_stage(l) : -1};
     h.starts_behind = m->n_mtp && h.first == m->n_layers;
-    h.ends_behind = m->n_mtp ? h.first + h.n.n_layers == m->n_layers
-                             : h.n.n_loss > 0;
+    h.ends_behind =
+        m->n_mtp ? h.first + h.n.n_layers == m->n_layers : h.n.n_loss > 0;
     h.has_norm = h.ends_behind && !h.starts_behind;
-    h.has_table = stage == 0 || h.mtp == stage ||
-                  (m->tied && stage == l->n_stages - 1);
+    h.has_table =
+        stage == 0 || h.mtp == stage || (m->tied && stage == l->n_stages - 1);
     h.n_out = h.mtp >= 0 && stage >= h.mtp ? 1 + m->n_mtp : 1;
     return h;
 }
 
 /* All but the token table, which add_table() adds; the final norm goes with the
- * last decoder layer, without MTP with the loss. Kinds that are not here are not built: their sizes may
- * not be known. */
+ * last decoder layer, without MTP with the loss. Kinds that are not here are
+ * not built: their sizes may not be known. */
 static int64_t stage_weights(const struct model *m, const struct here *h)
 {
     int64_t output = m->tied ? 0 : token_table(m), n = 0;

@@ -54,10 +54,9 @@ static void fill_grads(struct shard *s)
     for (int i = 0; i < s->n_weights; i++)
         if (s->grads.item[i].id != 0)
             tensors_normal(tensors_at(&s->grads, i), s->grads.item[i].count, 1,
-                       (uint64_t)s->grads.item[i].id + 5);
+                           (uint64_t)s->grads.item[i].id + 5);
     for (int u = 0; u < N_USES; u++) {
-        real *table =
-            u == USE_HEAD ? s->shared.dembedding : s->shared.drows[u];
+        real *table = u == USE_HEAD ? s->shared.dembedding : s->shared.drows[u];
         if (s->use_rank[u] == s->rank)
             tensors_normal(table, TABLE, 1, use_key(u));
     }
@@ -106,10 +105,8 @@ static void test_copies(const struct comm *c, struct shard *s)
     static real other[TABLE];
     const int holders[] = {2, 3};
     for (int i = 0; i < 2; i++) {
-        struct comm_message m = {.data = other,
-                                 .bytes = sizeof other,
-                                 .peer = holders[i],
-                                 .tag = 1};
+        struct comm_message m = {
+            .data = other, .bytes = sizeof other, .peer = holders[i], .tag = 1};
         if (c->pp_rank == holders[i])
             m = (struct comm_message){s->shared.embedding, sizeof other, 0, 1,
                                       true};

@@ -72,7 +72,8 @@ static int64_t table_bytes(const struct tensors *t)
 }
 
 /* Units of one stage, without copies of the embedding. Parameters by the
- * planner's counts: it counts the final norm with L, where it is without MTP. */
+ * planner's counts: it counts the final norm with L, where it is without MTP.
+ */
 static int64_t planned_units(const struct model *m, const struct layout *l,
                              int stage, int counts[N_KINDS])
 {
