@@ -115,11 +115,12 @@ enum err train_log_close(struct train_log *log, struct err_msg *msg)
 
 /* ---- one step ---- */
 
-/* Mean losses over the labels of a step, known on the last stage. */
+/* Means of a step: of each head, and of the routers. */
 struct step_loss {
     double of_head[1 + RUNLOG_MAX_MTP], balance;
 };
 
+/* Mean losses over the labels of a step, known on the last stage. */
 static void step_losses(struct train_log *log, double *loss)
 {
     const struct shard *s = log->shard;
