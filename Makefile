@@ -123,7 +123,7 @@ $(B)/tests/shell_calls: $(B)/tests/shell_calls.o $(SHELL_CALLS_OBJ)
 	$(Q)$(CC) $(LINK)
 
 # units are checked in double, where differences show what a gradient should be
-DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops tensors attention experts layer data unit)
+DOUBLE_OBJ := $(patsubst %,$(B)/double/harness/train/%.o,ops triangle tensors attention experts layer data unit)
 $(B)/tests/test_train_unit.o: EXTRA = -DREAL_DOUBLE
 $(B)/tests/test_train_unit: $(B)/tests/test_train_unit.o $(DOUBLE_OBJ) $(PLANNER_OBJ)
 	$(Q)$(TEST_LINK)

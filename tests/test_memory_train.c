@@ -40,12 +40,16 @@ Test(memory_train, weights_of_layers_tables_and_norms)
                  "one table for MTP and the tied head");
 }
 
-Test(memory_train, each_use_of_the_table_has_gradients_of_its_own)
+/* One table, whatever its uses, and rows of the 64 tokens that occur, for the
+ * look-ups of E and of m. */
+Test(memory_train, a_copy_of_the_table_has_one_gradient_and_a_few_rows)
 {
     struct memory_train first = stage("Et*2|t*3|t*3|mL", 0);
+    struct memory_train none = stage("Et*2|t*3|t*3|mL", 1);
     struct memory_train last = stage("Et*2|t*3|t*3|mL", 3);
-    cr_assert_eq(first.grads, first.weights);
-    cr_assert_eq(last.grads, last.weights + 4 * V * C);
+    cr_assert_eq(first.grads, first.weights + 2 * 4 * 64 * C);
+    cr_assert_eq(none.grads, none.weights);
+    cr_assert_eq(last.grads, last.weights + 2 * 4 * 64 * C);
     cr_assert_eq(last.adam, 2 * last.weights);
 }
 
@@ -73,6 +77,31 @@ Test(memory_train, a_standalone_mtp_stage_starts_behind_the_last_layer)
     cr_assert_eq(apart.weights, layer + 4 * (3 * C + 2 * C * C + V * C));
     cr_assert_eq(apart.head, 0);
     cr_assert_eq(loss.weights, 4 * V * C, "the tied table alone");
+}
+
+/* transformer_block.py: with the last layer where there is MTP, else with L. */
+Test(memory_train, the_final_norm_is_with_the_loss_without_mtp)
+{
+    struct arena a;
+    struct layout l;
+    struct err_msg msg;
+    struct memory_train before, last;
+    struct model m = small_model();
+    m.n_mtp = 0;
+    arena_init(&a);
+    cr_assert_eq(
+        layout_read_question(
+            &a,
+            &(struct layout_question){"Et*2|t*3|t*3|L", 4, m.n_layers, m.n_mtp},
+            &l, &msg),
+        ERR_OK);
+    memory_train_stage(&m, &l, 2, &before);
+    memory_train_stage(&m, &l, 3, &last);
+    cr_expect_eq(before.weights, 3 * layer);
+    cr_expect_eq(last.weights, 4 * C + 4 * V * C);
+    cr_expect_eq(last.slot - last.head, 4 * (T + 2 * T * C) + 192,
+                 "one state before the norm and one behind; samples");
+    arena_clear(&a);
 }
 
 Test(memory_train, one_chunk_has_slots_for_what_is_in_flight)
@@ -131,7 +160,7 @@ Test(memory_train, a_rank_is_the_sum_of_its_chunks_with_one_table)
     memory_train_stage(&m, &l, 2, &last);
     int64_t table = 4 * V * C;
     cr_expect_eq(rank.weights, first.weights + last.weights - table);
-    cr_expect_eq(rank.grads, rank.weights + table, "lookup and MTP");
+    cr_expect_eq(rank.grads, rank.weights + 2 * 4 * 64 * C, "E and m");
     cr_expect_eq(rank.slot, memory_train_slots(&o, 0, 0) * first.slot +
                                 memory_train_slots(&o, 0, 1) * last.slot);
     arena_clear(&a);

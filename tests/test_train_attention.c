@@ -44,3 +44,25 @@ Test(attention, rotary_scores_depend_on_distance_only)
                            probs[(s + 1) * S + s + 1] / probs[(s + 1) * S + s],
                            1e-4);
 }
+
+/* What is done is what is counted (model_unit_fwd_flops()): half of the square,
+ * here with the diagonal; the rest is rotation and softmax. */
+Test(attention, does_half_of_the_square)
+{
+    enum { S = 160, H = 4, G = 2, D = 64, W = (H + 2 * G) * D };
+    static real qkv[S * W], dqkv[S * W], probs[H * S * S], out[S * H * D];
+    static real scores[S * S], cosine[S * D / 2], sine[S * D / 2];
+    struct attention a = {1, S, H, G, D, cosine, sine};
+    struct attention_back b = {.qkv = mat_of(qkv, S, W),
+                               .dqkv = mat_of(dqkv, S, W),
+                               .dout = mat_of(out, S, H * D),
+                               .probs = probs,
+                               .scores = scores};
+    struct ops o = {0};
+    const double pairs = 0.5 * S * (S + 1), rotary = 3.0 * S * (H + G) * D;
+    attention_forward(&a, &o, b.qkv, probs, b.dout);
+    cr_expect_float_eq(o.work, H * pairs * (2 * 2 * D + 5) + rotary, 1);
+    o.work = 0;
+    attention_backward(&a, &o, &b);
+    cr_expect_float_eq(o.work, H * pairs * (4 * 2 * D + 4) + rotary, 1);
+}

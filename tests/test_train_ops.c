@@ -137,6 +137,23 @@ Test(ops, cross_entropy_gives_loss_and_gradient)
     cr_expect_float_eq(loss, want, 1e-5);
 }
 
+Test(ops, cross_entropy_of_a_masked_row_is_nothing)
+{
+    enum { T = 2, V = 5 };
+    real z[T * V], alone[V];
+    const int labels[T] = {-1, 3};
+    struct ops o = {0};
+    fill(z, T * V, 4, 9);
+    memcpy(alone, z + V, sizeof alone);
+    double loss = ops_cross_entropy(&o, mat_of(z, T, V), labels, 0.25);
+    cr_expect_eq(loss,
+                 ops_cross_entropy(&o, mat_of(alone, 1, V), labels + 1, 0.25));
+    for (int v = 0; v < V; v++) {
+        cr_expect_eq(z[v], 0);
+        cr_expect_eq(z[V + v], alone[v]);
+    }
+}
+
 Test(ops, adamw_takes_the_first_step_of_its_paper)
 {
     real w[2] = {1, -2}, m[2] = {0}, v[2] = {0};
@@ -154,4 +171,31 @@ Test(ops, adamw_takes_the_first_step_of_its_paper)
     cr_expect_float_eq(w[0], 1 - 0.05 - 0.1, tolerance);
     cr_expect_float_eq(w[1], -2 + 0.1 + 0.1, tolerance);
     cr_expect_float_eq(m[0], 0.2, tolerance);
+}
+
+/* A float's 1 - 0.999f is off by 1e-5, and the moments with it. */
+Test(ops, adamw_keeps_to_doubles_over_many_steps)
+{
+    real w = (real)0.7, m = 0, v = 0;
+    double want_w = (double)w, want_m = 0, want_v = 0;
+    struct adamw a = {.lr = 0.01,
+                      .beta1 = 0.9,
+                      .beta2 = 0.999,
+                      .eps = 1e-8,
+                      .decay = 0.01,
+                      .grad_scale = 1};
+    struct ops o = {0};
+    for (a.step = 1; a.step <= 100; a.step++) {
+        const real g = (real)sin((double)a.step);
+        double n = (double)a.step;
+        ops_adamw(&o, &a, 1, (struct adamw_state){&w, &m, &v, &g});
+        want_m = 0.9 * want_m + 0.1 * (double)g;
+        want_v = 0.999 * want_v + 0.001 * (double)g * (double)g;
+        want_w -= 0.01 * 0.01 * want_w;
+        want_w -= 0.01 * want_m / (1 - pow(0.9, n)) /
+                  (sqrt(want_v / (1 - pow(0.999, n))) + 1e-8);
+    }
+    cr_expect_float_eq(v, want_v, tolerance * want_v);
+    cr_expect_float_eq(m, want_m, tolerance);
+    cr_expect_float_eq(w, want_w, tolerance);
 }

@@ -5,6 +5,7 @@
  * sum(direction * gradient). Routing stays as the unperturbed pass chose it.
  * Built with REAL_DOUBLE, see the Makefile.
  */
+#include "train/data.h"
 #include "train/unit.h"
 
 #include <criterion/criterion.h>
@@ -34,7 +35,11 @@ static const struct dims dims = {.n_seq = 2,
                                  .n_experts = 5,
                                  .topk = 2,
                                  .moe_ffn = 7,
-                                 .vocab = 19};
+                                 .vocab = 19,
+                                 .n_symbols = 19};
+
+/* of the auxiliary loss, in checks of routers */
+static const double balance_weight = 0.8;
 
 /* A unit under check: forward gives the loss, backward fills gradients. */
 struct subject {
@@ -49,6 +54,8 @@ struct subject {
     real *table, *dtable;
     real *x, *dx, *y, *r; // input, its gradient, output, weights of the loss
     int64_t n_x, n_y;
+    double balance; // added by backward passes
+    bool balanced;  // the auxiliary loss counts
     int tokens[16];
     double (*forward)(struct subject *s, struct pass *p);
     void (*backward)(struct subject *s, struct pass *p);
@@ -56,7 +63,10 @@ struct subject {
 
 static struct pass pass_of(struct subject *s)
 {
-    return (struct pass){.dims = &dims, .ops = &s->ops, .work = &s->work};
+    return (struct pass){.dims = &dims,
+                         .ops = &s->ops,
+                         .work = &s->work,
+                         .balance_weight = s->balanced ? balance_weight : 0};
 }
 
 static double weighted_sum(const struct subject *s)
@@ -116,15 +126,16 @@ static void set_up(struct subject *s, bool moe)
     for (int t = 0; t < dims.n_tokens; t++)
         s->tokens[t] = (t * 7 + 3) % dims.vocab;
     s->layer.moe = s->mtp.layer.moe = moe;
+    s->layer.balance = &s->balance;
     s->mtp.layer.w = s->mtp.w.layer;
     s->mtp.layer.dw = s->mtp.dw.layer;
     s->mtp.work = &s->mtp_work;
     s->mtp.table = s->table;
-    s->mtp.dtable = s->dtable;
+    s->mtp.drows = s->dtable;
     s->loss.w = s->table;
     s->loss.dw = s->dtable;
-    s->loss.main_scale = 0.7;
-    s->loss.mtp_scale = 0.2;
+    s->loss.n_passes = 0.5;
+    s->loss.mtp_factor = 0.3;
     s->n_x = s->n_y = n_hidden;
 }
 
@@ -188,10 +199,28 @@ static int check_subject(struct subject *s)
 
 /* ---- the units ---- */
 
+/* N sum over experts of their share of choices x their mean probability. */
+static double balance_of(const struct subject *s)
+{
+    const struct experts_acts *a = &s->layer.acts.experts;
+    int N = dims.n_experts, T = dims.n_tokens;
+    double sum = 0;
+    for (int t = 0; t < T; t++) {
+        double total = 0;
+        for (int i = 0; i < N; i++)
+            total += exp(a->scores[t * N + i]);
+        for (int i = 0; i < N; i++)
+            sum += (a->first[i + 1] - a->first[i]) / (dims.topk * (double)T) *
+                   exp(a->scores[t * N + i]) / total / T;
+    }
+    return N * sum;
+}
+
 static double layer_loss(struct subject *s, struct pass *p)
 {
     layer_forward(&s->layer, p, s->x, s->y);
-    return weighted_sum(s);
+    return weighted_sum(s) +
+           (s->balanced ? p->balance_weight * balance_of(s) : 0);
 }
 
 static void layer_grad(struct subject *s, struct pass *p)
@@ -234,13 +263,16 @@ static void norm_grad(struct subject *s, struct pass *p)
     norm_backward(&s->norm, p, s->x, s->r, s->dx);
 }
 
-/* main and one MTP head: their losses with the scales of the gradients */
+/* Main and one MTP head: means over their labels, of which the MTP head has
+ * one less in each of the two sequences. */
 static double head_loss(struct subject *s, struct pass *p)
 {
-    double sum[2] = {0, 0};
-    for (int k = 0; k < 2; k++)
-        sum[k] += loss_forward(&s->loss, p, s->tokens, s->x, k);
-    return s->loss.main_scale * sum[0] + s->loss.mtp_scale * sum[1];
+    int masked[10];
+    memcpy(masked, s->tokens, sizeof masked);
+    masked[4] = masked[9] = DATA_MASKED;
+    double main = loss_forward(&s->loss, p, s->tokens, s->x, 0) / 10;
+    double mtp = loss_forward(&s->loss, p, masked, s->x, 1) / 8;
+    return (main + s->loss.mtp_factor * mtp) / s->loss.n_passes;
 }
 
 static void head_grad(struct subject *s, struct pass *p)
@@ -268,6 +300,22 @@ static void check_unit(bool moe,
 Test(unit, gradient_of_t_moe_equals_central_difference)
 {
     check_unit(true, layer_loss, layer_grad, 10, n_hidden);
+}
+
+Test(unit, gradient_of_t_with_auxiliary_loss_equals_central_difference)
+{
+    static struct subject s;
+    memset(&s, 0, sizeof s);
+    set_up(&s, true);
+    s.forward = layer_loss;
+    s.backward = layer_grad;
+    s.balanced = true;
+    struct pass p = pass_of(&s);
+    layer_loss(&s, &p);
+    layer_grad(&s, &p);
+    cr_expect_float_eq(s.balance, balance_of(&s), 1e-12, "the value, once");
+    cr_expect_eq(check_subject(&s), 10, "tensors with a gradient");
+    tear_down(&s);
 }
 
 Test(unit, gradient_of_t_dense_equals_central_difference)

@@ -174,6 +174,26 @@ static enum err check_parallel(const struct model *m, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* What Megatron asks of a router, and what of its kinds of balancing is here.
+ */
+static enum err check_router(const struct train_args *t, const struct model *m,
+                             struct err_msg *msg)
+{
+    const char *kind = train_args_text(t, TRAIN_BALANCING);
+    if (strcmp(kind, "aux_loss") != 0 && strcmp(kind, "none") != 0)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-router-load-balancing-type: got '%s', moe-train "
+                       "wants aux_loss or none",
+                       kind);
+    if (m->n_experts && m->topk == 1)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-router-topk: got 1, want 2 or more: a softmax "
+                       "over one expert is 1 and gives the router no gradient; "
+                       "Megatron asks for --moe-router-pre-softmax then, which "
+                       "moe-train does not have");
+    return ERR_OK;
+}
+
 static enum err train_args_check_model(const struct train_args *t,
                                        const struct model *m,
                                        struct err_msg *msg)
@@ -198,7 +218,8 @@ static enum err train_args_check_model(const struct train_args *t,
     for (size_t i = 0; i < sizeof rule / sizeof rule[0]; i++)
         if (rule[i].bad)
             return err_set(msg, ERR_RANGE, "%s", rule[i].text);
-    return check_parallel(m, msg);
+    enum err e = check_router(t, m, msg);
+    return e == ERR_OK ? check_parallel(m, msg) : e;
 }
 
 /* ---- all ---- */
@@ -242,6 +263,13 @@ int64_t train_args_int(const struct train_args *t, enum train_flag flag)
 double train_args_real(const struct train_args *t, enum train_flag flag)
 {
     return t->own[flag].real;
+}
+
+double train_args_balance(const struct train_args *t)
+{
+    bool on = strcmp(train_args_text(t, TRAIN_BALANCING), "aux_loss") == 0;
+    return on && t->model.n_experts ? train_args_real(t, TRAIN_AUX_LOSS_COEFF)
+                                    : 0;
 }
 
 /* ---- printing ---- */

@@ -47,6 +47,10 @@
     MODEL(FLAG_MOE_SHARED_EXPERT, "width of the shared expert")                \
     MODEL(FLAG_MOE_LAYER_FREQ, "which layers have experts")                    \
     MODEL(FLAG_MTP_NUM_LAYERS, "MTP layers")                                   \
+    OWN(TRAIN_BALANCING, "moe-router-load-balancing-type", TEXT, "aux_loss",   \
+        0, 0, "aux_loss or none")                                              \
+    OWN(TRAIN_AUX_LOSS_COEFF, "moe-aux-loss-coeff", REAL, "1e-2", 0, 1e6,      \
+        "weight of each layer's auxiliary loss, 0: none")                      \
     OWN(TRAIN_MTP_LOSS_SCALING_FACTOR, "mtp-loss-scaling-factor", REAL, "0.1", \
         0, 1e6, "weight of the mean MTP loss")                                 \
     MODEL(FLAG_TP, "1")                                                        \
@@ -94,6 +98,8 @@
         "fixed products timed beside each step, on each rank")                 \
     OWN(TRAIN_RECORD_OPS, "record-ops", TEXT, NULL, 0, 0,                      \
         "CSV file for times of all operations")                                \
+    OWN(TRAIN_RECORD_NORMS, "record-norms", TEXT, NULL, 0, 0,                  \
+        "CSV file for the norm of each tensor's gradient")                     \
     OWN(TRAIN_HELP, "help", SWITCH, NULL, 0, 0, "this text")
 
 enum train_flag {
@@ -133,6 +139,9 @@ enum err train_args_read(struct arena *a, struct option_line line, int world,
 const char *train_args_text(const struct train_args *t, enum train_flag flag);
 int64_t train_args_int(const struct train_args *t, enum train_flag flag);
 double train_args_real(const struct train_args *t, enum train_flag flag);
+
+/* Weight of the auxiliary losses of routing; 0: none, or no experts. */
+double train_args_balance(const struct train_args *t);
 
 void train_args_print_usage(FILE *out);
 void train_args_print_help(FILE *out);

@@ -1,10 +1,12 @@
 /*
  * How it works: each head of each sequence is two products with a softmax
- * between them. All scores (S,S) are computed and those of later tokens put to
- * 0 in the softmax: a triangle costs BLAS as much as the square. Probabilities
- * are kept for the backward pass, which is what makes long sequences dear.
+ * between them. Scores (S,S) are a lower triangle, half of the square, as FLOPs
+ * are counted; nothing above the diagonal is computed. Probabilities are kept
+ * for the backward pass, which is what makes long sequences dear.
  */
 #include "attention.h"
+
+#include "triangle.h"
 
 #include <math.h>
 
@@ -21,8 +23,8 @@ void attention_fill_rotary(const struct attention *a, real *cosine, real *sine)
     for (int s = 0; s < a->seq; s++)
         for (int i = 0; i < half; i++) {
             double angle = s * pow(10000.0, -2.0 * i / a->dim);
-            cosine[s * half + i] = (real)cos(angle);
-            sine[s * half + i] = (real)sin(angle);
+            cosine[(int64_t)s * half + i] = (real)cos(angle);
+            sine[(int64_t)s * half + i] = (real)sin(angle);
         }
 }
 
@@ -33,8 +35,8 @@ static void attention_rotate(const struct attention *a, struct ops *o,
 {
     int half = a->dim / 2, n_rotated = a->n_heads + a->n_groups;
     for (int t = 0; t < qkv.rows; t++) {
-        const real *c = a->cosine + (t % a->seq) * half;
-        const real *s = a->sine + (t % a->seq) * half;
+        const real *c = a->cosine + (int64_t)(t % a->seq) * half;
+        const real *s = a->sine + (int64_t)(t % a->seq) * half;
         for (int head = 0; head < n_rotated; head++) {
             real *x = qkv.p + (int64_t)t * qkv.ld + head * a->dim;
             for (int i = 0; i < half; i++) {
@@ -85,12 +87,12 @@ void attention_forward(const struct attention *a, struct ops *o, struct mat qkv,
     for (int i = 0; i < a->n_seq * a->n_heads; i++) {
         struct head h = get_head(a, qkv, probs, i);
         struct mat p = mat_of(h.probs, a->seq, a->seq);
-        ops_gemm(o, GEMM_NT, h.q, h.k, (struct gemm_out){p, scale, 0});
+        triangle_outer(o, h.q, h.k, p, scale);
         for (int s = 0; s < a->seq; s++)
-            ops_softmax_row(p.p + (int64_t)s * p.ld, s + 1, a->seq);
-        o->work += 5.0 * a->seq * a->seq;
+            ops_softmax_row(p.p + (int64_t)s * p.ld, s + 1, s + 1);
+        o->work += 5.0 * triangle_pairs(a->seq);
         struct mat y = head_of(a, out, h.seq, h.index);
-        ops_gemm(o, GEMM_NN, p, h.v, (struct gemm_out){y, 1, 0});
+        triangle_times(o, p, h.v, (struct gemm_out){y, 1, 0});
     }
 }
 
@@ -100,11 +102,11 @@ static void softmax_back(struct ops *o, struct mat p, struct mat dp)
     for (int s = 0; s < p.rows; s++) {
         const real *prob = p.p + (int64_t)s * p.ld;
         real *d = dp.p + (int64_t)s * dp.ld;
-        real sum = ops_dot(p.cols, prob, d);
-        for (int i = 0; i < p.cols; i++)
+        real sum = ops_dot(s + 1, prob, d);
+        for (int i = 0; i <= s; i++)
             d[i] = prob[i] * (d[i] - sum);
     }
-    o->work += 4.0 * p.rows * p.cols;
+    o->work += 4.0 * triangle_pairs(p.rows);
 }
 
 void attention_backward(const struct attention *a, struct ops *o,
@@ -118,11 +120,12 @@ void attention_backward(const struct attention *a, struct ops *o,
         struct mat ds = mat_of(b->scores, a->seq, a->seq);
         struct mat dy = head_of(a, b->dout, h.seq, h.index);
         real keep = h.first_of_group ? 0 : 1; // group heads share k and v
-        ops_gemm(o, GEMM_TN, p, dy, (struct gemm_out){d.v, 1, keep});
-        ops_gemm(o, GEMM_NT, dy, h.v, (struct gemm_out){ds, 1, 0});
+        triangle_transposed_times(o, p, dy, (struct gemm_out){d.v, 1, keep});
+        triangle_outer(o, dy, h.v, ds, 1);
         softmax_back(o, p, ds);
-        ops_gemm(o, GEMM_NN, ds, h.k, (struct gemm_out){d.q, scale, 0});
-        ops_gemm(o, GEMM_TN, ds, h.q, (struct gemm_out){d.k, scale, keep});
+        triangle_times(o, ds, h.k, (struct gemm_out){d.q, scale, 0});
+        triangle_transposed_times(o, ds, h.q,
+                                  (struct gemm_out){d.k, scale, keep});
     }
     // the transpose of a rotation is the rotation back
     attention_rotate(a, o, b->dqkv, -1);

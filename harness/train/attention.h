@@ -2,6 +2,7 @@
  * attention: causal self-attention with grouped K/V heads and rotary
  * positions, on the joint projection qkv (T, (H+2G)*D) of B sequences of S
  * tokens (T = B*S): H query heads, then G key heads, then G value heads.
+ * A token meets itself and those before it: S(S+1)/2 pairs a head are computed.
  * Sized for sequences of up to some thousand tokens: probabilities are kept.
  */
 #ifndef TRAIN_ATTENTION_H
@@ -15,7 +16,8 @@ struct attention {
     const real *cosine, *sine;  // (S, D/2)
 };
 
-/* Elements of the probabilities: B*H*S*S. */
+/* Elements of the probabilities: B*H*S*S, of which those of later tokens are
+ * never used. */
 int64_t attention_probs_count(const struct attention *a);
 
 /* Fills the tables (S, D/2) of rotary positions, base 10000. */

@@ -238,38 +238,6 @@ void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
     }
 }
 
-void comm_send(const struct comm *c, const real *x, int64_t n, int peer)
-{
-    for (int len; n > 0; x += len, n -= len) {
-        len = comm_chunk_of(n);
-        comm_check(c,
-                   MPI_Send(x, len, MPI_FLOAT, peer, COMM_TAG_CHUNK, c->pipe),
-                   "MPI_Send");
-    }
-}
-
-void comm_recv(const struct comm *c, real *x, int64_t n, int peer)
-{
-    for (int len; n > 0; x += len, n -= len) {
-        len = comm_chunk_of(n);
-        comm_check(c,
-                   MPI_Recv(x, len, MPI_FLOAT, peer, COMM_TAG_CHUNK, c->pipe,
-                            MPI_STATUS_IGNORE),
-                   "MPI_Recv");
-    }
-}
-
-void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
-                   int peer)
-{
-    for (int len; n > 0; x += len, n -= len) {
-        len = comm_chunk_of(n);
-        comm_recv(c, c->scratch, len, peer);
-        ops_add(o, len, c->scratch, x);
-        comm_work(c, o);
-    }
-}
-
 void comm_merge(const struct comm *c, double *x, int n)
 {
     comm_check(c,

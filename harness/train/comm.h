@@ -78,13 +78,6 @@ void comm_measure_p2p(const struct comm *c, double *latency_s,
 /* Sums x over the replicas, in the order of their ranks. */
 void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n);
 
-/* Between ranks of a pipeline: n elements in chunks. comm_add_from adds what
- * arrives to x. */
-void comm_send(const struct comm *c, const real *x, int64_t n, int peer);
-void comm_recv(const struct comm *c, real *x, int64_t n, int peer);
-void comm_add_from(const struct comm *c, struct ops *o, real *x, int64_t n,
-                   int peer);
-
 /* x[i] = sum over the pipeline of x[i], exact where one rank at most has a
  * value other than 0. */
 void comm_merge(const struct comm *c, double *x, int n);

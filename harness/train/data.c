@@ -16,23 +16,36 @@ enum { DATA_MAX_SYMBOLS = 64, DATA_NOISE_OF_16 = 2 };
 
 int data_sample_tokens(const struct data *d)
 {
-    return d->seq + d->n_ahead;
+    return d->seq + 1;
+}
+
+int data_n_symbols(const struct data *d)
+{
+    return d->vocab < DATA_MAX_SYMBOLS ? d->vocab : DATA_MAX_SYMBOLS;
 }
 
 /* Symbols spread over the vocabulary, so that its rows are hit at large. */
-static int token_of(const struct data *d, int n_symbols, int symbol)
+int data_token(const struct data *d, int symbol)
 {
-    return (int)((int64_t)symbol * d->vocab / n_symbols);
+    return (int)((int64_t)symbol * d->vocab / data_n_symbols(d));
+}
+
+/* data_token() turned round: its quotient was rounded down, this one goes up.
+ */
+int data_symbol(const struct data *d, int token)
+{
+    return (int)(((int64_t)token * data_n_symbols(d) + d->vocab - 1) /
+                 d->vocab);
 }
 
 void data_sample(const struct data *d, int64_t sample, int *tokens)
 {
-    int n_symbols = d->vocab < DATA_MAX_SYMBOLS ? d->vocab : DATA_MAX_SYMBOLS;
+    int n_symbols = data_n_symbols(d);
     uint64_t chain = random_mix(d->seed ^ 0x636861696eu);
     uint64_t state = random_mix(chain + (uint64_t)sample * 2 + 1);
     int symbol = (int)(state % (uint64_t)n_symbols);
     for (int i = 0; i < data_sample_tokens(d); i++) {
-        tokens[i] = token_of(d, n_symbols, symbol);
+        tokens[i] = data_token(d, symbol);
         state = random_mix(state);
         uint64_t next = state >> 8;
         if (state % 16 >= DATA_NOISE_OF_16)
@@ -41,11 +54,42 @@ void data_sample(const struct data *d, int64_t sample, int *tokens)
     }
 }
 
-void data_window(const struct data *d, const int *samples, int n_seq, int shift,
+int data_n_labels(int seq, int depth)
+{
+    return seq - depth;
+}
+
+/* What roll_tensor() of multi_token_prediction.py leaves of each sample, from
+ * token `first` on: `kept` tokens, then `rest` where others would wrap round.
+ */
+struct data_roll {
+    int first, kept, rest;
+};
+
+static void data_window(const struct data *d, const int *samples, int n_seq,
+                        struct data_roll r, int *out)
+{
+    for (int b = 0; b < n_seq; b++, out += d->seq) {
+        const int *from = samples + b * data_sample_tokens(d) + r.first;
+        memcpy(out, from, (size_t)r.kept * sizeof *out);
+        for (int i = r.kept; i < d->seq; i++)
+            out[i] = r.rest;
+    }
+}
+
+void data_inputs(const struct data *d, const int *samples, int n_seq, int depth,
                  int *out)
 {
-    int stride = data_sample_tokens(d);
-    for (int b = 0; b < n_seq; b++)
-        memcpy(out + b * d->seq, samples + b * stride + shift,
-               (size_t)d->seq * sizeof *out);
+    data_window(d, samples, n_seq,
+                (struct data_roll){depth, data_n_labels(d->seq, depth), 0},
+                out);
+}
+
+void data_labels(const struct data *d, const int *samples, int n_seq, int depth,
+                 int *out)
+{
+    data_window(d, samples, n_seq,
+                (struct data_roll){depth + 1, data_n_labels(d->seq, depth),
+                                   DATA_MASKED},
+                out);
 }

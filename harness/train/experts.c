@@ -151,6 +151,33 @@ void experts_forward(const struct experts *e, const struct experts_pass *p,
     experts_combine(e, p->ops, p->acts, y);
 }
 
+/* With n[i] tokens at expert i and probabilities p = softmax(scores), the
+ * auxiliary loss is N/(k T^2) sum over t and i of n[i] p[t][i], its gradient by
+ * a token's scores p[i] (n[i] - sum n p); n is no function of the scores. It is
+ * 1 where the load is even. Starts dscores; done in the backward pass alone,
+ * where there is room for the probabilities. */
+static void balance_back(const struct experts *e, const struct experts_pass *p,
+                         int n_tokens)
+{
+    int N = e->n_experts;
+    const int *first = p->acts->first;
+    double each = N / ((double)e->topk * n_tokens * n_tokens), loss = 0;
+    real weight = (real)(each * p->balance_weight);
+    memcpy(p->work->dscores, p->acts->scores,
+           (size_t)n_tokens * (size_t)N * sizeof(real));
+    for (int t = 0; t < n_tokens; t++) {
+        real *d = p->work->dscores + (int64_t)t * N, mean = 0;
+        ops_softmax_row(d, N, N);
+        for (int i = 0; i < N; i++)
+            mean += d[i] * (real)(first[i + 1] - first[i]);
+        for (int i = 0; i < N; i++)
+            d[i] *= weight * ((real)(first[i + 1] - first[i]) - mean);
+        loss += (double)mean;
+    }
+    *p->balance += each * loss;
+    p->ops->work += 10.0 * n_tokens * N;
+}
+
 /* From dy: gradients of the chosen weights into dscores, and of each expert's
  * output in place of that output. */
 static void combine_back(const struct experts *e, const struct experts_pass *p,
@@ -158,7 +185,10 @@ static void combine_back(const struct experts *e, const struct experts_pass *p,
 {
     struct experts_acts *a = p->acts;
     int N = e->n_experts, k = e->topk, C = e->hidden;
-    memset(p->work->dscores, 0, (size_t)dy.rows * (size_t)N * sizeof(real));
+    if (p->balance_weight > 0)
+        balance_back(e, p, dy.rows);
+    else
+        memset(p->work->dscores, 0, (size_t)dy.rows * (size_t)N * sizeof(real));
     for (int t = 0; t < dy.rows; t++) {
         const real *d = dy.p + (int64_t)t * dy.ld;
         real *dscore = p->work->dscores + (int64_t)t * N, sum = 0;
@@ -166,7 +196,7 @@ static void combine_back(const struct experts *e, const struct experts_pass *p,
             int at = t * k + j;
             real *y = a->y + (int64_t)a->row[at] * C, w = a->weight[at];
             real dw = ops_dot(C, y, d);
-            dscore[a->chosen[at]] = w * dw;
+            dscore[a->chosen[at]] += w * dw;
             sum += w * dw;
             for (int c = 0; c < C; c++)
                 y[c] = w * d[c];

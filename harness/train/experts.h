@@ -1,7 +1,8 @@
 /*
  * experts: top-k routed SwiGLU experts without token dropping. Each token goes
  * to the k experts of its highest router scores (ties: the lower index) with
- * weights softmax(those k scores). Rows are grouped by expert, tokens in
+ * weights softmax(those k scores); an auxiliary loss keeps them alike in load.
+ * Rows are grouped by expert, tokens in
  * order within one, so that every sum has one order.
  * Shapes: x (T,C), router (N,C), gu (N*2F,C), down (N*C,F).
  */
@@ -53,6 +54,10 @@ struct experts_pass {
     struct experts_acts *acts;
     struct experts_work *work; // backward only
     bool keep_choice; // the experts chosen before stay (checks of gradients)
+    // the auxiliary loss (Switch Transformer, equation 4): its weight in the
+    // loss, 0: none, and where a backward pass adds its value, unweighted
+    double balance_weight;
+    double *balance;
 };
 
 /* y += experts(x). */

@@ -12,6 +12,8 @@
  */
 #include "layer.h"
 
+#include "data.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -41,23 +43,64 @@ static enum err take_dims(const struct dim_check *check, int n,
     return ERR_OK;
 }
 
-/* No matrix of a micro-batch may have more elements than an int counts, since
- * BLAS takes ints; the widest is that of the logits or of the MLP. */
-static enum err check_tokens(const struct dims *d, struct err_msg *msg)
+/* Numbers of elements or rows that kernels count in an int, and of attention's
+ * probabilities, the one tensor whose size could leave 64 bits. */
+static enum err check_products(const struct dims *d, struct err_msg *msg)
 {
+    double tokens = (double)d->n_seq * d->seq;
     int64_t widest = d->vocab > 4 * d->hidden ? d->vocab : 4 * d->hidden;
-    int64_t tokens = (int64_t)d->n_seq * d->seq;
-    if (tokens > INT_MAX / (widest * (1 + d->n_mtp)))
+    const struct {
+        double value, most;
+        const char *flags;
+    } check[] = {
+        // matrices of a micro-batch: the widest are the logits and the MLP's
+        {tokens * (double)widest * (1 + d->n_mtp), INT_MAX,
+         "--micro-batch-size x --seq-length x the widest of --vocab-size and "
+         "4 x --hidden-size, for all heads"},
+        {(d->n_heads + 2.0 * d->n_groups) * d->head_dim, INT_MAX / 4,
+         "(--num-attention-heads + 2 x --num-query-groups) x --kv-channels"},
+        {tokens * d->topk, INT_MAX / 4,
+         "--micro-batch-size x --seq-length x --moe-router-topk"},
+        {tokens * d->seq * d->n_heads, (double)(INT64_MAX / 64),
+         "--micro-batch-size x --seq-length^2 x --num-attention-heads"},
+    };
+    for (size_t i = 0; i < sizeof check / sizeof check[0]; i++)
+        if (check[i].value > check[i].most)
+            return err_set(msg, ERR_RANGE, "%s: got %.0f, want at most %.0f",
+                           check[i].flags, check[i].value, check[i].most);
+    return ERR_OK;
+}
+
+/* Sizes that must fit each other, or memory would be read and written where
+ * nothing is. */
+static enum err check_fit(const struct dims *d, int64_t vocab,
+                          struct err_msg *msg)
+{
+    if (vocab < 1 || vocab > d->vocab)
         return err_set(msg, ERR_RANGE,
-                       "--micro-batch-size x --seq-length: got %lld tokens a "
-                       "micro-batch, want at most %lld for this model",
-                       (long long)tokens,
-                       (long long)(INT_MAX / (widest * (1 + d->n_mtp))));
+                       "--padded-vocab-size: got %d, want at least "
+                       "--vocab-size %lld",
+                       d->vocab, (long long)vocab);
     if (d->head_dim % 2)
         return err_set(msg, ERR_RANGE,
                        "--kv-channels: got %d, want an even number for rotary "
                        "positions",
                        d->head_dim);
+    if (d->n_groups < 1 || d->n_heads % d->n_groups)
+        return err_set(msg, ERR_RANGE,
+                       "--num-query-groups: got %d, want a divisor of "
+                       "--num-attention-heads %d",
+                       d->n_groups, d->n_heads);
+    if (d->topk > d->n_experts && d->n_experts)
+        return err_set(msg, ERR_RANGE,
+                       "--moe-router-topk: got %d, want at most --num-experts "
+                       "%d",
+                       d->topk, d->n_experts);
+    if (data_n_labels(d->seq, d->n_mtp) < 1)
+        return err_set(msg, ERR_RANGE,
+                       "--seq-length: got %d, want more than --mtp-num-layers "
+                       "%d, or the last MTP layer has no token to predict",
+                       d->seq, d->n_mtp);
     return ERR_OK;
 }
 
@@ -82,7 +125,9 @@ enum err dims_from_model(const struct model *m, struct dims *out,
     };
     enum err e = take_dims(check, sizeof check / sizeof check[0], msg);
     if (!e)
-        e = check_tokens(&d, msg);
+        e = check_fit(&d, m->vocab, msg);
+    if (!e)
+        e = check_products(&d, msg);
     if (e)
         return e;
     d.n_tokens = d.n_seq * d.seq;
@@ -133,35 +178,43 @@ struct tensor weight_spec(const char *name, int64_t count, int id, double std)
                            .init_std = std};
 }
 
+static const char *const layer_tensors[LAYER_IDS] = {
+    "input_norm",      "qkv",          "attention_out", "mlp_norm", "router",
+    "experts_gate_up", "experts_down", "gate_up",       "down"};
+
+const char *layer_tensor_name(int place)
+{
+    return layer_tensors[place];
+}
+
 /* Experts' matrices lie one behind the other in one tensor each. */
 void layer_carve_weights(const struct dims *d, bool moe, int unit,
                          struct tensors *t, struct layer_weights *out)
 {
     int64_t C = d->hidden, N = d->n_experts, F = d->moe_ffn;
-    int64_t P = plain_ffn(d, moe), A = d->n_heads * d->head_dim;
+    int64_t P = plain_ffn(d, moe), A = (int64_t)d->n_heads * d->head_dim;
     int id = unit * LAYER_IDS_A_UNIT;
     double out_std = init_std / sqrt(2.0 * d->n_layers);
     const struct {
-        const char *name;
         int64_t count;
         double std;
         real **place;
     } row[LAYER_IDS] = {
-        {"input_norm", C, -1, &out->norm1},
-        {"qkv", qkv_width(d) * C, init_std, &out->qkv},
-        {"attention_out", C * A, out_std, &out->out},
-        {"mlp_norm", C, -1, &out->norm2},
-        {"router", moe ? N * C : 0, init_std, &out->experts.router},
-        {"experts_gate_up", moe ? N * 2 * F * C : 0, init_std,
-         &out->experts.gu},
-        {"experts_down", moe ? N * C * F : 0, out_std, &out->experts.down},
-        {"gate_up", 2 * P * C, init_std, &out->gu},
-        {"down", C * P, out_std, &out->down},
+        {C, -1, &out->norm1},
+        {qkv_width(d) * C, init_std, &out->qkv},
+        {C * A, out_std, &out->out},
+        {C, -1, &out->norm2},
+        {moe ? N * C : 0, init_std, &out->experts.router},
+        {moe ? N * 2 * F * C : 0, init_std, &out->experts.gu},
+        {moe ? N * C * F : 0, out_std, &out->experts.down},
+        {2 * P * C, init_std, &out->gu},
+        {C * P, out_std, &out->down},
     };
     for (int i = 0; i < LAYER_IDS; i++)
         if (row[i].count)
-            *row[i].place = tensors_carve(
-                t, weight_spec(row[i].name, row[i].count, id + i, row[i].std));
+            *row[i].place =
+                tensors_carve(t, weight_spec(layer_tensors[i], row[i].count,
+                                             id + i, row[i].std));
 }
 
 void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,
@@ -220,7 +273,9 @@ static struct experts_pass experts_pass_of(struct layer *l,
                                  .dw = &l->dw.experts,
                                  .acts = &l->acts.experts,
                                  .work = &p->work->experts,
-                                 .keep_choice = p->keep_choice};
+                                 .keep_choice = p->keep_choice,
+                                 .balance_weight = p->balance_weight,
+                                 .balance = l->balance};
 }
 
 /* out = in + y with y to be added: starts the sum. */

@@ -24,6 +24,7 @@ struct dims {
     int ffn, shared_ffn;          // dense layer; shared expert, 0: none
     int n_experts, topk, moe_ffn; // n_experts 0: every layer is dense
     int vocab;                    // rows of the embedding (padded)
+    int n_symbols;                // rows of it that are ever looked up
     bool tied;
 };
 
@@ -60,6 +61,7 @@ struct layer {
     int unit; // index in the whole model (see unit.h)
     struct layer_weights w, dw;
     struct layer_acts acts; // of the micro-batch at work
+    double *balance;        // sum of its auxiliary losses
 };
 
 /* What every pass takes: sizes, the work counter, scratch. */
@@ -67,8 +69,12 @@ struct pass {
     const struct dims *dims;
     struct ops *ops;
     struct layer_work *work;
-    bool keep_choice; // routing stays as it was (checks of gradients)
+    bool keep_choice;      // routing stays as it was (checks of gradients)
+    double balance_weight; // of each auxiliary loss, 0: none
 };
+
+/* Name of the tensor at a place, 0 to LAYER_IDS - 1. */
+const char *layer_tensor_name(int place);
 
 /* Spec of a weight: its id decides its first values (see tensors.h). */
 struct tensor weight_spec(const char *name, int64_t count, int id, double std);

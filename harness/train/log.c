@@ -4,10 +4,12 @@
 #include "log/runlog.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 static const char ops_format[] = "moe-train/ops/1";
+static const char norms_format[] = "moe-train/norms/1";
 
 enum { LOG_OP_VALUES = 5, LOG_MEMORY_LINES = 2 };
 
@@ -40,61 +42,115 @@ static bool train_log_prints(const struct train_log *log)
     return log->comm->rank == log->comm->world - 1;
 }
 
-static bool write_header(FILE *out)
+/* Opens a CSV file with its header. */
+static enum err open_record(const char *flag, const char *path,
+                            const char *const *column, struct err_msg *msg,
+                            FILE **out)
 {
-    static const char *const name[] = {"format",  "iteration", "rank",
-                                       "stage",   "mb",        "kind",
-                                       "start_s", "end_s"};
-    return csv_write_row(out, name, sizeof name / sizeof name[0]);
+    size_t n = 0;
+    while (column[n])
+        n++;
+    *out = fopen(path, "w");
+    return *out && csv_write_row(*out, column, n)
+               ? ERR_OK
+               : err_set(msg, ERR_IO, "%s: '%s' cannot be written", flag, path);
+}
+
+static enum err open_records(struct train_log *log,
+                             const struct train_log_files *files,
+                             struct err_msg *msg)
+{
+    static const char *const op[] = {"format",  "iteration", "rank",
+                                     "stage",   "mb",        "kind",
+                                     "start_s", "end_s",     NULL};
+    static const char *const norm[] = {"format", "iteration", "unit",
+                                       "tensor", "norm",      NULL};
+    enum err e = ERR_OK;
+    if (files->ops)
+        e = open_record("--record-ops", files->ops, op, msg, &log->ops);
+    if (files->norms && e == ERR_OK)
+        e = open_record("--record-norms", files->norms, norm, msg, &log->norms);
+    return e;
 }
 
 enum err train_log_new(struct arena *a, struct train_log *log,
-                       const char *record_path, struct err_msg *msg)
+                       const struct train_log_files *files, struct err_msg *msg)
 {
     const struct schedule *todo = log->pipeline->schedule;
     size_t n_ops = 2 * (size_t)todo->n_mb * (size_t)todo->vpp;
     size_t n = n_ops * LOG_OP_VALUES + N_TIMERS;
+    if (n > INT_MAX)
+        return err_set(msg, ERR_RANGE,
+                       "--global-batch-size: got %d micro-batches, want at "
+                       "most %d for a log",
+                       todo->n_mb, (int)(INT_MAX / (n / (size_t)todo->n_mb)));
     log->mine = arena_alloc(a, n, sizeof *log->mine);
     log->all = arena_alloc(a, n * (size_t)log->comm->world, sizeof *log->all);
     if (!log->mine || !log->all)
         return err_set(msg, ERR_NOMEM, "log: out of memory");
-    log->record = record_path != NULL;
-    if (!train_log_prints(log) || !record_path)
-        return ERR_OK;
-    log->ops = fopen(record_path, "w");
-    if (!log->ops || !write_header(log->ops))
-        return err_set(msg, ERR_IO, "--record-ops: '%s' cannot be written",
-                       record_path);
-    return ERR_OK;
+    log->record = files->ops != NULL;
+    return train_log_prints(log) ? open_records(log, files, msg) : ERR_OK;
+}
+
+static bool close_record(FILE **file)
+{
+    bool good = !*file || !ferror(*file);
+    if (*file && fclose(*file) != 0)
+        good = false;
+    *file = NULL;
+    return good;
 }
 
 enum err train_log_close(struct train_log *log, struct err_msg *msg)
 {
-    bool bad = log->ops && ferror(log->ops);
-    if (log->ops && fclose(log->ops) != 0)
-        bad = true;
-    log->ops = NULL;
-    return bad ? err_set(msg, ERR_IO, "--record-ops: not written whole: %s",
+    const char *bad = NULL;
+    if (!close_record(&log->ops))
+        bad = "--record-ops";
+    if (!close_record(&log->norms))
+        bad = "--record-norms";
+    return bad ? err_set(msg, ERR_IO, "%s: not written whole: %s", bad,
                          strerror(errno))
                : ERR_OK;
 }
 
 /* ---- one step ---- */
 
-/* Mean losses over the tokens of a step, known on the last stage. */
+/* Means of a step: of each head, and of the routers. */
+struct step_loss {
+    double of_head[1 + RUNLOG_MAX_MTP], balance;
+};
+
+/* Mean losses over the labels of a step, known on the last stage. */
 static void step_losses(struct train_log *log, double *loss)
 {
     const struct shard *s = log->shard;
-    double tokens = (double)s->shared.dims.n_tokens *
-                    (double)log->pipeline->schedule->n_mb * log->comm->dp;
+    double n_passes = (double)log->pipeline->schedule->n_mb * log->comm->dp;
     for (int k = 0; k <= s->shared.dims.n_mtp; k++)
-        loss[k] = s->shared.loss_sum[k] / tokens;
+        loss[k] = s->shared.loss_sum[k] /
+                  ((double)loss_n_labels(&s->shared.dims, k) * n_passes);
     comm_sum_doubles(log->comm, loss, s->shared.dims.n_mtp + 1);
+}
+
+/* Mean of the auxiliary losses of all routers; 0 where there is none. A layer
+ * is with one rank, so the merge is exact, and layers are added in their order
+ * whatever the layout. Collective. */
+static double step_balance(struct train_log *log)
+{
+    const struct shared *all = &log->shard->shared;
+    const struct dims *d = &all->dims;
+    double sum = 0, n = (double)log->pipeline->schedule->n_mb * log->comm->dp;
+    if (all->balance_weight <= 0 || !log->n_routers)
+        return 0;
+    comm_merge(log->comm, all->balance, d->n_layers + d->n_mtp);
+    for (int i = 0; i < d->n_layers + d->n_mtp; i++)
+        sum += all->balance[i];
+    comm_sum_doubles(log->comm, &sum, 1);
+    return sum / (n * log->n_routers);
 }
 
 static void train_log_print_iteration(const struct train_log *log,
                                       const struct train_step *step,
-                                      const double *loss)
+                                      const struct step_loss *loss)
 {
     struct runlog_iteration it = {
         .iteration = step->iteration,
@@ -103,14 +159,15 @@ static void train_log_print_iteration(const struct train_log *log,
         .step_ms = step->step_s * 1e3,
         .learning_rate = log->learning_rate,
         .global_batch = log->global_batch,
-        .lm_loss = loss[0],
+        .lm_loss = loss->of_head[0],
+        .balance_loss = loss->balance,
         .n_mtp = log->shard->shared.dims.n_mtp,
         .grad_norm = fabs(step->optim.grad_norm), // no "-nan"
         .reference_ms = step->reference_ms,
         .n_skipped = step->optim.skipped,
-        .n_nan = isnan(loss[0]) || isnan(step->optim.grad_norm)};
+        .n_nan = isnan(loss->of_head[0]) || isnan(step->optim.grad_norm)};
     for (int k = 0; k < it.n_mtp; k++)
-        it.mtp_loss[k] = loss[k + 1];
+        it.mtp_loss[k] = loss->of_head[k + 1];
     runlog_print_iteration(log->out, &it);
 }
 
@@ -209,7 +266,22 @@ static void record_ops(struct train_log *log, int64_t iteration)
     for (int r = 0; log->ops && r < log->comm->world; r++)
         for (int i = 0; i < p->n_ops; i++)
             train_log_write_op(log, iteration, r,
-                               log->all + r * n + i * LOG_OP_VALUES);
+                               log->all + (int64_t)r * n + i * LOG_OP_VALUES);
+}
+
+static void write_norms(struct train_log *log, int64_t iteration)
+{
+    const struct optim *o = log->optim;
+    char step[CSV_NUMBER_BYTES], norm[CSV_NUMBER_BYTES], unit[UNIT_NAME_BYTES];
+    snprintf(step, sizeof step, "%lld", (long long)iteration);
+    for (int id = 0; id < o->n_squares; id++) {
+        if (o->squares[id] == 0)
+            continue;
+        const char *name = unit_tensor_name(&log->shard->shared.dims, id, unit);
+        const char *const field[] = {norms_format, step, unit, name,
+                                     csv_number(sqrt(o->squares[id]), norm)};
+        csv_write_row(log->norms, field, sizeof field / sizeof field[0]);
+    }
 }
 
 /* The disk is full, say. The other ranks are on their way into the next step
@@ -223,18 +295,23 @@ static void train_log_fail(const struct train_log *log, const char *what)
 
 void train_log_step(struct train_log *log, const struct train_step *step)
 {
-    double loss[1 + RUNLOG_MAX_MTP];
-    step_losses(log, loss);
+    struct step_loss loss;
+    step_losses(log, loss.of_head);
+    loss.balance = step_balance(log);
     if (train_log_prints(log))
-        train_log_print_iteration(log, step, loss);
+        train_log_print_iteration(log, step, &loss);
     if (step->iteration <= LOG_MEMORY_LINES)
         log_memory(log, step->iteration);
     if (log->timing_level > 0)
         log_timers(log, step);
     if (log->record)
         record_ops(log, step->iteration);
+    if (log->norms)
+        write_norms(log, step->iteration);
     if (log->out && fflush(log->out) != 0)
         train_log_fail(log, "log");
     if (log->ops && ferror(log->ops))
         train_log_fail(log, "--record-ops");
+    if (log->norms && ferror(log->norms))
+        train_log_fail(log, "--record-norms");
 }

@@ -20,14 +20,16 @@ struct train_log {
     const struct comm *comm;
     const struct shard *shard;
     const struct pipeline *pipeline;
-    FILE *out;        // last rank only
-    FILE *ops;        // CSV of operations, last rank only, or NULL
-    bool record;      // operations are recorded
-    int timing_level; // 1, 2: a block of timers after each line
-    double *mine;     // one rank's values
-    double *all;      // of all ranks
+    const struct optim *optim;
+    FILE *out;         // last rank only
+    FILE *ops, *norms; // CSV files, last rank only, or NULL
+    bool record;       // operations are recorded
+    int timing_level;  // 1, 2: a block of timers after each line
+    double *mine;      // one rank's values
+    double *all;       // of all ranks
     int64_t n_iterations, global_batch;
     double learning_rate;
+    int n_routers; // layers with experts, MTP included
 };
 
 /* One step as it ended on this rank. */
@@ -38,12 +40,20 @@ struct train_step {
     struct optim_result optim;
 };
 
-/* Takes buffers and opens `record_path` (may be NULL) on the rank that writes
- * it. ERR_NOMEM; ERR_IO when it cannot be written. Each rank may fail alone:
- * nothing is exchanged here, and the caller asks the others. */
+/* Files to be written, NULL: not wanted. */
+struct train_log_files {
+    const char *ops;   // of operations
+    const char *norms; // of each tensor's gradient, before it is clipped; a
+                       // tensor without a gradient has no row
+};
+
+/* Takes buffers and opens the files on the rank that writes them. ERR_NOMEM;
+ * ERR_IO when one cannot be written. Each rank may fail alone: nothing is
+ * exchanged here, and the caller asks the others. */
 enum err train_log_new(struct arena *a, struct train_log *log,
-                       const char *record_path, struct err_msg *msg);
-/* ERR_IO when the record could not be written whole, on the rank that wrote. */
+                       const struct train_log_files *files,
+                       struct err_msg *msg);
+/* ERR_IO when a file could not be written whole, on the rank that wrote. */
 enum err train_log_close(struct train_log *log, struct err_msg *msg);
 
 /* Losses, iteration line, memory (after the first two), timers and recorded

@@ -50,19 +50,32 @@ static enum err make_optim(struct trainer *t, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* An MTP layer is of the last layer's kind. */
+static int count_routers(const struct model *m)
+{
+    int n = m->layer_moe[m->n_layers - 1] ? m->n_mtp : 0;
+    for (int i = 0; i < m->n_layers; i++)
+        n += m->layer_moe[i];
+    return n;
+}
+
 static enum err make_log(struct trainer *t, struct err_msg *msg)
 {
     t->log = (struct train_log){
         .comm = &t->comm,
         .shard = t->shard,
         .pipeline = &t->pipeline,
+        .optim = &t->optim,
         .out = is_last(t) ? stdout : NULL,
         .timing_level = (int)train_args_int(&t->args, TRAIN_TIMING_LOG_LEVEL),
         .n_iterations = train_args_int(&t->args, TRAIN_TRAIN_ITERS),
         .global_batch = t->args.model.batch.global_batch,
-        .learning_rate = t->optim.adamw.lr};
-    return train_log_new(&t->arena, &t->log,
-                         train_args_text(&t->args, TRAIN_RECORD_OPS), msg);
+        .learning_rate = t->optim.adamw.lr,
+        .n_routers = count_routers(&t->args.model)};
+    const struct train_log_files files = {
+        .ops = train_args_text(&t->args, TRAIN_RECORD_OPS),
+        .norms = train_args_text(&t->args, TRAIN_RECORD_NORMS)};
+    return train_log_new(&t->arena, &t->log, &files, msg);
 }
 
 static enum err make_shard(struct trainer *t, struct err_msg *msg)
@@ -78,6 +91,7 @@ static enum err make_shard(struct trainer *t, struct err_msg *msg)
         .order = &args->split.order,
         .rank = t->comm.pp_rank,
         .mtp_factor = train_args_real(args, TRAIN_MTP_LOSS_SCALING_FACTOR),
+        .balance_factor = train_args_balance(args),
         .seed = (uint64_t)train_args_int(args, TRAIN_SEED)};
     return shard_new(&t->arena, &opt, &t->shard, msg);
 }

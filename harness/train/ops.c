@@ -116,13 +116,15 @@ void ops_linear_dw(struct ops *o, struct mat dy, struct mat x, struct mat dw)
     ops_gemm(o, GEMM_TN, dy, x, (struct gemm_out){dw, 1, 1});
 }
 
-/* In one order, so that a sum is the same bits in every build. */
-static real lane_sum(const real lane[OPS_LANES])
+/* In one order, so that a sum is the same bits in every build: halves are
+ * added, and halves of that, which is four steps instead of sixteen. Overwrites
+ * the lanes. */
+static real lane_sum(real lane[OPS_LANES])
 {
-    real sum = 0;
-    for (int j = 0; j < OPS_LANES; j++)
-        sum += lane[j];
-    return sum;
+    for (int half = OPS_LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
 }
 
 real ops_dot(int n, const real *a, const real *b)
@@ -252,13 +254,18 @@ void ops_softmax_row(real *row, int n, int width)
 }
 
 /* Loss of a token: log(sum exp(z - max)) + max - z[label]; gradient:
- * softmax(z) - 1 at the label. The largest logit is taken off first. */
+ * softmax(z) - 1 at the label. The largest logit is taken off first. The work
+ * of a masked row is counted too: Megatron does it and multiplies by 0. */
 double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
                          real scale)
 {
     double loss = 0;
     for (int t = 0; t < logits.rows; t++) {
         real *z = row_of(logits, t);
+        if (labels[t] < 0) {
+            memset(z, 0, (size_t)logits.cols * sizeof *z);
+            continue;
+        }
         real max = row_max(logits.cols, z), z_label = z[labels[t]];
         real sum = exp_row(z, logits.cols, max);
         loss += log((double)sum) + (double)max - (double)z_label;
@@ -280,12 +287,12 @@ void ops_embed(struct ops *o, struct mat table, const int *tokens, struct mat x)
 }
 
 /* A token may occur twice: rows are added one after the other. */
-void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
+void ops_embed_back(struct ops *o, struct mat dtable, const int *row,
                     struct mat dx)
 {
     for (int t = 0; t < dx.rows; t++) {
         const real *d = row_of(dx, t);
-        real *w = row_of(dtable, tokens[t]);
+        real *w = row_of(dtable, row[t]);
         for (int c = 0; c < dx.cols; c++)
             w[c] += d[c];
     }
@@ -320,13 +327,15 @@ void ops_adamw(struct ops *o, const struct adamw *a, int64_t n,
                struct adamw_state s)
 {
     real b1 = (real)a->beta1, b2 = (real)a->beta2, eps = (real)a->eps;
+    // formed from doubles: 1 - 0.999f is off by 1e-5 of itself
+    real new1 = (real)(1 - a->beta1), new2 = (real)(1 - a->beta2);
     real scale = (real)a->grad_scale, keep = (real)(1 - a->lr * a->decay);
     real rate = (real)(a->lr / (1 - pow(a->beta1, (double)a->step)));
     real fix2 = (real)(1 / sqrt(1 - pow(a->beta2, (double)a->step)));
     for (int64_t i = 0; i < n; i++) {
         real g = s.g[i] * scale;
-        s.m[i] = b1 * s.m[i] + (1 - b1) * g;
-        s.v[i] = b2 * s.v[i] + (1 - b2) * g * g;
+        s.m[i] = b1 * s.m[i] + new1 * g;
+        s.v[i] = b2 * s.v[i] + new2 * g * g;
 #ifdef REAL_DOUBLE
         real root = sqrt(s.v[i]);
 #else

@@ -73,15 +73,16 @@ void ops_swiglu_back(struct ops *o, struct mat gu, struct mat da);
 void ops_softmax_row(real *row, int n, int width);
 
 /* Cross-entropy: replaces logits (T,V) by `scale` times the gradient of the
- * sum of losses, and returns that sum (unscaled). */
+ * sum of losses, and returns that sum (unscaled). A label below 0 masks its
+ * row, which has no loss and no gradient. */
 double ops_cross_entropy(struct ops *o, struct mat logits, const int *labels,
                          real scale);
 
 /* Rows of a table (V,H): x[t] = table[token[t]], and its gradient added to
- * `dtable` in the order of t. */
+ * rows of `dtable`, row[t] for x[t], in the order of t. */
 void ops_embed(struct ops *o, struct mat table, const int *tokens,
                struct mat x);
-void ops_embed_back(struct ops *o, struct mat dtable, const int *tokens,
+void ops_embed_back(struct ops *o, struct mat dtable, const int *row,
                     struct mat dx);
 
 /* y += x over n elements. */

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A message counts its bytes in an int. */
+enum { OPTIM_TAG_EMBEDDING = 20, OPTIM_MOST_VALUES = 1 << 28 };
+
 enum err optim_new(struct arena *a, const struct shard *s,
                    const struct adamw *settings, double clip, struct optim *out)
 {
@@ -12,8 +15,8 @@ enum err optim_new(struct arena *a, const struct shard *s,
     return out->squares ? ERR_OK : ERR_NOMEM;
 }
 
-/* Every gradient buffer, also the further uses of the embedding: replicas are
- * summed before uses are. */
+/* Every gradient buffer, also the rows of look-ups: replicas are summed before
+ * uses are. */
 static void sum_replicas(const struct comm *c, struct shard *s)
 {
     for (int i = 0; i < s->grads.n_items; i++)
@@ -21,32 +24,69 @@ static void sum_replicas(const struct comm *c, struct shard *s)
                           s->grads.item[i].count);
 }
 
-/* To the first rank, which adds lookup, MTP and head in this order, and back
- * to the others that hold a copy. */
+/* The gradients that use `u` left on the rank that has it. */
+static struct part {
+    real *x;
+    int64_t n;
+} part_of(const struct shard *s, int u)
+{
+    const struct dims *d = &s->shared.dims;
+    bool rows = u < N_LOOKUPS;
+    return (struct part){rows ? s->shared.drows[u] : s->shared.dembedding,
+                         (int64_t)(rows ? d->n_symbols : d->vocab) * d->hidden};
+}
+
+/* `n` values of a use from the rank that has it to all other ranks with a copy
+ * of the embedding. */
+static void share_piece(const struct comm *c, const struct shard *s, int u,
+                        real *x, int64_t n)
+{
+    struct comm_message m[N_USES];
+    int n_messages = 0, from = s->use_rank[u];
+    for (int v = 0; v < N_USES; v++) {
+        int to = s->use_rank[v];
+        bool told = false; // a rank may hold several uses
+        for (int before = 0; before < v; before++)
+            told = told || s->use_rank[before] == to;
+        if (to < 0 || to == from || told)
+            continue;
+        if (s->rank == from || s->rank == to)
+            m[n_messages++] =
+                (struct comm_message){.data = x,
+                                      .bytes = n * (int64_t)sizeof *x,
+                                      .peer = s->rank == from ? to : from,
+                                      .tag = OPTIM_TAG_EMBEDDING,
+                                      .send = s->rank == from};
+    }
+    comm_exchange(c, m, n_messages);
+}
+
+static void share_use(const struct comm *c, const struct shard *s, int u)
+{
+    struct part p = part_of(s, u);
+    for (int64_t n; p.n > 0; p.x += n, p.n -= n) {
+        n = p.n < OPTIM_MOST_VALUES ? p.n : OPTIM_MOST_VALUES;
+        share_piece(c, s, u, p.x, n);
+    }
+}
+
+/* Each holder of a copy adds E's, m's and the loss's gradients in this order.
+ * Those of look-ups are a few rows, that of the loss crosses once. */
 static void sum_embedding(const struct comm *c, struct shard *s)
 {
-    int64_t n = (int64_t)s->shared.dims.vocab * s->shared.dims.hidden;
-    int home = s->use_rank[USE_LOOKUP], last = home;
-    real *total = s->shared.dembedding[USE_LOOKUP];
-    for (int u = USE_MTP; u < N_USES; u++) {
-        int holder = s->use_rank[u];
-        if (holder == home && s->rank == home)
-            ops_add(&s->shared.ops, n, s->shared.dembedding[u], total);
-        else if (holder >= 0 && s->rank == home)
-            comm_add_from(c, &s->shared.ops, total, n, holder);
-        else if (s->rank == holder)
-            comm_send(c, s->shared.dembedding[u], n, home);
-    }
-    for (int u = USE_MTP; u < N_USES; u++) {
-        int holder = s->use_rank[u];
-        if (holder < 0 || holder == last)
-            continue;
-        last = holder;
-        if (s->rank == home)
-            comm_send(c, total, n, holder);
-        else if (s->rank == holder)
-            comm_recv(c, tensors_at(&s->grads, 0), n, home);
-    }
+    const struct shared *all = &s->shared;
+    int H = all->dims.hidden, R = all->dims.n_symbols;
+    if (!all->embedding)
+        return;
+    for (int u = 0; u < N_USES; u++)
+        if (s->use_rank[u] >= 0)
+            share_use(c, s, u);
+    real *rows = all->drows[USE_LOOKUP];
+    if (all->drows[USE_MTP])
+        ops_add(&s->shared.ops, (int64_t)R * H, all->drows[USE_MTP], rows);
+    for (int i = 0; i < R; i++)
+        ops_add(&s->shared.ops, H, rows + (int64_t)i * H,
+                all->dembedding + (int64_t)data_token(&all->data, i) * H);
     comm_work(c, &s->shared.ops);
 }
 

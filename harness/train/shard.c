@@ -72,23 +72,18 @@ static void carve_weights(struct shard *s, const struct model *m,
         stage_carve_weights(&s->chunks[v], m, t, grads);
 }
 
-/* Gradients: one for each weight, then one for each further use of the
- * embedding on this rank. */
+/* Gradients: one for each weight, then rows of the look-ups of all ranks, which
+ * every holder of a copy is sent. */
 static void carve_grads(struct shard *s, const struct model *m)
 {
-    static const char *const name[N_USES] = {"embedding", "embedding_of_mtp",
-                                             "embedding_of_head"};
-    real *first = NULL;
-    carve_weights(s, m, &s->grads, &first, true);
-    bool taken = false;
-    for (int u = 0; u < N_USES; u++) {
-        if (!holds_use(s, u))
-            continue;
-        s->shared.dembedding[u] =
-            taken ? tensors_carve_real(&s->grads, name[u], table_count(s))
-                  : first;
-        taken = true;
-    }
+    static const char *const name[N_LOOKUPS] = {"rows_of_embedding",
+                                                "rows_of_mtp"};
+    const struct dims *d = &s->shared.dims;
+    carve_weights(s, m, &s->grads, &s->shared.dembedding, true);
+    for (int u = 0; u < N_LOOKUPS && holds_embedding(s); u++)
+        if (s->use_rank[u] >= 0)
+            s->shared.drows[u] = tensors_carve_real(
+                &s->grads, name[u], (int64_t)d->n_symbols * d->hidden);
 }
 
 /* A stage of its own needs gradients of what enters and leaves it once, see
@@ -144,6 +139,12 @@ static enum err alloc_all(struct shard *s, struct err_msg *msg)
 
 /* ---- making a shard ---- */
 
+/* Places for auxiliary losses, also of layers without experts. */
+static size_t n_routers(const struct dims *d)
+{
+    return (size_t)d->n_layers + (size_t)d->n_mtp;
+}
+
 static enum err make_chunks(struct arena *a, struct shard *s,
                             const struct shard_options *opt)
 {
@@ -152,7 +153,9 @@ static enum err make_chunks(struct arena *a, struct shard *s,
     s->n_chunks = l->vpp;
     s->chunks = arena_alloc(a, (size_t)l->vpp, sizeof *s->chunks);
     s->shared.loss_sum = arena_alloc(a, n_losses, sizeof *s->shared.loss_sum);
-    if (!s->chunks || !s->shared.loss_sum)
+    s->shared.balance =
+        arena_alloc(a, n_routers(&s->shared.dims), sizeof *s->shared.balance);
+    if (!s->chunks || !s->shared.loss_sum || !s->shared.balance)
         return ERR_NOMEM;
     enum err e = ERR_OK;
     for (int v = 0; e == ERR_OK && v < l->vpp; v++) {
@@ -208,10 +211,13 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
     if (e != ERR_OK)
         return e;
     place_uses(s, opt->layout);
-    s->shared.data = (struct data){.seed = opt->seed,
-                                   .vocab = (int)opt->model->vocab,
-                                   .seq = d->seq,
-                                   .n_ahead = 1 + d->n_mtp};
+    // each micro-batch of each replica has a loss, and the step has their mean
+    s->shared.balance_weight = opt->balance_factor /
+                               (double)opt->model->batch.n_microbatches /
+                               (double)opt->model->par.dp;
+    s->shared.data = (struct data){
+        .seed = opt->seed, .vocab = (int)opt->model->vocab, .seq = d->seq};
+    d->n_symbols = data_n_symbols(&s->shared.data);
     if (make_chunks(a, s, opt) != ERR_OK)
         return err_set(msg, ERR_NOMEM, "stages: out of memory");
     e = fill_memory(s, opt, msg);
@@ -236,6 +242,8 @@ void shard_reset_losses(struct shard *s)
 {
     memset(s->shared.loss_sum, 0,
            (size_t)(s->shared.dims.n_mtp + 1) * sizeof *s->shared.loss_sum);
+    memset(s->shared.balance, 0,
+           n_routers(&s->shared.dims) * sizeof *s->shared.balance);
 }
 
 int64_t shard_allocated_bytes(const struct shard *s)

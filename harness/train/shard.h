@@ -19,6 +19,7 @@ struct shard_options {
     const struct order *order; // says how many micro-batches are in flight
     int rank;                  // in the pipeline
     double mtp_factor;         // weight of the mean MTP loss
+    double balance_factor;     // weight of the auxiliary losses, 0: none
     uint64_t seed;
 };
 
@@ -39,7 +40,7 @@ enum err shard_new(struct arena *a, const struct shard_options *opt,
                    struct shard **out, struct err_msg *msg);
 void shard_free(struct shard *s);
 
-/* Zeroes the sums of losses; gradients are zeroed by who uses them. */
+/* Zeroes the sums of all losses; gradients are zeroed by who uses them. */
 void shard_reset_losses(struct shard *s);
 
 /* Bytes of all four kinds. */

@@ -50,33 +50,32 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->n_mtp = here.n_mtp;
     s->has_embedding = here.n_embedding > 0;
     s->has_loss = here.n_loss > 0;
-    s->starts_behind = first == d->n_layers;
-    s->ends_behind = first + here.n_layers == d->n_layers;
-    s->ends_layers = s->ends_behind && !s->starts_behind;
+    s->starts_behind = d->n_mtp && first == d->n_layers;
+    s->ends_behind =
+        d->n_mtp ? first + here.n_layers == d->n_layers : s->has_loss;
+    s->has_norm = s->ends_behind && !s->starts_behind;
     s->n_in = d->n_mtp && opt->stage > mtp ? 1 + d->n_mtp : 1;
     s->n_out = d->n_mtp && opt->stage >= mtp ? 1 + d->n_mtp : 1;
     s->n_slots = opt->n_slots;
     s->keeps_gradients = l->vpp > 1;
 }
 
-/* Losses are means over the tokens of the whole step, and MTP losses are a
- * mean over the K of them (multi_token_prediction.py). */
 static void set_up_units(struct stage *s, const struct stage_options *opt)
 {
     const struct model *m = opt->model;
     const struct dims *d = &s->shared->dims;
     int first = layout_first_layer(opt->layout, opt->stage);
-    double tokens = (double)d->n_tokens * (double)m->batch.n_microbatches *
-                    (double)m->par.dp;
     for (int i = 0; i < s->n_layers; i++) {
         s->layers[i].moe = layer_is_moe(m, first + i);
         s->layers[i].unit = unit_layer(d, first + i);
+        s->layers[i].balance = s->shared->balance + first + i;
     }
-    for (int i = 0; i < s->n_mtp; i++)
+    for (int i = 0; i < s->n_mtp; i++) {
         s->mtp[i].layer.moe = layer_is_moe(m, m->n_layers - 1);
-    s->loss.main_scale = 1 / tokens;
-    if (d->n_mtp)
-        s->loss.mtp_scale = opt->mtp_factor / d->n_mtp / tokens;
+        s->mtp[i].layer.balance = s->shared->balance + d->n_layers + i;
+    }
+    s->loss.n_passes = (double)m->batch.n_microbatches * (double)m->par.dp;
+    s->loss.mtp_factor = opt->mtp_factor;
 }
 
 static bool alloc_units(struct arena *a, struct stage *s)
@@ -121,7 +120,7 @@ void stage_carve_weights(struct stage *s, const struct model *m,
         struct layer *l = &s->layers[i];
         layer_carve_weights(d, l->moe, l->unit, t, grads ? &l->dw : &l->w);
     }
-    if (s->ends_layers)
+    if (s->has_norm)
         *(grads ? &s->norm.dw : &s->norm.w) = tensors_carve(
             t, weight_spec("final_norm", d->hidden,
                            LAYER_IDS_A_UNIT * unit_final_norm(d), -1));
@@ -157,7 +156,7 @@ static void carve_slot(struct stage *s, const struct model *m,
         slot->x[i] = tensors_carve_real(t, "hidden", TC);
     for (int i = 0; i < s->n_layers; i++)
         layer_carve_acts(d, s->layers[i].moe, t, &slot->layers[i]);
-    if (s->ends_layers)
+    if (s->has_norm)
         slot->inv = tensors_carve_real(t, "final_norm_inv", d->n_tokens);
     if (s->ends_behind)
         slot->z = tensors_carve_real(t, "hidden_out", s->n_out * TC);
@@ -181,7 +180,7 @@ void stage_bind(struct stage *s)
     struct shared *all = s->shared;
     if (s->has_loss && all->dims.tied) {
         s->loss.w = all->embedding;
-        s->loss.dw = all->dembedding[USE_HEAD];
+        s->loss.dw = all->dembedding;
     }
     for (int i = 0; i < s->n_mtp; i++) {
         struct mtp *m = &s->mtp[i];
@@ -189,7 +188,7 @@ void stage_bind(struct stage *s)
         m->layer.dw = m->dw.layer;
         m->work = &all->mtp_work;
         m->table = all->embedding;
-        m->dtable = all->dembedding[USE_MTP];
+        m->drows = all->drows[USE_MTP];
     }
     for (int i = 0; !s->keeps_gradients && i < s->n_slots; i++) {
         s->slots[i].dx = all->dx;
@@ -207,8 +206,10 @@ static struct slot *slot_of(struct stage *s, int mb)
 static struct pass pass_of(struct stage *s)
 {
     struct shared *all = s->shared;
-    return (struct pass){
-        .dims = &all->dims, .ops = &all->ops, .work = &all->work};
+    return (struct pass){.dims = &all->dims,
+                         .ops = &all->ops,
+                         .work = &all->work,
+                         .balance_weight = all->balance_weight};
 }
 
 static real *stage_behind(struct stage *s, real *z, int k)
@@ -216,10 +217,28 @@ static real *stage_behind(struct stage *s, real *z, int k)
     return z + k * hidden_count(s);
 }
 
-/* Valid until the next call: every user takes them at once. */
-static const int *tokens_ahead(struct stage *s, struct slot *slot, int shift)
+/* Of the decoder or of the m of a depth. Valid until the next call of either:
+ * every user takes them at once. */
+static const int *inputs_of(struct stage *s, struct slot *slot, int depth)
 {
-    data_window(&s->shared->data, slot->samples, s->shared->dims.n_seq, shift,
+    data_inputs(&s->shared->data, slot->samples, s->shared->dims.n_seq, depth,
+                s->shared->window);
+    return s->shared->window;
+}
+
+/* Symbols of those tokens, see data.h. */
+static const int *symbols_of(struct stage *s, struct slot *slot, int depth)
+{
+    inputs_of(s, slot, depth);
+    for (int t = 0; t < s->shared->dims.n_tokens; t++)
+        s->shared->window[t] =
+            data_symbol(&s->shared->data, s->shared->window[t]);
+    return s->shared->window;
+}
+
+static const int *labels_of(struct stage *s, struct slot *slot, int depth)
+{
+    data_labels(&s->shared->data, slot->samples, s->shared->dims.n_seq, depth,
                 s->shared->window);
     return s->shared->window;
 }
@@ -239,14 +258,14 @@ static void forward_layers(struct stage *s, struct slot *slot)
 {
     struct pass p = pass_of(s);
     if (s->has_embedding)
-        embedding_forward(&p, s->shared->embedding, tokens_ahead(s, slot, 0),
+        embedding_forward(&p, s->shared->embedding, inputs_of(s, slot, 0),
                           slot->x[0]);
     for (int i = 0; i < s->n_layers; i++) {
         s->layers[i].acts = slot->layers[i];
         layer_forward(&s->layers[i], &p, slot->x[i], slot->x[i + 1]);
     }
     s->norm.inv = slot->inv;
-    if (s->ends_layers)
+    if (s->has_norm)
         norm_forward(&s->norm, &p, slot->x[s->n_layers], slot->z);
 }
 
@@ -259,14 +278,14 @@ void stage_forward(struct stage *s, int mb, int64_t sample)
     for (int k = 1; k <= s->n_mtp; k++) {
         struct mtp *m = &s->mtp[k - 1];
         m->acts = slot->mtp[k - 1];
-        mtp_forward(m, &p, tokens_ahead(s, slot, k),
+        mtp_forward(m, &p, inputs_of(s, slot, k),
                     stage_behind(s, slot->z, k - 1),
                     stage_behind(s, slot->z, k));
     }
     s->loss.dlogits = slot->dlogits;
     for (int k = 0; s->has_loss && k <= s->shared->dims.n_mtp; k++)
-        s->shared->loss_sum[k] += loss_forward(
-            &s->loss, &p, tokens_ahead(s, slot, k + 1), slot->z, k);
+        s->shared->loss_sum[k] +=
+            loss_forward(&s->loss, &p, labels_of(s, slot, k), slot->z, k);
 }
 
 /* Backward of forward_layers(); dx holds the gradient of what enters at the
@@ -275,15 +294,15 @@ static void backward_layers(struct stage *s, struct slot *slot)
 {
     struct pass p = pass_of(s);
     s->norm.inv = slot->inv;
-    if (s->ends_layers)
+    if (s->has_norm)
         norm_backward(&s->norm, &p, slot->x[s->n_layers], slot->dz, slot->dx);
     for (int i = s->n_layers - 1; i >= 0; i--) {
         s->layers[i].acts = slot->layers[i];
         layer_backward(&s->layers[i], &p, slot->x[i], slot->dx);
     }
     if (s->has_embedding)
-        embedding_backward(&p, s->shared->dembedding[USE_LOOKUP],
-                           tokens_ahead(s, slot, 0), slot->dx);
+        embedding_backward(&p, s->shared->drows[USE_LOOKUP],
+                           symbols_of(s, slot, 0), slot->dx);
 }
 
 void stage_backward(struct stage *s, int mb)
@@ -298,7 +317,7 @@ void stage_backward(struct stage *s, int mb)
         m->acts = slot->mtp[k - 1];
         mtp_backward(
             m, &p,
-            &(struct mtp_back){.tokens = tokens_ahead(s, slot, k),
+            &(struct mtp_back){.symbols = symbols_of(s, slot, k),
                                .hidden = stage_behind(s, slot->z, k - 1),
                                .dout = stage_behind(s, slot->dz, k),
                                .dhidden = stage_behind(s, slot->dz, k - 1)});

@@ -6,6 +6,8 @@
  * Before the last decoder layer one hidden state (T,C) passes from stage to
  * stage; after it (behind the final norm, which sits with that layer) the main
  * one, and from the first m on, also those of the K MTP layers: ((1+K)*T,C).
+ * Without MTP the norm is with the loss, as in Megatron (transformer_block.py),
+ * and nothing but the loss lies behind it.
  */
 #ifndef TRAIN_STAGE_H
 #define TRAIN_STAGE_H
@@ -18,33 +20,45 @@
 
 #include <stdbool.h>
 
-/* Who holds the embedding: three uses with a gradient each, added in this
- * order. The loss uses it where it is tied. */
-enum embedding_use { USE_LOOKUP, USE_MTP, USE_HEAD, N_USES };
+/* Who uses the embedding: E, the m, and the loss where it is tied. Gradients of
+ * the three are added in this order, for the same bits in every layout. A rank
+ * has one table of gradients, which is that of the loss; look-ups have a few
+ * rows of their own, those of the tokens that occur. */
+enum embedding_use {
+    USE_LOOKUP,
+    USE_MTP,
+    N_LOOKUPS,
+    USE_HEAD = N_LOOKUPS,
+    N_USES
+};
 
 /* What the stages of one rank share. */
 struct shared {
     struct dims dims;
     struct ops ops;
     struct data data;
-    real *embedding, *dembedding[N_USES]; // dembedding[u]: NULL when not here
+    real *embedding, *dembedding; // NULL without a copy here
+    real *drows[N_LOOKUPS];       // (n_symbols,C), where there is a copy
     struct layer_work work;
     struct mtp_work mtp_work;
     // gradients by what left and by what entered a stage that is the rank's
     // only one: (T,C) before, ((1+K)*T,C) behind the norm; else NULL
     real *dx, *dz;
     int *window;      // (B,S) tokens
-    double *loss_sum; // [1+K] sums over tokens
+    double *loss_sum; // [1+K] sums over labels
+    // auxiliary losses: what each micro-batch's counts in the loss, 0: none,
+    // and sums over micro-batches by layer, the m last
+    double balance_weight, *balance;
 };
 
 struct slot; // activations of one micro-batch
 
 struct stage {
     struct shared *shared;
-    int index;                                 // of the stage in the layout
-    int n_layers;                              // on this stage
-    int n_mtp;                                 // m on this stage: 0 or all
-    bool has_embedding, has_loss, ends_layers; // E, L, last t
+    int index;                              // of the stage in the layout
+    int n_layers;                           // on this stage
+    int n_mtp;                              // m on this stage: 0 or all
+    bool has_embedding, has_loss, has_norm; // E, L, the final norm
     bool starts_behind, ends_behind; // in (out) lies behind the final norm
     int n_in, n_out;                 // hidden states that enter and leave
     struct layer *layers;

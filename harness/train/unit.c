@@ -13,6 +13,9 @@
  */
 #include "unit.h"
 
+#include "data.h"
+
+#include <stdio.h>
 #include <string.h>
 
 static const double init_std = 0.02; // as for layers, see layer.c
@@ -48,6 +51,31 @@ int unit_count(const struct dims *d)
     return unit_output(d) + 1;
 }
 
+static const char *const mtp_tensors[] = {"mtp_enorm", "mtp_hnorm",
+                                          "mtp_projection", "mtp_norm"};
+
+const char *unit_tensor_name(const struct dims *d, int id,
+                             char unit[UNIT_NAME_BYTES])
+{
+    int u = id / LAYER_IDS_A_UNIT, place = id % LAYER_IDS_A_UNIT;
+    bool layer = u < unit_final_norm(d);
+    const char *alone = u == unit_embedding(d)    ? "E"
+                        : u == unit_final_norm(d) ? "norm"
+                        : u == unit_output(d)     ? "L"
+                                                  : NULL;
+    if (!alone) {
+        int first = layer ? unit_layer(d, 0) : unit_mtp(d, 0);
+        snprintf(unit, UNIT_NAME_BYTES, "%c%d", layer ? 't' : 'm',
+                 u - first + 1);
+        return place < LAYER_IDS ? layer_tensor_name(place)
+                                 : mtp_tensors[place - LAYER_IDS];
+    }
+    snprintf(unit, UNIT_NAME_BYTES, "%s", alone);
+    return *alone == 'E'   ? "embedding"
+           : *alone == 'L' ? "output"
+                           : "final_norm";
+}
+
 static struct mat hidden_mat(const struct pass *p, real *x)
 {
     return mat_of(x, p->dims->n_tokens, p->dims->hidden);
@@ -65,11 +93,11 @@ void embedding_forward(const struct pass *p, real *table, const int *tokens,
               hidden_mat(p, x));
 }
 
-void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
+void embedding_backward(const struct pass *p, real *drows, const int *symbols,
                         real *dx)
 {
-    ops_embed_back(p->ops, mat_of(dtable, p->dims->vocab, p->dims->hidden),
-                   tokens, hidden_mat(p, dx));
+    ops_embed_back(p->ops, mat_of(drows, p->dims->n_symbols, p->dims->hidden),
+                   symbols, hidden_mat(p, dx));
 }
 
 void norm_forward(const struct norm *n, const struct pass *p, real *x, real *y)
@@ -96,11 +124,12 @@ void mtp_carve_weights(const struct dims *d, bool moe, int unit,
     int64_t C = d->hidden;
     int id = unit * LAYER_IDS_A_UNIT + LAYER_IDS;
     layer_carve_weights(d, moe, unit, t, &out->layer);
-    out->norm_e = tensors_carve(t, weight_spec("mtp_enorm", C, id, -1));
-    out->norm_h = tensors_carve(t, weight_spec("mtp_hnorm", C, id + 1, -1));
+    out->norm_e = tensors_carve(t, weight_spec(mtp_tensors[0], C, id, -1));
+    out->norm_h = tensors_carve(t, weight_spec(mtp_tensors[1], C, id + 1, -1));
     out->proj = tensors_carve(
-        t, weight_spec("mtp_projection", 2 * C * C, id + 2, init_std));
-    out->norm_out = tensors_carve(t, weight_spec("mtp_norm", C, id + 3, -1));
+        t, weight_spec(mtp_tensors[2], 2 * C * C, id + 2, init_std));
+    out->norm_out =
+        tensors_carve(t, weight_spec(mtp_tensors[3], C, id + 3, -1));
 }
 
 void mtp_carve_acts(const struct dims *d, bool moe, struct tensors *t,
@@ -166,7 +195,7 @@ static void concatenation_back(struct mtp *m, const struct pass *p,
                                          .w = m->w.norm_e,
                                          .inv = m->acts.inv_e,
                                          .dw = m->dw.norm_e});
-    embedding_backward(p, m->dtable, b->tokens, m->work->demb);
+    embedding_backward(p, m->drows, b->symbols, m->work->demb);
 }
 
 void mtp_backward(struct mtp *m, const struct pass *p, const struct mtp_back *b)
@@ -197,13 +226,26 @@ static struct mat head_hidden(const struct pass *p, real *hidden, int k)
                              (int64_t)k * p->dims->n_tokens * p->dims->hidden);
 }
 
+int64_t loss_n_labels(const struct dims *d, int k)
+{
+    return (int64_t)d->n_seq * data_n_labels(d->seq, k);
+}
+
+/* Losses are means over the labels of a step, and the MTP losses are a mean
+ * over the K of them (gpt_model.py, multi_token_prediction.py). */
+static double head_scale(const struct loss *l, const struct dims *d, int k)
+{
+    double weight = k ? l->mtp_factor / d->n_mtp : 1;
+    return weight / ((double)loss_n_labels(d, k) * l->n_passes);
+}
+
 /* ops_cross_entropy() leaves the gradients in the logits' place, scaled by what
  * the head counts in the loss. */
 double loss_forward(const struct loss *l, const struct pass *p,
                     const int *labels, real *hidden, int k)
 {
     struct mat logits = head_logits(l, p->dims, k);
-    real scale = (real)(k ? l->mtp_scale : l->main_scale);
+    real scale = (real)head_scale(l, p->dims, k);
     ops_linear(p->ops, head_hidden(p, hidden, k),
                mat_of(l->w, p->dims->vocab, p->dims->hidden), logits);
     return ops_cross_entropy(p->ops, logits, labels, scale);

@@ -4,8 +4,9 @@
  * the final norm that follows the last decoder layer.
  *
  * An m is RMSNorm of the hidden state and of the embedding of the token k
- * ahead, their concatenation, a 2h x h projection, one decoder layer and a
- * norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output passes.
+ * ahead in the sequence, their concatenation, a 2h x h projection, one decoder
+ * layer and a norm of its own (DeepSeek-V3, section 2.2). L makes 1+K output
+ * passes.
  */
 #ifndef TRAIN_UNIT_H
 #define TRAIN_UNIT_H
@@ -22,10 +23,18 @@ int unit_mtp(const struct dims *d, int i);
 int unit_output(const struct dims *d);
 int unit_count(const struct dims *d);
 
-/* E, and the lookups of m: table (V,C). */
+/* What the tensor of an id is: its name, and into `unit` that of its unit: E,
+ * t1, t2, ..., norm, m1, ..., L. */
+enum { UNIT_NAME_BYTES = 16 };
+const char *unit_tensor_name(const struct dims *d, int id,
+                             char unit[UNIT_NAME_BYTES]);
+
+/* E, and the look-ups of m: table (V,C). Backward: `drows` (n_symbols,C) holds
+ * gradients of the rows that are ever looked up, and `symbols` says which of
+ * them each token is. */
 void embedding_forward(const struct pass *p, real *table, const int *tokens,
                        real *x);
-void embedding_backward(const struct pass *p, real *dtable, const int *tokens,
+void embedding_backward(const struct pass *p, real *drows, const int *symbols,
                         real *dx);
 
 /* Behind the last decoder layer; x (T,C) -> y (T,C). */
@@ -55,7 +64,7 @@ struct mtp {
     struct mtp_weights w, dw;
     struct mtp_acts acts;
     struct mtp_work *work;
-    real *table, *dtable; // embedding, and the gradient of this use of it
+    real *table, *drows; // embedding, and gradients of look-ups by m
 };
 void mtp_carve_weights(const struct dims *d, bool moe, int unit,
                        struct tensors *t, struct mtp_weights *out);
@@ -69,7 +78,7 @@ void mtp_carve_work(const struct dims *d, struct tensors *t,
 void mtp_forward(struct mtp *m, const struct pass *p, const int *tokens,
                  real *hidden, real *out);
 struct mtp_back {
-    const int *tokens;
+    const int *symbols; // of those tokens
     real *hidden, *dout, *dhidden;
 };
 void mtp_backward(struct mtp *m, const struct pass *p,
@@ -77,13 +86,17 @@ void mtp_backward(struct mtp *m, const struct pass *p,
 
 /* L: hidden ((1+K)*T,C), head k with the labels k+1 ahead. */
 struct loss {
-    real *w, *dw;                 // (V,C): the output layer or the embedding
-    real *dlogits;                // ((1+K)*T,V) of the micro-batch at work
-    double main_scale, mtp_scale; // of the gradients
+    real *w, *dw;      // (V,C): the output layer or the embedding
+    real *dlogits;     // ((1+K)*T,V) of the micro-batch at work
+    double n_passes;   // micro-batches of a step, over all replicas
+    double mtp_factor; // weight of the mean of the K MTP losses
 };
 
-/* Sum of the losses over the tokens of head `k`, and the gradients of its
- * logits, kept for loss_backward(). */
+/* Labels of head `k` in a micro-batch: those within the sequence. */
+int64_t loss_n_labels(const struct dims *d, int k);
+
+/* Sum of the losses over the labels of head `k`, and the gradients of its
+ * logits, kept for loss_backward(). Labels below 0 are masked. */
 double loss_forward(const struct loss *l, const struct pass *p,
                     const int *labels, real *hidden, int k);
 /* dhidden ((1+K)*T,C) of all heads. */

@@ -18,6 +18,8 @@ static void print_losses(FILE *out, const struct runlog_iteration *it)
     for (int k = 0; k < it->n_mtp; k++)
         if (!isnan(it->mtp_loss[k]))
             fprintf(out, " mtp_%d loss: %.8E |", k + 1, it->mtp_loss[k]);
+    if (it->balance_loss > 0)
+        fprintf(out, " load_balancing_loss: %.8E |", it->balance_loss);
 }
 
 /* One clock for all machines: UTC, as logs from elsewhere are. */

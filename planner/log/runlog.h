@@ -43,6 +43,7 @@ struct runlog_iteration {
     double lm_loss; // NaN: the field is left out, as Megatron does
     int n_mtp;
     double mtp_loss[RUNLOG_MAX_MTP];
+    double balance_loss; // of routing; 0: none, field left out
     double grad_norm;
     double reference_ms;      // negative: not measured, field left out
     int64_t n_skipped, n_nan; // 1 when this one was

@@ -4,8 +4,9 @@
 
 #include <stdbool.h>
 
-// a cache line, as tensors.c aligns; fp32; COMM_CHUNK of comm.h
-enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18 };
+// a cache line, as tensors.c aligns; fp32; COMM_CHUNK of comm.h; the tokens
+// that occur, DATA_MAX_SYMBOLS of data.c
+enum { ALIGN_BYTES = 64, VALUE = 4, MESSAGE_CHUNK = 1 << 18, SYMBOLS = 64 };
 
 /* One tensor of `n` values. */
 static int64_t train_tensor(int64_t n)
@@ -166,9 +167,9 @@ int memory_train_slots(const struct order *o, int rank, int chunk)
 struct here {
     struct layout_counts n;
     int first, mtp; // decoder layer; stage of the MTP layers, -1: none
-    bool starts_behind, ends_behind, ends_layers;
-    int n_tables;  // uses of the embedding
-    int64_t n_out; // hidden states that leave
+    bool starts_behind, ends_behind, has_norm;
+    bool has_table; // a copy of the embedding
+    int64_t n_out;  // hidden states that leave
 };
 
 static struct here train_find(const struct model *m, const struct layout *l,
@@ -177,18 +178,19 @@ static struct here train_find(const struct model *m, const struct layout *l,
     struct here h = {.n = layout_stage(l, stage),
                      .first = layout_first_layer(l, stage),
                      .mtp = m->n_mtp ? layout_mtp_stage(l) : -1};
-    h.starts_behind = h.first == m->n_layers;
-    h.ends_behind = h.first + h.n.n_layers == m->n_layers;
-    h.ends_layers = h.ends_behind && !h.starts_behind;
-    h.n_tables =
-        (stage == 0) + (h.mtp == stage) + (m->tied && stage == l->n_stages - 1);
+    h.starts_behind = m->n_mtp && h.first == m->n_layers;
+    h.ends_behind =
+        m->n_mtp ? h.first + h.n.n_layers == m->n_layers : h.n.n_loss > 0;
+    h.has_norm = h.ends_behind && !h.starts_behind;
+    h.has_table =
+        stage == 0 || h.mtp == stage || (m->tied && stage == l->n_stages - 1);
     h.n_out = h.mtp >= 0 && stage >= h.mtp ? 1 + m->n_mtp : 1;
     return h;
 }
 
-/* All but the token table, which add_tables() adds; a final norm goes with the
- * last decoder layer. Kinds that are not here are not built: their sizes may
- * not be known. */
+/* All but the token table, which add_table() adds; the final norm goes with the
+ * last decoder layer, without MTP with the loss. Kinds that are not here are
+ * not built: their sizes may not be known. */
 static int64_t stage_weights(const struct model *m, const struct here *h)
 {
     int64_t output = m->tied ? 0 : token_table(m), n = 0;
@@ -202,20 +204,20 @@ static int64_t stage_weights(const struct model *m, const struct here *h)
         n += n_dense * unit_weights(m, KIND_T_DENSE);
     if (h->n.n_mtp)
         n += h->n.n_mtp * unit_weights(m, KIND_M);
-    return n + (h->ends_layers ? final_norm : 0) + (h->n.n_loss ? output : 0);
+    return n + (h->has_norm ? final_norm : 0) + (h->n.n_loss ? output : 0);
 }
 
 static int64_t stage_slot(const struct sizes *z, const struct here *h,
                           int64_t head, bool keeps_gradients)
 {
     const struct model *m = z->m;
-    int64_t TC = z->T * z->C, ahead = 1 + m->n_mtp;
-    int64_t n = train_tensor(m->batch.micro_batch * (z->S + ahead)) + head;
+    int64_t TC = z->T * z->C;
+    int64_t n = train_tensor(m->batch.micro_batch * (z->S + 1)) + head;
     if (!h->starts_behind)
         n += (h->n.n_layers + 1 + keeps_gradients) * train_tensor(TC);
     for (int i = 0; i < h->n.n_layers; i++)
         n += layer_acts(z, is_moe(m, h->first + i));
-    if (h->ends_layers)
+    if (h->has_norm)
         n += train_tensor(z->T);
     if (h->ends_behind)
         n += (1 + keeps_gradients) * train_tensor(h->n_out * TC);
@@ -247,13 +249,15 @@ static void add_stage(const struct sizes *z, const struct here *h, int n_slots,
         t->work += 2 * train_tensor(TC) + train_tensor(2 * TC);
 }
 
-/* `n_tables` uses of the embedding share a copy, with a gradient each. */
-static void add_tables(const struct model *m, int n_tables,
-                       struct memory_train *t)
+/* All uses of the embedding share a copy and a gradient; look-ups by E and m
+ * have rows of their own for the tokens that occur. */
+static void add_table(const struct model *m, bool has_table,
+                      struct memory_train *t)
 {
-    int64_t table = token_table(m);
-    t->weights += n_tables ? table : 0;
-    t->grads = t->weights + (n_tables > 1 ? n_tables - 1 : 0) * table;
+    int64_t symbols = m->vocab < SYMBOLS ? m->vocab : SYMBOLS;
+    int64_t rows = (1 + (m->n_mtp > 0)) * train_tensor(symbols * m->hidden);
+    t->weights += has_table ? token_table(m) : 0;
+    t->grads = t->weights + (has_table ? rows : 0);
     t->adam = 2 * train_tensor(t->weights / VALUE);
 }
 
@@ -264,7 +268,7 @@ void memory_train_stage(const struct model *m, const struct layout *l,
     struct here h = train_find(m, l, stage);
     struct memory_train t = {.work = scratch(&z, l->vpp == 1 ? &h : NULL)};
     add_stage(&z, &h, 1, l->vpp > 1, &t);
-    add_tables(m, h.n_tables, &t);
+    add_table(m, h.has_table, &t);
     *out = t;
 }
 
@@ -275,12 +279,12 @@ void memory_train_rank(const struct model *m, const struct layout *l,
     struct sizes z = sizes_of(m);
     struct here h = train_find(m, l, rank);
     struct memory_train t = {.work = scratch(&z, l->vpp == 1 ? &h : NULL)};
-    int n_tables = 0;
+    bool has_table = false;
     for (int v = 0; v < l->vpp; v++) {
         h = train_find(m, l, v * l->pp + rank);
         add_stage(&z, &h, memory_train_slots(o, rank, v), l->vpp > 1, &t);
-        n_tables += h.n_tables;
+        has_table = has_table || h.has_table;
     }
-    add_tables(m, n_tables, &t);
+    add_table(m, has_table, &t);
     *out = t;
 }

@@ -181,7 +181,9 @@ fi
 
 sed -e 's/"kind": "command", "command": \["sh"\]/"kind": "torchrun"/' \
     $manifest >"$work/torch.json"
-"$bench" run -q "$work/torch.json" --out "$work/j" >/dev/null 2>"$work/err"
+# a PATH of nothing: PyTorch may be installed here
+PATH="$work" "$bench" run -q "$work/torch.json" --out "$work/j" >/dev/null \
+    2>"$work/err"
 [ $? -eq 3 ] && grep -q "program 'torchrun' not found in PATH" "$work/err" &&
     [ ! -e "$work/j" ]
 claim $? "a launcher whose program is missing says so and writes nothing"

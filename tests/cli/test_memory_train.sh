@@ -53,6 +53,9 @@ agrees "dense first layers and a shared expert" 2 'Et*2|t*2mL' \
     --moe-layer-freq '[0,1,1,1]' --moe-shared-expert-intermediate-size 96
 agrees "two MTP layers, micro-batches of two" 2 'Et*2|t*2mmL' \
     --mtp-num-layers 2 --micro-batch-size 2
+agrees "no MTP, the loss alone" 3 'Et*2|t*2|L' --mtp-num-layers 0
+agrees "no MTP, PP 2 VPP 2, a small vocabulary" 2 'Et*2|t*2||L' \
+    --mtp-num-layers 0 --vocab-size 40
 agrees "PP 4 VPP 2" 4 'Et|t|t||t|||mL'
 agrees "PP 4 VPP 2, standalone MTP" 4 'Et|t|||tt||m|L'
 agrees "PP 2 VPP 4, groups of three, untied" 2 'Et|t||t|t|||mL' \

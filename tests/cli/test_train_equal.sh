@@ -99,6 +99,15 @@ equal "the same, two m standalone, same bits" 3 "$b" $k $(pp 3 'Et*4|mm|L')
 equal "the same, two m on the first rank, VPP 2, same bits" 2 "$b" $k \
     $(pp 2 'Ett|tt|mm|L')
 
+# the final norm moves: it is with the loss
+k="--mtp-num-layers 0"
+b="$work/plain"
+equal "20 losses without MTP" 1 "$b" $k
+equal "without MTP, PP 4, same bits" 4 "$b" $k $(pp 4)
+equal "without MTP, the loss alone, same bits" 3 "$b" $k $(pp 3 'Et*2|t*2|L')
+equal "without MTP, interleaved, empty stages, same bits" 2 "$b" $k \
+    $(pp 2 'Et*2|t*2||L')
+
 run_mpi 1 $small --train-iters 3 --seed 99 >"$work/log"
 losses "$work/log" >"$work/losses"
 head -n 3 "$work/tied" | cmp -s - "$work/losses"

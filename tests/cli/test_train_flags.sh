@@ -67,7 +67,30 @@ bad "position-embedding-type: want rope" 1 \
     --position-embedding-type learned_absolute
 bad "global-batch-size: got 3" 2 --global-batch-size 3 --micro-batch-size 2
 bad "moe-router-topk: got 9" 1 --moe-router-topk 9
+bad "moe-router-topk: got 1, want 2 or more: .*--moe-router-pre-softmax" 1 \
+    --moe-router-topk 1
+bad "load-balancing-type: got 'seq_aux_loss'" 1 \
+    --moe-router-load-balancing-type seq_aux_loss
+bad "moe-aux-loss-coeff: got '-1'" 1 --moe-aux-loss-coeff -1
 bad "'word' is not a flag" 1 word
+
+# sizes that do not fit each other: memory would be read and written elsewhere
+bad "padded-vocab-size: got 100, want at least --vocab-size 256" 1 \
+    --padded-vocab-size 100
+bad "padded-vocab-size: got 255" 2 --padded-vocab-size 255 \
+    --pipeline-model-parallel-size 2
+bad "seq-length: got 1, want more than --mtp-num-layers 1" 1 --seq-length 1
+bad "seq-length: got 3, want more than --mtp-num-layers 3" 1 --seq-length 3 \
+    --mtp-num-layers 3
+bad "num-query-groups: got 3" 1 --num-query-groups 3
+bad "kv-channels: got 15, want an even number" 1 --kv-channels 15
+bad "x --kv-channels: got" 1 --num-attention-heads 65536 --kv-channels 65536
+bad "x --moe-router-topk: got" 1 --num-experts 4096 --moe-router-topk 4096 \
+    --seq-length 4000000
+bad "seq-length^2 x --num-attention-heads: got" 1 --seq-length 4000000 \
+    --num-attention-heads 65536 --num-query-groups 1 --kv-channels 2 \
+    --hidden-size 8 --vocab-size 128
+bad "for all heads: got" 1 --seq-length 67108864
 
 "$train" >"$work/out" 2>"$work/err"
 test $? -eq 2 && test ! -s "$work/out" && grep -q '^usage: ' "$work/err"

@@ -16,6 +16,24 @@ for name in 'lm loss' 'mtp_1 loss'; do
     claim "$name falls below half of its start in 50 steps"
 done
 
+# even load is 1, all tokens at two of eight experts would be 4
+wide="--num-layers 8 --hidden-size 128 --num-experts 8 --train-iters 20
+    --lr 3e-3 --micro-batch-size 2"
+balance() { # FLAGS...: the load's balance after 20 steps
+    run_mpi 1 $small $wide "$@" | sed -n \
+        's/.*iteration *20\/.*load_balancing_loss: \([^ ]*\) .*/\1/p'
+}
+with=$(balance)
+without=$(balance --moe-aux-loss-coeff 1e-9)
+awk -v with="$with" -v without="$without" \
+    'BEGIN { exit !(with > 0.9 && with < 1.2 && without > with + 0.2) }'
+claim "the auxiliary loss keeps experts in use: $with, without it $without"
+for off in '--moe-aux-loss-coeff 0' '--moe-router-load-balancing-type none'; do
+    run_mpi 1 $small --train-iters 1 $off >"$work/off"
+    grep -q 'lm loss' "$work/off" && ! grep -q 'balancing_loss' "$work/off"
+    claim "$off: no such loss"
+done
+
 # the memory line of each rank is the sum of the four allocations
 awk '/^moe-train: rank [0-9]+ bytes/ {
         n = 0

@@ -44,9 +44,9 @@ run_smpi() { # RANKS FLAGS...
         --log=root.thres:warning "$train-smpi" --clock flops "$@" </dev/null
 }
 
-# Losses and gradient norms of a log, in all digits.
+# Losses, balance of routing and gradient norms of a log, in all digits.
 losses() {
-    grep -o 'iteration *[0-9]*/\|lm loss: [^|]*\|mtp_[0-9]* loss: [^|]*\|grad norm: [^|]*' "$1"
+    grep -o 'iteration *[0-9]*/\|lm loss: [^|]*\|mtp_[0-9]* loss: [^|]*\|load_balancing_loss: [^|]*\|grad norm: [^|]*' "$1"
 }
 
 claim() { # TEXT: the last command's status decides

@@ -53,39 +53,6 @@ static void test_sum_doubles(const struct comm *c)
     expect(c, x[1] == 4 * c->pp_rank + 1, "sums stay within a stage");
 }
 
-/* Stages 1, 2, 3 add to stage 0 in this order, more than one chunk each. */
-static void test_add_from(const struct comm *c)
-{
-    const int64_t n = COMM_CHUNK + 5;
-    real *x = malloc((size_t)n * sizeof *x);
-    struct ops o = {0};
-    int wrong = 0;
-    for (int64_t i = 0; x && i < n; i++)
-        x[i] = part(c->rank, i);
-    for (int s = 1; c->pp_rank == 0 && s < 4; s++)
-        comm_add_from(c, &o, x, n, s);
-    if (c->pp_rank > 0)
-        comm_send(c, x, n, 0);
-    for (int64_t i = 0; x && c->pp_rank == 0 && i < n; i++) {
-        real want = part(0, i) + part(1, i);
-        want += part(2, i);
-        want += part(3, i);
-        wrong += x[i] != want;
-    }
-    if (c->pp_rank == 0)
-        comm_send(c, x, n, 3);
-    else if (c->pp_rank == 3)
-        comm_recv(c, x, n, 0);
-    if (c->pp_rank == 3)
-        expect(c,
-               x && x[n - 1] ==
-                        ((part(0, n - 1) + part(1, n - 1)) + part(2, n - 1)) +
-                            part(3, n - 1),
-               "the total comes back");
-    expect(c, wrong == 0, "stages are added in the order asked for");
-    free(x);
-}
-
 /* A ring of exchanges both ways at once, as in the steady state. */
 static void test_exchange(const struct comm *c)
 {
@@ -145,7 +112,6 @@ int main(int argc, char **argv)
     MPI_Comm_free(&c.data);
     comm_split(&c, 4);
     test_exchange(&c);
-    test_add_from(&c);
     test_merge_and_gather(&c);
     test_link(&c);
     int failed = (int)comm_max(&c, n_failed);

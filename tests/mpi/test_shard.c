@@ -72,7 +72,8 @@ static int64_t table_bytes(const struct tensors *t)
 }
 
 /* Units of one stage, without copies of the embedding. Parameters by the
- * planner's counts: it counts the final norm with L. */
+ * planner's counts: it counts the final norm with L, where it is without MTP.
+ */
 static int64_t planned_units(const struct model *m, const struct layout *l,
                              int stage, int counts[N_KINDS])
 {
@@ -84,6 +85,8 @@ static int64_t planned_units(const struct model *m, const struct layout *l,
     layout_stage_kinds(l, m, stage, counts);
     for (int k = 0; k < N_KINDS; k++)
         n += counts[k] * model_unit_params(m, (enum unit_kind)k);
+    if (!m->n_mtp)
+        return n;
     return n + (last_t ? m->hidden : 0) - (counts[KIND_L] ? m->hidden : 0);
 }
 
@@ -120,10 +123,14 @@ static void check_tables(const struct model *m, const char *text,
     expect(text, s->rank, s->adam.bytes, want.adam, "bytes of the moments");
     expect(text, s->rank, s->acts.bytes, want.slot + want.work,
            "bytes of activations");
+    bool holds = false;
     for (int u = 0; u < N_USES; u++)
-        expect(text, s->rank, s->use_rank[u] == s->rank,
-               s->shared.dembedding[u] != NULL,
-               "a gradient for each use of the embedding here");
+        holds = holds || s->use_rank[u] == s->rank;
+    expect(text, s->rank, holds, s->shared.dembedding != NULL,
+           "one gradient for all uses of the embedding here");
+    for (int u = 0; u < N_LOOKUPS; u++)
+        expect(text, s->rank, holds && s->use_rank[u] >= 0,
+               s->shared.drows[u] != NULL, "rows of each kind of look-up");
 }
 
 /* One micro-batch, all of them, and a longer order with EP overlap. */
@@ -138,7 +145,7 @@ static void check_rank(struct arena *a, const struct model *m, const char *text,
         struct shard *s = NULL;
         order.n_mb = l->vpp == 1 ? 1 + i : l->pp * (1 + i / 2);
         order.ep_overlap = i % 2 && l->vpp > 1;
-        struct shard_options opt = {m, l, &order, rank, 0.1, 1};
+        struct shard_options opt = {m, l, &order, rank, 0.1, 0.01, 1};
         if (shard_new(a, &opt, &s, &msg) != ERR_OK) {
             fprintf(stderr, "%s: %s\n", text, msg.text);
             n_failed++;
@@ -165,7 +172,7 @@ int main(int argc, char **argv)
         {"Etttttt||mL", 3, true, 1},      {"Ettttttm|||L", 4, true, 1},
         {"Et|tt|tt|tmL", 2, true, 1},     {"Et|tt|t|ttmL", 2, false, 1},
         {"Et|t|t|t|t|t|m|L", 4, true, 1}, {"Et|t||t|t||ttmm|L", 2, true, 2},
-        {"Et|t|t|t|t|t||L", 2, true, 0}};
+        {"Et|t|t|t|t|t||L", 2, true, 0},  {"Ettt|t|tt|L", 4, true, 0}};
     struct comm c;
     comm_init(&c, &argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
