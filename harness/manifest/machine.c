@@ -84,7 +84,25 @@ static const char *git_folder(struct arena *a)
         const char *head = arena_printf(a, "%s/.git/HEAD", cwd);
         if (head && access(head, R_OK) == 0)
             return arena_printf(a, "%s/.git", cwd);
+        // of a work tree beside the repository .git is a file with a path
+        const char *dir = arena_printf(a, "%s/.git", cwd);
+        const char *text = dir ? manifest_machine_read_text(a, dir) : "";
+        const char *path = manifest_machine_field(a, text, "gitdir", ':');
+        if (path)
+            return path;
     }
+}
+
+/* Branches of a work tree are kept by the repository that it belongs to. */
+static const char *git_common(struct arena *a, const char *git)
+{
+    const char *common =
+        manifest_machine_read_text(a, arena_printf(a, "%s/commondir", git));
+    size_t n = strcspn(common, "\n");
+    if (!n)
+        return git;
+    return *common == '/' ? arena_strndup(a, common, n)
+                          : arena_printf(a, "%s/%.*s", git, (int)n, common);
 }
 
 /* Files only: a program that is measured should not depend on git. */
@@ -98,6 +116,7 @@ static const char *read_commit(struct arena *a)
     const char *ref = manifest_machine_field(a, head, "ref", ':');
     const char *commit = head;
     if (ref) {
+        git = git_common(a, git);
         commit =
             manifest_machine_read_text(a, arena_printf(a, "%s/%s", git, ref));
         // a branch that was packed has no file of its own
