@@ -160,6 +160,10 @@ size_t bash_mark_len(const char *p);
 /* Cause of the mark at `p`. */
 const struct bash_cause *bash_mark_cause(const struct bash *sh, const char *p);
 
+/* Is what is not known one word all the same? Host names, counts and what Slurm
+ * sets are; output of other commands may be none or several. */
+bool bash_is_one_word(const struct bash_cause *c);
+
 /* True when the text has a mark of kind BASH_UNKNOWN; of any kind. */
 bool bash_has_unknown(const struct bash *sh, const char *text);
 bool bash_has_mark(const char *text);

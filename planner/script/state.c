@@ -334,6 +334,38 @@ const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
     return NULL;
 }
 
+const char *bash_loose_mark(struct bash *sh, const struct bash_var *v,
+                            int64_t index)
+{
+    for (size_t i = 0; v && i < v->n; i++) {
+        const struct bash_item_of *e = &v->item[i];
+        bool before = e->key || index < 0 || e->index <= index;
+        const char *mark = e->loose && !e->ghost && before
+                               ? bash_first_unknown(sh, e->text)
+                               : NULL;
+        bool itself = !e->key && e->index == index;
+        if (mark && (itself || !bash_is_one_word(bash_mark_cause(sh, mark))))
+            return mark;
+    }
+    return NULL;
+}
+
+void bash_blur_elements(struct bash *sh, const char *name, const char *mark)
+{
+    const struct bash_var *old = bash_get(sh, name);
+    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
+    struct bash_item_of *item = bash_alloc(sh, 1, sizeof *item);
+    v->flags = old ? old->flags : BASH_LIST;
+    *item = (struct bash_item_of){.text = mark,
+                                  .key = v->flags & BASH_ASSOCIATIVE ? "" : NULL,
+                                  .loose = true,
+                                  .file = sh->at.file,
+                                  .line = sh->at.line};
+    v->item = item;
+    v->n = 1;
+    bash_put_var(sh, name, v);
+}
+
 const char *bash_get_text(struct bash *sh, const char *name)
 {
     const struct bash_var *v = bash_get(sh, name);

@@ -112,6 +112,15 @@ const char *bash_get_text(struct bash *sh, const char *name);
 const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
                                         const char *key);
 
+/* The mark that makes the element at `index` (of an associative array: any)
+ * unknown: an element at or before it is unknown and may be no word or several.
+ * NULL where the index can be counted on. */
+const char *bash_loose_mark(struct bash *sh, const struct bash_var *v,
+                            int64_t index);
+
+/* An element was set, which one is not known: all are unknown from now on. */
+void bash_blur_elements(struct bash *sh, const char *name, const char *mark);
+
 /* Elements that bash counts. */
 size_t bash_count(const struct bash_var *v);
 

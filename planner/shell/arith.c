@@ -25,6 +25,7 @@ struct operand {
     const char *name; // NULL: none
     const char *key;  // of an associative array
     int64_t index;    // -1: no index
+    const char *lost; // mark of an index that is not known
 };
 
 static struct bash_number math_comma(struct math *m);
@@ -117,6 +118,9 @@ static const char *operand_text(struct math *m, const struct operand *o)
     const struct bash_var *v = bash_get(m->sh, o->name);
     if (o->index < 0 && !o->key)
         return bash_param_text(m->sh, o->name);
+    const char *loose = bash_loose_mark(m->sh, v, o->index);
+    if (loose)
+        return loose;
     const struct bash_item_of *e = bash_element(v, o->index, o->key);
     return e                         ? e->text
            : v || !m->sh->st->unread ? ""
@@ -132,18 +136,29 @@ static void math_index(struct math *m, struct operand *o)
     if (v && v->flags & BASH_ASSOCIATIVE) {
         size_t n = strcspn(m->p, "]");
         o->key = bash_strndup(m->sh, m->p + 1, n ? n - 1 : 0);
+        o->lost = bash_first_unknown(m->sh, o->key);
         m->p += n + (m->p[n] == ']');
         return;
     }
     m->p++;
     struct bash_number i = math_comma(m);
     o->index = i.mark || i.value < 0 ? 0 : i.value;
+    o->lost = i.mark;
     if (i.mark)
         o->v = i;
     if (*m->p == ']')
         m->p++;
     else
         math_fail(m, "an index without its ]");
+}
+
+/* Does a plain `=` follow? Then bash sets the name without reading it. */
+static bool math_sets(const struct math *m)
+{
+    const char *p = m->p;
+    while (isspace((unsigned char)*p))
+        p++;
+    return *p == '=' && p[1] != '=';
 }
 
 /* A name with its index, and its value unless this side is idle. */
@@ -155,7 +170,7 @@ static struct operand math_name(struct math *m)
     struct operand o = {.name = bash_strndup(m->sh, m->p, n), .index = -1};
     m->p += n;
     math_index(m, &o);
-    if (!o.v.mark && !m->idle)
+    if (!o.v.mark && !m->idle && !math_sets(m))
         o.v = math_text(m, operand_text(m, &o));
     return o;
 }
@@ -167,7 +182,9 @@ static void math_assign(struct math *m, const struct operand *o,
         v.mark ? v.mark : bash_printf(m->sh, "%lld", (long long)v.value);
     if (m->idle || m->error)
         return;
-    if (o->key || o->index >= 0)
+    if (o->lost)
+        bash_blur_elements(m->sh, o->name, o->lost);
+    else if (o->key || o->index >= 0)
         bash_set_element(m->sh, o->name, o->key, o->index, text);
     else
         bash_set(m->sh, o->name, text);

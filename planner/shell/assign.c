@@ -209,8 +209,10 @@ static void assign_text(struct bash *sh, const struct assignment *a)
     if (a->adds || a->index)
         v = bash_get(sh, a->name);
     bool map = v && v->flags & BASH_ASSOCIATIVE;
+    const char *lost = key && map ? bash_first_unknown(sh, key) : NULL;
     if (key && !map) {
         struct bash_number i = bash_math(sh, key, a->index);
+        lost = i.mark;
         index = i.mark ? 0 : i.value;
         if (index < 0 && v && v->n)
             index += v->item[v->n - 1].index + 1;
@@ -223,7 +225,9 @@ static void assign_text(struct bash *sh, const struct assignment *a)
         struct bash_number x = bash_math(sh, text, a->value);
         text = x.mark ? x.mark : bash_printf(sh, "%lld", (long long)x.value);
     }
-    if (a->index)
+    if (lost)
+        bash_blur_elements(sh, a->name, lost);
+    else if (a->index)
         bash_set_element(sh, a->name, key, index, text);
     else
         bash_set(sh, a->name, text);

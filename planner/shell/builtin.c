@@ -234,6 +234,13 @@ static void do_shift(struct bash *sh, const struct bash_words *w)
     const struct bash_var *old = bash_get(sh, BASH_POSITIONAL);
     struct bash_number v = number_arg(sh, w, 1);
     struct bash_words all = {0};
+    const char *loose =
+        v.value > 0 ? bash_loose_mark(sh, old, v.value - 1) : v.mark;
+    if (loose) { // how many words go is not known, so neither are the others
+        bash_blur_elements(sh, BASH_POSITIONAL, loose);
+        bash_doubt_command(sh, w);
+        return;
+    }
     if (v.mark || v.value < 0 || v.value > (int64_t)bash_count(old)) {
         bash_set_status(sh, 1);
         return;

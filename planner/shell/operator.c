@@ -281,6 +281,12 @@ void bash_op_slice_list(struct bash_param_of *p, struct bash_words *out)
         bash_words_add(p->sh, out, mark, false, true);
         return;
     }
+    // what stands behind a piece of unknown length has no place of its own
+    mark = s.to > 0 ? bash_loose_mark(p->sh, v, s.to - 1) : NULL;
+    if (mark) {
+        bash_words_add(p->sh, out, mark, false, true);
+        return;
+    }
     for (size_t i = 0; i < all.n; i++)
         if (all.item[i].index >= s.from && all.item[i].index < s.to)
             bash_words_copy(p->sh, out, &all.item[i]);

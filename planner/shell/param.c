@@ -63,12 +63,22 @@ static void param_unset(struct bash_param_of *p)
     param_add(p, param_unset_text(p->sh, p->name));
 }
 
+/* An element that a list of unknown length has or has not. */
+static void param_loose(struct bash_param_of *p, const char *mark)
+{
+    p->set = BASH_MAYBE;
+    param_add(p, mark);
+}
+
 static void param_positional(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, BASH_POSITIONAL);
-    const struct bash_item_of *e =
-        bash_element(v, strtol(p->name, NULL, 10) - 1, NULL);
-    if (e)
+    long index = strtol(p->name, NULL, 10) - 1;
+    const struct bash_item_of *e = bash_element(v, index, NULL);
+    const char *mark = bash_loose_mark(p->sh, v, index);
+    if (mark)
+        param_loose(p, mark);
+    else if (e)
         bash_words_copy(p->sh, &p->value, e);
     else
         param_unset(p);
@@ -93,7 +103,8 @@ static bool param_special(struct bash_param_of *p)
         p->star = *name == '*';
         param_elements(p, args);
     } else if (strcmp(name, "#") == 0) {
-        param_add(p, bash_printf(sh, "%zu", bash_count(args)));
+        const char *mark = bash_loose_mark(sh, args, INT64_MAX);
+        param_add(p, mark ? mark : bash_printf(sh, "%zu", bash_count(args)));
     } else if (strcmp(name, "0") == 0) {
         param_add(p, sh->at.script);
     } else if (isdigit((unsigned char)*name)) {
@@ -148,8 +159,10 @@ static void param_element(struct bash_param_of *p, const struct bash_var *v)
         i = bash_math(sh, bash_param_key(p), p->index);
     const char *mark = map ? bash_first_unknown(sh, key) : i.mark;
     const struct bash_item_of *e = bash_element(v, i.value, key);
+    if (!mark)
+        mark = bash_loose_mark(sh, v, i.value);
     if (mark)
-        param_add(p, mark);
+        param_loose(p, mark);
     else if (e)
         bash_words_copy(sh, &p->value, e);
     else if (!v)
