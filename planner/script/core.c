@@ -349,6 +349,18 @@ void bash_missing(struct bash *sh, const char *fmt, ...)
              bash_printf(sh, "%s:%d: %s", sh->at.file, sh->at.line, text));
 }
 
+/* ---- the end of the script ---- */
+
+void bash_end(struct bash *sh, const char *why)
+{
+    const char *main = sh->in->name;
+    if (strcmp(sh->at.file, main) != 0)
+        why = bash_printf(sh, "%s (in %s)", why, sh->at.file);
+    sh->flow = BASH_EXIT;
+    sh->ended = bash_keep_text(sh, why);
+    sh->ended_line = sh->at.line;
+}
+
 /* ---- status ---- */
 
 void bash_set_status(struct bash *sh, int value)

@@ -117,6 +117,10 @@ struct bash {
     size_t n_calls, cap_calls;
 };
 
+/* The script ends here, for the reason `why`, which names the file where it is
+ * not the script's own. */
+void bash_end(struct bash *sh, const char *why);
+
 /* ---- limits and memory ---- */
 
 /* Leaves the reading with a message that begins with file:line. */

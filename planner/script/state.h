@@ -62,7 +62,13 @@ struct bash_state {
     struct bash_state *next_free;
 };
 
-enum { BASH_OPT_ERREXIT = 1, BASH_OPT_ALLEXPORT = 2, BASH_OPT_EXTGLOB = 4 };
+enum {
+    BASH_OPT_ERREXIT = 1,   // set -e
+    BASH_OPT_ALLEXPORT = 2, // set -a
+    BASH_OPT_EXTGLOB = 4,
+    BASH_OPT_NOUNSET = 8,  // set -u
+    BASH_OPT_PIPEFAIL = 16 // set -o pipefail
+};
 
 /* Names of what is no variable. */
 #define BASH_POSITIONAL "\x03@"

@@ -363,4 +363,6 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
                              false);
         }
     }
+    // export X=$(false) succeeds: it is export's status that counts
+    bash_set_status(sh, 0);
 }

@@ -65,10 +65,8 @@ static void set_exit_status(struct bash *sh, const struct bash_words *w)
 static void do_exit(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
-    sh->flow = BASH_EXIT;
-    sh->ended = bash_keep_text(
-        sh, bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : ""));
-    sh->ended_line = sh->at.line;
+    bash_end(sh,
+             bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : ""));
 }
 
 static void do_return(struct bash *sh, const struct bash_words *w)
@@ -133,9 +131,7 @@ static void do_exec(struct bash *sh, const struct bash_words *w)
     if (!rest.n)
         return;
     bash_external(sh, &rest);
-    sh->flow = BASH_EXIT;
-    sh->ended = "exec";
-    sh->ended_line = sh->at.line;
+    bash_end(sh, "exec");
 }
 
 /* command, builtin: the words behind are a command. */
@@ -189,21 +185,38 @@ static void set_positional(struct bash *sh, const struct bash_words *w,
     bash_put_var(sh, BASH_POSITIONAL, bash_list_of(sh, &rest));
 }
 
+/* Options that change what is read; others (-x, -v) only show. */
+static const struct {
+    char letter; // ' ': none
+    const char *name;
+    unsigned flag;
+} set_options[] = {
+    {'e', "errexit", BASH_OPT_ERREXIT},
+    {'a', "allexport", BASH_OPT_ALLEXPORT},
+    {'u', "nounset", BASH_OPT_NOUNSET},
+    {' ', "pipefail", BASH_OPT_PIPEFAIL},
+};
+
+enum { SET_OPTIONS = sizeof set_options / sizeof set_options[0] };
+
+static void set_flag(struct bash *sh, bool on, unsigned flag)
+{
+    sh->st->options = on ? sh->st->options | flag : sh->st->options & ~flag;
+}
+
+/* -eu, +x: one sign for all letters. */
 static void set_option(struct bash *sh, const char *text)
 {
-    bool on = *text == '-';
-    unsigned flag = strchr(text, 'e')   ? BASH_OPT_ERREXIT
-                    : strchr(text, 'a') ? BASH_OPT_ALLEXPORT
-                                        : 0;
-    sh->st->options = on ? sh->st->options | flag : sh->st->options & ~flag;
+    for (size_t i = 0; i < SET_OPTIONS; i++)
+        if (strchr(text, set_options[i].letter))
+            set_flag(sh, *text == '-', set_options[i].flag);
 }
 
 static void set_long_option(struct bash *sh, const char *sign, const char *name)
 {
-    if (strcmp(name, "errexit") == 0)
-        set_option(sh, *sign == '-' ? "-e" : "+e");
-    else if (strcmp(name, "allexport") == 0)
-        set_option(sh, *sign == '-' ? "-a" : "+a");
+    for (size_t i = 0; i < SET_OPTIONS; i++)
+        if (strcmp(name, set_options[i].name) == 0)
+            set_flag(sh, *sign == '-', set_options[i].flag);
 }
 
 static void do_set(struct bash *sh, const struct bash_words *w)

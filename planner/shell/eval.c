@@ -66,6 +66,8 @@ const char *bash_capture(struct bash *sh, const char *commands,
     sh->at.subst = shown;
     sh->at.subst_line = at.line;
     sh->at.loops = 0;
+    // bash clears -e in $(...), unless it is in POSIX mode
+    sh->st->options &= ~(unsigned)BASH_OPT_ERREXIT;
     capture_commands(sh, commands);
     bash_subshell_end(sh, outer);
     sh->at = at;
@@ -230,15 +232,21 @@ static void simple_words(struct bash *sh, const struct bash_node *n)
         bash_assign(sh, n->word[i]);
 }
 
-static void eval_simple(struct bash *sh, const struct bash_node *n)
+/* set -e: a command that fails ends the script, but not where its failure is
+ * asked for (if, while, &&, ||, !), and not a group, whose commands were asked
+ * one by one. One whose success is not known is taken to succeed. */
+static void eval_failed(struct bash *sh, const struct bash_node *n)
 {
-    simple_words(sh, n);
-    if (sh->st->options & BASH_OPT_ERREXIT && sh->flow == BASH_GO &&
-        !sh->at.condition && !sh->st->status.doubt && sh->st->status.value) {
-        sh->flow = BASH_EXIT;
-        sh->ended = "a command fails, and set -e is on";
-        sh->ended_line = n->line;
-    }
+    bool asked = n->kind == BASH_SIMPLE || n->kind == BASH_MATH ||
+                 n->kind == BASH_COND || n->kind == BASH_SUBSHELL ||
+                 (n->kind == BASH_PIPE && !n->negated);
+    if (!asked || !(sh->st->options & BASH_OPT_ERREXIT) ||
+        sh->flow != BASH_GO || sh->at.condition || sh->st->status.doubt ||
+        !sh->st->status.value)
+        return;
+    sh->at.line = n->line;
+    bash_end(sh, bash_printf(sh, "'%.80s' fails, and set -e is on",
+                             bash_readable(sh, n->text)));
 }
 
 void bash_doubt_command(struct bash *sh, const struct bash_words *w)
@@ -258,8 +266,18 @@ void bash_doubt_command(struct bash *sh, const struct bash_words *w)
 
 /* ---- pipelines and lists ---- */
 
+/* set -o pipefail: the last command that fails gives the status. One whose
+ * success is not known may be that one. */
+static struct bash_status pipe_status(struct bash *sh, struct bash_status before)
+{
+    struct bash_status last = sh->st->status;
+    bool fine = !last.doubt && last.value == 0;
+    return fine && sh->st->options & BASH_OPT_PIPEFAIL ? before : last;
+}
+
 static void eval_pipe(struct bash *sh, const struct bash_node *n)
 {
+    struct bash_status status = {0};
     struct bash_context at = sh->at;
     struct bash_stdin *in = sh->at.in;
     sh->at.condition += n->negated;
@@ -272,10 +290,12 @@ static void eval_pipe(struct bash *sh, const struct bash_node *n)
         bash_eval(sh, n->child[i]);
         if (outer)
             bash_subshell_end(sh, outer);
+        status = pipe_status(sh, status);
         in = bash_alloc(sh, 1, sizeof *in);
         in->text = bash_text_of(out);
     }
     sh->at = at;
+    sh->st->status = status;
     if (n->negated) {
         struct bash_status *s = &sh->st->status;
         s->negated = !s->negated;
@@ -475,7 +495,7 @@ static void eval_function(struct bash *sh, const struct bash_node *n)
 static void eval_kind(struct bash *sh, const struct bash_node *n)
 {
     static void (*const table[])(struct bash *, const struct bash_node *) = {
-        [BASH_SIMPLE] = eval_simple,
+        [BASH_SIMPLE] = simple_words,
         [BASH_PIPE] = eval_pipe,
         [BASH_ANDOR] = eval_andor,
         [BASH_SEQUENCE] = eval_sequence,
@@ -494,6 +514,7 @@ static void eval_kind(struct bash *sh, const struct bash_node *n)
         bash_eval(sh, n->b);
     else
         table[n->kind](sh, n);
+    eval_failed(sh, n);
 }
 
 void bash_eval(struct bash *sh, const struct bash_node *n)

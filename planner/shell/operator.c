@@ -341,12 +341,8 @@ static void op_demand(struct bash_param_of *p, const char *word)
     struct bash *sh = p->sh;
     bash_note(sh, "%s is not set: bash ends the script here (%s)", p->shown,
               bash_readable(sh, word));
-    if (sh->flow == BASH_GO) {
-        sh->flow = BASH_EXIT;
-        sh->ended =
-            bash_keep_text(sh, bash_printf(sh, "%s is not set", p->shown));
-        sh->ended_line = sh->at.line;
-    }
+    if (sh->flow == BASH_GO)
+        bash_end(sh, bash_printf(sh, "%s is not set", p->shown));
     bash_set_status(sh, 1);
 }
 

@@ -50,11 +50,24 @@ static const char *param_unset_text(struct bash *sh, const char *name)
                                     sh->st->unread));
 }
 
-/* A name that was never set. */
+/* Do ${x-}, ${x:=} and their like stand for what is not set? */
+static bool param_has_default(const struct bash_param_of *p)
+{
+    char op = p->op[*p->op == ':'];
+    return op && strchr("-=?+", op);
+}
+
+/* A name that was never set. Under set -u bash ends the script here, so that
+ * whoever runs it gives the value: it is not known rather than empty. */
 static void param_unset(struct bash_param_of *p)
 {
     bool digit = isdigit((unsigned char)*p->name);
     p->set = BASH_NO;
+    if (p->sh->st->options & BASH_OPT_NOUNSET && !param_has_default(p)) {
+        param_add(p, bash_unknown(p->sh, bash_printf(p->sh, "$%s", p->name),
+                                  "never set, and set -u is on"));
+        return;
+    }
     if (digit) {
         param_add(p, bash_unset(p->sh, bash_printf(p->sh, "$%s", p->name)));
         return;
@@ -167,6 +180,8 @@ static void param_element(struct bash_param_of *p, const struct bash_var *v)
         bash_words_copy(sh, &p->value, e);
     else if (!v)
         param_unset(p);
+    else if (sh->st->options & BASH_OPT_NOUNSET && !param_has_default(p))
+        param_unset(p);
     else {
         p->set = BASH_NO;
         param_add(p, bash_unset(sh, p->shown));
@@ -211,7 +226,8 @@ static void param_lookup(struct bash_param_of *p)
 
 enum bash_known bash_is_set(struct bash *sh, const char *name)
 {
-    struct bash_param_of p = {.sh = sh, .name = name, .op = "", .shown = name};
+    // as ${NAME-}: asking is allowed under set -u
+    struct bash_param_of p = {.sh = sh, .name = name, .op = "-", .shown = name};
     size_t n = strcspn(name, "[");
     if (name[n]) {
         p.name = bash_strndup(sh, name, n);
