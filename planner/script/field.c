@@ -242,6 +242,52 @@ const struct bash_var *bash_list_of(struct bash *sh,
     return v;
 }
 
+/* Room behind the n elements of `old` for `more`: its own where nobody else has
+ * grown into it, else a copy of twice the size. */
+static struct bash_room *list_room(struct bash *sh, const struct bash_var *old,
+                                   size_t more)
+{
+    size_t n = old ? old->n : 0;
+    struct bash_room *room = old ? old->room : NULL;
+    if (room && room->item == old->item && room->used == n &&
+        room->cap - n >= more)
+        return room;
+    room = bash_alloc(sh, 1, sizeof *room);
+    room->cap = 2 * (n + more);
+    room->item = bash_alloc(sh, room->cap, sizeof *room->item);
+    if (n)
+        memcpy(room->item, old->item, n * sizeof *room->item);
+    room->used = n;
+    bash_work(sh, n);
+    return room;
+}
+
+const struct bash_var *bash_list_add(struct bash *sh,
+                                     const struct bash_var *old,
+                                     const struct bash_words *words)
+{
+    struct bash_room *room = list_room(sh, old, words->n);
+    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
+    int64_t next = 0;
+    for (size_t i = room->used; i-- > 0;)
+        if (!room->item[i].ghost) {
+            next = room->item[i].index + 1;
+            break;
+        }
+    for (size_t i = 0; i < words->n; i++) {
+        struct bash_item_of *e = &room->item[room->used++];
+        *e = words->item[i];
+        e->key = NULL;
+        e->index = next;
+        next += !e->ghost;
+    }
+    v->flags = (old ? old->flags : 0) | BASH_LIST;
+    v->item = room->item;
+    v->n = room->used;
+    v->room = room;
+    return v;
+}
+
 /* ---- patterns ---- */
 
 struct matcher {

@@ -69,6 +69,12 @@ const char *bash_field_pattern(struct bash *sh,
 const struct bash_var *bash_list_of(struct bash *sh,
                                     const struct bash_words *words);
 
+/* The array `old` (NULL: none) with the words behind its elements, numbered on
+ * from its last. Adding one by one costs no copy of all each time. */
+const struct bash_var *bash_list_add(struct bash *sh,
+                                     const struct bash_var *old,
+                                     const struct bash_words *words);
+
 /* Does the pattern match all of the n bytes? */
 bool bash_match(struct bash *sh, const char *pattern, const char *text,
                 size_t n);

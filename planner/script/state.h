@@ -36,6 +36,13 @@ struct bash_item_of {
     int line;
 };
 
+/* Elements that grow at their end. A value is never changed, but what stands
+ * behind its own n elements is nobody's until `used` passes it. */
+struct bash_room {
+    struct bash_item_of *item;
+    size_t used, cap;
+};
+
 struct bash_choice {
     struct bash_question *question;
     const struct bash_var *const *side; // NULL: not set there
@@ -48,6 +55,7 @@ struct bash_var {
     const struct bash_node *body; // of a function
     const char *file;             // where the function stands
     const struct bash_choice *choice;
+    struct bash_room *room; // of `item`, where it can grow; or NULL
 };
 
 struct bash_saved; // values that local hides

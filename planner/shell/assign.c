@@ -106,30 +106,6 @@ static void set_keyed(struct bash *sh, const struct assignment *a,
     ++*next;
 }
 
-/* Adds words behind those that the array has. */
-static void add_words(struct bash *sh, const char *name,
-                      const struct bash_words *more)
-{
-    const struct bash_var *old = bash_get(sh, name);
-    struct bash_words all = {0};
-    int64_t next = 0;
-    for (size_t i = 0; old && i < old->n; i++) {
-        bash_words_copy(sh, &all, &old->item[i]);
-        all.item[i].index = old->item[i].index;
-        next = old->item[i].ghost ? next : old->item[i].index + 1;
-    }
-    for (size_t i = 0; i < more->n; i++) {
-        bash_words_copy(sh, &all, &more->item[i]);
-        all.item[all.n - 1].index = next;
-        next += !more->item[i].ghost;
-    }
-    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
-    v->flags = (old ? old->flags : 0) | BASH_LIST;
-    v->item = all.item;
-    v->n = all.n;
-    bash_put_var(sh, name, v);
-}
-
 /* declare -A M=(key value key value) */
 static void add_pairs(struct bash *sh, const char *name,
                       const struct bash_words *w)
@@ -169,7 +145,8 @@ static void assign_array(struct bash *sh, const struct assignment *a)
         if (v && v->flags & BASH_ASSOCIATIVE)
             add_pairs(sh, a->name, &words);
         else
-            add_words(sh, a->name, &words);
+            bash_put_var(sh, a->name,
+                         bash_list_add(sh, bash_get(sh, a->name), &words));
         return;
     }
     for (size_t i = 0; i < n; i++) {
