@@ -228,16 +228,19 @@ bool bash_is_one_word(const struct bash_cause *c)
 {
     // commands by their beginnings: what they print has no blanks
     static const char *const one[] = {
-        "$SLURM", "$RANDOM",    "$HOSTNAME", "$USER",   "$UID",      "$HOME",
-        "$(nproc", "$(hostname)", "$(whoami)", "$(id -", "$(mktemp",  "$(pwd)",
-        "$(uname", "`hostname`",  "`whoami`",  "`pwd`",  "$(uuidgen",
-        "$(scontrol show hostname",
+        "$SLURM",  "$RANDOM",     "$HOSTNAME",
+        "$USER",   "$UID",        "$HOME",
+        "$(nproc", "$(hostname)", "$(whoami)",
+        "$(id -",  "$(mktemp",    "$(pwd)",
+        "$(uname", "`hostname`",  "`whoami`",
+        "`pwd`",   "$(uuidgen",   "$(scontrol show hostname",
     };
     size_t n = strlen(c->text);
     for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
         if (strncmp(c->text, one[i], strlen(one[i])) == 0)
             return true;
-    return (strncmp(c->text, "$(date +", 8) == 0 && !strchr(c->text + 7, ' ')) ||
+    return (strncmp(c->text, "$(date +", 8) == 0 &&
+            !strchr(c->text + 7, ' ')) ||
            (n > 7 && strcmp(c->text + n - 6, "wc -l)") == 0);
 }
 

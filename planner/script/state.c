@@ -356,11 +356,12 @@ void bash_blur_elements(struct bash *sh, const char *name, const char *mark)
     struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
     struct bash_item_of *item = bash_alloc(sh, 1, sizeof *item);
     v->flags = old ? old->flags : BASH_LIST;
-    *item = (struct bash_item_of){.text = mark,
-                                  .key = v->flags & BASH_ASSOCIATIVE ? "" : NULL,
-                                  .loose = true,
-                                  .file = sh->at.file,
-                                  .line = sh->at.line};
+    *item =
+        (struct bash_item_of){.text = mark,
+                              .key = v->flags & BASH_ASSOCIATIVE ? "" : NULL,
+                              .loose = true,
+                              .file = sh->at.file,
+                              .line = sh->at.line};
     v->item = item;
     v->n = 1;
     bash_put_var(sh, name, v);

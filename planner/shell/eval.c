@@ -268,7 +268,8 @@ void bash_doubt_command(struct bash *sh, const struct bash_words *w)
 
 /* set -o pipefail: the last command that fails gives the status. One whose
  * success is not known may be that one. */
-static struct bash_status pipe_status(struct bash *sh, struct bash_status before)
+static struct bash_status pipe_status(struct bash *sh,
+                                      struct bash_status before)
 {
     struct bash_status last = sh->st->status;
     bool fine = !last.doubt && last.value == 0;
