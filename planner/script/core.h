@@ -113,6 +113,8 @@ struct bash {
     int flow_n; // loops that break or continue still leaves
     const char *ended;
     int ended_line;
+    const char *said; // by the last echo, for an exit right behind it
+    int said_line;
     struct bash_call *call; // of this way
     size_t n_calls, cap_calls;
 };

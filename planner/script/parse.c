@@ -448,6 +448,11 @@ static const struct bash_node *parse_command(struct bash_parser *ps)
         bash_fail(ps->sh, ERR_RANGE, "nested more than %d deep",
                   BASH_MAX_DEPTH);
     }
+    if (parse_at(ps, "coproc")) {
+        ps->sh->at.line = ps->line;
+        bash_fail(ps->sh, ERR_PARSE,
+                  "coproc: what such a command answers is not read");
+    }
     struct bash_node *n = parse_function(ps);
     if (!n)
         n = parse_compound(ps);

@@ -427,9 +427,25 @@ static const struct bash_var *state_peek(struct bash *sh, const char *name)
     return v;
 }
 
+/* A value that the script does not tell is the one that the user gave for the
+ * name, although bash would set the other. */
+static const char *set_or_given(struct bash *sh, const char *name,
+                                const char *text)
+{
+    for (size_t i = 0; i < sh->in->n_set; i++)
+        if (strcmp(sh->in->set[i].name, name) == 0 &&
+            bash_has_unknown(sh, text)) {
+            bash_note(sh, "%s: %s is not known: the value given with --set",
+                      name, bash_readable(sh, text));
+            return sh->in->set[i].value;
+        }
+    return text;
+}
+
 void bash_set(struct bash *sh, const char *name, const char *text)
 {
     const struct bash_var *old = state_peek(sh, name);
+    text = set_or_given(sh, name, text);
     if (old && old->flags & BASH_READONLY)
         return;
     if (old && old->flags & (BASH_LIST | BASH_ASSOCIATIVE)) {

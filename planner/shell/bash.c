@@ -65,7 +65,7 @@ static void way_begin(struct reading *r)
     sh->call = NULL;
     sh->n_calls = sh->cap_calls = 0;
     sh->flow = BASH_GO;
-    sh->ended = NULL;
+    sh->ended = sh->said = NULL;
     sh->ended_line = 0;
     sh->n_streams = 0;
     sh->at = (struct bash_context){.file = r->main.script.name,
@@ -329,6 +329,27 @@ const struct bash_cause *bash_first_cause(const struct bash_result *r,
     const char *p = strchr(text, BASH_MARK);
     size_t i = p ? (size_t)strtoul(p + 1, NULL, 10) : 0;
     return p && i < r->n_causes ? &r->cause[i] : NULL;
+}
+
+const char *bash_cause_text(struct arena *a, const struct bash_cause *c)
+{
+    const char *why =
+        strcmp(c->why, "only running it could tell") ? c->why : "";
+    const char *name = c->text + 1 + (c->text[0] && c->text[1] == '{');
+    size_t n = strspn(name, "0123456789");
+    const char *text =
+        arena_printf(a, "%s%s%s", c->text, *why ? ": " : "", why);
+    if (!text || c->text[0] != '$')
+        return text;
+    if (n)
+        return arena_printf(a, "%s (--arg, the script's argument %.*s)", text,
+                            (int)n, name);
+    n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                     "0123456789_");
+    // an element of an array is nothing that an environment holds
+    if (!n || name[n] == '[')
+        return text;
+    return arena_printf(a, "%s (--set %.*s=VALUE)", text, (int)n, name);
 }
 
 const char *bash_show(struct arena *a, const struct bash_result *r,

@@ -65,8 +65,14 @@ static void set_exit_status(struct bash *sh, const struct bash_words *w)
 static void do_exit(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
-    bash_end(sh,
-             bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : ""));
+    const char *why =
+        bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : "");
+    // what the script says of its failure is the best there is
+    int before = sh->at.line - sh->said_line;
+    if (sh->said && before >= 0 && before < 3 && !bash_succeeded(sh))
+        why = bash_printf(sh, "%s, after saying '%s'", why,
+                          bash_readable(sh, sh->said));
+    bash_end(sh, why);
 }
 
 static void do_return(struct bash *sh, const struct bash_words *w)

@@ -59,6 +59,8 @@ void bash_echo(struct bash *sh, const struct bash_words *w)
     if (line && !ended)
         bash_putc(sh, &t, '\n');
     bash_emit(sh, bash_text_of(&t));
+    sh->said = bash_text_of(&t);
+    sh->said_line = sh->at.line;
     bash_set_status(sh, 0);
 }
 

@@ -94,9 +94,7 @@ static const struct flag_unknown *call_unknown(const struct call_source *r,
     if (!u)
         return NULL;
     u->where = arena_printf(r->arena, "%s:%d", cause->file, cause->line);
-    u->why = cause->kind == BASH_UNSET
-                 ? arena_printf(r->arena, "%s: %s", cause->text, cause->why)
-                 : cause->text;
+    u->why = bash_cause_text(r->arena, cause);
     return u->where && u->why ? u : NULL;
 }
 

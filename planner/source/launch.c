@@ -305,6 +305,47 @@ static const char *launch_started(const struct reading *r)
     return all && *all ? call_plain(r->arena, all) : "";
 }
 
+/* Programs whose output is computed from the script's own texts, or is of no
+ * use to a model: a file's name, a date. */
+static bool launch_is_plain_program(const char *name, size_t n)
+{
+    static const char plain[] =
+        " cat seq expr basename dirname realpath readlink bc wc tr cut head "
+        "tail sort sed rev paste grep awk pwd cd echo printf date hostname "
+        "whoami python python3 mktemp nproc which ls id uname sleep ";
+    for (const char *p = strstr(plain, name); p; p = strstr(p + 1, name))
+        if (p > plain && p[-1] == ' ' && p[n] == ' ')
+            return true;
+    return false;
+}
+
+/* "yq (line 37), jq (line 40)": programs of $(...) in the text whose output is
+ * needed, the first four; "" for none, NULL when out of memory. */
+static const char *launch_outputs(const struct reading *r, const char *text)
+{
+    const char *all = "";
+    int line = 1, n_names = 0;
+    for (const char *p = text; *p && all && n_names < 4; p++) {
+        line += *p == '\n';
+        if (*p == '#' && (p == text || p[-1] == '\n'))
+            p += strcspn(p, "\n") - 1;
+        if (p[0] != '$' || p[1] != '(' || p[2] == '(')
+            continue;
+        const char *name = p + 2 + strspn(p + 2, " ");
+        size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+        const char *word = arena_strndup(r->arena, name, n);
+        if (!word)
+            return NULL;
+        if (!n || name[n] != ' ' || launch_is_plain_program(word, n) ||
+            strstr(all, word))
+            continue;
+        all = arena_printf(r->arena, "%s%s%s (line %d)", all, *all ? ", " : "",
+                           word, line);
+        n_names++;
+    }
+    return all;
+}
+
 /* Does no way of the script start anything? */
 static bool launch_starts_nothing(const struct reading *r)
 {
@@ -335,7 +376,12 @@ static enum err launch_none(const struct reading *r, const char *text)
                            "line %d: %s: give its arguments with --arg, "
                            "variables with --set NAME=VALUE",
                            w->ended_line, w->ended);
-    if (!started || !why)
+    const char *outputs = launch_outputs(r, text);
+    if (outputs && *outputs && why)
+        why =
+            arena_printf(r->arena, "%s%sit takes values from the output of %s",
+                         why, *why ? "; " : "", outputs);
+    if (!started || !why || !outputs)
         return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
     return err_set(
         r->msg, ERR_PARSE,
