@@ -46,6 +46,8 @@ void bash_field_mark(struct bash *sh, struct bash_field_text *to,
     bash_field_put(sh, to, "", 1, q);
 }
 
+/* Words keep the line where their text was written, not where it was passed
+ * on: that is where the user would change it. */
 void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
                        const struct bash_item_of *item)
 {
@@ -59,11 +61,14 @@ void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
     to->origin[to->n_origins++] = (struct bash_origin){from, to->n, item};
 }
 
+/* Two of the kinds are signs between characters and hold none. */
 static bool field_is_char(const struct bash_field_text *f, size_t i)
 {
     return f->q[i] != BASH_Q_NULL && f->q[i] != BASH_Q_BREAK;
 }
 
+/* Breaks become blanks: "$@" where one word is wanted, as behind NAME=,
+ * joins so. */
 const char *bash_field_text(struct bash *sh, const struct bash_field_text *f)
 {
     struct bash_text t = {0};
@@ -75,6 +80,8 @@ const char *bash_field_text(struct bash *sh, const struct bash_field_text *f)
     return bash_text_of(&t);
 }
 
+/* A quoted star is a star: bash tells by the quotes, the matcher by a
+ * backslash. */
 const char *bash_field_pattern(struct bash *sh, const struct bash_field_text *f)
 {
     struct bash_text t = {0};
@@ -93,6 +100,7 @@ const char *bash_field_pattern(struct bash *sh, const struct bash_field_text *f)
 
 /* ---- words ---- */
 
+/* Counted as a step: {1..100000000} makes words and no commands. */
 void bash_words_add(struct bash *sh, struct bash_words *to, const char *text,
                     bool ghost, bool loose)
 {
@@ -147,6 +155,8 @@ static void split_origin(struct splitter *s)
     }
 }
 
+/* Where nothing but marks of unset variables stood, the word is a ghost:
+ * bash drops it, messages name it. */
 static void split_end(struct splitter *s)
 {
     if (s->any) {
@@ -171,6 +181,8 @@ static size_t split_mark(struct splitter *s, size_t i)
     return n;
 }
 
+/* bash treats blanks of IFS and its other characters differently: several
+ * blanks make one gap, two colons have an empty word between them. */
 static bool split_blank(const struct splitter *s, size_t i)
 {
     char c = s->from->s[i];
@@ -201,6 +213,7 @@ static size_t split_gap(struct splitter *s, size_t i)
     return i;
 }
 
+/* Only what an expansion made is split: IFS=, leaves a literal a,b whole. */
 void bash_split(struct bash *sh, const struct bash_field_text *from,
                 struct bash_words *to)
 {
@@ -227,6 +240,7 @@ void bash_split(struct bash *sh, const struct bash_field_text *from,
     split_end(&s);
 }
 
+/* Ghosts take no index, as bash never had them. */
 const struct bash_var *bash_list_of(struct bash *sh,
                                     const struct bash_words *words)
 {
@@ -456,6 +470,8 @@ static bool match_loop(struct matcher *m, const char *p, const char *end,
     return t == t_end;
 }
 
+/* All time goes through here: a pattern of many stars grows with a power of
+ * its length, which bash_work() ends. */
 static bool match_here(struct matcher *m, const char *p, const char *end,
                        const char *t, const char *t_end)
 {
@@ -466,6 +482,8 @@ static bool match_here(struct matcher *m, const char *p, const char *end,
     return yes;
 }
 
+/* Bytes, not characters: '?' takes half of an umlaut. File names and sizes
+ * of models have none. */
 bool bash_match(struct bash *sh, const char *pattern, const char *text,
                 size_t n)
 {

@@ -31,6 +31,7 @@ struct operand {
 static struct bash_number math_comma(struct math *m);
 static struct operand math_binary(struct math *m, int least);
 
+/* The first error is the cause; the rest of the text is not looked at. */
 static void math_fail(struct math *m, const char *error)
 {
     if (!m->error)
@@ -46,6 +47,7 @@ static void math_skip(struct math *m)
 
 /* ---- numbers and names ---- */
 
+/* Bases above 36 tell capitals from small letters, those up to 36 do not. */
 static int math_digit(char c, int base)
 {
     if (isdigit((unsigned char)c))
@@ -57,6 +59,7 @@ static int math_digit(char c, int base)
     return c == '@' ? 62 : c == '_' ? 63 : 99;
 }
 
+/* Wraps around at 64 bits without a word, as bash does. */
 static int64_t math_digits(struct math *m, int base)
 {
     uint64_t v = 0;
@@ -75,6 +78,8 @@ static int64_t math_digits(struct math *m, int base)
     return (int64_t)v;
 }
 
+/* 010 is 8: a month or rank with a leading zero surprises people in bash,
+ * so it must here. */
 static int64_t math_number(struct math *m)
 {
     if (m->p[0] == '0' && (m->p[1] == 'x' || m->p[1] == 'X')) {
@@ -113,6 +118,7 @@ static struct bash_number math_text(struct math *m, const char *text)
     return v;
 }
 
+/* A name that a file which cannot be read may have set is unknown, not 0. */
 static const char *operand_text(struct math *m, const struct operand *o)
 {
     const struct bash_var *v = bash_get(m->sh, o->name);
@@ -175,6 +181,8 @@ static struct operand math_name(struct math *m)
     return o;
 }
 
+/* An error later in the expression does not undo an assignment in bash;
+ * here the whole is unknown then, which is safe. */
 static void math_assign(struct math *m, const struct operand *o,
                         struct bash_number v)
 {
@@ -210,6 +218,7 @@ static void math_postfix(struct math *m, struct operand *o)
     o->name = NULL;
 }
 
+/* Whatever is glued to a mark belongs to the same unknown number: 1$(cmd)0. */
 static struct operand math_atom(struct math *m)
 {
     struct operand o = {.index = -1};
@@ -241,6 +250,7 @@ static struct operand math_atom(struct math *m)
     return o;
 }
 
+/* ++5 is + + 5 to bash; with a name it increments. */
 static struct operand math_unary(struct math *m)
 {
     math_skip(m);
@@ -319,6 +329,7 @@ static size_t math_operator(const char *p)
     return MATH_OPERATORS;
 }
 
+/* By squaring, modulo 2^64: 2**10000 costs nothing. */
 static int64_t math_power(int64_t base, int64_t n)
 {
     uint64_t v = 1, b = (uint64_t)base;
@@ -327,6 +338,7 @@ static int64_t math_power(int64_t base, int64_t n)
     return (int64_t)v;
 }
 
+/* The one quotient that overflows would trap in C. */
 static int64_t math_divide(struct math *m, enum math_op op, int64_t a,
                            int64_t b)
 {
@@ -350,6 +362,7 @@ static int64_t math_compare(enum math_op op, int64_t a, int64_t b)
     return is[op];
 }
 
+/* Through unsigned where C would leave an overflow undefined. */
 static int64_t math_apply(struct math *m, enum math_op op, int64_t a, int64_t b)
 {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
@@ -408,6 +421,7 @@ static void math_step(struct math *m, struct operand *left, size_t i)
         left->v = right.v;
 }
 
+/* Precedence climbing: operators of at least this rank belong here. */
 static struct operand math_binary(struct math *m, int least)
 {
     bash_enter(m->sh);
@@ -428,6 +442,7 @@ static struct operand math_binary(struct math *m, int least)
 
 static struct bash_number math_assignment(struct math *m);
 
+/* The side that is not taken is parsed without effects: (x ? y++ : z). */
 static struct bash_number math_ternary(struct math *m, struct bash_number c)
 {
     bool idle = m->idle;
@@ -454,6 +469,7 @@ static size_t math_assigns(const char *p)
     return p[n] == '=' && (n || p[1] != '=') ? n + 1 : 0;
 }
 
+/* Groups from the right: a = b = 2. */
 static struct bash_number math_assignment(struct math *m)
 {
     bash_enter(m->sh);
@@ -489,6 +505,7 @@ static struct bash_number math_comma(struct math *m)
     return v;
 }
 
+/* An empty expression is 0, $(( )) as well as an unset variable. */
 struct bash_number bash_math(struct bash *sh, const char *text,
                              const char *shown)
 {

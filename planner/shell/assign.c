@@ -43,6 +43,7 @@ bool bash_is_assignment(const char *raw)
     return target_len(raw) > 0;
 }
 
+/* declare -n: an assignment goes to the variable that the name refers to. */
 static struct assignment take_apart(struct bash *sh, struct bash_raw w)
 {
     size_t n = target_len(w.text), name = strcspn(w.text, "[=+");
@@ -76,6 +77,7 @@ static size_t key_len(const char *raw)
     return 0;
 }
 
+/* Quotes of M["a b"] are no part of the key. */
 static const char *key_text(struct bash *sh, const char *index, int line)
 {
     struct bash_raw w = {index, line};
@@ -115,6 +117,7 @@ static void add_pairs(struct bash *sh, const char *name,
                          i + 1 < w->n ? w->item[i + 1].text : "");
 }
 
+/* A=() keeps what declare said of A. */
 static void clear_array(struct bash *sh, const char *name)
 {
     const struct bash_var *old = bash_get(sh, name);
@@ -125,6 +128,8 @@ static void clear_array(struct bash *sh, const char *name)
     bash_put_var(sh, name, v);
 }
 
+/* Keys turn the list into single assignments; without them it is appended
+ * at once. */
 static void assign_array(struct bash *sh, const struct assignment *a)
 {
     size_t n = 0, len = strlen(a->value);
@@ -163,6 +168,7 @@ static void assign_array(struct bash *sh, const struct assignment *a)
 
 /* ---- plain values ---- */
 
+/* += adds numbers where declare -i said so, and texts else. */
 static const char *added_text(struct bash *sh, const struct assignment *a,
                               const struct bash_var *v, const char *old,
                               const char *text)
@@ -176,6 +182,7 @@ static const char *added_text(struct bash *sh, const struct assignment *a,
     return text;
 }
 
+/* The value is expanded before the index, as bash does: A[i++]=$i. */
 static void assign_text(struct bash *sh, const struct assignment *a)
 {
     struct bash_raw w = {a->value, a->line};
@@ -239,6 +246,7 @@ bool bash_declares(const char *program)
     return false;
 }
 
+/* One letter a flag; "+x" takes it away again. */
 static void declare_option(struct declaration *d, const char *text)
 {
     static const struct {
@@ -270,6 +278,8 @@ static void declare_name(struct bash *sh, const struct declaration *d,
         bash_set_flags(sh, name, on, d->off);
 }
 
+/* Of an expanded word, such as export "$k=$v", all behind the '=' is the
+ * value as it stands. */
 static void declare_word(struct bash *sh, const struct declaration *d,
                          struct bash_raw w, bool raw)
 {
@@ -305,6 +315,8 @@ static void declare_word(struct bash *sh, const struct declaration *d,
         bash_set_flags(sh, name, BASH_READONLY, 0);
 }
 
+/* Words that are assignments as written are not split: export A=$B is one
+ * value, unlike echo A=$B. */
 void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
 {
     struct declaration d = {0};

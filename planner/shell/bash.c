@@ -84,6 +84,8 @@ static void way_begin(struct reading *r)
 static const struct bash_call *keep_outer(struct bash *sh,
                                           const struct bash_call *c);
 
+/* Words and environment of a way are of its arena; what is reported must
+ * outlive it. */
 static void keep_call(struct bash *sh, const struct bash_call *from,
                       struct bash_call *to)
 {
@@ -142,6 +144,7 @@ static bool way_is_new(const struct reading *r)
     return true;
 }
 
+/* Decisions go along, so that a reader can say on what ways part. */
 static void way_keep(struct reading *r)
 {
     struct bash *sh = &r->sh;

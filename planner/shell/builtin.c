@@ -23,6 +23,7 @@ const char *bash_arg(struct bash *sh, const struct bash_words *w, size_t i)
     return i < w->n ? bash_plain(sh, w->item[i].text, true) : "";
 }
 
+/* Terminal, jobs and history: nothing that a launch depends on. */
 static void do_nothing(struct bash *sh, const struct bash_words *w)
 {
     (void)w;
@@ -35,6 +36,7 @@ static void do_false(struct bash *sh, const struct bash_words *w)
     bash_set_status(sh, 1);
 }
 
+/* Their output and success depend on the machine. */
 static void do_not_known(struct bash *sh, const struct bash_words *w)
 {
     bash_emit_unknown(sh, w->item[0].text);
@@ -53,6 +55,7 @@ static struct bash_number number_arg(struct bash *sh,
     return v;
 }
 
+/* exit without a number keeps the status of the command before it. */
 static void set_exit_status(struct bash *sh, const struct bash_words *w)
 {
     struct bash_number v = number_arg(sh, w, 0);
@@ -71,10 +74,11 @@ static void do_exit(struct bash *sh, const struct bash_words *w)
     int before = sh->at.line - sh->said_line;
     if (sh->said && before >= 0 && before < 3 && !bash_succeeded(sh))
         why = bash_printf(sh, "%s, after saying '%s'", why,
-                          bash_readable(sh, sh->said));
+                          bash_strndup(sh, sh->said, strcspn(sh->said, "\n")));
     bash_end(sh, why);
 }
 
+/* At the top level bash complains and goes on. */
 static void do_return(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
@@ -82,6 +86,7 @@ static void do_return(struct bash *sh, const struct bash_words *w)
         sh->flow = BASH_RETURN;
 }
 
+/* break 2 leaves two loops; more than there are leaves all. */
 static void do_loop(struct bash *sh, const struct bash_words *w)
 {
     struct bash_number v = number_arg(sh, w, 1);
@@ -125,6 +130,8 @@ static void do_source(struct bash *sh, const struct bash_words *w)
     bash_source(sh, w);
 }
 
+/* Nothing behind an exec with a program runs; one with redirections alone
+ * goes on. */
 static void do_exec(struct bash *sh, const struct bash_words *w)
 {
     struct bash_words rest = {w->item + 1, w->n - 1, 0};
@@ -156,6 +163,7 @@ static void do_command(struct bash *sh, const struct bash_words *w)
         bash_command(sh, &rest, true);
 }
 
+/* The last expression gives the status, turned around: 0 fails. */
 static void do_let(struct bash *sh, const struct bash_words *w)
 {
     for (size_t i = 1; i < w->n; i++) {
@@ -167,6 +175,7 @@ static void do_let(struct bash *sh, const struct bash_words *w)
     }
 }
 
+/* [ without its ] is an error of bash with status 2, and so fails. */
 static void do_test(struct bash *sh, const struct bash_words *w)
 {
     struct bash_words rest = {w->item + 1, w->n - 1, 0};
@@ -225,6 +234,8 @@ static void set_long_option(struct bash *sh, const char *sign, const char *name)
             set_flag(sh, *sign == '-', set_options[i].flag);
 }
 
+/* Without an option first, all words become the positional parameters: set
+ * $line. */
 static void do_set(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;
@@ -248,6 +259,7 @@ static void do_set(struct bash *sh, const struct bash_words *w)
         set_positional(sh, w, i);
 }
 
+/* More than there are is refused by bash, and nothing moves. */
 static void do_shift(struct bash *sh, const struct bash_words *w)
 {
     const struct bash_var *old = bash_get(sh, BASH_POSITIONAL);
@@ -271,6 +283,7 @@ static void do_shift(struct bash *sh, const struct bash_words *w)
     bash_set_status(sh, 0);
 }
 
+/* Only extglob changes how a script is read. */
 static void do_shopt(struct bash *sh, const struct bash_words *w)
 {
     bool on = true;
@@ -286,6 +299,7 @@ static void do_shopt(struct bash *sh, const struct bash_words *w)
     }
 }
 
+/* unset A removes a variable, A[i] one element, -f a function. */
 static void do_unset(struct bash *sh, const struct bash_words *w)
 {
     bool function = false;
@@ -314,6 +328,8 @@ static void do_unset(struct bash *sh, const struct bash_words *w)
 
 /* ---- the folder ---- */
 
+/* That the folder exists is taken for granted: it need not be on this
+ * machine. */
 static void do_cd(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;

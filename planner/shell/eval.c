@@ -54,6 +54,8 @@ static void capture_commands(struct bash *sh, const char *commands)
     bash_eval_script(sh, s);
 }
 
+/* A subshell whose output is the value; line ends behind it go, as bash
+ * takes them off. */
 const char *bash_capture(struct bash *sh, const char *commands,
                          const char *shown)
 {
@@ -112,6 +114,7 @@ static const struct bash_node *next_unit(struct bash *sh, struct bash_script *s,
     return n;
 }
 
+/* Only files are read again in other ways and rounds: their trees are kept. */
 static bool script_is_kept(const struct bash *sh, const struct bash_script *s)
 {
     for (const struct bash_file *f = sh->files; f; f = f->next)
@@ -120,6 +123,7 @@ static bool script_is_kept(const struct bash *sh, const struct bash_script *s)
     return false;
 }
 
+/* Parsed line by line while reading, so that an exit hides what follows it. */
 void bash_eval_script(struct bash *sh, struct bash_script *s)
 {
     const char *file = sh->at.file;
@@ -170,6 +174,8 @@ static void call_function(struct bash *sh, const struct bash_var *f,
         sh->flow = BASH_GO;
 }
 
+/* The order of bash: functions, builtins, programs; `command` skips the
+ * first. */
 void bash_command(struct bash *sh, const struct bash_words *w, bool plain)
 {
     const char *program = bash_plain(sh, w->item[0].text, false);
@@ -204,6 +210,8 @@ static void run_with(struct bash *sh, const struct bash_node *n, size_t n_set,
     bash_saved_undo(sh, mark);
 }
 
+/* Assignments alone set variables of the shell; before a command they are
+ * its environment. */
 static void simple_words(struct bash *sh, const struct bash_node *n)
 {
     size_t n_set = 0;
@@ -249,6 +257,8 @@ static void eval_failed(struct bash *sh, const struct bash_node *n)
                              bash_readable(sh, n->text)));
 }
 
+/* The place and turn are part of the key: the same command may fail the
+ * second time. */
 void bash_doubt_command(struct bash *sh, const struct bash_words *w)
 {
     struct bash_text t = {0};
@@ -276,6 +286,8 @@ static struct bash_status pipe_status(struct bash *sh,
     return fine && sh->st->options & BASH_OPT_PIPEFAIL ? before : last;
 }
 
+/* Each command of a pipe runs in a subshell of its own, the last one, too:
+ * `... | read x` sets nothing. */
 static void eval_pipe(struct bash *sh, const struct bash_node *n)
 {
     struct bash_status status = {0};
@@ -311,6 +323,7 @@ struct andor_at {
 
 static void andor_side(struct bash *sh, const void *arg, int side);
 
+/* All but the last command of a list may fail under set -e. */
 static void andor_from(struct bash *sh, const struct bash_node *n, size_t i)
 {
     bool last = i + 1 == n->n_children;
@@ -335,6 +348,7 @@ static void andor_side(struct bash *sh, const void *arg, int side)
         andor_from(sh, at->n, j);
 }
 
+/* In the background all is a subshell that succeeds at once. */
 static void eval_andor(struct bash *sh, const struct bash_node *n)
 {
     if (!n->background) {
@@ -357,6 +371,7 @@ static void eval_sequence(struct bash *sh, const struct bash_node *n)
 
 /* ---- if and case ---- */
 
+/* Without an else, an if that is not taken succeeds. */
 static void if_side(struct bash *sh, const void *arg, int side)
 {
     const struct bash_node *n = arg;
@@ -402,6 +417,7 @@ struct case_at {
 static void case_from(struct bash *sh, const struct bash_node *n,
                       const char *subject, size_t i);
 
+/* ';&' falls into the next body, ';;&' tests the patterns behind. */
 static void case_body(struct bash *sh, const struct bash_node *n,
                       const char *subject, size_t i)
 {
@@ -471,6 +487,7 @@ static void eval_subshell(struct bash *sh, const struct bash_node *n)
     sh->at = at;
 }
 
+/* (( 0 )) fails: under set -e, (( i++ )) from 0 ends a script. */
 static void eval_math(struct bash *sh, const struct bash_node *n)
 {
     struct bash_number v = bash_eval_number(sh, n->word[0]);
@@ -483,6 +500,7 @@ static void eval_math(struct bash *sh, const struct bash_node *n)
         bash_set_status(sh, v.value == 0);
 }
 
+/* A definition is an assignment: the last one before the call counts. */
 static void eval_function(struct bash *sh, const struct bash_node *n)
 {
     struct bash_var *f = bash_alloc(sh, 1, sizeof *f);
@@ -518,6 +536,7 @@ static void eval_kind(struct bash *sh, const struct bash_node *n)
     eval_failed(sh, n);
 }
 
+/* Redirections hold for the whole command and are gone behind it. */
 void bash_eval(struct bash *sh, const struct bash_node *n)
 {
     if (!n) {

@@ -161,6 +161,8 @@ static void add_exported(struct bash *sh, const char *name,
     s->to[s->n++] = (struct bash_setting){name, text};
 }
 
+/* Exported variables go along: some launchers and frameworks read their
+ * sizes from them. */
 static struct bash_call *make_call(struct bash *sh, const struct bash_word *w,
                                    size_t n)
 {
@@ -224,6 +226,7 @@ struct inner_script {
     struct bash_slurm slurm;
 };
 
+/* What vanished on the way in is no argument. */
 static void set_args(struct bash *sh, const struct bash_word *arg, size_t n)
 {
     struct bash_words args = {0};
@@ -333,6 +336,7 @@ static bool follow_file(struct bash *sh, const struct command *cmd, size_t file)
     return true;
 }
 
+/* cat job.sh | bash, bash <<EOF, sbatch <<EOF. */
 static bool follow_stdin(struct bash *sh, const struct command *cmd)
 {
     struct bash_stdin *in = sh->at.in;
@@ -394,6 +398,8 @@ static const char *wrap_text(const struct command *cmd)
     return NULL;
 }
 
+/* sbatch without a file reads standard input; --wrap is a script of one
+ * line. */
 static bool follow_batch(struct bash *sh, const struct command *cmd)
 {
     const char *wrap = wrap_text(cmd);
@@ -480,6 +486,7 @@ static void wrapper_variables(struct bash *sh, const struct command *cmd)
     }
 }
 
+/* srun bash -c, nohup env A=1 torchrun: wrappers nest in any order. */
 static struct command command_of(struct bash *sh, const struct bash_words *w)
 {
     struct command c = {.n = w->n};
@@ -511,6 +518,9 @@ static struct command command_of(struct bash *sh, const struct bash_words *w)
     return c;
 }
 
+/* Order matters: a script is followed, output that can be computed is
+ * computed, programs that train nothing are passed over; the rest may be a
+ * launch. */
 void bash_external(struct bash *sh, const struct bash_words *w)
 {
     struct command cmd = command_of(sh, w);

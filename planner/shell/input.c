@@ -19,6 +19,7 @@ struct reading {
     size_t first; // of the names
 };
 
+/* The letters whose value is the next word: read -p "text" X. */
 static struct reading read_options(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = {.delimiter = '\n', .first = 1};
@@ -90,6 +91,7 @@ static const char *take_field(struct bash *sh, const char **line,
     return bash_strndup(sh, from, (size_t)(end - from));
 }
 
+/* Several names share a line by IFS; the last one takes what is left. */
 static void read_names(struct bash *sh, const struct bash_words *w,
                        const struct reading *r, const char *line)
 {
@@ -109,6 +111,8 @@ static void read_names(struct bash *sh, const struct bash_words *w,
                  take_field(sh, &line, ifs, i + 1 == w->n));
 }
 
+/* Without a known input, what it sets is unknown, and so is whether there
+ * was a line. */
 void bash_read(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = read_options(sh, w);
@@ -129,6 +133,8 @@ void bash_read(struct bash *sh, const struct bash_words *w)
         bash_set_status(sh, ended);
 }
 
+/* A line that is not known may be several: the array has no known length
+ * then. */
 void bash_mapfile(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = {.raw = true, .delimiter = '\n'};
@@ -200,6 +206,8 @@ static const char *getopts_take(struct bash *sh, struct getopts *g,
     return lacks ? (silent ? ":" : "?") : at ? bash_printf(sh, "%c", c) : "?";
 }
 
+/* OPTIND and the place within -abc go on from call to call, as bash keeps
+ * them. */
 void bash_getopts(struct bash *sh, const struct bash_words *w)
 {
     struct getopts g = {.letters = bash_arg(sh, w, 1),

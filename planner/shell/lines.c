@@ -61,6 +61,7 @@ bool bash_tool_head(struct bash_tool_use *t)
     return true;
 }
 
+/* Two passes: how many lines there are is known at the end only. */
 bool bash_tool_tail(struct bash_tool_use *t)
 {
     long n = line_count(t), lines = 0;
@@ -120,6 +121,8 @@ struct sort_line {
     bool numeric;
 };
 
+/* Ties of a numeric order are broken by the text, as sort does in the C
+ * locale. */
 static int sort_compare(const void *a, const void *b)
 {
     const struct sort_line *x = a, *y = b;
@@ -128,6 +131,7 @@ static int sort_compare(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
+/* Keys, fields and other orders are left alone. */
 bool bash_tool_sort(struct bash_tool_use *t)
 {
     bool numeric = false, reverse = false, unique = false;

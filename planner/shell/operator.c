@@ -113,6 +113,7 @@ static size_t pattern_len(const char *p, bool all)
     return i;
 }
 
+/* // replaces all, /# and /% only at the beginning or end, / the first. */
 static const char *op_replace(struct bash_param_of *p, const char *text)
 {
     const char *from = p->op + 1;
@@ -130,6 +131,8 @@ static const char *op_replace(struct bash_param_of *p, const char *text)
     return replace_all(p, text, pattern, with);
 }
 
+/* ^ and , change the first character, ^^ and ,, all, where the pattern
+ * matches it. */
 static const char *op_case(struct bash_param_of *p, const char *text)
 {
     bool all = p->op[1] == p->op[0];
@@ -307,6 +310,7 @@ static enum bash_known takes_word(struct bash_param_of *p, bool colon)
     return empty;
 }
 
+/* Quotes within the word count: ${x:-"a b"} is one word, ${x:-a b} two. */
 static void put_word(struct bash_param_of *p, const char *text,
                      struct bash_field_text *to)
 {

@@ -83,6 +83,7 @@ static void param_loose(struct bash_param_of *p, const char *mark)
     param_add(p, mark);
 }
 
+/* ${11} is the eleventh, $11 the first and a 1. */
 static void param_positional(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, BASH_POSITIONAL);
@@ -155,6 +156,8 @@ static bool param_dynamic(struct bash_param_of *p)
     return text != NULL;
 }
 
+/* Quotes and substitutions of the index are expanded; arithmetic comes
+ * later. */
 const char *bash_param_key(struct bash_param_of *p)
 {
     struct bash_raw w = {p->index, p->sh->at.line};
@@ -254,6 +257,7 @@ static bool never_empty(const struct bash_cause *c)
             (param_is_given(c->text + 1) || strchr("$?!", c->text[1])));
 }
 
+/* One known character is enough for no. */
 enum bash_known bash_is_empty(struct bash *sh, const char *text)
 {
     const char *plain = bash_plain(sh, text, false);
@@ -270,6 +274,8 @@ enum bash_known bash_is_empty(struct bash *sh, const char *text)
 
 /* ---- output ---- */
 
+/* Within quotes a mark of what stood without them stays loose: "${ARGS[@]}"
+ * of ARGS=($X). */
 static void emit_element(struct bash *sh, const struct bash_item_of *e,
                          bool quoted, struct bash_field_text *to)
 {
@@ -302,6 +308,8 @@ static void emit_star(struct bash *sh, const struct bash_words *w,
     }
 }
 
+/* "$@" makes a word of each element, "$*" one of all; without quotes both
+ * are split. */
 void bash_param_emit(struct bash_param_of *p, const struct bash_words *w,
                      struct bash_param_use *use, struct bash_field_text *to)
 {
@@ -321,6 +329,7 @@ void bash_param_emit(struct bash_param_of *p, const struct bash_words *w,
 
 /* ---- the whole ---- */
 
+/* ${#A[@]} counts elements, ${#A} characters. */
 static void param_length(struct bash_param_of *p, struct bash_words *out)
 {
     struct bash *sh = p->sh;
@@ -338,6 +347,8 @@ static void param_length(struct bash_param_of *p, struct bash_words *out)
                    false, false);
 }
 
+/* The operators that look at whether the name is set come before those on
+ * its text. */
 static void param_apply(struct bash_param_of *p, struct bash_param_use *use,
                         struct bash_field_text *to)
 {

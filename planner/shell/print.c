@@ -123,6 +123,7 @@ static void print_quoted(struct printing *p, const char *text)
     }
 }
 
+/* Bytes are counted, as printf of bash does in the C locale. */
 static void print_string(struct printing *p, const struct print_format *f,
                          const char *text)
 {
@@ -202,6 +203,7 @@ static void print_directive(struct printing *p, const char **f)
     }
 }
 
+/* The format is used again while arguments are left: printf '%s\n' a b c. */
 static void print_format(struct printing *p, const char *f)
 {
     while (*f && !p->ended) {

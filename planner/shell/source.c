@@ -23,6 +23,8 @@ static bool is_environment(const char *path)
                          bash_base_name(path));
 }
 
+/* From here on a name that is not set may have been set there: it is
+ * unknown, not empty. */
 static void source_missing(struct bash *sh, const char *path)
 {
     const char *shown = bash_readable(sh, bash_path_shown(sh, path));
@@ -51,6 +53,7 @@ bool bash_unread_text(struct bash *sh, const char *text)
     return true;
 }
 
+/* Arguments behind the file are its positional parameters until it ends. */
 void bash_source(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;
@@ -87,6 +90,7 @@ void bash_source(struct bash *sh, const struct bash_words *w)
 
 /* ---- Slurm's variables ---- */
 
+/* What the user gave with --set stays. */
 static void slurm_text(struct bash *sh, const char *name, const char *text)
 {
     if (bash_peek(sh, name))
@@ -109,6 +113,7 @@ static void slurm_number(struct bash *sh, const char *name, int64_t v)
     }
 }
 
+/* Names of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES". */
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
 {
     static const char *const others[] = {

@@ -57,6 +57,7 @@ static bool tool_basename(struct bash_tool_use *t)
     return true;
 }
 
+/* As POSIX has it: no slash is ".", slashes at the end go. */
 static bool tool_dirname(struct bash_tool_use *t)
 {
     if (t->n != 1)
@@ -73,6 +74,8 @@ static bool tool_dirname(struct bash_tool_use *t)
     return true;
 }
 
+/* Links are not followed: the script's folder may hold some on another
+ * machine. */
 static bool tool_realpath(struct bash_tool_use *t)
 {
     const char *path = t->n ? t->arg[t->n - 1] : "-";
@@ -128,6 +131,7 @@ static const char *tr_set(struct bash *sh, const char *s)
     return bash_text_of(&t);
 }
 
+/* The last character of the second set stands for all behind it. */
 static bool tool_tr(struct bash_tool_use *t)
 {
     bool deletes = false, squeezes = false, others = false;
@@ -192,6 +196,7 @@ struct cut {
     bool characters, only;
 };
 
+/* A line without the delimiter goes through whole, unless -s is given. */
 static void cut_line(struct bash_tool_use *t, const struct cut *c,
                      const char *line)
 {
@@ -389,6 +394,7 @@ static bool take_file(struct bash_tool_use *t, size_t row)
     return t->in != NULL;
 }
 
+/* A program takes all of its input: what reads behind it finds the end. */
 static const char *stdin_text(struct bash *sh)
 {
     struct bash_stdin *in = sh->at.in;
