@@ -248,6 +248,23 @@ Test(shell_bash, settings_that_are_not_known_may_set_anything)
     cr_expect_eq(cause_of(1)->kind, BASH_UNKNOWN);
     run("eval \"$(conda shell.bash hook)\"; conda activate x; torchrun $N");
     cr_expect_eq(cause_of(1)->kind, BASH_UNSET);
+    cr_expect(noted("$(conda shell.bash hook) is taken to set nothing"));
+}
+
+Test(shell_bash, output_of_programs_that_do_not_train_is_unknown_not_empty)
+{
+    run("[ -z \"$(git log)\" ] && A=1; torchrun ${A:-2} \"$(mkdir -p x)\"");
+    cr_expect_str_eq(words(0), "torchrun 1 ");
+    cr_expect_str_eq(words(1), "torchrun 2 ");
+    run("set -eo pipefail; A=$(pip list | grep core); torchrun \"$A\"");
+    cr_expect_str_eq(words(0), "torchrun $(pip list | grep core)");
+}
+
+Test(shell_bash, eval_keeps_what_is_not_set_for_its_words)
+{
+    run("C=\"torchrun --nnodes $N x.py\"; eval $C; eval \"$Q if true; then "
+        "torchrun y; fi\"");
+    cr_expect_str_eq(words(0), "torchrun --nnodes $N? x.py|torchrun y");
 }
 
 /* ---- calls ---- */

@@ -109,14 +109,19 @@ void bash_eval_words(struct bash *sh, const struct bash_words *w, size_t from)
             bash_putc(sh, &t, ' ');
         bash_puts(sh, &t, w->item[i].text);
     }
-    // nothing but one mark; with words behind it, it is an unknown program
     const char *text = bash_text_of(&t);
+    // what vanishes before the first command would hide a keyword there
+    while (bash_mark_len(text) &&
+           bash_mark_cause(sh, text)->kind == BASH_UNSET) {
+        text += bash_mark_len(text);
+        text += strspn(text, " ");
+    }
+    // nothing but one mark; with words behind it, it is an unknown program
     const char *rest = text + bash_mark_len(text);
     if (rest[strspn(rest, " \n")] == '\0' && bash_unread_text(sh, text))
         return;
     bash_enter(sh);
-    bash_eval_script(
-        sh, bash_text_script(sh, sh->at.file, bash_text_of(&t), sh->at.line));
+    bash_eval_script(sh, bash_text_script(sh, sh->at.file, text, sh->at.line));
     bash_leave(sh);
 }
 
@@ -373,7 +378,7 @@ static const struct {
     {"return", do_return, false},
     {"break", do_loop, false},
     {"continue", do_loop, false},
-    {"eval", do_eval, false},
+    {"eval", do_eval, true},
     {"source", do_source, true},
     {".", do_source, true},
     {"exec", do_exec, true},

@@ -28,23 +28,22 @@ struct command {
 
 /* ---- programs that start no training ---- */
 
-/* Those that are taken to succeed; others' success is not known. */
+/* Those that are taken to succeed, and print nothing; others' success is not
+ * known. */
+static const char *const follow_silent[] = {
+    "mkdir",   "rm",     "cp",     "mv",     "ln",      "chmod",
+    "chown",   "touch",  "module", "ml",     "sleep",   "sync",
+    "clear",   "logger", "rmdir",  "renice", "stty",    "modprobe",
+    "killall", "pkill",  "fuser",  "ulimit", "scancel",
+};
+
+/* Those that are taken to succeed and print what is not known. */
 static const char *const follow_quiet[] = {
-    "mkdir",        "rm",
-    "cp",           "mv",
-    "ln",           "chmod",
-    "chown",        "touch",
-    "module",       "ml",
-    "sleep",        "tee",
-    "sync",         "clear",
-    "logger",       "rmdir",
-    "pip",          "pip3",
-    "conda",        "mamba",
-    "spack",        "renice",
-    "stty",         "tput",
-    "modprobe",     "sysctl",
-    "dmesg",        "killall",
-    "pkill",        "sed",
+    "tee",          "pip",
+    "pip3",         "conda",
+    "mamba",        "spack",
+    "tput",         "sysctl",
+    "dmesg",        "sed",
     "column",       "ray",
     "tensorboard",  "huggingface-cli",
     "hf",           "wandb",
@@ -57,7 +56,6 @@ static const char *const follow_quiet[] = {
     "yum",          "tar",
     "unzip",        "gzip",
     "gunzip",       "zip",
-    "scancel",      "fuser",
     "ibdev2netdev", "nvidia-cuda-mps-control",
 };
 
@@ -105,8 +103,12 @@ bool bash_in_table(const char *const *table, size_t n, const char *name)
 static bool pass_over(struct bash *sh, const char *name,
                       const struct bash_words *w)
 {
-    bool quiet = bash_in_table(
-        follow_quiet, sizeof follow_quiet / sizeof follow_quiet[0], name);
+    bool silent = bash_in_table(
+        follow_silent, sizeof follow_silent / sizeof follow_silent[0], name);
+    bool quiet =
+        silent ||
+        bash_in_table(follow_quiet,
+                      sizeof follow_quiet / sizeof follow_quiet[0], name);
     bool python = strncmp(name, "python", 6) == 0 && w->n > 1 &&
                   (strcmp(w->item[1].text, "-c") == 0 ||
                    strcmp(w->item[1].text, "-") == 0 ||
@@ -120,7 +122,7 @@ static bool pass_over(struct bash *sh, const char *name,
         bash_set_status(sh, 0);
         return true;
     }
-    if (!quiet || strcmp(name, "sed") == 0)
+    if (!silent)
         bash_emit_unknown(sh, w->item[0].text);
     if (quiet)
         bash_set_status(sh, 0);
