@@ -176,6 +176,10 @@ bool bash_tool_grep(struct bash_tool_use *t)
     size_t i = 0, found = 0;
     const char *next;
     for (; i < t->n && *t->arg[i] == '-' && t->arg[i][1]; i++) {
+        if (strcmp(t->arg[i], "--") == 0) {
+            i++; // what follows is the pattern, whatever its first character
+            break;
+        }
         if (t->arg[i][1 + strspn(t->arg[i] + 1, "qEvc")])
             return false;
         quiet = quiet || strchr(t->arg[i], 'q');

@@ -367,30 +367,40 @@ static const char *files_text(struct bash_tool_use *t)
     return bash_text_of(&all);
 }
 
+static void drop_word(struct bash_tool_use *t, size_t at)
+{
+    for (t->n--; at < t->n; at++)
+        t->arg[at] = t->arg[at + 1];
+}
+
 /* Takes the file, the operand behind the tool's own, out of the words. With
  * several files most of these programs put headings between them: false. */
 static bool take_file(struct bash_tool_use *t, size_t row)
 {
     int operands = 0, own = tools[row].words;
-    size_t at = t->n;
+    bool ended = false; // by --
+    size_t at = SIZE_MAX, n_files = 0;
     for (size_t i = 0; i < t->n; i++) {
         const char *w = t->arg[i];
-        bool option = *w == '-' && w[1];
+        bool option = *w == '-' && w[1] && !ended;
+        if (option && strcmp(w, "--") == 0) {
+            ended = true;
+            if (own == 0) // with nothing but files behind it
+                drop_word(t, i--);
+            continue;
+        }
         if (option && w[1] == 'e' && strchr(tools[row].valued, 'e'))
             own = 0; // the program or pattern stands behind -e
         if (option)
             i += !w[2] && strchr(tools[row].valued, w[1]);
         else if (operands++ >= own)
-            at = at == t->n ? i : SIZE_MAX;
+            at = n_files++ ? at : i;
     }
-    if (at == t->n)
-        return true;
-    if (at == SIZE_MAX)
-        return false;
+    if (n_files != 1)
+        return n_files == 0;
     t->file = t->arg[at];
     t->in = bash_file_text(t->sh, t->file);
-    for (t->n--; at < t->n; at++)
-        t->arg[at] = t->arg[at + 1];
+    drop_word(t, at);
     return t->in != NULL;
 }
 
