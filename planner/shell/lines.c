@@ -363,7 +363,9 @@ static struct awk_value awk_operand(struct awk *w)
         return awk_number((double)count);
     }
     if (awk_take(w, "-")) {
+        bash_enter(w->t->sh);
         struct awk_value v = awk_operand(w);
+        bash_leave(w->t->sh);
         return awk_number(-awk_real(w, &v));
     }
     if (isdigit((unsigned char)*w->p)) {
