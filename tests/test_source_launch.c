@@ -285,6 +285,20 @@ Test(launch, a_script_that_starts_nothing_of_ours_says_what_it_starts)
     arena_clear(&f.arena);
 }
 
+Test(launch, a_line_behind_a_lost_backslash_is_no_launch)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_launch(&f,
+                             "torchrun a.py --num-layers 2" SIZES
+                             "--num-layers 4" SIZES
+                             "model.num_layers=8 model.hidden_size=2 x=1\n"
+                             "srun -N 2\n",
+                             0),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect_eq(megatron_args_account(f.args)->launch.of, 1);
+    arena_clear(&f.arena);
+}
+
 Test(launch, a_script_that_ends_before_its_launch_says_why)
 {
     struct fixture f = {0};
