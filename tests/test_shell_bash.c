@@ -458,6 +458,13 @@ Test(shell_bash, an_index_behind_a_piece_of_unknown_length_is_unknown)
     cr_expect_str_eq(words(0), "torchrun 1 $(yq x)?");
 }
 
+Test(shell_bash, an_ifs_that_is_not_known_breaks_no_mark)
+{
+    run("IFS=$U+; set -- a b; torchrun \"$*\"; IFS=$(cmd); read x y <<< "
+        "'0 1'; torchrun \"$*\" \"$x\"");
+    cr_expect_str_eq(words(0), "torchrun a+b|cmd|torchrun ab 0 1");
+}
+
 /* ---- set -u, coproc ---- */
 
 Test(shell_bash, under_set_u_a_variable_that_is_not_set_is_not_empty)

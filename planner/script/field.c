@@ -127,6 +127,20 @@ void bash_words_copy(struct bash *sh, struct bash_words *to,
     to->item[to->n - 1].line = item->line;
 }
 
+const char *bash_ifs(struct bash *sh)
+{
+    const char *ifs = bash_get_text(sh, "IFS");
+    struct bash_text t = {0};
+    if (!ifs)
+        return " \t\n";
+    if (!bash_has_mark(ifs))
+        return ifs;
+    for (const char *p = ifs; *p; p += bash_mark_len(p) ? bash_mark_len(p) : 1)
+        if (!bash_mark_len(p))
+            bash_putc(sh, &t, *p);
+    return bash_text_of(&t);
+}
+
 /* A word being split. */
 struct splitter {
     struct bash *sh;
@@ -217,9 +231,8 @@ static size_t split_gap(struct splitter *s, size_t i)
 void bash_split(struct bash *sh, const struct bash_field_text *from,
                 struct bash_words *to)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
     struct splitter s = {.sh = sh, .from = from, .to = to};
-    s.ifs = ifs ? bash_plain(sh, ifs, false) : " \t\n";
+    s.ifs = bash_ifs(sh);
     for (size_t i = 0; i < from->n;) {
         s.begin = s.any ? s.begin : i;
         if (from->q[i] == BASH_Q_BREAK) {

@@ -55,6 +55,9 @@ void bash_words_add(struct bash *sh, struct bash_words *to, const char *text,
 void bash_words_copy(struct bash *sh, struct bash_words *to,
                      const struct bash_item_of *item);
 
+/* Characters of $IFS, never marks; what is not known of it is left out. */
+const char *bash_ifs(struct bash *sh);
+
 /* Splits at $IFS and breaks, adds the words. */
 void bash_split(struct bash *sh, const struct bash_field_text *from,
                 struct bash_words *to);

@@ -95,8 +95,7 @@ static const char *take_field(struct bash *sh, const char **line,
 static void read_names(struct bash *sh, const struct bash_words *w,
                        const struct reading *r, const char *line)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
-    ifs = ifs ? ifs : " \t\n";
+    const char *ifs = bash_ifs(sh);
     if (r->array) {
         struct bash_field_text f = {0};
         struct bash_words words = {0};

@@ -297,12 +297,11 @@ static void emit_element(struct bash *sh, const struct bash_item_of *e,
 static void emit_star(struct bash *sh, const struct bash_words *w,
                       struct bash_field_text *to)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
+    const char *ifs = bash_ifs(sh);
     bool first = true;
     for (size_t i = 0; i < w->n; i++) {
         if (!first && !w->item[i].ghost)
-            bash_field_put(sh, to, ifs ? ifs : " ", ifs && !*ifs ? 0 : 1,
-                           BASH_Q_QUOTED);
+            bash_field_put(sh, to, ifs, *ifs != '\0', BASH_Q_QUOTED);
         first = first && w->item[i].ghost;
         emit_element(sh, &w->item[i], true, to);
     }
