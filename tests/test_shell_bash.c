@@ -458,6 +458,14 @@ Test(shell_bash, an_index_behind_a_piece_of_unknown_length_is_unknown)
     cr_expect_str_eq(words(0), "torchrun 1 $(yq x)?");
 }
 
+Test(shell_bash, names_behind_an_unknown_piece_of_a_line_are_unknown)
+{
+    run("read a b c <<< \"1 $(yq x)\"; torchrun $a $b ${c:-d}");
+    cr_expect_str_eq(words(0), "torchrun 1 $(yq x)? $(yq x)?");
+    run("read a b <<< \"$(hostname) 2\"; torchrun $a $b");
+    cr_expect_str_eq(words(0), "torchrun $(hostname)? 2");
+}
+
 Test(shell_bash, an_ifs_that_is_not_known_breaks_no_mark)
 {
     run("IFS=$U+; set -- a b; torchrun \"$*\"; IFS=$(cmd); read x y <<< "

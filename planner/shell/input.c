@@ -105,9 +105,16 @@ static void read_names(struct bash *sh, const struct bash_words *w,
     } else if (r->first >= w->n) {
         bash_set(sh, "REPLY", line);
     }
-    for (size_t i = r->first; i < w->n && !r->array; i++)
-        bash_set(sh, bash_arg(sh, w, i),
-                 take_field(sh, &line, ifs, i + 1 == w->n));
+    // words of an unknown piece may fill any of the names from there on
+    const char *lost = NULL;
+    for (size_t i = r->first; i < w->n && !r->array; i++) {
+        const char *text =
+            lost ? lost : take_field(sh, &line, ifs, i + 1 == w->n);
+        const char *mark = bash_first_unknown(sh, text);
+        if (mark && !bash_is_one_word(bash_mark_cause(sh, mark)))
+            lost = mark;
+        bash_set(sh, bash_arg(sh, w, i), text);
+    }
 }
 
 /* Without a known input, what it sets is unknown, and so is whether there

@@ -63,7 +63,9 @@ static void param_unset(struct bash_param_of *p)
 {
     bool digit = isdigit((unsigned char)*p->name);
     p->set = BASH_NO;
-    if (p->sh->st->options & BASH_OPT_NOUNSET && !param_has_default(p)) {
+    bool elsewhere = p->sh->st->unread && !digit; // a file may set it
+    if (p->sh->st->options & BASH_OPT_NOUNSET && !elsewhere &&
+        !param_has_default(p)) {
         param_add(p, bash_unknown(p->sh, bash_printf(p->sh, "$%s", p->name),
                                   "never set, and set -u is on"));
         return;
