@@ -217,6 +217,28 @@ static void assign_text(struct bash *sh, const struct assignment *a)
         bash_set(sh, a->name, text);
 }
 
+void bash_assign_text(struct bash *sh, const char *target, const char *text)
+{
+    size_t n = strcspn(target, "["), len = strlen(target);
+    const char *name = bash_strndup(sh, target, n);
+    if (!target[n]) {
+        bash_set(sh, name, text);
+        return;
+    }
+    const char *index =
+        bash_strndup(sh, target + n + 1, len < n + 2 ? 0 : len - n - 2);
+    const struct bash_var *v = bash_get(sh, name);
+    if (v && v->flags & BASH_ASSOCIATIVE) {
+        bash_set_element(sh, name, index, 0, text);
+        return;
+    }
+    struct bash_number i = bash_math(sh, index, target);
+    if (i.mark)
+        bash_blur_elements(sh, name, i.mark);
+    else if (i.value >= 0)
+        bash_set_element(sh, name, NULL, i.value, text);
+}
+
 const char *bash_assign(struct bash *sh, struct bash_raw w)
 {
     bash_step(sh);

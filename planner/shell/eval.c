@@ -375,7 +375,9 @@ static void eval_sequence(struct bash *sh, const struct bash_node *n)
 static void if_side(struct bash *sh, const void *arg, int side)
 {
     const struct bash_node *n = arg;
-    bash_set_status(sh, side);
+    // $? in the else is what the condition left
+    if (sh->st->status.doubt || side == 0 || !n->c)
+        bash_set_status(sh, n->c ? side : 0);
     bash_eval(sh, side == 0 ? n->b : n->c);
 }
 

@@ -2,6 +2,7 @@
  * How it works: read, mapfile and getopts take their text from the redirection
  * or pipe before them; without one, what they set is not known.
  */
+#include "assign.h"
 #include "builtin.h"
 
 #include "eval.h"
@@ -113,7 +114,7 @@ static void read_names(struct bash *sh, const struct bash_words *w,
         const char *mark = bash_first_unknown(sh, text);
         if (mark && !bash_is_one_word(bash_mark_cause(sh, mark)))
             lost = mark;
-        bash_set(sh, bash_arg(sh, w, i), text);
+        bash_assign_text(sh, bash_arg(sh, w, i), text);
     }
 }
 

@@ -1,3 +1,4 @@
+#include "assign.h"
 #include "builtin.h"
 #include "eval.h"
 #include "expand.h"
@@ -242,8 +243,8 @@ void bash_printf_builtin(struct bash *sh, const struct bash_words *w)
         p.used = false;
         print_format(&p, format);
     } while (p.arg < w->n && p.used && !p.ended);
-    if (into)
-        bash_set(sh, into, bash_text_of(&p.out));
+    if (into) // NAME or NAME[index]
+        bash_assign_text(sh, into, bash_text_of(&p.out));
     else
         bash_emit(sh, bash_text_of(&p.out));
     bash_set_status(sh, 0);
