@@ -77,7 +77,7 @@ Test(script_wrapper, reads_slurm_lines_above_the_first_command)
     cr_expect_eq(s.cpus_per_task, 3);
     s = (struct bash_slurm){0};
     bash_slurm_read("#SBATCH --nodes=${N}\n#SBATCH --gres=gpu\n", &s);
-    cr_expect_eq(s.nodes, 0);
+    cr_expect_eq(s.nodes, -1); // said, and no number
     cr_expect_eq(s.gpus_per_node, 1);
     s = (struct bash_slurm){0};
     bash_slurm_read("echo x\n#SBATCH -N 2\n", &s);

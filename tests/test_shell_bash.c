@@ -248,6 +248,23 @@ Test(shell_bash, settings_that_are_not_known_may_set_anything)
     cr_expect_eq(cause_of(1)->kind, BASH_UNKNOWN);
     run("eval \"$(conda shell.bash hook)\"; conda activate x; torchrun $N");
     cr_expect_eq(cause_of(1)->kind, BASH_UNSET);
+    cr_expect(noted("$(conda shell.bash hook) is taken to set nothing"));
+}
+
+Test(shell_bash, output_of_programs_that_do_not_train_is_unknown_not_empty)
+{
+    run("[ -z \"$(git log)\" ] && A=1; torchrun ${A:-2} \"$(mkdir -p x)\"");
+    cr_expect_str_eq(words(0), "torchrun 1 ");
+    cr_expect_str_eq(words(1), "torchrun 2 ");
+    run("set -eo pipefail; A=$(pip list | grep core); torchrun \"$A\"");
+    cr_expect_str_eq(words(0), "torchrun $(pip list | grep core)");
+}
+
+Test(shell_bash, eval_keeps_what_is_not_set_for_its_words)
+{
+    run("C=\"torchrun --nnodes $N x.py\"; eval $C; eval \"$Q if true; then "
+        "torchrun y; fi\"");
+    cr_expect_str_eq(words(0), "torchrun --nnodes $N? x.py|torchrun y");
 }
 
 /* ---- calls ---- */
@@ -357,6 +374,38 @@ Test(shell_bash, what_the_user_sets_is_known)
     cr_expect_str_eq(words(0), "torchrun 3 /h b c 2 run.sh");
 }
 
+Test(shell_bash, what_the_user_sets_stands_for_what_is_not_known)
+{
+    static const struct bash_setting set[] = {{"N", "3"}};
+    const struct bash_input in = {
+        .text = "N=$(nproc); M=$(nproc); torchrun $N $M; N=4; torchrun $N",
+        .name = "run.sh",
+        .set = set,
+        .n_set = 1};
+    cr_assert_eq(bash_run(&arena, &in, &result, &msg), ERR_OK);
+    cr_expect_str_eq(words(0), "torchrun 3 $(nproc)?|torchrun 4");
+    cr_expect(noted("run.sh:1: N: $(nproc) is not known"));
+}
+
+Test(shell_bash, a_cause_says_how_its_value_is_given)
+{
+    static const struct {
+        struct bash_cause cause;
+        const char *text;
+    } causes[] = {
+        {{.text = "$TP", .why = "never set"},
+         "$TP: never set (--set TP=VALUE)"},
+        {{.text = "${12}", .why = "never set"},
+         "${12}: never set (--arg, the script's argument 12)"},
+        {{.text = "${TP}", .why = "x"}, "${TP}: x (--set TP=VALUE)"},
+        {{.text = "$(nproc)", .why = "only running it could tell"}, "$(nproc)"},
+        {{.text = "${A[1]}", .why = "never set"}, "${A[1]}: never set"},
+    };
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+        cr_expect_str_eq(bash_cause_text(&arena, &causes[i].cause),
+                         causes[i].text);
+}
+
 /* ---- files ---- */
 
 static char folder[] = "/tmp/shell_bash.XXXXXX";
@@ -394,6 +443,117 @@ Test(shell_bash, files_beside_the_script_are_read)
     cr_expect_str_eq(result.way[0].call[0].file, "inner.sh");
 }
 
+/* ---- lists of unknown length ---- */
+
+Test(shell_bash, an_index_behind_a_piece_of_unknown_length_is_unknown)
+{
+    run("A=(a $(yq x) b); B=(a $(hostname) b)\n"
+        "torchrun ${A[0]} ${A[1]} ${A[2]} ${A[2]:-d} ${B[2]}");
+    cr_expect_str_eq(words(0), "torchrun a $(yq x)? $(yq x)? $(yq x)? b");
+    run("set -- $(yq x) b; torchrun $# $2; shift; torchrun $1");
+    cr_expect_str_eq(words(0), "torchrun $(yq x)? $(yq x)?|torchrun $(yq x)?");
+    run("A=(1 2); A[$(yq x)]=3; ((B[$(yq x)] = 4)); torchrun ${A[1]} ${B[0]}");
+    cr_expect_str_eq(words(0), "torchrun $(yq x)? $(yq x)?");
+    run("A=(1 $(yq x) 3); torchrun \"${A[@]:0:1}\" \"${A[@]:2}\"");
+    cr_expect_str_eq(words(0), "torchrun 1 $(yq x)?");
+}
+
+Test(shell_bash, names_behind_an_unknown_piece_of_a_line_are_unknown)
+{
+    run("read a b c <<< \"1 $(yq x)\"; torchrun $a $b ${c:-d}");
+    cr_expect_str_eq(words(0), "torchrun 1 $(yq x)? $(yq x)?");
+    run("read a b <<< \"$(hostname) 2\"; torchrun $a $b");
+    cr_expect_str_eq(words(0), "torchrun $(hostname)? 2");
+}
+
+Test(shell_bash, an_ifs_that_is_not_known_breaks_no_mark)
+{
+    run("IFS=$U+; set -- a b; torchrun \"$*\"; IFS=$(cmd); read x y <<< "
+        "'0 1'; torchrun \"$*\" \"$x\"");
+    cr_expect_str_eq(words(0), "torchrun a+b|cmd|torchrun ab 0 1");
+}
+
+/* ---- set -u, coproc ---- */
+
+Test(shell_bash, under_set_u_a_variable_that_is_not_set_is_not_empty)
+{
+    run("set -u; torchrun $N ${M:-1} \"${K-}\" $((J + 1)); [ -z \"$N\" ] && "
+        "A=1; torchrun ${A:-2}");
+    cr_expect_str_eq(words(0), "torchrun $N? 1  $J?|torchrun 1");
+    cr_expect_str_eq(words(1), "torchrun $N? 1  $J?|torchrun 2");
+    cr_expect_str_eq(cause_of(1)->why, "never set, and set -u is on");
+    run("set -u; set +u; A=$N; torchrun x$A");
+    cr_expect_str_eq(words(0), "torchrun x$N?");
+    cr_expect_eq(cause_of(1)->kind, BASH_UNSET);
+}
+
+Test(shell_bash, a_command_that_fails_is_named_with_its_file)
+{
+    run("set -e\nf() { return 2; }\nf x\ntorchrun x\n");
+    cr_expect_eq(result.way[0].n_calls, 0);
+    cr_expect_str_eq(result.way[0].ended, "'f x' fails, and set -e is on");
+    cr_expect_eq(result.way[0].ended_line, 3);
+    run("echo usage: x\nexit 1\n");
+    cr_expect_str_eq(result.way[0].ended, "exit 1, after saying 'usage: x'");
+    run("echo done\nexit 0\n");
+    cr_expect_str_eq(result.way[0].ended, "exit 0");
+    run("false || { echo usage: x; exit 1; }\n");
+    cr_expect_str_eq(result.way[0].ended, "exit 1, after saying 'usage: x'");
+}
+
+/* ---- what programs print ---- */
+
+// results are those of Python 3.11 and of envsubst (gettext 0.21)
+static const struct {
+    const char *program, *prints;
+} printed[] = {
+    {"python3 -c \"print(4*1024//3, 7/2, 8/2, 2**10, -7//2, -7%3)\"",
+     "1365 3.5 4.0 1024 -4 2"},
+    {"python -c 'print(10/3, 0.1+0.2, 1e3)'", NULL},
+    {"python -c 'print(10/3, 0.1+0.2)'",
+     "3.3333333333333335 0.30000000000000004"},
+    {"python -c \"print('[' + ','.join(['1']*3) + ']')\"", "[1,1,1]"},
+    {"python -c 'print([0]*2+[1]*3)'", "[0, 0, 1, 1, 1]"},
+    {"python -c \"print('Et|' + '|'.join(['t'*4]*2) + '|L')\"",
+     "Et|tttt|tttt|L"},
+    {"python -c 'import math; x = 5; print(math.ceil(x/2), int(7/2), "
+     "round(2.5), max(1, 5))'",
+     "3 3 2 5"},
+    {"python -c 'print(2**63)'", NULL},
+    {"python -c 'print(1 if True else 2)'", NULL},
+    {"python -c 'print(math.ceil(1))'", NULL},
+    {"python -c ' print(1)'", NULL},
+    {"python -c 'import os; print(1)'", NULL},
+    {"python -c 'print(\"a\\n\")'", NULL},
+    {"python -c 'print([1]*9000000)'", NULL},
+    {"python -c 'print(\"x\"*9000000)'", NULL},
+    {"awk 'BEGIN{print 2^3}'", NULL},
+    {"awk 'BEGIN{print 3000000000}'", NULL},
+    {"awk 'BEGIN{print 1/0}'", NULL},
+    {"echo a | awk '{print $1 \"x\"}'", NULL},
+    {"echo a | awk '{print $1+1}'", NULL},
+    {"echo a | awk '{print toupper($1)}'", NULL},
+    {"echo a.b | awk -F. '{print $1}'", NULL},
+    {"E=1; export F=2; echo '$E ${F}3 $1 $' | envsubst", " 23 $1 $"},
+    {"grep x /etc/hosts", NULL},
+    {"grep -i A <<< a", NULL},
+    {"head -n 1 not_here", NULL},
+};
+
+Test(shell_bash, output_is_exact_or_unknown)
+{
+    for (size_t i = 0; i < sizeof printed / sizeof printed[0]; i++) {
+        const char *want = printed[i].prints;
+        run(arena_printf(&arena, "torchrun \"$(%s)\"", printed[i].program));
+        cr_assert_geq(result.way[0].call[0].n, 2, "%s", printed[i].program);
+        const char *text = result.way[0].call[0].word[1].text;
+        if (want)
+            cr_expect_str_eq(text, want, "%s: %s", printed[i].program, text);
+        else
+            cr_expect_eq(*text, BASH_MARK, "%s: %s", printed[i].program, text);
+    }
+}
+
 /* ---- errors and limits ---- */
 
 static const struct {
@@ -411,6 +571,7 @@ static const struct {
     {"i=0; while true; do i=$((i+1)); done", ERR_RANGE, "run.sh:1: "},
     {"for ((;;)); do torchrun x; done", ERR_RANGE, "more than 4096 commands"},
     {"echo $(printf '%999999999d' 1)", ERR_RANGE, "width"},
+    {"\ncoproc C { cat; }\n", ERR_PARSE, "run.sh:2: coproc"},
 };
 
 Test(shell_bash, errors_name_the_line)

@@ -285,6 +285,82 @@ Test(launch, a_script_that_starts_nothing_of_ours_says_what_it_starts)
     arena_clear(&f.arena);
 }
 
+Test(launch, a_line_behind_a_lost_backslash_is_no_launch)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_launch(&f,
+                             "torchrun a.py --num-layers 2" SIZES
+                             "--num-layers 4" SIZES
+                             "model.num_layers=8 model.hidden_size=2 x=1\n"
+                             "srun -N 2\n",
+                             0),
+                 ERR_OK, "%s", f.msg.text);
+    cr_expect_eq(megatron_args_account(f.args)->launch.of, 1);
+    arena_clear(&f.arena);
+}
+
+Test(launch, a_script_that_ends_before_its_launch_says_why)
+{
+    struct fixture f = {0};
+    cr_assert_eq(read_launch(&f,
+                             "#!/bin/bash\nset -e\n[ -n \"$MODEL\" ] || "
+                             "{ echo 'set MODEL first'; exit 1; }\n"
+                             "N=$(date +%s)\nA=$(yq .a x.yaml)\n"
+                             "# $(jq x)\nB=$(yq .b x)\n" RUN,
+                             0),
+                 ERR_PARSE);
+    cr_expect(strstr(f.msg.text, "line 3: exit 1, after saying 'set MODEL "
+                                 "first'"),
+              "%s", f.msg.text);
+    cr_expect(strstr(f.msg.text, "from the output of yq (line 5): "), "%s",
+              f.msg.text);
+    arena_clear(&f.arena);
+}
+
+/* A script of the kind `bash run.sh ENV SIZE BATCH ...`. */
+static const char positional[] =
+    "ENV=$1\nMODEL_SIZE=$2\nBATCH_SIZE=$3\nSEQ=${4:-2048}\nPR=${5}\n"
+    "if [ $ENV = dsw ]; then GPUS=8; elif [ $ENV = dlc ]; then GPUS=16; fi\n"
+    "if [ $MODEL_SIZE = 7B ]; then L=32; H=4096\n"
+    "elif [ $MODEL_SIZE = 13B ]; then L=40; H=5120; fi\n"
+    "if [ $PR = bf16 ]; then pr=\"--bf16\"; fi\n"
+    "torchrun --nproc_per_node $GPUS a.py --num-layers $L --hidden-size $H "
+    "--num-attention-heads 32 --seq-length $SEQ $pr "
+    "--micro-batch-size $BATCH_SIZE --vocab-size 100\n";
+
+Test(launch, arguments_of_a_positional_script_are_given)
+{
+    struct fixture f = {0};
+    const char *words[] = {"dsw", "13B", "2", "4096", "bf16"};
+    const struct source_request req = {
+        .path = "run.sh", .words = words, .n_words = 5};
+    arena_init(&f.arena);
+    f.args = megatron_args_new(&f.arena);
+    cr_assert_eq(launch_read(&f.arena, positional, &req, f.args, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    const struct megatron_flags *flags = megatron_args_flags(f.args);
+    cr_expect_eq(flags_int(flags, FLAG_NUM_LAYERS, 0), 40);
+    cr_expect_eq(flags_int(flags, FLAG_HIDDEN_SIZE, 0), 5120);
+    cr_expect_eq(flags_int(flags, FLAG_WORLD_SIZE, 0), 8);
+    arena_clear(&f.arena);
+}
+
+Test(launch, arguments_that_are_not_given_are_asked_for_by_place)
+{
+    struct fixture f = {0};
+    const struct source_request req = {.path = "run.sh"};
+    arena_init(&f.arena);
+    f.args = megatron_args_new(&f.arena);
+    cr_assert_eq(launch_read(&f.arena, positional, &req, f.args, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    const struct flag_unknown *u =
+        megatron_args_flags(f.args)->slot[FLAG_MICRO_BATCH_SIZE].unknown;
+    cr_assert(u);
+    cr_expect_str_eq(u->why, "$3: never set (--arg, the script's argument 3)");
+    cr_expect_str_eq(u->where, "run.sh:3");
+    arena_clear(&f.arena);
+}
+
 Test(launch, unknown_values_of_other_flags_do_no_harm)
 {
     struct fixture f = {0};

@@ -37,6 +37,9 @@ struct branch_start {
 
 /* ---- questions ---- */
 
+/* The key says what is asked, not where, so that the same test at two
+ * places has one answer in a way. Linear: a script has some tens of
+ * questions. */
 struct bash_question *bash_ask(struct bash *sh, const char *key,
                                const char *text, int n_sides)
 {
@@ -57,6 +60,8 @@ struct bash_question *bash_ask(struct bash *sh, const char *key,
     return q;
 }
 
+/* The answers of a way are a stack, in the order of asking; the next way
+ * pops from its end as a depth-first walk does. */
 static void push_answer(struct bash *sh, struct bash_question *q, int answer)
 {
     struct bash_oracle *o = sh->oracle;
@@ -89,6 +94,9 @@ static void set_answer(struct bash *sh, struct bash_question *q, int answer)
     q->answer = answer;
 }
 
+/* A question that is asked again within a way must not be answered anew:
+ * bash saw one value. While ways are varied alone, all but the flipped
+ * question take their first side. */
 int bash_decide(struct bash *sh, struct bash_question *q)
 {
     struct bash_oracle *o = sh->oracle;
@@ -107,6 +115,8 @@ int bash_decide(struct bash *sh, struct bash_question *q)
 
 /* ---- probes ---- */
 
+/* Everything between setjmp() and the call that longjmp() may skip is in
+ * sh, and restored by value here; nothing else may change in between. */
 static bool branch_probe(struct bash *sh, const struct branch_start *start,
                          int side)
 {
@@ -178,12 +188,15 @@ static bool branch_alike(const struct branch_end *end, int n)
     return true;
 }
 
+/* Statuses by what they say, not by their bytes: the value of a doubtful
+ * one means nothing. */
 static bool same_status(struct bash_status a, struct bash_status b)
 {
     return a.doubt == b.doubt &&
            (a.doubt ? a.negated == b.negated : a.value == b.value);
 }
 
+/* Known statuses are told apart as true and false only, as conditions do. */
 static const char *status_key(struct bash *sh, struct bash_status s)
 {
     return s.doubt
@@ -216,6 +229,8 @@ static struct bash_status merged_status(struct bash *sh,
     return (struct bash_status){bash_ask(sh, key, text, 2), false, 0};
 }
 
+/* Output and position in the input are those of any side, since
+ * branch_alike() found them equal. */
 static void branch_merge(struct bash *sh, struct bash_question *q,
                          const struct branch_end *end, int n)
 {
@@ -269,6 +284,7 @@ static int branch_only(const struct bash *sh, const struct branch_end *end,
     return sh->at.round >= 2 ? leaves : -1;
 }
 
+/* Copies are large and short-lived: they go back to the list of free ones. */
 static void branch_drop(struct bash *sh, const struct branch_start *start,
                         struct branch_end *end, int n)
 {
@@ -278,6 +294,8 @@ static void branch_drop(struct bash *sh, const struct branch_start *start,
     bash_state_drop(sh, start->state);
 }
 
+/* Probing costs each side once more where the states cannot be merged; that
+ * is bounded by BASH_MAX_STEPS. */
 void bash_branch(struct bash *sh, struct bash_question *q, bash_side_fn *fn,
                  const void *arg)
 {
@@ -320,6 +338,8 @@ struct on_status {
     const void *arg;
 };
 
+/* bash has ! before a command, questions have not: the sides are swapped
+ * instead. */
 static void negated_side(struct bash *sh, const void *arg, int side)
 {
     const struct on_status *on = arg;

@@ -11,6 +11,8 @@ enum { CORE_SHOWN = 120 }; // characters of the script in a message
 
 /* ---- limits and memory ---- */
 
+/* The place is that of the command being read, which the context holds at
+ * all times. */
 _Noreturn void bash_fail(struct bash *sh, enum err code, const char *fmt, ...)
 {
     char text[512];
@@ -23,6 +25,8 @@ _Noreturn void bash_fail(struct bash *sh, enum err code, const char *fmt, ...)
     longjmp(sh->stop, 1);
 }
 
+/* Steps bound the time of scripts that never end; work (below) that of few
+ * steps over long texts. */
 void bash_step(struct bash *sh)
 {
     if (++sh->steps > BASH_MAX_STEPS)
@@ -39,6 +43,8 @@ void bash_work(struct bash *sh, size_t n)
                   BASH_MAX_WORK >> 20);
 }
 
+/* C's stack is what nesting uses up: the limit stands well below 8 MB of it
+ * in every mode of building. */
 void bash_enter(struct bash *sh)
 {
     if (++sh->at.depth > BASH_MAX_LEVELS)
@@ -78,6 +84,7 @@ void *bash_keep(struct bash *sh, size_t count, size_t size)
     return core_take(sh, sh->keep, &sh->kept_bytes, count * size);
 }
 
+/* Texts may hold marks; the caller must not cut one in two. */
 char *bash_strndup(struct bash *sh, const char *text, size_t n)
 {
     char *copy = bash_alloc(sh, n + 1, 1);
@@ -93,6 +100,8 @@ const char *bash_keep_text(struct bash *sh, const char *text)
     return copy;
 }
 
+/* Two passes: the first one only counts, as the length of a script's text
+ * is anybody's guess. */
 static char *core_vprintf(struct bash *sh, const char *fmt, va_list ap)
 {
     va_list again;
@@ -116,6 +125,8 @@ char *bash_printf(struct bash *sh, const char *fmt, ...)
 
 /* ---- growing texts ---- */
 
+/* Doubling keeps the sum of all copies within twice the last one; the old
+ * ones stay in the arena until the way ends. */
 void bash_put(struct bash *sh, struct bash_text *to, const char *s, size_t n)
 {
     if (to->n + n + 1 > to->cap) {
@@ -163,6 +174,7 @@ static bool cause_is(const struct bash *sh, size_t i,
            strcmp(have->file, c->file) == 0 && strcmp(have->why, c->why) == 0;
 }
 
+/* Marks hold indices, so that the array may move. */
 static void grow_causes(struct bash *sh)
 {
     size_t cap = 2 * sh->cap_causes + 16;
@@ -210,6 +222,8 @@ const char *bash_unset(struct bash *sh, const char *text)
     return mark_of(sh, &c);
 }
 
+/* A lone first character of a mark in a script's text was replaced when the
+ * file was read (bash_clean()). */
 size_t bash_mark_len(const char *p)
 {
     if (*p != BASH_MARK)
@@ -218,10 +232,32 @@ size_t bash_mark_len(const char *p)
     return end ? (size_t)(end - p) + 1 : 0;
 }
 
+/* A mark's number comes from mark_of(), so that it is in range; 0 is for
+ * texts that were cut. */
 const struct bash_cause *bash_mark_cause(const struct bash *sh, const char *p)
 {
     size_t i = (size_t)strtoul(p + 1, NULL, 10);
     return &sh->cause[i < sh->n_causes ? i : 0];
+}
+
+bool bash_is_one_word(const struct bash_cause *c)
+{
+    // commands by their beginnings: what they print has no blanks
+    static const char *const one[] = {
+        "$SLURM",  "$RANDOM",     "$HOSTNAME",
+        "$USER",   "$UID",        "$HOME",
+        "$(nproc", "$(hostname)", "$(whoami)",
+        "$(id -",  "$(mktemp",    "$(pwd)",
+        "$(uname", "`hostname`",  "`whoami`",
+        "`pwd`",   "$(uuidgen",   "$(scontrol show hostname",
+    };
+    size_t n = strlen(c->text);
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++)
+        if (strncmp(c->text, one[i], strlen(one[i])) == 0)
+            return true;
+    return (strncmp(c->text, "$(date +", 8) == 0 &&
+            !strchr(c->text + 7, ' ')) ||
+           (n > 7 && strcmp(c->text + n - 6, "wc -l)") == 0);
 }
 
 bool bash_has_mark(const char *text)
@@ -229,6 +265,7 @@ bool bash_has_mark(const char *text)
     return strchr(text, BASH_MARK) != NULL;
 }
 
+/* Marks of what is not set do not count: bash would see nothing there. */
 bool bash_has_unknown(const struct bash *sh, const char *text)
 {
     for (const char *p = strchr(text, BASH_MARK); p;
@@ -248,6 +285,8 @@ static void note_unset(struct bash *sh, const struct bash_cause *c)
     sh->at = at;
 }
 
+/* Not set is empty to bash wherever it looks; only the words of a launch
+ * keep the mark, for people. */
 const char *bash_plain(struct bash *sh, const char *text, bool noted)
 {
     if (!bash_has_mark(text))
@@ -274,6 +313,7 @@ const char *bash_first_unknown(struct bash *sh, const char *text)
     return NULL;
 }
 
+/* Cut to one line of a message; a line end within would break it in two. */
 const char *bash_readable(struct bash *sh, const char *text)
 {
     struct bash_text to = {0};
@@ -295,6 +335,7 @@ const char *bash_readable(struct bash *sh, const char *text)
 
 /* ---- notes ---- */
 
+/* A loop would give the same note each round. */
 static void add_once(struct bash *sh, struct bash_list *to, const char *text)
 {
     bash_work(sh, to->n);
@@ -332,8 +373,21 @@ void bash_missing(struct bash *sh, const char *fmt, ...)
              bash_printf(sh, "%s:%d: %s", sh->at.file, sh->at.line, text));
 }
 
+/* ---- the end of the script ---- */
+
+void bash_end(struct bash *sh, const char *why)
+{
+    const char *main = sh->in->name;
+    if (strcmp(sh->at.file, main) != 0)
+        why = bash_printf(sh, "%s (in %s)", why, sh->at.file);
+    sh->flow = BASH_EXIT;
+    sh->ended = bash_keep_text(sh, why);
+    sh->ended_line = sh->at.line;
+}
+
 /* ---- status ---- */
 
+/* bash keeps the low byte only; callers that take a user's number cut it. */
 void bash_set_status(struct bash *sh, int value)
 {
     sh->st->status = (struct bash_status){NULL, false, value};

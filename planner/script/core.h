@@ -113,9 +113,15 @@ struct bash {
     int flow_n; // loops that break or continue still leaves
     const char *ended;
     int ended_line;
+    const char *said; // by the last echo, for an exit right behind it
+    int said_line;
     struct bash_call *call; // of this way
     size_t n_calls, cap_calls;
 };
+
+/* The script ends here, for the reason `why`, which names the file where it is
+ * not the script's own. */
+void bash_end(struct bash *sh, const char *why);
 
 /* ---- limits and memory ---- */
 
@@ -159,6 +165,10 @@ size_t bash_mark_len(const char *p);
 
 /* Cause of the mark at `p`. */
 const struct bash_cause *bash_mark_cause(const struct bash *sh, const char *p);
+
+/* Is what is not known one word all the same? Host names, counts and what Slurm
+ * sets are; output of other commands may be none or several. */
+bool bash_is_one_word(const struct bash_cause *c);
 
 /* True when the text has a mark of kind BASH_UNKNOWN; of any kind. */
 bool bash_has_unknown(const struct bash *sh, const char *text);

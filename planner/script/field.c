@@ -46,6 +46,8 @@ void bash_field_mark(struct bash *sh, struct bash_field_text *to,
     bash_field_put(sh, to, "", 1, q);
 }
 
+/* Words keep the line where their text was written, not where it was passed
+ * on: that is where the user would change it. */
 void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
                        const struct bash_item_of *item)
 {
@@ -59,11 +61,14 @@ void bash_field_origin(struct bash *sh, struct bash_field_text *to, size_t from,
     to->origin[to->n_origins++] = (struct bash_origin){from, to->n, item};
 }
 
+/* Two of the kinds are signs between characters and hold none. */
 static bool field_is_char(const struct bash_field_text *f, size_t i)
 {
     return f->q[i] != BASH_Q_NULL && f->q[i] != BASH_Q_BREAK;
 }
 
+/* Breaks become blanks: "$@" where one word is wanted, as behind NAME=,
+ * joins so. */
 const char *bash_field_text(struct bash *sh, const struct bash_field_text *f)
 {
     struct bash_text t = {0};
@@ -75,6 +80,8 @@ const char *bash_field_text(struct bash *sh, const struct bash_field_text *f)
     return bash_text_of(&t);
 }
 
+/* A quoted star is a star: bash tells by the quotes, the matcher by a
+ * backslash. */
 const char *bash_field_pattern(struct bash *sh, const struct bash_field_text *f)
 {
     struct bash_text t = {0};
@@ -93,6 +100,7 @@ const char *bash_field_pattern(struct bash *sh, const struct bash_field_text *f)
 
 /* ---- words ---- */
 
+/* Counted as a step: {1..100000000} makes words and no commands. */
 void bash_words_add(struct bash *sh, struct bash_words *to, const char *text,
                     bool ghost, bool loose)
 {
@@ -117,6 +125,20 @@ void bash_words_copy(struct bash *sh, struct bash_words *to,
     bash_words_add(sh, to, item->text, item->ghost, item->loose);
     to->item[to->n - 1].file = item->file;
     to->item[to->n - 1].line = item->line;
+}
+
+const char *bash_ifs(struct bash *sh)
+{
+    const char *ifs = bash_get_text(sh, "IFS");
+    struct bash_text t = {0};
+    if (!ifs)
+        return " \t\n";
+    if (!bash_has_mark(ifs))
+        return ifs;
+    for (const char *p = ifs; *p; p += bash_mark_len(p) ? bash_mark_len(p) : 1)
+        if (!bash_mark_len(p))
+            bash_putc(sh, &t, *p);
+    return bash_text_of(&t);
 }
 
 /* A word being split. */
@@ -147,6 +169,8 @@ static void split_origin(struct splitter *s)
     }
 }
 
+/* Where nothing but marks of unset variables stood, the word is a ghost:
+ * bash drops it, messages name it. */
 static void split_end(struct splitter *s)
 {
     if (s->any) {
@@ -171,6 +195,8 @@ static size_t split_mark(struct splitter *s, size_t i)
     return n;
 }
 
+/* bash treats blanks of IFS and its other characters differently: several
+ * blanks make one gap, two colons have an empty word between them. */
 static bool split_blank(const struct splitter *s, size_t i)
 {
     char c = s->from->s[i];
@@ -201,12 +227,12 @@ static size_t split_gap(struct splitter *s, size_t i)
     return i;
 }
 
+/* Only what an expansion made is split: IFS=, leaves a literal a,b whole. */
 void bash_split(struct bash *sh, const struct bash_field_text *from,
                 struct bash_words *to)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
     struct splitter s = {.sh = sh, .from = from, .to = to};
-    s.ifs = ifs ? bash_plain(sh, ifs, false) : " \t\n";
+    s.ifs = bash_ifs(sh);
     for (size_t i = 0; i < from->n;) {
         s.begin = s.any ? s.begin : i;
         if (from->q[i] == BASH_Q_BREAK) {
@@ -227,6 +253,7 @@ void bash_split(struct bash *sh, const struct bash_field_text *from,
     split_end(&s);
 }
 
+/* Ghosts take no index, as bash never had them. */
 const struct bash_var *bash_list_of(struct bash *sh,
                                     const struct bash_words *words)
 {
@@ -239,6 +266,52 @@ const struct bash_var *bash_list_of(struct bash *sh,
     v->flags = BASH_LIST;
     v->item = words->item;
     v->n = words->n;
+    return v;
+}
+
+/* Room behind the n elements of `old` for `more`: its own where nobody else has
+ * grown into it, else a copy of twice the size. */
+static struct bash_room *list_room(struct bash *sh, const struct bash_var *old,
+                                   size_t more)
+{
+    size_t n = old ? old->n : 0;
+    struct bash_room *room = old ? old->room : NULL;
+    if (room && room->item == old->item && room->used == n &&
+        room->cap - n >= more)
+        return room;
+    room = bash_alloc(sh, 1, sizeof *room);
+    room->cap = 2 * (n + more);
+    room->item = bash_alloc(sh, room->cap, sizeof *room->item);
+    if (n)
+        memcpy(room->item, old->item, n * sizeof *room->item);
+    room->used = n;
+    bash_work(sh, n);
+    return room;
+}
+
+const struct bash_var *bash_list_add(struct bash *sh,
+                                     const struct bash_var *old,
+                                     const struct bash_words *words)
+{
+    struct bash_room *room = list_room(sh, old, words->n);
+    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
+    int64_t next = 0;
+    for (size_t i = room->used; i-- > 0;)
+        if (!room->item[i].ghost) {
+            next = room->item[i].index + 1;
+            break;
+        }
+    for (size_t i = 0; i < words->n; i++) {
+        struct bash_item_of *e = &room->item[room->used++];
+        *e = words->item[i];
+        e->key = NULL;
+        e->index = next;
+        next += !e->ghost;
+    }
+    v->flags = (old ? old->flags : 0) | BASH_LIST;
+    v->item = room->item;
+    v->n = room->used;
+    v->room = room;
     return v;
 }
 
@@ -410,6 +483,8 @@ static bool match_loop(struct matcher *m, const char *p, const char *end,
     return t == t_end;
 }
 
+/* All time goes through here: a pattern of many stars grows with a power of
+ * its length, which bash_work() ends. */
 static bool match_here(struct matcher *m, const char *p, const char *end,
                        const char *t, const char *t_end)
 {
@@ -420,6 +495,8 @@ static bool match_here(struct matcher *m, const char *p, const char *end,
     return yes;
 }
 
+/* Bytes, not characters: '?' takes half of an umlaut. File names and sizes
+ * of models have none. */
 bool bash_match(struct bash *sh, const char *pattern, const char *text,
                 size_t n)
 {

@@ -55,6 +55,9 @@ void bash_words_add(struct bash *sh, struct bash_words *to, const char *text,
 void bash_words_copy(struct bash *sh, struct bash_words *to,
                      const struct bash_item_of *item);
 
+/* Characters of $IFS, never marks; what is not known of it is left out. */
+const char *bash_ifs(struct bash *sh);
+
 /* Splits at $IFS and breaks, adds the words. */
 void bash_split(struct bash *sh, const struct bash_field_text *from,
                 struct bash_words *to);
@@ -68,6 +71,12 @@ const char *bash_field_pattern(struct bash *sh,
 /* Elements without ghosts, numbered from 0, as an array's value. */
 const struct bash_var *bash_list_of(struct bash *sh,
                                     const struct bash_words *words);
+
+/* The array `old` (NULL: none) with the words behind its elements, numbered on
+ * from its last. Adding one by one costs no copy of all each time. */
+const struct bash_var *bash_list_add(struct bash *sh,
+                                     const struct bash_var *old,
+                                     const struct bash_words *words);
 
 /* Does the pattern match all of the n bytes? */
 bool bash_match(struct bash *sh, const char *pattern, const char *text,

@@ -20,6 +20,8 @@ _Noreturn void bash_syntax(struct bash_parser *ps, const char *fmt, ...)
     longjmp(ps->stop, 1);
 }
 
+/* Trees of files outlive the way that parsed them, those of texts which the
+ * script made do not. */
 void *bash_parse_alloc(struct bash_parser *ps, size_t count, size_t size)
 {
     return ps->kept ? bash_keep(ps->sh, count, size)
@@ -33,6 +35,7 @@ struct bash_parser bash_parser_of(struct bash *sh, const char *text, int line)
 
 /* ---- blanks and lines ---- */
 
+/* A comment begins only where a word could: a#b is a word. */
 void bash_skip_blanks(struct bash_parser *ps)
 {
     for (;;) {
@@ -92,6 +95,8 @@ static void read_heredoc(struct bash_parser *ps, struct bash_redirect *r)
     r->body = copy;
 }
 
+/* Bodies of here-documents begin behind the line that asks for them, in the
+ * order of asking. */
 void bash_take_newline(struct bash_parser *ps)
 {
     ps->p++;
@@ -114,6 +119,8 @@ void bash_skip_lines(struct bash_parser *ps)
 
 /* ---- quotes and substitutions ---- */
 
+/* Lines are counted wherever text is passed over, or all places behind
+ * would be off. */
 static void lex_next(struct bash_parser *ps)
 {
     ps->line += *ps->p == '\n';
@@ -136,6 +143,7 @@ static void skip_to(struct bash_parser *ps, char c, bool backslash)
     ps->p++;
 }
 
+/* The parser nests by the text's own brackets: ((((... */
 static void lex_enter(struct bash_parser *ps)
 {
     if (++ps->depth > BASH_MAX_DEPTH) {
@@ -168,6 +176,8 @@ static void skip_double(struct bash_parser *ps)
     ps->depth--;
 }
 
+/* Single quotes know no backslash, double ones hold substitutions with
+ * quotes of their own. */
 void bash_skip_quote(struct bash_parser *ps)
 {
     char c = *ps->p++;
@@ -202,6 +212,8 @@ static void skip_braces(struct bash_parser *ps, bool quoted)
     ps->depth--;
 }
 
+/* $((a) | b) is a subshell within $(...): the first ')' at depth 0 must
+ * have its twin right behind. */
 const char *bash_math_end(const char *p)
 {
     int depth = 0;
@@ -240,6 +252,7 @@ static void skip_commands(struct bash_parser *ps)
     ps->pattern = pattern;
 }
 
+/* Within double quotes, $'...' is a dollar and a quoted text. */
 void bash_skip_dollar(struct bash_parser *ps, bool quoted)
 {
     char c = *ps->p++;
@@ -263,6 +276,8 @@ void bash_skip_dollar(struct bash_parser *ps, bool quoted)
     }
 }
 
+/* The script's own text was parsed whole, so that only texts of eval and
+ * the like fail here. */
 const char *bash_dollar_end(struct bash *sh, const char *p, bool quoted)
 {
     struct bash_parser ps = bash_parser_of(sh, p, sh->at.line);
@@ -272,8 +287,35 @@ const char *bash_dollar_end(struct bash *sh, const char *p, bool quoted)
     return ps.p;
 }
 
+/* Longer operators stand first. */
+size_t bash_redirect_operator(const char *p, struct bash_redirect *r)
+{
+    static const struct {
+        const char *text;
+        enum bash_redirect_kind kind;
+        int fd; // where no number stands before it
+    } table[] = {
+        {"<<<", BASH_HERESTRING, 0}, {"<<-", BASH_HEREDOC, -1},
+        {"<<", BASH_HEREDOC, 0},     {"<&", BASH_DUPLICATE, 0},
+        {"<>", BASH_DUPLICATE, 0},   {"<", BASH_FROM_FILE, 0},
+        {"&>>", BASH_APPEND, -1},    {"&>", BASH_TO_FILE, -1},
+        {">>", BASH_APPEND, 1},      {">&", BASH_DUPLICATE, 1},
+        {">|", BASH_TO_FILE, 1},     {">", BASH_TO_FILE, 1},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        size_t n = strlen(table[i].text);
+        if (strncmp(p, table[i].text, n) == 0) {
+            r->kind = table[i].kind;
+            r->fd = table[i].fd;
+            return n;
+        }
+    }
+    return 0;
+}
+
 /* ---- words ---- */
 
+/* Metacharacters of bash(1), and the end of the text. */
 static bool lex_ends_word(char c)
 {
     return c == '\0' || strchr(" \t\n|&;()<>", c) != NULL;
@@ -333,12 +375,16 @@ static const char *lex_index_end(const char *from, const char *p)
     return NULL;
 }
 
+/* Only where patterns stand: elsewhere a '(' behind a word is an error or a
+ * function. */
 static bool lex_pattern_opens(const struct bash_parser *ps)
 {
     return ps->pattern && ps->p[0] && strchr("?*+@!", ps->p[0]) &&
            ps->p[1] == '(';
 }
 
+/* Public scripts hold DATA=<path>, to be filled in; bash reads it as
+ * redirections and fails with a message of syntax that helps nobody. */
 size_t bash_placeholder(const char *p)
 {
     if (p[0] != '<' ||
@@ -424,6 +470,7 @@ void *bash_parse_grow(struct bash_parser *ps, void *old, size_t n, size_t size)
     return grown;
 }
 
+/* Behind =~ bash takes a bar and parentheses as parts of the expression. */
 struct bash_raw bash_take_cond_word(struct bash_parser *ps, bool regex)
 {
     const char *from = ps->p;
@@ -466,6 +513,7 @@ static size_t count_words(struct bash_parser *ps, struct bash_raw *to)
     }
 }
 
+/* Line ends between the words of NAME=( ) are blanks, comments go. */
 struct bash_raw *bash_words_of(struct bash *sh, const char *text, int line,
                                size_t *n)
 {

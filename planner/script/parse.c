@@ -27,6 +27,8 @@ static void add_child(struct bash_parser *ps, struct bash_node *n,
     n->child[n->n_children++] = child;
 }
 
+/* The text pointer is set first and copied when the end of the node is
+ * known (parse_set_text()). */
 static struct bash_node *parse_new(struct bash_parser *ps,
                                    enum bash_node_kind kind)
 {
@@ -52,6 +54,8 @@ static void parse_set_text(struct bash_parser *ps, struct bash_node *n)
 
 /* ---- keywords ---- */
 
+/* A keyword must be followed by what ends a word: "done;" is one, "donee"
+ * is not. */
 static bool parse_at(const struct bash_parser *ps, const char *keyword)
 {
     size_t n = strlen(keyword);
@@ -67,6 +71,8 @@ static bool parse_take(struct bash_parser *ps, const char *keyword)
     return true;
 }
 
+/* The message names where the construct began: that line is wrong more
+ * often than the one where bash gives up. */
 static void parse_want(struct bash_parser *ps, const char *keyword,
                        const struct bash_node *of)
 {
@@ -93,32 +99,6 @@ static bool parse_closes(const struct bash_parser *ps)
 
 /* ---- redirections ---- */
 
-/* The operator at p: its length, and what it does; 0 where there is none. */
-static size_t redirect_operator(const char *p, struct bash_redirect *r)
-{
-    static const struct {
-        const char *text;
-        enum bash_redirect_kind kind;
-        int fd; // where no number stands before it
-    } table[] = {
-        {"<<<", BASH_HERESTRING, 0}, {"<<-", BASH_HEREDOC, -1},
-        {"<<", BASH_HEREDOC, 0},     {"<&", BASH_DUPLICATE, 0},
-        {"<>", BASH_DUPLICATE, 0},   {"<", BASH_FROM_FILE, 0},
-        {"&>>", BASH_APPEND, -1},    {"&>", BASH_TO_FILE, -1},
-        {">>", BASH_APPEND, 1},      {">&", BASH_DUPLICATE, 1},
-        {">|", BASH_TO_FILE, 1},     {">", BASH_TO_FILE, 1},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        size_t n = strlen(table[i].text);
-        if (strncmp(p, table[i].text, n) == 0) {
-            r->kind = table[i].kind;
-            r->fd = table[i].fd;
-            return n;
-        }
-    }
-    return 0;
-}
-
 /* Takes a redirection, with the number or {name} before it. */
 static bool parse_redirect(struct bash_parser *ps, struct bash_node *n)
 {
@@ -136,7 +116,7 @@ static bool parse_redirect(struct bash_parser *ps, struct bash_node *n)
         fd = 10;
         p += number;
     }
-    size_t len = redirect_operator(p, &r);
+    size_t len = bash_redirect_operator(p, &r);
     if (!len || ((*p == '<' || *p == '>') && p[1] == '(') ||
         (*p == '&' && number))
         return false;
@@ -167,6 +147,7 @@ static void parse_await(struct bash_parser *ps, const struct bash_node *n)
 
 /* ---- commands ---- */
 
+/* Redirections may stand anywhere: >log cmd arg 2>&1. */
 static struct bash_node *parse_simple(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_SIMPLE);
@@ -185,6 +166,7 @@ static struct bash_node *parse_simple(struct bash_parser *ps)
     return n;
 }
 
+/* bash takes braces for do and done, though its manual does not say so. */
 static const struct bash_node *parse_do(struct bash_parser *ps,
                                         const struct bash_node *of)
 {
@@ -200,6 +182,7 @@ static const struct bash_node *parse_do(struct bash_parser *ps,
     return body;
 }
 
+/* An elif is an if in the else branch, which shares the last fi. */
 static struct bash_node *parse_if(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_IF);
@@ -282,6 +265,7 @@ static struct bash_node *parse_for(struct bash_parser *ps)
     return n;
 }
 
+/* ';;' ends the case, ';&' goes on with the next body, ';;&' tests on. */
 static void parse_item(struct bash_parser *ps, struct bash_node *n)
 {
     struct bash_item it = {.end = ';'};
@@ -311,6 +295,8 @@ static void parse_item(struct bash_parser *ps, struct bash_node *n)
     n->item[n->n_items++] = it;
 }
 
+/* The text of a case is its head alone: that is what a question about it
+ * shows. */
 static struct bash_node *parse_case(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_CASE);
@@ -376,6 +362,7 @@ static struct bash_node *parse_math(struct bash_parser *ps)
     return n;
 }
 
+/* The closing word is a keyword for {, a character for (. */
 static struct bash_node *parse_body(struct bash_parser *ps,
                                     enum bash_node_kind kind, const char *open,
                                     const char *close)
@@ -416,6 +403,7 @@ static struct bash_node *parse_function(struct bash_parser *ps)
     return f;
 }
 
+/* "((" may also be two subshells, which only the end of it tells. */
 static struct bash_node *parse_compound(struct bash_parser *ps)
 {
     if (parse_at(ps, "if"))
@@ -448,6 +436,11 @@ static const struct bash_node *parse_command(struct bash_parser *ps)
         bash_fail(ps->sh, ERR_RANGE, "nested more than %d deep",
                   BASH_MAX_DEPTH);
     }
+    if (parse_at(ps, "coproc")) {
+        ps->sh->at.line = ps->line;
+        bash_fail(ps->sh, ERR_PARSE,
+                  "coproc: what such a command answers is not read");
+    }
     struct bash_node *n = parse_function(ps);
     if (!n)
         n = parse_compound(ps);
@@ -466,6 +459,7 @@ static const struct bash_node *parse_command(struct bash_parser *ps)
 
 /* ---- lists ---- */
 
+/* "time" is a keyword of a pipe and changes nothing that is read. */
 static const struct bash_node *parse_pipe(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_PIPE);
@@ -491,6 +485,7 @@ static const struct bash_node *parse_pipe(struct bash_parser *ps)
     return n->n_children == 1 && !n->negated ? n->child[0] : n;
 }
 
+/* && and || bind alike, from left to right: no tree is needed. */
 static const struct bash_node *parse_andor(struct bash_parser *ps)
 {
     struct bash_node *n = parse_new(ps, BASH_ANDOR);
@@ -576,6 +571,8 @@ static const struct bash_node *parse_line(struct bash_parser *ps)
     return n;
 }
 
+/* One line at a time, as bash does: what stands behind an exit may be
+ * anything, a binary even. */
 const struct bash_node *bash_parse_next(struct bash_parser *ps)
 {
     ps->error = NULL;

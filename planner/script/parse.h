@@ -121,6 +121,10 @@ bool bash_skip_word(struct bash_parser *ps);
 void bash_skip_dollar(struct bash_parser *ps, bool quoted);
 void bash_skip_quote(struct bash_parser *ps);
 
+/* The operator of a redirection at p: its length, and kind and descriptor into
+ * r; 0 where there is none. */
+size_t bash_redirect_operator(const char *p, struct bash_redirect *r);
+
 /* End of the arithmetic that begins behind "((": the first of "))"; NULL
  * where it is none. */
 const char *bash_math_end(const char *p);

@@ -25,6 +25,7 @@ struct bash_symbols {
 
 /* ---- names ---- */
 
+/* Names are short and some hundred: quality matters less than no code. */
 static size_t symbol_hash(const char *name)
 {
     uint64_t h = 14695981039346656037u; // FNV-1a
@@ -69,6 +70,7 @@ static size_t symbol_of(struct bash *sh, const char *name)
     return t->n - 1;
 }
 
+/* Letters of other alphabets are none: bash takes ASCII only. */
 bool bash_is_name(const char *text, size_t n)
 {
     if (n == 0 || isdigit((unsigned char)*text))
@@ -98,6 +100,8 @@ static const struct bash_var **state_slot(struct bash *sh, size_t symbol)
     return &st->var[symbol];
 }
 
+/* What is decided is written back, so that a later read in this way finds a
+ * value. */
 const struct bash_var *bash_get(struct bash *sh, const char *name)
 {
     const struct bash_var **slot = state_slot(sh, symbol_of(sh, name));
@@ -115,6 +119,8 @@ void bash_put_var(struct bash *sh, const char *name, const struct bash_var *v)
     *state_slot(sh, symbol_of(sh, name)) = v;
 }
 
+/* The order is that of first use over the whole reading, the same in all
+ * ways. */
 void bash_each(struct bash *sh, bash_each_fn *fn, void *to)
 {
     bash_work(sh, sh->st->n);
@@ -158,6 +164,8 @@ void bash_state_drop(struct bash *sh, struct bash_state *copy)
     sh->free_states = copy;
 }
 
+/* The arrays of the current state stay: restoring is as frequent as
+ * branching and should not allocate. */
 void bash_state_restore(struct bash *sh, const struct bash_state *from)
 {
     struct bash_state *st = sh->st;
@@ -177,6 +185,8 @@ void bash_state_restore(struct bash *sh, const struct bash_state *from)
     bash_work(sh, from->n);
 }
 
+/* bash exports no arrays and, unless told to, no functions; set options and
+ * locals end with the process. */
 void bash_state_only_exported(struct bash *sh)
 {
     for (size_t i = 0; i < sh->st->n; i++) {
@@ -192,6 +202,7 @@ void bash_state_only_exported(struct bash *sh)
     sh->st->options = 0;
 }
 
+/* Pointers first: most values that are equal were never copied. */
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -225,6 +236,8 @@ struct bash_state *bash_subshell_begin(struct bash *sh)
     return bash_state_copy(sh);
 }
 
+/* Files outlive a subshell, variables do not: ( cd x; echo a > f ) changes
+ * the disk only. */
 void bash_subshell_end(struct bash *sh, struct bash_state *outer)
 {
     struct bash_state *inner = bash_state_copy(sh);
@@ -270,6 +283,8 @@ static const struct bash_var *choice_of(struct bash *sh,
     return v;
 }
 
+/* A value that a side changed is not known, but it is one of few: the
+ * choice keeps which goes with which. */
 void bash_state_merge(struct bash *sh, struct bash_question *q,
                       struct bash_state *const *side, size_t n)
 {
@@ -286,6 +301,8 @@ void bash_state_merge(struct bash *sh, struct bash_question *q,
     }
 }
 
+/* Without a question to ask, as behind a loop of unknown length, what
+ * changed is lost. */
 void bash_state_blur(struct bash *sh, const struct bash_state *before,
                      const char *text, const char *why)
 {
@@ -306,33 +323,6 @@ void bash_state_blur(struct bash *sh, const struct bash_state *before,
 }
 
 /* ---- elements ---- */
-
-size_t bash_count(const struct bash_var *v)
-{
-    size_t n = 0;
-    for (size_t i = 0; v && i < v->n; i++)
-        n += !v->item[i].ghost;
-    return n;
-}
-
-const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
-                                        const char *key)
-{
-    if (!v)
-        return NULL;
-    if (index < 0 && !key)
-        for (size_t i = v->n; i-- > 0;)
-            if (!v->item[i].ghost) {
-                index += v->item[i].index + 1;
-                break;
-            }
-    for (size_t i = 0; i < v->n; i++)
-        if (!v->item[i].ghost &&
-            (key ? v->item[i].key && strcmp(v->item[i].key, key) == 0
-                 : v->item[i].index == index))
-            return &v->item[i];
-    return NULL;
-}
 
 const char *bash_get_text(struct bash *sh, const char *name)
 {
@@ -394,9 +384,26 @@ static const struct bash_var *state_peek(struct bash *sh, const char *name)
     return v;
 }
 
+/* A value that the script does not tell is the one that the user gave for the
+ * name, although bash would set the other. */
+static const char *set_or_given(struct bash *sh, const char *name,
+                                const char *text)
+{
+    for (size_t i = 0; i < sh->in->n_set; i++)
+        if (strcmp(sh->in->set[i].name, name) == 0 &&
+            bash_has_unknown(sh, text)) {
+            bash_note(sh, "%s: %s is not known: the value given with --set",
+                      name, bash_readable(sh, text));
+            return sh->in->set[i].value;
+        }
+    return text;
+}
+
+/* An assignment to an array without index sets element 0. */
 void bash_set(struct bash *sh, const char *name, const char *text)
 {
     const struct bash_var *old = state_peek(sh, name);
+    text = set_or_given(sh, name, text);
     if (old && old->flags & BASH_READONLY)
         return;
     if (old && old->flags & (BASH_LIST | BASH_ASSOCIATIVE)) {
@@ -466,24 +473,6 @@ void bash_unset_var(struct bash *sh, const char *name)
     bash_put_var(sh, name, NULL);
 }
 
-void bash_unset_element(struct bash *sh, const char *name, const char *key,
-                        int64_t index)
-{
-    const struct bash_var *old = bash_get(sh, name);
-    const struct bash_item_of *e = bash_element(old, index, key);
-    if (!e)
-        return;
-    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
-    struct bash_item_of *item = bash_alloc(sh, old->n, sizeof *item);
-    *v = *old;
-    v->n = 0;
-    v->item = item;
-    for (size_t i = 0; i < old->n; i++)
-        if (&old->item[i] != e)
-            item[v->n++] = old->item[i];
-    bash_put_var(sh, name, v);
-}
-
 struct flag_change {
     unsigned on, off;
     int depth;
@@ -507,6 +496,8 @@ with_flags(struct bash *sh, const struct bash_var *old, struct flag_change by)
     return v;
 }
 
+/* declare -x on a choice marks each side, or the export would be lost with
+ * the decision. */
 void bash_set_flags(struct bash *sh, const char *name, unsigned on,
                     unsigned off)
 {
@@ -539,6 +530,7 @@ const struct bash_saved *bash_saved_mark(const struct bash *sh)
     return sh->st->saved;
 }
 
+/* Several hidings of one name are undone from the latest to the first. */
 void bash_saved_undo(struct bash *sh, const struct bash_saved *mark)
 {
     const struct bash_saved *s = sh->st->saved;

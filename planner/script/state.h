@@ -36,6 +36,13 @@ struct bash_item_of {
     int line;
 };
 
+/* Elements that grow at their end. A value is never changed, but what stands
+ * behind its own n elements is nobody's until `used` passes it. */
+struct bash_room {
+    struct bash_item_of *item;
+    size_t used, cap;
+};
+
 struct bash_choice {
     struct bash_question *question;
     const struct bash_var *const *side; // NULL: not set there
@@ -48,6 +55,7 @@ struct bash_var {
     const struct bash_node *body; // of a function
     const char *file;             // where the function stands
     const struct bash_choice *choice;
+    struct bash_room *room; // of `item`, where it can grow; or NULL
 };
 
 struct bash_saved; // values that local hides
@@ -62,7 +70,13 @@ struct bash_state {
     struct bash_state *next_free;
 };
 
-enum { BASH_OPT_ERREXIT = 1, BASH_OPT_ALLEXPORT = 2, BASH_OPT_EXTGLOB = 4 };
+enum {
+    BASH_OPT_ERREXIT = 1,   // set -e
+    BASH_OPT_ALLEXPORT = 2, // set -a
+    BASH_OPT_EXTGLOB = 4,
+    BASH_OPT_NOUNSET = 8,  // set -u
+    BASH_OPT_PIPEFAIL = 16 // set -o pipefail
+};
 
 /* Names of what is no variable. */
 #define BASH_POSITIONAL "\x03@"
@@ -111,6 +125,15 @@ const char *bash_get_text(struct bash *sh, const char *name);
 /* Element by index (negative from the end) or key; NULL: none. */
 const struct bash_item_of *bash_element(const struct bash_var *v, int64_t index,
                                         const char *key);
+
+/* The mark that makes the element at `index` (of an associative array: any)
+ * unknown: an element at or before it is unknown and may be no word or several.
+ * NULL where the index can be counted on. */
+const char *bash_loose_mark(struct bash *sh, const struct bash_var *v,
+                            int64_t index);
+
+/* An element was set, which one is not known: all are unknown from now on. */
+void bash_blur_elements(struct bash *sh, const char *name, const char *mark);
 
 /* Elements that bash counts. */
 size_t bash_count(const struct bash_var *v);

@@ -115,6 +115,8 @@ const char *bash_base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Lists are texts with blanks around: one literal a program reads better
+ * than arrays. */
 static bool list_has(const char *list, const char *word, size_t n)
 {
     for (const char *p = strchr(list, *word); p; p = strchr(p + 1, *word))
@@ -123,6 +125,7 @@ static bool list_has(const char *list, const char *word, size_t n)
     return false;
 }
 
+/* docker, conda and others start a program with one of their verbs only. */
 static const struct wrapper *wrapper_of(const struct bash_word *word, size_t n)
 {
     const char *name = n ? bash_base_name(word[0].text) : "";
@@ -135,6 +138,7 @@ static const struct wrapper *wrapper_of(const struct bash_word *word, size_t n)
     return NULL;
 }
 
+/* env A=1 prog, docker run -e A=1: no program has such a name. */
 static bool wrapper_assigns(const char *text)
 {
     size_t n = 0;
@@ -150,6 +154,8 @@ static bool wrapper_is_value(const char *text)
     return *text && text[strspn(text, "0123456789:.,-")] == '\0';
 }
 
+/* Options that are not in the list are taken to have no word behind them;
+ * what then stands there is caught where it is a number. */
 size_t bash_inner(const struct bash_word *word, size_t n)
 {
     const struct wrapper *w = wrapper_of(word, n);
@@ -234,6 +240,8 @@ static int64_t slurm_said(int64_t v)
     return v ? v : -1;
 }
 
+/* GRES gives the GPUs of a node only where no option of its own does, as
+ * sbatch(1) has it. */
 static void slurm_set(struct bash_slurm *s, enum slurm_option option,
                       const char *value)
 {
@@ -313,6 +321,8 @@ static int64_t slurm_all_tasks(const struct bash_slurm *s)
     return s->tasks_per_node * (s->nodes ? s->nodes : 1);
 }
 
+/* Lines behind the first command are comments to sbatch, which surprises
+ * people, too. */
 void bash_slurm_read(const char *text, struct bash_slurm *out)
 {
     for (const char *p = text; *p;) {
@@ -327,6 +337,7 @@ void bash_slurm_read(const char *text, struct bash_slurm *out)
         out->tasks = slurm_all_tasks(out);
 }
 
+/* The command line wins over the script's lines. */
 void bash_slurm_options(const struct bash_word *word, size_t n,
                         struct bash_slurm *out)
 {

@@ -25,11 +25,13 @@ struct operand {
     const char *name; // NULL: none
     const char *key;  // of an associative array
     int64_t index;    // -1: no index
+    const char *lost; // mark of an index that is not known
 };
 
 static struct bash_number math_comma(struct math *m);
 static struct operand math_binary(struct math *m, int least);
 
+/* The first error is the cause; the rest of the text is not looked at. */
 static void math_fail(struct math *m, const char *error)
 {
     if (!m->error)
@@ -45,6 +47,7 @@ static void math_skip(struct math *m)
 
 /* ---- numbers and names ---- */
 
+/* Bases above 36 tell capitals from small letters, those up to 36 do not. */
 static int math_digit(char c, int base)
 {
     if (isdigit((unsigned char)c))
@@ -56,6 +59,7 @@ static int math_digit(char c, int base)
     return c == '@' ? 62 : c == '_' ? 63 : 99;
 }
 
+/* Wraps around at 64 bits without a word, as bash does. */
 static int64_t math_digits(struct math *m, int base)
 {
     uint64_t v = 0;
@@ -74,6 +78,8 @@ static int64_t math_digits(struct math *m, int base)
     return (int64_t)v;
 }
 
+/* 010 is 8: a month or rank with a leading zero surprises people in bash,
+ * so it must here. */
 static int64_t math_number(struct math *m)
 {
     if (m->p[0] == '0' && (m->p[1] == 'x' || m->p[1] == 'X')) {
@@ -112,11 +118,15 @@ static struct bash_number math_text(struct math *m, const char *text)
     return v;
 }
 
+/* A name that a file which cannot be read may have set is unknown, not 0. */
 static const char *operand_text(struct math *m, const struct operand *o)
 {
     const struct bash_var *v = bash_get(m->sh, o->name);
     if (o->index < 0 && !o->key)
         return bash_param_text(m->sh, o->name);
+    const char *loose = bash_loose_mark(m->sh, v, o->index);
+    if (loose)
+        return loose;
     const struct bash_item_of *e = bash_element(v, o->index, o->key);
     return e                         ? e->text
            : v || !m->sh->st->unread ? ""
@@ -132,18 +142,29 @@ static void math_index(struct math *m, struct operand *o)
     if (v && v->flags & BASH_ASSOCIATIVE) {
         size_t n = strcspn(m->p, "]");
         o->key = bash_strndup(m->sh, m->p + 1, n ? n - 1 : 0);
+        o->lost = bash_first_unknown(m->sh, o->key);
         m->p += n + (m->p[n] == ']');
         return;
     }
     m->p++;
     struct bash_number i = math_comma(m);
     o->index = i.mark || i.value < 0 ? 0 : i.value;
+    o->lost = i.mark;
     if (i.mark)
         o->v = i;
     if (*m->p == ']')
         m->p++;
     else
         math_fail(m, "an index without its ]");
+}
+
+/* Does a plain `=` follow? Then bash sets the name without reading it. */
+static bool math_sets(const struct math *m)
+{
+    const char *p = m->p;
+    while (isspace((unsigned char)*p))
+        p++;
+    return *p == '=' && p[1] != '=';
 }
 
 /* A name with its index, and its value unless this side is idle. */
@@ -155,11 +176,13 @@ static struct operand math_name(struct math *m)
     struct operand o = {.name = bash_strndup(m->sh, m->p, n), .index = -1};
     m->p += n;
     math_index(m, &o);
-    if (!o.v.mark && !m->idle)
+    if (!o.v.mark && !m->idle && !math_sets(m))
         o.v = math_text(m, operand_text(m, &o));
     return o;
 }
 
+/* An error later in the expression does not undo an assignment in bash;
+ * here the whole is unknown then, which is safe. */
 static void math_assign(struct math *m, const struct operand *o,
                         struct bash_number v)
 {
@@ -167,7 +190,9 @@ static void math_assign(struct math *m, const struct operand *o,
         v.mark ? v.mark : bash_printf(m->sh, "%lld", (long long)v.value);
     if (m->idle || m->error)
         return;
-    if (o->key || o->index >= 0)
+    if (o->lost)
+        bash_blur_elements(m->sh, o->name, o->lost);
+    else if (o->key || o->index >= 0)
         bash_set_element(m->sh, o->name, o->key, o->index, text);
     else
         bash_set(m->sh, o->name, text);
@@ -193,6 +218,7 @@ static void math_postfix(struct math *m, struct operand *o)
     o->name = NULL;
 }
 
+/* Whatever is glued to a mark belongs to the same unknown number: 1$(cmd)0. */
 static struct operand math_atom(struct math *m)
 {
     struct operand o = {.index = -1};
@@ -224,6 +250,7 @@ static struct operand math_atom(struct math *m)
     return o;
 }
 
+/* ++5 is + + 5 to bash; with a name it increments. */
 static struct operand math_unary(struct math *m)
 {
     math_skip(m);
@@ -302,6 +329,7 @@ static size_t math_operator(const char *p)
     return MATH_OPERATORS;
 }
 
+/* By squaring, modulo 2^64: 2**10000 costs nothing. */
 static int64_t math_power(int64_t base, int64_t n)
 {
     uint64_t v = 1, b = (uint64_t)base;
@@ -310,6 +338,7 @@ static int64_t math_power(int64_t base, int64_t n)
     return (int64_t)v;
 }
 
+/* The one quotient that overflows would trap in C. */
 static int64_t math_divide(struct math *m, enum math_op op, int64_t a,
                            int64_t b)
 {
@@ -333,6 +362,7 @@ static int64_t math_compare(enum math_op op, int64_t a, int64_t b)
     return is[op];
 }
 
+/* Through unsigned where C would leave an overflow undefined. */
 static int64_t math_apply(struct math *m, enum math_op op, int64_t a, int64_t b)
 {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
@@ -391,6 +421,7 @@ static void math_step(struct math *m, struct operand *left, size_t i)
         left->v = right.v;
 }
 
+/* Precedence climbing: operators of at least this rank belong here. */
 static struct operand math_binary(struct math *m, int least)
 {
     bash_enter(m->sh);
@@ -411,6 +442,7 @@ static struct operand math_binary(struct math *m, int least)
 
 static struct bash_number math_assignment(struct math *m);
 
+/* The side that is not taken is parsed without effects: (x ? y++ : z). */
 static struct bash_number math_ternary(struct math *m, struct bash_number c)
 {
     bool idle = m->idle;
@@ -437,6 +469,7 @@ static size_t math_assigns(const char *p)
     return p[n] == '=' && (n || p[1] != '=') ? n + 1 : 0;
 }
 
+/* Groups from the right: a = b = 2. */
 static struct bash_number math_assignment(struct math *m)
 {
     bash_enter(m->sh);
@@ -472,6 +505,7 @@ static struct bash_number math_comma(struct math *m)
     return v;
 }
 
+/* An empty expression is 0, $(( )) as well as an unset variable. */
 struct bash_number bash_math(struct bash *sh, const char *text,
                              const char *shown)
 {

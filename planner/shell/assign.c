@@ -43,6 +43,7 @@ bool bash_is_assignment(const char *raw)
     return target_len(raw) > 0;
 }
 
+/* declare -n: an assignment goes to the variable that the name refers to. */
 static struct assignment take_apart(struct bash *sh, struct bash_raw w)
 {
     size_t n = target_len(w.text), name = strcspn(w.text, "[=+");
@@ -76,6 +77,7 @@ static size_t key_len(const char *raw)
     return 0;
 }
 
+/* Quotes of M["a b"] are no part of the key. */
 static const char *key_text(struct bash *sh, const char *index, int line)
 {
     struct bash_raw w = {index, line};
@@ -106,30 +108,6 @@ static void set_keyed(struct bash *sh, const struct assignment *a,
     ++*next;
 }
 
-/* Adds words behind those that the array has. */
-static void add_words(struct bash *sh, const char *name,
-                      const struct bash_words *more)
-{
-    const struct bash_var *old = bash_get(sh, name);
-    struct bash_words all = {0};
-    int64_t next = 0;
-    for (size_t i = 0; old && i < old->n; i++) {
-        bash_words_copy(sh, &all, &old->item[i]);
-        all.item[i].index = old->item[i].index;
-        next = old->item[i].ghost ? next : old->item[i].index + 1;
-    }
-    for (size_t i = 0; i < more->n; i++) {
-        bash_words_copy(sh, &all, &more->item[i]);
-        all.item[all.n - 1].index = next;
-        next += !more->item[i].ghost;
-    }
-    struct bash_var *v = bash_alloc(sh, 1, sizeof *v);
-    v->flags = (old ? old->flags : 0) | BASH_LIST;
-    v->item = all.item;
-    v->n = all.n;
-    bash_put_var(sh, name, v);
-}
-
 /* declare -A M=(key value key value) */
 static void add_pairs(struct bash *sh, const char *name,
                       const struct bash_words *w)
@@ -139,6 +117,7 @@ static void add_pairs(struct bash *sh, const char *name,
                          i + 1 < w->n ? w->item[i + 1].text : "");
 }
 
+/* A=() keeps what declare said of A. */
 static void clear_array(struct bash *sh, const char *name)
 {
     const struct bash_var *old = bash_get(sh, name);
@@ -149,6 +128,8 @@ static void clear_array(struct bash *sh, const char *name)
     bash_put_var(sh, name, v);
 }
 
+/* Keys turn the list into single assignments; without them it is appended
+ * at once. */
 static void assign_array(struct bash *sh, const struct assignment *a)
 {
     size_t n = 0, len = strlen(a->value);
@@ -169,7 +150,8 @@ static void assign_array(struct bash *sh, const struct assignment *a)
         if (v && v->flags & BASH_ASSOCIATIVE)
             add_pairs(sh, a->name, &words);
         else
-            add_words(sh, a->name, &words);
+            bash_put_var(sh, a->name,
+                         bash_list_add(sh, bash_get(sh, a->name), &words));
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -186,6 +168,7 @@ static void assign_array(struct bash *sh, const struct assignment *a)
 
 /* ---- plain values ---- */
 
+/* += adds numbers where declare -i said so, and texts else. */
 static const char *added_text(struct bash *sh, const struct assignment *a,
                               const struct bash_var *v, const char *old,
                               const char *text)
@@ -199,6 +182,7 @@ static const char *added_text(struct bash *sh, const struct assignment *a,
     return text;
 }
 
+/* The value is expanded before the index, as bash does: A[i++]=$i. */
 static void assign_text(struct bash *sh, const struct assignment *a)
 {
     struct bash_raw w = {a->value, a->line};
@@ -209,8 +193,10 @@ static void assign_text(struct bash *sh, const struct assignment *a)
     if (a->adds || a->index)
         v = bash_get(sh, a->name);
     bool map = v && v->flags & BASH_ASSOCIATIVE;
+    const char *lost = key && map ? bash_first_unknown(sh, key) : NULL;
     if (key && !map) {
         struct bash_number i = bash_math(sh, key, a->index);
+        lost = i.mark;
         index = i.mark ? 0 : i.value;
         if (index < 0 && v && v->n)
             index += v->item[v->n - 1].index + 1;
@@ -223,10 +209,34 @@ static void assign_text(struct bash *sh, const struct assignment *a)
         struct bash_number x = bash_math(sh, text, a->value);
         text = x.mark ? x.mark : bash_printf(sh, "%lld", (long long)x.value);
     }
-    if (a->index)
+    if (lost)
+        bash_blur_elements(sh, a->name, lost);
+    else if (a->index)
         bash_set_element(sh, a->name, key, index, text);
     else
         bash_set(sh, a->name, text);
+}
+
+void bash_assign_text(struct bash *sh, const char *target, const char *text)
+{
+    size_t n = strcspn(target, "["), len = strlen(target);
+    const char *name = bash_strndup(sh, target, n);
+    if (!target[n]) {
+        bash_set(sh, name, text);
+        return;
+    }
+    const char *index =
+        bash_strndup(sh, target + n + 1, len < n + 2 ? 0 : len - n - 2);
+    const struct bash_var *v = bash_get(sh, name);
+    if (v && v->flags & BASH_ASSOCIATIVE) {
+        bash_set_element(sh, name, index, 0, text);
+        return;
+    }
+    struct bash_number i = bash_math(sh, index, target);
+    if (i.mark)
+        bash_blur_elements(sh, name, i.mark);
+    else if (i.value >= 0)
+        bash_set_element(sh, name, NULL, i.value, text);
 }
 
 const char *bash_assign(struct bash *sh, struct bash_raw w)
@@ -258,6 +268,7 @@ bool bash_declares(const char *program)
     return false;
 }
 
+/* One letter a flag; "+x" takes it away again. */
 static void declare_option(struct declaration *d, const char *text)
 {
     static const struct {
@@ -289,6 +300,8 @@ static void declare_name(struct bash *sh, const struct declaration *d,
         bash_set_flags(sh, name, on, d->off);
 }
 
+/* Of an expanded word, such as export "$k=$v", all behind the '=' is the
+ * value as it stands. */
 static void declare_word(struct bash *sh, const struct declaration *d,
                          struct bash_raw w, bool raw)
 {
@@ -324,6 +337,8 @@ static void declare_word(struct bash *sh, const struct declaration *d,
         bash_set_flags(sh, name, BASH_READONLY, 0);
 }
 
+/* Words that are assignments as written are not split: export A=$B is one
+ * value, unlike echo A=$B. */
 void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
 {
     struct declaration d = {0};
@@ -359,4 +374,6 @@ void bash_declare(struct bash *sh, const struct bash_raw *w, size_t n)
                              false);
         }
     }
+    // export X=$(false) succeeds: it is export's status that counts
+    bash_set_status(sh, 0);
 }

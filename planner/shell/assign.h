@@ -10,6 +10,9 @@
 /* Is the word as written an assignment? */
 bool bash_is_assignment(const char *raw);
 
+/* Sets NAME, or the element of NAME[index], to the text as it stands. */
+void bash_assign_text(struct bash *sh, const char *target, const char *text);
+
 /* Does it; `name` of the variable is returned. */
 const char *bash_assign(struct bash *sh, struct bash_raw w);
 

@@ -65,7 +65,7 @@ static void way_begin(struct reading *r)
     sh->call = NULL;
     sh->n_calls = sh->cap_calls = 0;
     sh->flow = BASH_GO;
-    sh->ended = NULL;
+    sh->ended = sh->said = NULL;
     sh->ended_line = 0;
     sh->n_streams = 0;
     sh->at = (struct bash_context){.file = r->main.script.name,
@@ -84,6 +84,8 @@ static void way_begin(struct reading *r)
 static const struct bash_call *keep_outer(struct bash *sh,
                                           const struct bash_call *c);
 
+/* Words and environment of a way are of its arena; what is reported must
+ * outlive it. */
 static void keep_call(struct bash *sh, const struct bash_call *from,
                       struct bash_call *to)
 {
@@ -142,6 +144,7 @@ static bool way_is_new(const struct reading *r)
     return true;
 }
 
+/* Decisions go along, so that a reader can say on what ways part. */
 static void way_keep(struct reading *r)
 {
     struct bash *sh = &r->sh;
@@ -329,6 +332,27 @@ const struct bash_cause *bash_first_cause(const struct bash_result *r,
     const char *p = strchr(text, BASH_MARK);
     size_t i = p ? (size_t)strtoul(p + 1, NULL, 10) : 0;
     return p && i < r->n_causes ? &r->cause[i] : NULL;
+}
+
+const char *bash_cause_text(struct arena *a, const struct bash_cause *c)
+{
+    const char *why =
+        strcmp(c->why, "only running it could tell") ? c->why : "";
+    const char *name = c->text + 1 + (c->text[0] && c->text[1] == '{');
+    size_t n = strspn(name, "0123456789");
+    const char *text =
+        arena_printf(a, "%s%s%s", c->text, *why ? ": " : "", why);
+    if (!text || c->text[0] != '$')
+        return text;
+    if (n)
+        return arena_printf(a, "%s (--arg, the script's argument %.*s)", text,
+                            (int)n, name);
+    n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                     "0123456789_");
+    // an element of an array is nothing that an environment holds
+    if (!n || name[n] == '[')
+        return text;
+    return arena_printf(a, "%s (--set %.*s=VALUE)", text, (int)n, name);
 }
 
 const char *bash_show(struct arena *a, const struct bash_result *r,

@@ -44,6 +44,11 @@ enum err bash_run(struct arena *a, const struct bash_input *in,
 const struct bash_cause *bash_first_cause(const struct bash_result *r,
                                           const char *text);
 
+/* What is not known, for people: the script's text, why, and how to give it
+ * where it is a variable or an argument: "$TP: never set (--set TP=VALUE)".
+ * NULL when out of memory. */
+const char *bash_cause_text(struct arena *a, const struct bash_cause *c);
+
 /* The text for people, marks as the script writes them: "$(hostname)". NULL
  * when out of memory. */
 const char *bash_show(struct arena *a, const struct bash_result *r,

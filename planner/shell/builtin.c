@@ -23,6 +23,7 @@ const char *bash_arg(struct bash *sh, const struct bash_words *w, size_t i)
     return i < w->n ? bash_plain(sh, w->item[i].text, true) : "";
 }
 
+/* Terminal, jobs and history: nothing that a launch depends on. */
 static void do_nothing(struct bash *sh, const struct bash_words *w)
 {
     (void)w;
@@ -35,6 +36,7 @@ static void do_false(struct bash *sh, const struct bash_words *w)
     bash_set_status(sh, 1);
 }
 
+/* Their output and success depend on the machine. */
 static void do_not_known(struct bash *sh, const struct bash_words *w)
 {
     bash_emit_unknown(sh, w->item[0].text);
@@ -53,6 +55,7 @@ static struct bash_number number_arg(struct bash *sh,
     return v;
 }
 
+/* exit without a number keeps the status of the command before it. */
 static void set_exit_status(struct bash *sh, const struct bash_words *w)
 {
     struct bash_number v = number_arg(sh, w, 0);
@@ -65,12 +68,17 @@ static void set_exit_status(struct bash *sh, const struct bash_words *w)
 static void do_exit(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
-    sh->flow = BASH_EXIT;
-    sh->ended = bash_keep_text(
-        sh, bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : ""));
-    sh->ended_line = sh->at.line;
+    const char *why =
+        bash_printf(sh, "exit %s", w->n > 1 ? bash_arg(sh, w, 1) : "");
+    // what the script says of its failure is the best there is
+    int before = sh->at.line - sh->said_line;
+    if (sh->said && before >= 0 && before < 3 && !bash_succeeded(sh))
+        why = bash_printf(sh, "%s, after saying '%s'", why,
+                          bash_strndup(sh, sh->said, strcspn(sh->said, "\n")));
+    bash_end(sh, why);
 }
 
+/* At the top level bash complains and goes on. */
 static void do_return(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
@@ -78,6 +86,7 @@ static void do_return(struct bash *sh, const struct bash_words *w)
         sh->flow = BASH_RETURN;
 }
 
+/* break 2 leaves two loops; more than there are leaves all. */
 static void do_loop(struct bash *sh, const struct bash_words *w)
 {
     struct bash_number v = number_arg(sh, w, 1);
@@ -100,14 +109,19 @@ void bash_eval_words(struct bash *sh, const struct bash_words *w, size_t from)
             bash_putc(sh, &t, ' ');
         bash_puts(sh, &t, w->item[i].text);
     }
-    // nothing but one mark; with words behind it, it is an unknown program
     const char *text = bash_text_of(&t);
+    // what vanishes before the first command would hide a keyword there
+    while (bash_mark_len(text) &&
+           bash_mark_cause(sh, text)->kind == BASH_UNSET) {
+        text += bash_mark_len(text);
+        text += strspn(text, " ");
+    }
+    // nothing but one mark; with words behind it, it is an unknown program
     const char *rest = text + bash_mark_len(text);
     if (rest[strspn(rest, " \n")] == '\0' && bash_unread_text(sh, text))
         return;
     bash_enter(sh);
-    bash_eval_script(
-        sh, bash_text_script(sh, sh->at.file, bash_text_of(&t), sh->at.line));
+    bash_eval_script(sh, bash_text_script(sh, sh->at.file, text, sh->at.line));
     bash_leave(sh);
 }
 
@@ -121,6 +135,8 @@ static void do_source(struct bash *sh, const struct bash_words *w)
     bash_source(sh, w);
 }
 
+/* Nothing behind an exec with a program runs; one with redirections alone
+ * goes on. */
 static void do_exec(struct bash *sh, const struct bash_words *w)
 {
     struct bash_words rest = {w->item + 1, w->n - 1, 0};
@@ -133,9 +149,7 @@ static void do_exec(struct bash *sh, const struct bash_words *w)
     if (!rest.n)
         return;
     bash_external(sh, &rest);
-    sh->flow = BASH_EXIT;
-    sh->ended = "exec";
-    sh->ended_line = sh->at.line;
+    bash_end(sh, "exec");
 }
 
 /* command, builtin: the words behind are a command. */
@@ -154,6 +168,7 @@ static void do_command(struct bash *sh, const struct bash_words *w)
         bash_command(sh, &rest, true);
 }
 
+/* The last expression gives the status, turned around: 0 fails. */
 static void do_let(struct bash *sh, const struct bash_words *w)
 {
     for (size_t i = 1; i < w->n; i++) {
@@ -165,6 +180,7 @@ static void do_let(struct bash *sh, const struct bash_words *w)
     }
 }
 
+/* [ without its ] is an error of bash with status 2, and so fails. */
 static void do_test(struct bash *sh, const struct bash_words *w)
 {
     struct bash_words rest = {w->item + 1, w->n - 1, 0};
@@ -189,23 +205,42 @@ static void set_positional(struct bash *sh, const struct bash_words *w,
     bash_put_var(sh, BASH_POSITIONAL, bash_list_of(sh, &rest));
 }
 
+/* Options that change what is read; others (-x, -v) only show. */
+static const struct {
+    char letter; // ' ': none
+    const char *name;
+    unsigned flag;
+} set_options[] = {
+    {'e', "errexit", BASH_OPT_ERREXIT},
+    {'a', "allexport", BASH_OPT_ALLEXPORT},
+    {'u', "nounset", BASH_OPT_NOUNSET},
+    {' ', "pipefail", BASH_OPT_PIPEFAIL},
+};
+
+enum { SET_OPTIONS = sizeof set_options / sizeof set_options[0] };
+
+static void set_flag(struct bash *sh, bool on, unsigned flag)
+{
+    sh->st->options = on ? sh->st->options | flag : sh->st->options & ~flag;
+}
+
+/* -eu, +x: one sign for all letters. */
 static void set_option(struct bash *sh, const char *text)
 {
-    bool on = *text == '-';
-    unsigned flag = strchr(text, 'e')   ? BASH_OPT_ERREXIT
-                    : strchr(text, 'a') ? BASH_OPT_ALLEXPORT
-                                        : 0;
-    sh->st->options = on ? sh->st->options | flag : sh->st->options & ~flag;
+    for (size_t i = 0; i < SET_OPTIONS; i++)
+        if (strchr(text, set_options[i].letter))
+            set_flag(sh, *text == '-', set_options[i].flag);
 }
 
 static void set_long_option(struct bash *sh, const char *sign, const char *name)
 {
-    if (strcmp(name, "errexit") == 0)
-        set_option(sh, *sign == '-' ? "-e" : "+e");
-    else if (strcmp(name, "allexport") == 0)
-        set_option(sh, *sign == '-' ? "-a" : "+a");
+    for (size_t i = 0; i < SET_OPTIONS; i++)
+        if (strcmp(name, set_options[i].name) == 0)
+            set_flag(sh, *sign == '-', set_options[i].flag);
 }
 
+/* Without an option first, all words become the positional parameters: set
+ * $line. */
 static void do_set(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;
@@ -229,11 +264,19 @@ static void do_set(struct bash *sh, const struct bash_words *w)
         set_positional(sh, w, i);
 }
 
+/* More than there are is refused by bash, and nothing moves. */
 static void do_shift(struct bash *sh, const struct bash_words *w)
 {
     const struct bash_var *old = bash_get(sh, BASH_POSITIONAL);
     struct bash_number v = number_arg(sh, w, 1);
     struct bash_words all = {0};
+    const char *loose =
+        v.value > 0 ? bash_loose_mark(sh, old, v.value - 1) : v.mark;
+    if (loose) { // how many words go is not known, so neither are the others
+        bash_blur_elements(sh, BASH_POSITIONAL, loose);
+        bash_doubt_command(sh, w);
+        return;
+    }
     if (v.mark || v.value < 0 || v.value > (int64_t)bash_count(old)) {
         bash_set_status(sh, 1);
         return;
@@ -245,6 +288,7 @@ static void do_shift(struct bash *sh, const struct bash_words *w)
     bash_set_status(sh, 0);
 }
 
+/* Only extglob changes how a script is read. */
 static void do_shopt(struct bash *sh, const struct bash_words *w)
 {
     bool on = true;
@@ -260,6 +304,7 @@ static void do_shopt(struct bash *sh, const struct bash_words *w)
     }
 }
 
+/* unset A removes a variable, A[i] one element, -f a function. */
 static void do_unset(struct bash *sh, const struct bash_words *w)
 {
     bool function = false;
@@ -288,6 +333,8 @@ static void do_unset(struct bash *sh, const struct bash_words *w)
 
 /* ---- the folder ---- */
 
+/* That the folder exists is taken for granted: it need not be on this
+ * machine. */
 static void do_cd(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;
@@ -331,7 +378,7 @@ static const struct {
     {"return", do_return, false},
     {"break", do_loop, false},
     {"continue", do_loop, false},
-    {"eval", do_eval, false},
+    {"eval", do_eval, true},
     {"source", do_source, true},
     {".", do_source, true},
     {"exec", do_exec, true},

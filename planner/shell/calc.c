@@ -68,6 +68,7 @@ static bool expr_match(struct bash_tool_use *t)
     return yes != BASH_MAYBE;
 }
 
+/* 0 is a result and a failure to expr, as 'expr ... || exit' would find. */
 bool bash_tool_expr(struct bash_tool_use *t)
 {
     struct bash_text e = {0};
@@ -122,6 +123,7 @@ static long long bc_ten(int n)
     return v;
 }
 
+/* Blanks only: a line end ends the statement. */
 static void bc_skip(struct bc *b)
 {
     while (*b->p == ' ' || *b->p == '\t')
@@ -135,6 +137,7 @@ static long long bc_scaled(struct bc_value x, int scale)
                             : x.v / bc_ten(x.scale - scale);
 }
 
+/* Nine digits at most keep every product within 64 bits. */
 static struct bc_value bc_atom(struct bc *b)
 {
     struct bc_value x = {0, 0};
@@ -238,6 +241,8 @@ static void bc_print(struct bash_tool_use *t, struct bc_value x)
     bash_tool_line(t, text, strlen(text));
 }
 
+/* scale=N sets how many digits a quotient keeps; without it bc divides
+ * whole numbers. */
 bool bash_tool_bc(struct bash_tool_use *t)
 {
     struct bc b = {.t = t, .p = t->in};

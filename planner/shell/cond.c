@@ -33,6 +33,8 @@ static struct bash_status cond_known(bool yes)
     return (struct bash_status){NULL, false, !yes};
 }
 
+/* Turning a doubt around keeps its question, so that x and ! x never both
+ * hold. */
 static struct bash_status cond_not(struct bash_status s)
 {
     s.negated = !s.negated;
@@ -52,6 +54,7 @@ static struct bash_status cond_ask(struct cond *c, const char *a,
     return (struct bash_status){bash_ask(sh, key, text, 2), false, 0};
 }
 
+/* The question alone would take x && y for x && ! y. */
 static const char *side_key(struct bash *sh, struct bash_status s)
 {
     return bash_printf(sh, "%s%s", s.negated ? "!" : "", s.doubt->key);
@@ -80,6 +83,7 @@ static const char *cond_plain(struct cond *c, const char *text)
     return bash_plain(c->sh, text, !c->idle);
 }
 
+/* -z of a text with one known character is false whatever the rest is. */
 static struct bash_status compare_empty(struct cond *c, const char *text)
 {
     enum bash_known empty = bash_is_empty(c->sh, text);
@@ -104,6 +108,7 @@ static struct bash_status compare_equal(struct cond *c, const char *a,
                               : strcmp(a, b) == 0);
 }
 
+/* By bytes, as [[ ]] does in the C locale. */
 static struct bash_status compare_order(struct cond *c, const char *a,
                                         const char *op, const char *b)
 {
@@ -166,6 +171,7 @@ static bool regex_is_tame(const char *pattern, const char *text)
     return counts <= 1 && strlen(pattern) <= 200 && strlen(text) <= 4096;
 }
 
+/* The C library's expressions are those that bash uses. */
 enum bash_known bash_regex(struct bash *sh, const char *pattern,
                            const char *text, struct bash_words *words)
 {
@@ -223,6 +229,8 @@ static struct bash_status compare_regex(struct cond *c, const char *a,
 
 /* ---- files and variables ---- */
 
+/* Files below the script's folder are looked up, which is noted; of others
+ * the test is a question. */
 static struct bash_status file_test(struct cond *c, char op, const char *path)
 {
     struct bash *sh = c->sh;
@@ -249,6 +257,7 @@ static struct bash_status file_test(struct cond *c, char op, const char *path)
     return cond_known(yes);
 }
 
+/* -v is the one test that tells unset from empty. */
 static struct bash_status set_test(struct cond *c, const char *name)
 {
     enum bash_known set = bash_is_set(c->sh, name);
@@ -284,6 +293,8 @@ static bool cond_at(const struct cond *c, const char *text)
     return c->at < c->n && strcmp(cond_word(c, c->at), text) == 0;
 }
 
+/* Words of [[ ]] are expanded only where they are needed: the right side of
+ * a decided && is not. */
 static const char *cond_take(struct cond *c)
 {
     const char *text = cond_word(c, c->at);
@@ -312,6 +323,7 @@ static bool is_unary(const char *op)
            strchr("nzvfdesrwxabcghkptuGLNOSoR", op[1]);
 }
 
+/* The right side of == is a pattern in [[ ]] and a text in [ ]. */
 static struct bash_status cond_binary(struct cond *c)
 {
     const char *a = cond_plain(c, cond_take(c));
@@ -370,6 +382,7 @@ static struct bash_status cond_primary(struct cond *c)
     return cond_not(compare_empty(c, cond_plain(c, cond_take(c))));
 }
 
+/* A known false side decides, whatever the unknown one is. */
 static struct bash_status cond_and(struct cond *c)
 {
     struct bash_status a = cond_primary(c);
@@ -389,6 +402,7 @@ static struct bash_status cond_and(struct cond *c)
     return a;
 }
 
+/* A known true side decides, whatever the unknown one is. */
 static struct bash_status cond_or(struct cond *c)
 {
     struct bash_status a = cond_and(c);
@@ -408,12 +422,15 @@ static struct bash_status cond_or(struct cond *c)
     return a;
 }
 
+/* Words that are left over are an error of bash, which fails. */
 static void cond_finish(struct cond *c, struct bash_status s)
 {
     c->bad = c->bad || c->at != c->n;
     c->sh->st->status = c->bad ? (struct bash_status){NULL, false, 2} : s;
 }
 
+/* An empty [ ] fails, and words that vanished are not there: [ $X = a ]
+ * with X unset is [ = a ]. */
 void bash_test(struct bash *sh, const struct bash_words *w)
 {
     struct bash_item_of *word = bash_alloc(sh, w->n + 1, sizeof *word);

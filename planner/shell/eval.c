@@ -54,6 +54,8 @@ static void capture_commands(struct bash *sh, const char *commands)
     bash_eval_script(sh, s);
 }
 
+/* A subshell whose output is the value; line ends behind it go, as bash
+ * takes them off. */
 const char *bash_capture(struct bash *sh, const char *commands,
                          const char *shown)
 {
@@ -66,6 +68,8 @@ const char *bash_capture(struct bash *sh, const char *commands,
     sh->at.subst = shown;
     sh->at.subst_line = at.line;
     sh->at.loops = 0;
+    // bash clears -e in $(...), unless it is in POSIX mode
+    sh->st->options &= ~(unsigned)BASH_OPT_ERREXIT;
     capture_commands(sh, commands);
     bash_subshell_end(sh, outer);
     sh->at = at;
@@ -110,6 +114,7 @@ static const struct bash_node *next_unit(struct bash *sh, struct bash_script *s,
     return n;
 }
 
+/* Only files are read again in other ways and rounds: their trees are kept. */
 static bool script_is_kept(const struct bash *sh, const struct bash_script *s)
 {
     for (const struct bash_file *f = sh->files; f; f = f->next)
@@ -118,6 +123,7 @@ static bool script_is_kept(const struct bash *sh, const struct bash_script *s)
     return false;
 }
 
+/* Parsed line by line while reading, so that an exit hides what follows it. */
 void bash_eval_script(struct bash *sh, struct bash_script *s)
 {
     const char *file = sh->at.file;
@@ -168,6 +174,8 @@ static void call_function(struct bash *sh, const struct bash_var *f,
         sh->flow = BASH_GO;
 }
 
+/* The order of bash: functions, builtins, programs; `command` skips the
+ * first. */
 void bash_command(struct bash *sh, const struct bash_words *w, bool plain)
 {
     const char *program = bash_plain(sh, w->item[0].text, false);
@@ -202,6 +210,8 @@ static void run_with(struct bash *sh, const struct bash_node *n, size_t n_set,
     bash_saved_undo(sh, mark);
 }
 
+/* Assignments alone set variables of the shell; before a command they are
+ * its environment. */
 static void simple_words(struct bash *sh, const struct bash_node *n)
 {
     size_t n_set = 0;
@@ -230,17 +240,25 @@ static void simple_words(struct bash *sh, const struct bash_node *n)
         bash_assign(sh, n->word[i]);
 }
 
-static void eval_simple(struct bash *sh, const struct bash_node *n)
+/* set -e: a command that fails ends the script, but not where its failure is
+ * asked for (if, while, &&, ||, !), and not a group, whose commands were asked
+ * one by one. One whose success is not known is taken to succeed. */
+static void eval_failed(struct bash *sh, const struct bash_node *n)
 {
-    simple_words(sh, n);
-    if (sh->st->options & BASH_OPT_ERREXIT && sh->flow == BASH_GO &&
-        !sh->at.condition && !sh->st->status.doubt && sh->st->status.value) {
-        sh->flow = BASH_EXIT;
-        sh->ended = "a command fails, and set -e is on";
-        sh->ended_line = n->line;
-    }
+    bool asked = n->kind == BASH_SIMPLE || n->kind == BASH_MATH ||
+                 n->kind == BASH_COND || n->kind == BASH_SUBSHELL ||
+                 (n->kind == BASH_PIPE && !n->negated);
+    if (!asked || !(sh->st->options & BASH_OPT_ERREXIT) ||
+        sh->flow != BASH_GO || sh->at.condition || sh->st->status.doubt ||
+        !sh->st->status.value)
+        return;
+    sh->at.line = n->line;
+    bash_end(sh, bash_printf(sh, "'%.80s' fails, and set -e is on",
+                             bash_readable(sh, n->text)));
 }
 
+/* The place and turn are part of the key: the same command may fail the
+ * second time. */
 void bash_doubt_command(struct bash *sh, const struct bash_words *w)
 {
     struct bash_text t = {0};
@@ -258,8 +276,21 @@ void bash_doubt_command(struct bash *sh, const struct bash_words *w)
 
 /* ---- pipelines and lists ---- */
 
+/* set -o pipefail: the last command that fails gives the status. One whose
+ * success is not known may be that one. */
+static struct bash_status pipe_status(struct bash *sh,
+                                      struct bash_status before)
+{
+    struct bash_status last = sh->st->status;
+    bool fine = !last.doubt && last.value == 0;
+    return fine && sh->st->options & BASH_OPT_PIPEFAIL ? before : last;
+}
+
+/* Each command of a pipe runs in a subshell of its own, the last one, too:
+ * `... | read x` sets nothing. */
 static void eval_pipe(struct bash *sh, const struct bash_node *n)
 {
+    struct bash_status status = {0};
     struct bash_context at = sh->at;
     struct bash_stdin *in = sh->at.in;
     sh->at.condition += n->negated;
@@ -272,10 +303,12 @@ static void eval_pipe(struct bash *sh, const struct bash_node *n)
         bash_eval(sh, n->child[i]);
         if (outer)
             bash_subshell_end(sh, outer);
+        status = pipe_status(sh, status);
         in = bash_alloc(sh, 1, sizeof *in);
         in->text = bash_text_of(out);
     }
     sh->at = at;
+    sh->st->status = status;
     if (n->negated) {
         struct bash_status *s = &sh->st->status;
         s->negated = !s->negated;
@@ -290,6 +323,7 @@ struct andor_at {
 
 static void andor_side(struct bash *sh, const void *arg, int side);
 
+/* All but the last command of a list may fail under set -e. */
 static void andor_from(struct bash *sh, const struct bash_node *n, size_t i)
 {
     bool last = i + 1 == n->n_children;
@@ -314,6 +348,7 @@ static void andor_side(struct bash *sh, const void *arg, int side)
         andor_from(sh, at->n, j);
 }
 
+/* In the background all is a subshell that succeeds at once. */
 static void eval_andor(struct bash *sh, const struct bash_node *n)
 {
     if (!n->background) {
@@ -336,10 +371,13 @@ static void eval_sequence(struct bash *sh, const struct bash_node *n)
 
 /* ---- if and case ---- */
 
+/* Without an else, an if that is not taken succeeds. */
 static void if_side(struct bash *sh, const void *arg, int side)
 {
     const struct bash_node *n = arg;
-    bash_set_status(sh, side);
+    // $? in the else is what the condition left
+    if (sh->st->status.doubt || side == 0 || !n->c)
+        bash_set_status(sh, n->c ? side : 0);
     bash_eval(sh, side == 0 ? n->b : n->c);
 }
 
@@ -381,6 +419,7 @@ struct case_at {
 static void case_from(struct bash *sh, const struct bash_node *n,
                       const char *subject, size_t i);
 
+/* ';&' falls into the next body, ';;&' tests the patterns behind. */
 static void case_body(struct bash *sh, const struct bash_node *n,
                       const char *subject, size_t i)
 {
@@ -450,6 +489,7 @@ static void eval_subshell(struct bash *sh, const struct bash_node *n)
     sh->at = at;
 }
 
+/* (( 0 )) fails: under set -e, (( i++ )) from 0 ends a script. */
 static void eval_math(struct bash *sh, const struct bash_node *n)
 {
     struct bash_number v = bash_eval_number(sh, n->word[0]);
@@ -462,6 +502,7 @@ static void eval_math(struct bash *sh, const struct bash_node *n)
         bash_set_status(sh, v.value == 0);
 }
 
+/* A definition is an assignment: the last one before the call counts. */
 static void eval_function(struct bash *sh, const struct bash_node *n)
 {
     struct bash_var *f = bash_alloc(sh, 1, sizeof *f);
@@ -475,7 +516,7 @@ static void eval_function(struct bash *sh, const struct bash_node *n)
 static void eval_kind(struct bash *sh, const struct bash_node *n)
 {
     static void (*const table[])(struct bash *, const struct bash_node *) = {
-        [BASH_SIMPLE] = eval_simple,
+        [BASH_SIMPLE] = simple_words,
         [BASH_PIPE] = eval_pipe,
         [BASH_ANDOR] = eval_andor,
         [BASH_SEQUENCE] = eval_sequence,
@@ -494,8 +535,10 @@ static void eval_kind(struct bash *sh, const struct bash_node *n)
         bash_eval(sh, n->b);
     else
         table[n->kind](sh, n);
+    eval_failed(sh, n);
 }
 
+/* Redirections hold for the whole command and are gone behind it. */
 void bash_eval(struct bash *sh, const struct bash_node *n)
 {
     if (!n) {

@@ -61,6 +61,7 @@ static unsigned long take_digits(const char **p, int base, int most)
     return strtoul(text, NULL, base);
 }
 
+/* The letters of bash(1), "QUOTING"; others keep their backslash. */
 static void put_escape(struct bash *sh, struct bash_text *t, const char **p)
 {
     static const char from[] = "abefnrtv\\'\"?E";
@@ -144,6 +145,7 @@ static const char *backtick_text(struct expansion *x, const char *end)
     return bash_text_of(&t);
 }
 
+/* What commands print is the value; they are read as any others. */
 static void expand_command(struct expansion *x)
 {
     struct bash *sh = x->sh;
@@ -219,6 +221,8 @@ static void expand_process(struct expansion *x)
 
 /* ---- quotes ---- */
 
+/* "" is a word although it has no character, but "$@" without elements is
+ * none. */
 static void expand_double(struct expansion *x)
 {
     struct expansion in = *x;
@@ -244,6 +248,7 @@ static void expand_double(struct expansion *x)
     x->p = *in.p ? in.p + 1 : in.p;
 }
 
+/* Nothing is special within, not even a backslash. */
 static void expand_single(struct expansion *x)
 {
     const char *end = strchr(x->p + 1, '\'');
@@ -253,6 +258,7 @@ static void expand_single(struct expansion *x)
     x->p += n + 1 + (end != NULL);
 }
 
+/* Within double quotes a backslash before other characters stays. */
 static void expand_backslash(struct expansion *x)
 {
     const char *p = x->p;
@@ -279,6 +285,8 @@ static void expand_tilde(struct expansion *x)
     x->p += n;
 }
 
+/* Only at the beginning of a word, and behind the colons of a value:
+ * PATH=~/a:~/b. */
 static bool at_tilde(const struct expansion *x)
 {
     bool first =
@@ -299,6 +307,7 @@ static void expand_placeholder(struct expansion *x)
     x->p += n;
 }
 
+/* Expansion never looks at its own results: a $ in a value stays one. */
 void bash_expand(struct bash *sh, const char *text, enum bash_expand_mode mode,
                  struct bash_field_text *to)
 {
@@ -371,6 +380,7 @@ static bool brace_is_range(const struct brace *b)
     return isalnum((unsigned char)b->close[-1]);
 }
 
+/* {a} and {} are no braces to bash: a comma or a range must be within. */
 static bool brace_close(struct bash *sh, struct brace *b)
 {
     int depth = 1;
@@ -443,6 +453,7 @@ static void brace_one(struct bash *sh, const struct brace *b,
     brace_each(sh, (struct bash_raw){bash_text_of(&t), b->w.line}, to);
 }
 
+/* Braces come first, on the text as written: {1..$n} is no range. */
 static void brace_each(struct bash *sh, struct bash_raw w,
                        struct bash_words *to)
 {

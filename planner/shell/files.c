@@ -22,6 +22,7 @@ void bash_clean(char *text)
 
 /* ---- names ---- */
 
+/* By the names alone, as `cd -L` does: links are not followed. */
 const char *bash_path(struct bash *sh, const char *path)
 {
     const char *cwd = bash_get_text(sh, BASH_FOLDER);
@@ -66,6 +67,8 @@ const char *bash_path_shown(struct bash *sh, const char *path)
     return below && *below ? below : path;
 }
 
+/* Files that the script writes are variables of the state, so that branches
+ * merge them. */
 static const char *file_variable(struct bash *sh, const char *path)
 {
     return bash_printf(sh, "%s%s", BASH_FILE_PREFIX, bash_path(sh, path));
@@ -101,6 +104,7 @@ static enum bash_file_kind look_outside(struct bash *sh, const char *path)
     return st.st_size ? BASH_FILE_REGULAR : BASH_FILE_EMPTY;
 }
 
+/* What the script made itself comes before what is on the disk. */
 enum bash_file_kind bash_file_look(struct bash *sh, const char *path)
 {
     if (bash_has_unknown(sh, path))
@@ -137,6 +141,8 @@ static char *read_bytes(struct bash *sh, int fd)
     return text;
 }
 
+/* Opened by its real name without following links, so that none that is
+ * swapped in meanwhile leads outside. */
 static const char *read_file(struct bash *sh, const char *path)
 {
     if (!file_is_inside(sh, path))
@@ -213,6 +219,7 @@ struct bash_script *bash_file_script(struct bash *sh, const char *path)
     return &file_of(sh, bash_path(sh, path))->script;
 }
 
+/* Nothing is written: the text is kept for a later source, cat or test. */
 void bash_file_write(struct bash *sh, const char *path, const char *text,
                      bool append)
 {

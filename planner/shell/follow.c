@@ -28,23 +28,22 @@ struct command {
 
 /* ---- programs that start no training ---- */
 
-/* Those that are taken to succeed; others' success is not known. */
+/* Those that are taken to succeed, and print nothing; others' success is not
+ * known. */
+static const char *const follow_silent[] = {
+    "mkdir",   "rm",     "cp",     "mv",     "ln",      "chmod",
+    "chown",   "touch",  "module", "ml",     "sleep",   "sync",
+    "clear",   "logger", "rmdir",  "renice", "stty",    "modprobe",
+    "killall", "pkill",  "fuser",  "ulimit", "scancel",
+};
+
+/* Those that are taken to succeed and print what is not known. */
 static const char *const follow_quiet[] = {
-    "mkdir",        "rm",
-    "cp",           "mv",
-    "ln",           "chmod",
-    "chown",        "touch",
-    "module",       "ml",
-    "sleep",        "tee",
-    "sync",         "clear",
-    "logger",       "rmdir",
-    "pip",          "pip3",
-    "conda",        "mamba",
-    "spack",        "renice",
-    "stty",         "tput",
-    "modprobe",     "sysctl",
-    "dmesg",        "killall",
-    "pkill",        "sed",
+    "tee",          "pip",
+    "pip3",         "conda",
+    "mamba",        "spack",
+    "tput",         "sysctl",
+    "dmesg",        "sed",
     "column",       "ray",
     "tensorboard",  "huggingface-cli",
     "hf",           "wandb",
@@ -57,7 +56,6 @@ static const char *const follow_quiet[] = {
     "yum",          "tar",
     "unzip",        "gzip",
     "gunzip",       "zip",
-    "scancel",      "fuser",
     "ibdev2netdev", "nvidia-cuda-mps-control",
 };
 
@@ -105,8 +103,12 @@ bool bash_in_table(const char *const *table, size_t n, const char *name)
 static bool pass_over(struct bash *sh, const char *name,
                       const struct bash_words *w)
 {
-    bool quiet = bash_in_table(
-        follow_quiet, sizeof follow_quiet / sizeof follow_quiet[0], name);
+    bool silent = bash_in_table(
+        follow_silent, sizeof follow_silent / sizeof follow_silent[0], name);
+    bool quiet =
+        silent ||
+        bash_in_table(follow_quiet,
+                      sizeof follow_quiet / sizeof follow_quiet[0], name);
     bool python = strncmp(name, "python", 6) == 0 && w->n > 1 &&
                   (strcmp(w->item[1].text, "-c") == 0 ||
                    strcmp(w->item[1].text, "-") == 0 ||
@@ -120,7 +122,7 @@ static bool pass_over(struct bash *sh, const char *name,
         bash_set_status(sh, 0);
         return true;
     }
-    if (!quiet || strcmp(name, "sed") == 0)
+    if (!silent)
         bash_emit_unknown(sh, w->item[0].text);
     if (quiet)
         bash_set_status(sh, 0);
@@ -161,6 +163,8 @@ static void add_exported(struct bash *sh, const char *name,
     s->to[s->n++] = (struct bash_setting){name, text};
 }
 
+/* Exported variables go along: some launchers and frameworks read their
+ * sizes from them. */
 static struct bash_call *make_call(struct bash *sh, const struct bash_word *w,
                                    size_t n)
 {
@@ -224,6 +228,7 @@ struct inner_script {
     struct bash_slurm slurm;
 };
 
+/* What vanished on the way in is no argument. */
 static void set_args(struct bash *sh, const struct bash_word *arg, size_t n)
 {
     struct bash_words args = {0};
@@ -333,6 +338,7 @@ static bool follow_file(struct bash *sh, const struct command *cmd, size_t file)
     return true;
 }
 
+/* cat job.sh | bash, bash <<EOF, sbatch <<EOF. */
 static bool follow_stdin(struct bash *sh, const struct command *cmd)
 {
     struct bash_stdin *in = sh->at.in;
@@ -394,6 +400,8 @@ static const char *wrap_text(const struct command *cmd)
     return NULL;
 }
 
+/* sbatch without a file reads standard input; --wrap is a script of one
+ * line. */
 static bool follow_batch(struct bash *sh, const struct command *cmd)
 {
     const char *wrap = wrap_text(cmd);
@@ -480,6 +488,7 @@ static void wrapper_variables(struct bash *sh, const struct command *cmd)
     }
 }
 
+/* srun bash -c, nohup env A=1 torchrun: wrappers nest in any order. */
 static struct command command_of(struct bash *sh, const struct bash_words *w)
 {
     struct command c = {.n = w->n};
@@ -511,6 +520,9 @@ static struct command command_of(struct bash *sh, const struct bash_words *w)
     return c;
 }
 
+/* Order matters: a script is followed, output that can be computed is
+ * computed, programs that train nothing are passed over; the rest may be a
+ * launch. */
 void bash_external(struct bash *sh, const struct bash_words *w)
 {
     struct command cmd = command_of(sh, w);

@@ -2,6 +2,7 @@
  * How it works: read, mapfile and getopts take their text from the redirection
  * or pipe before them; without one, what they set is not known.
  */
+#include "assign.h"
 #include "builtin.h"
 
 #include "eval.h"
@@ -19,6 +20,7 @@ struct reading {
     size_t first; // of the names
 };
 
+/* The letters whose value is the next word: read -p "text" X. */
 static struct reading read_options(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = {.delimiter = '\n', .first = 1};
@@ -90,11 +92,11 @@ static const char *take_field(struct bash *sh, const char **line,
     return bash_strndup(sh, from, (size_t)(end - from));
 }
 
+/* Several names share a line by IFS; the last one takes what is left. */
 static void read_names(struct bash *sh, const struct bash_words *w,
                        const struct reading *r, const char *line)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
-    ifs = ifs ? ifs : " \t\n";
+    const char *ifs = bash_ifs(sh);
     if (r->array) {
         struct bash_field_text f = {0};
         struct bash_words words = {0};
@@ -104,11 +106,20 @@ static void read_names(struct bash *sh, const struct bash_words *w,
     } else if (r->first >= w->n) {
         bash_set(sh, "REPLY", line);
     }
-    for (size_t i = r->first; i < w->n && !r->array; i++)
-        bash_set(sh, bash_arg(sh, w, i),
-                 take_field(sh, &line, ifs, i + 1 == w->n));
+    // words of an unknown piece may fill any of the names from there on
+    const char *lost = NULL;
+    for (size_t i = r->first; i < w->n && !r->array; i++) {
+        const char *text =
+            lost ? lost : take_field(sh, &line, ifs, i + 1 == w->n);
+        const char *mark = bash_first_unknown(sh, text);
+        if (mark && !bash_is_one_word(bash_mark_cause(sh, mark)))
+            lost = mark;
+        bash_assign_text(sh, bash_arg(sh, w, i), text);
+    }
 }
 
+/* Without a known input, what it sets is unknown, and so is whether there
+ * was a line. */
 void bash_read(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = read_options(sh, w);
@@ -129,6 +140,8 @@ void bash_read(struct bash *sh, const struct bash_words *w)
         bash_set_status(sh, ended);
 }
 
+/* A line that is not known may be several: the array has no known length
+ * then. */
 void bash_mapfile(struct bash *sh, const struct bash_words *w)
 {
     struct reading r = {.raw = true, .delimiter = '\n'};
@@ -200,6 +213,8 @@ static const char *getopts_take(struct bash *sh, struct getopts *g,
     return lacks ? (silent ? ":" : "?") : at ? bash_printf(sh, "%c", c) : "?";
 }
 
+/* OPTIND and the place within -abc go on from call to call, as bash keeps
+ * them. */
 void bash_getopts(struct bash *sh, const struct bash_words *w)
 {
     struct getopts g = {.letters = bash_arg(sh, w, 1),

@@ -48,6 +48,7 @@ struct loop_round {
     const char *name, *value; // of a for
 };
 
+/* One round stands for any number of them: whatever it changed is lost. */
 static void round_side(struct bash *sh, const void *arg, int side)
 {
     const struct loop_round *r = arg;
@@ -148,6 +149,7 @@ static void for_round(struct bash *sh, const struct bash_node *n,
     bash_branch(sh, q, round_side, &r);
 }
 
+/* A word of unknown length in the list makes rounds of unknown number. */
 void bash_eval_for(struct bash *sh, const struct bash_node *n)
 {
     struct bash_context at = sh->at;

@@ -113,6 +113,7 @@ static size_t pattern_len(const char *p, bool all)
     return i;
 }
 
+/* // replaces all, /# and /% only at the beginning or end, / the first. */
 static const char *op_replace(struct bash_param_of *p, const char *text)
 {
     const char *from = p->op + 1;
@@ -130,6 +131,8 @@ static const char *op_replace(struct bash_param_of *p, const char *text)
     return replace_all(p, text, pattern, with);
 }
 
+/* ^ and , change the first character, ^^ and ,, all, where the pattern
+ * matches it. */
 static const char *op_case(struct bash_param_of *p, const char *text)
 {
     bool all = p->op[1] == p->op[0];
@@ -281,6 +284,12 @@ void bash_op_slice_list(struct bash_param_of *p, struct bash_words *out)
         bash_words_add(p->sh, out, mark, false, true);
         return;
     }
+    // what stands behind a piece of unknown length has no place of its own
+    mark = s.to > 0 ? bash_loose_mark(p->sh, v, s.to - 1) : NULL;
+    if (mark) {
+        bash_words_add(p->sh, out, mark, false, true);
+        return;
+    }
     for (size_t i = 0; i < all.n; i++)
         if (all.item[i].index >= s.from && all.item[i].index < s.to)
             bash_words_copy(p->sh, out, &all.item[i]);
@@ -301,6 +310,7 @@ static enum bash_known takes_word(struct bash_param_of *p, bool colon)
     return empty;
 }
 
+/* Quotes within the word count: ${x:-"a b"} is one word, ${x:-a b} two. */
 static void put_word(struct bash_param_of *p, const char *text,
                      struct bash_field_text *to)
 {
@@ -335,12 +345,8 @@ static void op_demand(struct bash_param_of *p, const char *word)
     struct bash *sh = p->sh;
     bash_note(sh, "%s is not set: bash ends the script here (%s)", p->shown,
               bash_readable(sh, word));
-    if (sh->flow == BASH_GO) {
-        sh->flow = BASH_EXIT;
-        sh->ended =
-            bash_keep_text(sh, bash_printf(sh, "%s is not set", p->shown));
-        sh->ended_line = sh->at.line;
-    }
+    if (sh->flow == BASH_GO)
+        bash_end(sh, bash_printf(sh, "%s is not set", p->shown));
     bash_set_status(sh, 1);
 }
 

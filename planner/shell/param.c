@@ -50,11 +50,26 @@ static const char *param_unset_text(struct bash *sh, const char *name)
                                     sh->st->unread));
 }
 
-/* A name that was never set. */
+/* Do ${x-}, ${x:=} and their like stand for what is not set? */
+static bool param_has_default(const struct bash_param_of *p)
+{
+    char op = p->op[*p->op == ':'];
+    return op && strchr("-=?+", op);
+}
+
+/* A name that was never set. Under set -u bash ends the script here, so that
+ * whoever runs it gives the value: it is not known rather than empty. */
 static void param_unset(struct bash_param_of *p)
 {
     bool digit = isdigit((unsigned char)*p->name);
     p->set = BASH_NO;
+    bool elsewhere = p->sh->st->unread && !digit; // a file may set it
+    if (p->sh->st->options & BASH_OPT_NOUNSET && !elsewhere &&
+        !param_has_default(p)) {
+        param_add(p, bash_unknown(p->sh, bash_printf(p->sh, "$%s", p->name),
+                                  "never set, and set -u is on"));
+        return;
+    }
     if (digit) {
         param_add(p, bash_unset(p->sh, bash_printf(p->sh, "$%s", p->name)));
         return;
@@ -63,12 +78,23 @@ static void param_unset(struct bash_param_of *p)
     param_add(p, param_unset_text(p->sh, p->name));
 }
 
+/* An element that a list of unknown length has or has not. */
+static void param_loose(struct bash_param_of *p, const char *mark)
+{
+    p->set = BASH_MAYBE;
+    param_add(p, mark);
+}
+
+/* ${11} is the eleventh, $11 the first and a 1. */
 static void param_positional(struct bash_param_of *p)
 {
     const struct bash_var *v = bash_get(p->sh, BASH_POSITIONAL);
-    const struct bash_item_of *e =
-        bash_element(v, strtol(p->name, NULL, 10) - 1, NULL);
-    if (e)
+    long index = strtol(p->name, NULL, 10) - 1;
+    const struct bash_item_of *e = bash_element(v, index, NULL);
+    const char *mark = bash_loose_mark(p->sh, v, index);
+    if (mark)
+        param_loose(p, mark);
+    else if (e)
         bash_words_copy(p->sh, &p->value, e);
     else
         param_unset(p);
@@ -93,7 +119,8 @@ static bool param_special(struct bash_param_of *p)
         p->star = *name == '*';
         param_elements(p, args);
     } else if (strcmp(name, "#") == 0) {
-        param_add(p, bash_printf(sh, "%zu", bash_count(args)));
+        const char *mark = bash_loose_mark(sh, args, INT64_MAX);
+        param_add(p, mark ? mark : bash_printf(sh, "%zu", bash_count(args)));
     } else if (strcmp(name, "0") == 0) {
         param_add(p, sh->at.script);
     } else if (isdigit((unsigned char)*name)) {
@@ -131,6 +158,8 @@ static bool param_dynamic(struct bash_param_of *p)
     return text != NULL;
 }
 
+/* Quotes and substitutions of the index are expanded; arithmetic comes
+ * later. */
 const char *bash_param_key(struct bash_param_of *p)
 {
     struct bash_raw w = {p->index, p->sh->at.line};
@@ -148,11 +177,15 @@ static void param_element(struct bash_param_of *p, const struct bash_var *v)
         i = bash_math(sh, bash_param_key(p), p->index);
     const char *mark = map ? bash_first_unknown(sh, key) : i.mark;
     const struct bash_item_of *e = bash_element(v, i.value, key);
+    if (!mark)
+        mark = bash_loose_mark(sh, v, i.value);
     if (mark)
-        param_add(p, mark);
+        param_loose(p, mark);
     else if (e)
         bash_words_copy(sh, &p->value, e);
     else if (!v)
+        param_unset(p);
+    else if (sh->st->options & BASH_OPT_NOUNSET && !param_has_default(p))
         param_unset(p);
     else {
         p->set = BASH_NO;
@@ -198,7 +231,8 @@ static void param_lookup(struct bash_param_of *p)
 
 enum bash_known bash_is_set(struct bash *sh, const char *name)
 {
-    struct bash_param_of p = {.sh = sh, .name = name, .op = "", .shown = name};
+    // as ${NAME-}: asking is allowed under set -u
+    struct bash_param_of p = {.sh = sh, .name = name, .op = "-", .shown = name};
     size_t n = strcspn(name, "[");
     if (name[n]) {
         p.name = bash_strndup(sh, name, n);
@@ -225,6 +259,7 @@ static bool never_empty(const struct bash_cause *c)
             (param_is_given(c->text + 1) || strchr("$?!", c->text[1])));
 }
 
+/* One known character is enough for no. */
 enum bash_known bash_is_empty(struct bash *sh, const char *text)
 {
     const char *plain = bash_plain(sh, text, false);
@@ -241,6 +276,8 @@ enum bash_known bash_is_empty(struct bash *sh, const char *text)
 
 /* ---- output ---- */
 
+/* Within quotes a mark of what stood without them stays loose: "${ARGS[@]}"
+ * of ARGS=($X). */
 static void emit_element(struct bash *sh, const struct bash_item_of *e,
                          bool quoted, struct bash_field_text *to)
 {
@@ -262,17 +299,18 @@ static void emit_element(struct bash *sh, const struct bash_item_of *e,
 static void emit_star(struct bash *sh, const struct bash_words *w,
                       struct bash_field_text *to)
 {
-    const char *ifs = bash_get_text(sh, "IFS");
+    const char *ifs = bash_ifs(sh);
     bool first = true;
     for (size_t i = 0; i < w->n; i++) {
         if (!first && !w->item[i].ghost)
-            bash_field_put(sh, to, ifs ? ifs : " ", ifs && !*ifs ? 0 : 1,
-                           BASH_Q_QUOTED);
+            bash_field_put(sh, to, ifs, *ifs != '\0', BASH_Q_QUOTED);
         first = first && w->item[i].ghost;
         emit_element(sh, &w->item[i], true, to);
     }
 }
 
+/* "$@" makes a word of each element, "$*" one of all; without quotes both
+ * are split. */
 void bash_param_emit(struct bash_param_of *p, const struct bash_words *w,
                      struct bash_param_use *use, struct bash_field_text *to)
 {
@@ -292,6 +330,7 @@ void bash_param_emit(struct bash_param_of *p, const struct bash_words *w,
 
 /* ---- the whole ---- */
 
+/* ${#A[@]} counts elements, ${#A} characters. */
 static void param_length(struct bash_param_of *p, struct bash_words *out)
 {
     struct bash *sh = p->sh;
@@ -309,6 +348,8 @@ static void param_length(struct bash_param_of *p, struct bash_words *out)
                    false, false);
 }
 
+/* The operators that look at whether the name is set come before those on
+ * its text. */
 static void param_apply(struct bash_param_of *p, struct bash_param_use *use,
                         struct bash_field_text *to)
 {

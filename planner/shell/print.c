@@ -1,3 +1,4 @@
+#include "assign.h"
 #include "builtin.h"
 #include "eval.h"
 #include "expand.h"
@@ -59,6 +60,8 @@ void bash_echo(struct bash *sh, const struct bash_words *w)
     if (line && !ended)
         bash_putc(sh, &t, '\n');
     bash_emit(sh, bash_text_of(&t));
+    sh->said = bash_text_of(&t);
+    sh->said_line = sh->at.line;
     bash_set_status(sh, 0);
 }
 
@@ -121,6 +124,7 @@ static void print_quoted(struct printing *p, const char *text)
     }
 }
 
+/* Bytes are counted, as printf of bash does in the C locale. */
 static void print_string(struct printing *p, const struct print_format *f,
                          const char *text)
 {
@@ -200,6 +204,7 @@ static void print_directive(struct printing *p, const char **f)
     }
 }
 
+/* The format is used again while arguments are left: printf '%s\n' a b c. */
 static void print_format(struct printing *p, const char *f)
 {
     while (*f && !p->ended) {
@@ -238,8 +243,8 @@ void bash_printf_builtin(struct bash *sh, const struct bash_words *w)
         p.used = false;
         print_format(&p, format);
     } while (p.arg < w->n && p.used && !p.ended);
-    if (into)
-        bash_set(sh, into, bash_text_of(&p.out));
+    if (into) // NAME or NAME[index]
+        bash_assign_text(sh, into, bash_text_of(&p.out));
     else
         bash_emit(sh, bash_text_of(&p.out));
     bash_set_status(sh, 0);

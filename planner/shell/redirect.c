@@ -27,6 +27,7 @@ void bash_emit_unknown(struct bash *sh, const char *command)
 
 /* ---- redirections ---- */
 
+/* The last redirection of standard input wins. */
 static void redirect_in(struct bash *sh, const struct bash_redirect *r)
 {
     struct bash_stdin *in = bash_alloc(sh, 1, sizeof *in);
@@ -48,6 +49,7 @@ static void redirect_in(struct bash *sh, const struct bash_redirect *r)
     sh->at.in = in->text ? in : NULL;
 }
 
+/* Errors go nowhere; 2>&1 changes nothing that is read. */
 static void redirect_out(struct bash *sh, const struct bash_redirect *r,
                          struct bash_output *out)
 {

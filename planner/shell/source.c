@@ -23,6 +23,8 @@ static bool is_environment(const char *path)
                          bash_base_name(path));
 }
 
+/* From here on a name that is not set may have been set there: it is
+ * unknown, not empty. */
 static void source_missing(struct bash *sh, const char *path)
 {
     const char *shown = bash_readable(sh, bash_path_shown(sh, path));
@@ -39,18 +41,36 @@ static void source_missing(struct bash *sh, const char *path)
     sh->st->unread = bash_keep_text(sh, shown);
 }
 
+/* eval "$(conda shell.bash hook)" and its like define functions of a login and
+ * set paths, nothing that a launch uses. */
+static bool is_hook(const char *command)
+{
+    static const char *const hooks[] = {"conda shell.", "mamba shell ",
+                                        "pyenv init",   "pyenv virtualenv-init",
+                                        "ssh-agent",    "direnv hook"};
+    for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
+        if (strstr(command, hooks[i]))
+            return true;
+    return false;
+}
+
 bool bash_unread_text(struct bash *sh, const char *text)
 {
     const char *from = text + strspn(text, " \t\n");
     if (!bash_mark_len(from) || bash_mark_cause(sh, from)->kind != BASH_UNKNOWN)
         return false;
     const char *shown = bash_readable(sh, from);
+    bash_set_status(sh, 0);
+    if (is_hook(bash_mark_cause(sh, from)->text)) {
+        bash_note(sh, "%s is taken to set nothing that the launch uses", shown);
+        return true;
+    }
     bash_missing(sh, "%s: what it sets is not known", shown);
     sh->st->unread = bash_keep_text(sh, shown);
-    bash_set_status(sh, 0);
     return true;
 }
 
+/* Arguments behind the file are its positional parameters until it ends. */
 void bash_source(struct bash *sh, const struct bash_words *w)
 {
     size_t i = 1;
@@ -87,6 +107,7 @@ void bash_source(struct bash *sh, const struct bash_words *w)
 
 /* ---- Slurm's variables ---- */
 
+/* What the user gave with --set stays. */
 static void slurm_text(struct bash *sh, const char *name, const char *text)
 {
     if (bash_peek(sh, name))
@@ -109,6 +130,7 @@ static void slurm_number(struct bash *sh, const char *name, int64_t v)
     }
 }
 
+/* Names of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES". */
 void bash_slurm_variables(struct bash *sh, const struct bash_slurm *s)
 {
     static const char *const others[] = {

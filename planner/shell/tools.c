@@ -23,8 +23,7 @@ void bash_tool_line(struct bash_tool_use *t, const char *s, size_t n)
     bash_putc(t->sh, &t->out, '\n');
 }
 
-/* Length of the line at p; *next is where the one after it begins. */
-static size_t line_at(const char *p, const char **next)
+size_t bash_tool_line_at(const char *p, const char **next)
 {
     size_t n = strcspn(p, "\n");
     *next = p + n + (p[n] == '\n');
@@ -58,6 +57,7 @@ static bool tool_basename(struct bash_tool_use *t)
     return true;
 }
 
+/* As POSIX has it: no slash is ".", slashes at the end go. */
 static bool tool_dirname(struct bash_tool_use *t)
 {
     if (t->n != 1)
@@ -74,6 +74,8 @@ static bool tool_dirname(struct bash_tool_use *t)
     return true;
 }
 
+/* Links are not followed: the script's folder may hold some on another
+ * machine. */
 static bool tool_realpath(struct bash_tool_use *t)
 {
     const char *path = t->n ? t->arg[t->n - 1] : "-";
@@ -94,158 +96,6 @@ static bool tool_cat(struct bash_tool_use *t)
     if (!t->in)
         return false;
     bash_puts(t->sh, &t->out, t->in);
-    return true;
-}
-
-static bool tool_wc(struct bash_tool_use *t)
-{
-    size_t lines = 0, words = 0, bytes = 0;
-    bool in = false;
-    if (!t->in || t->n != 1 || strlen(t->arg[0]) != 2)
-        return false;
-    for (const char *p = t->in; *p; p++, bytes++) {
-        bool blank = isspace((unsigned char)*p);
-        lines += *p == '\n';
-        words += in && blank;
-        in = !blank;
-    }
-    words += in;
-    char kind = t->arg[0][1];
-    if (!strchr("lwcm", kind))
-        return false;
-    const char *text = bash_printf(t->sh, "%zu",
-                                   kind == 'l'   ? lines
-                                   : kind == 'w' ? words
-                                                 : bytes);
-    bash_tool_line(t, text, strlen(text));
-    return true;
-}
-
-/* The count of head -n N, -N, -nN; 10 without one, -1: not understood. */
-static long line_count(const struct bash_tool_use *t)
-{
-    const char *text = t->n == 0                               ? "10"
-                       : t->n == 2 && !strcmp(t->arg[0], "-n") ? t->arg[1]
-                       : t->n == 1 && !strncmp(t->arg[0], "-n", 2)
-                           ? t->arg[0] + 2
-                       : t->n == 1 && *t->arg[0] == '-' ? t->arg[0] + 1
-                                                        : "";
-    return bash_is_integer(text) && *text != '-' ? strtol(text, NULL, 10) : -1;
-}
-
-static bool tool_head(struct bash_tool_use *t)
-{
-    long n = line_count(t);
-    const char *p = t->in, *next;
-    if (!p || n < 0)
-        return false;
-    for (; *p && n > 0; n--, p = next) {
-        line_at(p, &next);
-        bash_put(t->sh, &t->out, p, (size_t)(next - p));
-    }
-    return true;
-}
-
-static bool tool_tail(struct bash_tool_use *t)
-{
-    long n = line_count(t), lines = 0;
-    const char *next;
-    if (!t->in || n < 0)
-        return false;
-    for (const char *p = t->in; *p; p = next, lines++)
-        line_at(p, &next);
-    const char *p = t->in;
-    for (long skip = lines - n; skip > 0 && *p; skip--, p = next)
-        line_at(p, &next);
-    bash_puts(t->sh, &t->out, p);
-    return true;
-}
-
-static bool tool_rev(struct bash_tool_use *t)
-{
-    const char *next;
-    if (!t->in || t->n)
-        return false;
-    for (const char *p = t->in; *p; p = next) {
-        size_t n = line_at(p, &next);
-        for (size_t i = n; i > 0; i--)
-            bash_putc(t->sh, &t->out, p[i - 1]);
-        bash_putc(t->sh, &t->out, '\n');
-    }
-    return true;
-}
-
-/* paste -sd, */
-static bool tool_paste(struct bash_tool_use *t)
-{
-    const char *by = "\t", *next;
-    bool serial = false;
-    for (size_t i = 0; i < t->n; i++) {
-        const char *w = t->arg[i];
-        serial = serial || (*w == '-' && w[1] == 's');
-        const char *d = *w == '-' ? strchr(w, 'd') : NULL;
-        if (d)
-            by = d[1] ? d + 1 : i + 1 < t->n ? t->arg[++i] : by;
-    }
-    if (!serial || !t->in || strlen(by) != 1)
-        return false;
-    for (const char *p = t->in; *p; p = next) {
-        size_t n = line_at(p, &next);
-        if (p > t->in)
-            bash_puts(t->sh, &t->out, by);
-        bash_put(t->sh, &t->out, p, n);
-    }
-    bash_putc(t->sh, &t->out, '\n');
-    return true;
-}
-
-struct sort_line {
-    const char *text;
-    long long number;
-    bool numeric;
-};
-
-static int sort_compare(const void *a, const void *b)
-{
-    const struct sort_line *x = a, *y = b;
-    if (x->numeric && x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return strcmp(x->text, y->text);
-}
-
-static bool tool_sort(struct bash_tool_use *t)
-{
-    bool numeric = false, reverse = false, unique = false;
-    size_t n = 0;
-    const char *next;
-    for (size_t i = 0; i < t->n; i++) {
-        if (*t->arg[i] != '-' || t->arg[i][1 + strspn(t->arg[i] + 1, "nru")])
-            return false;
-        numeric = numeric || strchr(t->arg[i], 'n');
-        reverse = reverse || strchr(t->arg[i], 'r');
-        unique = unique || strchr(t->arg[i], 'u');
-    }
-    if (!t->in)
-        return false;
-    for (const char *p = t->in; *p; p = next, n++)
-        line_at(p, &next);
-    struct sort_line *line = bash_alloc(t->sh, n + 1, sizeof *line);
-    n = 0;
-    for (const char *p = t->in; *p; p = next, n++) {
-        size_t len = line_at(p, &next);
-        line[n].text = bash_strndup(t->sh, p, len);
-        line[n].number = strtoll(line[n].text, NULL, 10);
-        line[n].numeric = numeric;
-    }
-    bash_work(t->sh, n * 32);
-    qsort(line, n, sizeof *line, sort_compare);
-    for (size_t i = 0; i < n; i++) {
-        const struct sort_line *l = &line[reverse ? n - 1 - i : i];
-        if (unique && i &&
-            strcmp(l->text, line[reverse ? n - i : i - 1].text) == 0)
-            continue;
-        bash_tool_line(t, l->text, strlen(l->text));
-    }
     return true;
 }
 
@@ -281,6 +131,7 @@ static const char *tr_set(struct bash *sh, const char *s)
     return bash_text_of(&t);
 }
 
+/* The last character of the second set stands for all behind it. */
 static bool tool_tr(struct bash_tool_use *t)
 {
     bool deletes = false, squeezes = false, others = false;
@@ -345,6 +196,7 @@ struct cut {
     bool characters, only;
 };
 
+/* A line without the delimiter goes through whole, unless -s is given. */
 static void cut_line(struct bash_tool_use *t, const struct cut *c,
                      const char *line)
 {
@@ -396,7 +248,7 @@ static bool tool_cut(struct bash_tool_use *t)
         c.list[strspn(c.list, "0123456789,-")])
         return false;
     for (const char *p = t->in; *p; p = next) {
-        size_t n = line_at(p, &next);
+        size_t n = bash_tool_line_at(p, &next);
         bash_work(t->sh, n * 4);
         cut_line(t, &c, bash_strndup(t->sh, p, n));
     }
@@ -436,66 +288,69 @@ static bool tool_sed(struct bash_tool_use *t)
     return true;
 }
 
-/* grep of a plain text or an extended expression: only whether, and lines. */
-static bool tool_grep(struct bash_tool_use *t)
+/* ---- variables ---- */
+
+/* envsubst: $NAME and ${NAME} of exported variables, nothing else. */
+static bool tool_envsubst(struct bash_tool_use *t)
 {
-    bool quiet = false, extended = false, inverse = false, found = false;
-    size_t i = 0;
-    const char *next;
-    for (; i < t->n && *t->arg[i] == '-' && t->arg[i][1]; i++) {
-        if (t->arg[i][1 + strspn(t->arg[i] + 1, "qEv")])
-            return false;
-        quiet = quiet || strchr(t->arg[i], 'q');
-        extended = extended || strchr(t->arg[i], 'E');
-        inverse = inverse || strchr(t->arg[i], 'v');
-    }
-    if (!t->in || i + 1 != t->n ||
-        (!extended && strpbrk(t->arg[i], "\\+?{}|()")))
+    struct bash *sh = t->sh;
+    if (t->n || !t->in)
         return false;
-    for (const char *p = t->in; *p; p = next) {
-        size_t n = line_at(p, &next);
-        enum bash_known yes =
-            bash_regex(t->sh, t->arg[i], bash_strndup(t->sh, p, n), NULL);
-        if (yes == BASH_MAYBE)
-            return false;
-        if ((yes == BASH_YES) == inverse)
+    for (const char *p = t->in; *p;) {
+        bool braced = p[0] == '$' && p[1] == '{';
+        const char *name = p + 1 + braced;
+        size_t n = 0;
+        while (isalnum((unsigned char)name[n]) || name[n] == '_')
+            n++;
+        if (*p != '$' || !bash_is_name(name, n) || (braced && name[n] != '}')) {
+            bash_putc(sh, &t->out, *p++);
             continue;
-        found = true;
-        if (!quiet)
-            bash_tool_line(t, p, n);
+        }
+        const char *key = bash_strndup(sh, name, n);
+        const struct bash_var *v = bash_get(sh, key);
+        if (v && v->flags & BASH_EXPORTED)
+            bash_puts(sh, &t->out, bash_param_text(sh, key));
+        else if (sh->st->unread)
+            bash_puts(sh, &t->out, bash_param_text(sh, key));
+        p = name + n + braced;
     }
-    t->status = !found;
     return true;
 }
 
 /* ---- the table ---- */
 
-enum tool_input { TOOL_NO_INPUT, TOOL_STDIN, TOOL_FILES };
+enum tool_input { TOOL_NO_INPUT, TOOL_STDIN, TOOL_FILES, TOOL_ONE_FILE };
 
 static const struct {
     const char *name;
     tool_fn *fn;
-    enum tool_input input; // what it reads; files are its last words
-    int words;             // that are no files: options aside
+    enum tool_input input; // where it reads: TOOL_ONE_FILE, or standard input
+    const char *valued;    // letters of options that take a word
+    int words;             // operands before the files: a program, a pattern
 } tools[] = {
-    {"cat", tool_cat, TOOL_FILES, 0},
-    {"seq", bash_tool_seq, TOOL_NO_INPUT, 0},
-    {"expr", bash_tool_expr, TOOL_NO_INPUT, 0},
-    {"basename", tool_basename, TOOL_NO_INPUT, 0},
-    {"dirname", tool_dirname, TOOL_NO_INPUT, 0},
-    {"realpath", tool_realpath, TOOL_NO_INPUT, 0},
-    {"readlink", tool_realpath, TOOL_NO_INPUT, 0},
-    {"bc", bash_tool_bc, TOOL_STDIN, 0},
-    {"wc", tool_wc, TOOL_STDIN, 0},
-    {"tr", tool_tr, TOOL_STDIN, 0},
-    {"cut", tool_cut, TOOL_STDIN, 0},
-    {"head", tool_head, TOOL_STDIN, 0},
-    {"tail", tool_tail, TOOL_STDIN, 0},
-    {"sort", tool_sort, TOOL_STDIN, 0},
-    {"sed", tool_sed, TOOL_STDIN, 0},
-    {"rev", tool_rev, TOOL_STDIN, 0},
-    {"paste", tool_paste, TOOL_STDIN, 0},
-    {"grep", tool_grep, TOOL_STDIN, 0},
+    {"cat", tool_cat, TOOL_FILES, "", 0},
+    {"seq", bash_tool_seq, TOOL_NO_INPUT, "", 0},
+    {"expr", bash_tool_expr, TOOL_NO_INPUT, "", 0},
+    {"basename", tool_basename, TOOL_NO_INPUT, "", 0},
+    {"dirname", tool_dirname, TOOL_NO_INPUT, "", 0},
+    {"realpath", tool_realpath, TOOL_NO_INPUT, "", 0},
+    {"readlink", tool_realpath, TOOL_NO_INPUT, "", 0},
+    {"bc", bash_tool_bc, TOOL_STDIN, "", 0},
+    {"wc", bash_tool_wc, TOOL_ONE_FILE, "", 0},
+    {"tr", tool_tr, TOOL_STDIN, "", 0},
+    {"cut", tool_cut, TOOL_ONE_FILE, "dfc", 0},
+    {"head", bash_tool_head, TOOL_ONE_FILE, "nc", 0},
+    {"tail", bash_tool_tail, TOOL_ONE_FILE, "nc", 0},
+    {"sort", bash_tool_sort, TOOL_ONE_FILE, "kto", 0},
+    {"sed", tool_sed, TOOL_ONE_FILE, "e", 1},
+    {"rev", bash_tool_rev, TOOL_ONE_FILE, "", 0},
+    {"paste", bash_tool_paste, TOOL_STDIN, "", 0},
+    {"grep", bash_tool_grep, TOOL_ONE_FILE, "efmABC", 1},
+    {"envsubst", tool_envsubst, TOOL_STDIN, "", 0},
+    {"python", bash_tool_python, TOOL_NO_INPUT, "", 0},
+    {"python3", bash_tool_python, TOOL_NO_INPUT, "", 0},
+    {"awk", bash_tool_awk, TOOL_ONE_FILE, "Fv", 1},
+    {"gawk", bash_tool_awk, TOOL_ONE_FILE, "Fv", 1},
 };
 
 /* The files named, one after the other; NULL where one is not known. */
@@ -512,6 +367,44 @@ static const char *files_text(struct bash_tool_use *t)
     return bash_text_of(&all);
 }
 
+static void drop_word(struct bash_tool_use *t, size_t at)
+{
+    for (t->n--; at < t->n; at++)
+        t->arg[at] = t->arg[at + 1];
+}
+
+/* Takes the file, the operand behind the tool's own, out of the words. With
+ * several files most of these programs put headings between them: false. */
+static bool take_file(struct bash_tool_use *t, size_t row)
+{
+    int operands = 0, own = tools[row].words;
+    bool ended = false; // by --
+    size_t at = SIZE_MAX, n_files = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const char *w = t->arg[i];
+        bool option = *w == '-' && w[1] && !ended;
+        if (option && strcmp(w, "--") == 0) {
+            ended = true;
+            if (own == 0) // with nothing but files behind it
+                drop_word(t, i--);
+            continue;
+        }
+        if (option && w[1] == 'e' && strchr(tools[row].valued, 'e'))
+            own = 0; // the program or pattern stands behind -e
+        if (option)
+            i += !w[2] && strchr(tools[row].valued, w[1]);
+        else if (operands++ >= own)
+            at = n_files++ ? at : i;
+    }
+    if (n_files != 1)
+        return n_files == 0;
+    t->file = t->arg[at];
+    t->in = bash_file_text(t->sh, t->file);
+    drop_word(t, at);
+    return t->in != NULL;
+}
+
+/* A program takes all of its input: what reads behind it finds the end. */
 static const char *stdin_text(struct bash *sh)
 {
     struct bash_stdin *in = sh->at.in;
@@ -535,7 +428,10 @@ static bool tool_run(struct bash_tool_use *t, size_t row)
 {
     struct bash *sh = t->sh;
     bool passes = tools[row].fn == tool_cat; // marks and all
-    if (tools[row].input == TOOL_STDIN ||
+    bool one = tools[row].input == TOOL_ONE_FILE;
+    if (one && (!tool_known(t) || !take_file(t, row)))
+        return false;
+    if (tools[row].input == TOOL_STDIN || (one && !t->file) ||
         (tools[row].input == TOOL_FILES && t->n == 0))
         t->in = stdin_text(sh);
     else if (tools[row].input == TOOL_FILES)

@@ -34,14 +34,22 @@ static bool call_is_dialect(const struct bash_call *call)
     return dialect_is_words(&words);
 }
 
+/* No program has such a name: a flag, or NAME=VALUE as Hydra takes it, which
+ * bash passes over only where NAME is one of its own. */
+bool call_is_stray(const struct bash_call *call)
+{
+    size_t program = ranks_program(call);
+    const char *name = program < call->n ? call->word[program].text : "";
+    return *name == '-' || (strchr(name, '=') && !strchr(name, '/'));
+}
+
 /* 0: none; 1: some flag that sizes depend on; 2: a flag of the model's size.
  * Conversions and preprocessing have flags of the first sort, too. */
 int call_weight(const struct bash_call *call)
 {
     int weight = 0;
-    size_t i = ranks_first_argument(call), program = ranks_program(call);
-    // no program has such a name: the line before lacks its backslash
-    if (program >= call->n || call->word[program].text[0] == '-')
+    size_t i = ranks_first_argument(call);
+    if (ranks_program(call) >= call->n || call_is_stray(call))
         return 0;
     if (call_is_dialect(call))
         return 2;
@@ -94,9 +102,7 @@ static const struct flag_unknown *call_unknown(const struct call_source *r,
     if (!u)
         return NULL;
     u->where = arena_printf(r->arena, "%s:%d", cause->file, cause->line);
-    u->why = cause->kind == BASH_UNSET
-                 ? arena_printf(r->arena, "%s: %s", cause->text, cause->why)
-                 : cause->text;
+    u->why = bash_cause_text(r->arena, cause);
     return u->where && u->why ? u : NULL;
 }
 

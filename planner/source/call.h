@@ -22,6 +22,10 @@ struct call_source {
  * model's size, or the words of another launcher. */
 int call_weight(const struct bash_call *call);
 
+/* Does a flag or a setting stand where a program does? Then the line before it
+ * lacks its backslash, and it starts nothing. */
+bool call_is_stray(const struct bash_call *call);
+
 /* The text as bash passes it on, marks taken out; NULL when out of memory. */
 char *call_plain(struct arena *a, const char *text);
 

@@ -27,10 +27,18 @@ struct launch {
     int weight;      // how sure it is that this is a training run
 };
 
+/* What a call of a way is, looked up once: a script with a hundred launches on
+ * as many ways asks for it a million times. */
+struct launch_mark {
+    int weight; // 0: no launch
+    int round;  // launches at the same place before it on its way
+};
+
 struct reading {
     struct arena *arena;
     const struct source_request *req;
     struct bash_result r;
+    struct launch_mark **mark; // of each way, of each of its calls
     struct launch launch[LAUNCH_MAX];
     int n;     // launches
     bool more; // than LAUNCH_MAX
@@ -46,16 +54,36 @@ static const char *launch_base(const char *path)
 
 /* ---- which calls are launches ---- */
 
-/* How many launches of the way stand at the call's place before it. */
-static int launch_round(const struct bash_way *w, size_t at)
+/* Weighs the calls of a way; NULL when out of memory. */
+static struct launch_mark *launch_weigh(struct arena *a,
+                                        const struct bash_way *w)
 {
-    int round = 0;
-    for (size_t i = 0; i < at; i++)
-        if (w->call[i].line == w->call[at].line &&
-            strcmp(w->call[i].file, w->call[at].file) == 0 &&
-            call_weight(&w->call[i]))
-            round++;
-    return round;
+    struct launch_mark *mark = arena_alloc(a, w->n_calls, sizeof *mark);
+    for (size_t i = 0; mark && i < w->n_calls; i++) {
+        const struct bash_call *call = &w->call[i];
+        mark[i].weight = call_weight(call);
+        // the last one before it at this place knows the others
+        for (size_t k = i; k-- > 0;)
+            if (mark[k].weight && w->call[k].line == call->line &&
+                strcmp(w->call[k].file, call->file) == 0) {
+                mark[i].round = mark[k].round + 1;
+                break;
+            }
+    }
+    return mark;
+}
+
+static enum err launch_weigh_all(struct reading *r)
+{
+    r->mark = arena_alloc(r->arena, r->r.n_ways, sizeof *r->mark);
+    for (size_t w = 0; r->mark && w < r->r.n_ways; w++) {
+        r->mark[w] = launch_weigh(r->arena, &r->r.way[w]);
+        if (!r->mark[w])
+            r->mark = NULL;
+    }
+    return r->mark
+               ? ERR_OK
+               : err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
 }
 
 static bool launch_is(const struct launch *l, const struct bash_call *call,
@@ -66,16 +94,16 @@ static bool launch_is(const struct launch *l, const struct bash_call *call,
 }
 
 static void launch_add(struct reading *r, const struct bash_call *call,
-                       int round)
+                       const struct launch_mark *mark)
 {
     for (int i = 0; i < r->n; i++)
-        if (launch_is(&r->launch[i], call, round))
+        if (launch_is(&r->launch[i], call, mark->round))
             return;
     if (r->n == LAUNCH_MAX)
         r->more = true;
     else
         r->launch[r->n++] =
-            (struct launch){call->file, call->line, round, call_weight(call)};
+            (struct launch){call->file, call->line, mark->round, mark->weight};
 }
 
 static void launch_warn_of_flag(struct reading *r, const struct bash_call *call)
@@ -84,21 +112,24 @@ static void launch_warn_of_flag(struct reading *r, const struct bash_call *call)
     snprintf(line, sizeof line,
              "%.200s:%d: '%.60s' stands where a program does: the line before "
              "lacks its backslash",
-             call->file, call->line, call->word[0].text);
+             call->file, call->line, call->word[ranks_program(call)].text);
     megatron_args_warn(r->args, line, line);
 }
 
 /* Of all ways, in the order in which they are first met; those without a size
  * of the model only where no launch has one. */
-static void launch_find(struct reading *r)
+static enum err launch_find(struct reading *r)
 {
     int best = 0, n = 0;
+    enum err e = launch_weigh_all(r);
+    if (e != ERR_OK)
+        return e;
     for (size_t w = 0; w < r->r.n_ways; w++)
         for (size_t i = 0; i < r->r.way[w].n_calls; i++) {
             const struct bash_call *call = &r->r.way[w].call[i];
-            if (!call->captured && call_weight(call))
-                launch_add(r, call, launch_round(&r->r.way[w], i));
-            else if (call->n && text_starts(call->word[0].text, "--"))
+            if (!call->captured && r->mark[w][i].weight)
+                launch_add(r, call, &r->mark[w][i]);
+            else if (call_is_stray(call))
                 launch_warn_of_flag(r, call);
         }
     for (int i = 0; i < r->n; i++)
@@ -107,16 +138,18 @@ static void launch_find(struct reading *r)
         if (r->launch[i].weight == best)
             r->launch[n++] = r->launch[i];
     r->n = n;
+    return ERR_OK;
 }
 
 /* The launch's call on that way; NULL where the way does not come to it. */
-static const struct bash_call *launch_on(const struct bash_way *w,
+static const struct bash_call *launch_on(const struct reading *r, size_t way,
                                          const struct launch *l)
 {
+    const struct bash_way *w = &r->r.way[way];
     for (size_t i = 0; i < w->n_calls; i++)
         if (w->call[i].line == l->line && !w->call[i].captured &&
-            call_weight(&w->call[i]) &&
-            launch_is(l, &w->call[i], launch_round(w, i)))
+            r->mark[way][i].weight &&
+            launch_is(l, &w->call[i], r->mark[way][i].round))
             return &w->call[i];
     return NULL;
 }
@@ -162,7 +195,7 @@ static enum err launch_take(struct reading *r, const struct launch *l)
     size_t first = r->r.n_ways, none = r->r.n_ways;
     enum err e = ERR_OK;
     for (size_t w = 0; w < r->r.n_ways && e == ERR_OK; w++) {
-        const struct bash_call *call = launch_on(&r->r.way[w], l);
+        const struct bash_call *call = launch_on(r, w, l);
         if (!call) {
             none = w;
             continue;
@@ -190,7 +223,7 @@ static const struct bash_call *launch_call(const struct reading *r,
 {
     const struct bash_call *call = NULL;
     for (size_t w = 0; w < r->r.n_ways && !call; w++)
-        call = launch_on(&r->r.way[w], l);
+        call = launch_on(r, w, l);
     return call;
 }
 
@@ -305,6 +338,47 @@ static const char *launch_started(const struct reading *r)
     return all && *all ? call_plain(r->arena, all) : "";
 }
 
+/* Programs whose output is computed from the script's own texts, or is of no
+ * use to a model: a file's name, a date. */
+static bool launch_is_plain_program(const char *name, size_t n)
+{
+    static const char plain[] =
+        " cat seq expr basename dirname realpath readlink bc wc tr cut head "
+        "tail sort sed rev paste grep awk pwd cd echo printf date hostname "
+        "whoami python python3 mktemp nproc which ls id uname sleep ";
+    for (const char *p = strstr(plain, name); p; p = strstr(p + 1, name))
+        if (p > plain && p[-1] == ' ' && p[n] == ' ')
+            return true;
+    return false;
+}
+
+/* "yq (line 37), jq (line 40)": programs of $(...) in the text whose output is
+ * needed, the first four; "" for none, NULL when out of memory. */
+static const char *launch_outputs(const struct reading *r, const char *text)
+{
+    const char *all = "";
+    int line = 1, n_names = 0;
+    for (const char *p = text; *p && all && n_names < 4; p++) {
+        line += *p == '\n';
+        if (*p == '#' && (p == text || p[-1] == '\n'))
+            p += strcspn(p, "\n") - 1;
+        if (p[0] != '$' || p[1] != '(' || p[2] == '(')
+            continue;
+        const char *name = p + 2 + strspn(p + 2, " ");
+        size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+        const char *word = arena_strndup(r->arena, name, n);
+        if (!word)
+            return NULL;
+        if (!n || name[n] != ' ' || launch_is_plain_program(word, n) ||
+            strstr(all, word))
+            continue;
+        all = arena_printf(r->arena, "%s%s%s (line %d)", all, *all ? ", " : "",
+                           word, line);
+        n_names++;
+    }
+    return all;
+}
+
 /* Does no way of the script start anything? */
 static bool launch_starts_nothing(const struct reading *r)
 {
@@ -335,7 +409,12 @@ static enum err launch_none(const struct reading *r, const char *text)
                            "line %d: %s: give its arguments with --arg, "
                            "variables with --set NAME=VALUE",
                            w->ended_line, w->ended);
-    if (!started || !why)
+    const char *outputs = launch_outputs(r, text);
+    if (outputs && *outputs && why)
+        why =
+            arena_printf(r->arena, "%s%sit takes values from the output of %s",
+                         why, *why ? "; " : "", outputs);
+    if (!started || !why || !outputs)
         return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
     return err_set(
         r->msg, ERR_PARSE,
@@ -395,7 +474,7 @@ static enum err launch_from_variables(struct reading *r, const char *text)
     if (e == ERR_OK && !variables_join(r->arena, &r->r))
         return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
     if (e == ERR_OK)
-        launch_find(r);
+        e = launch_find(r);
     if (e != ERR_OK || !r->n)
         r->r = before; // the script's own is what is told of
     return e;
@@ -415,8 +494,8 @@ enum err launch_read(struct arena *a, const char *text,
         e = megatron_args_where(args, req->path, msg);
     if (e != ERR_OK)
         return e;
-    launch_find(r);
-    if (!r->n && launch_starts_nothing(r))
+    e = launch_find(r);
+    if (e == ERR_OK && !r->n && launch_starts_nothing(r))
         e = launch_from_variables(r, text);
     if (e != ERR_OK)
         return e;

@@ -140,10 +140,8 @@ static struct ranks ranks_unknown(struct arena *a, const struct span *s,
     const struct bash_cause *cause = bash_first_cause(s->result, text);
     struct ranks r = {.where =
                           arena_printf(a, "%s:%d", word->file, word->line)};
-    if (cause && cause->kind == BASH_UNSET)
-        r.why = arena_printf(a, "%s is never set", cause->text);
-    else if (cause)
-        r.why = arena_printf(a, "%s", cause->text);
+    if (cause)
+        r.why = bash_cause_text(a, cause);
     else
         r.why = arena_printf(a, "'%.60s' is no number", text);
     return r;

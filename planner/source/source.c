@@ -105,7 +105,10 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
         return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:
         megatron_args_account(args)->source = "script";
-        return launch_read(a, begin, req, args, msg);
+        // blank lines before it count in its places
+        return launch_read(
+            a, text->data + (text_starts(text->data, "\xef\xbb\xbf") ? 3 : 0),
+            req, args, msg);
     default:
         return read_json(a, begin, req->path, args, msg);
     }

@@ -63,7 +63,7 @@ is "an unknown flag is told of once, with the nearest name" \
     "$(grep -v ' layers of width ' "$tmp/err")" \
     "moe-layout: warning: unknown flag '--ckpt-formt', did you mean '--ckpt-format'?"
 
-refuses "a value that only running could tell" "\$1: never set, give '-- --num-layers N'" \
+refuses "a value that only running could tell" "\$1: never set (--arg, the script's argument 1), give '-- --num-layers N'" \
     "$L" size $scripts/unknown.sh
 refuses "a script without a launch" "no command with Megatron's flags" \
     "$L" size tests/run.sh
