@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-/* GiB for people; the JSON has bytes. */
-/* For people; what the hash covers stands in the JSON. */
+/* GiB for people; the JSON has bytes, and all that the hash covers. */
 static void print_text(const struct machine *m)
 {
     printf("cpu        %s\ncores      %d\nmemory     %.1f GiB\nos         %s\n"
