@@ -41,8 +41,8 @@ static enum err describe(struct cmd *c, const char *dir,
 typedef enum err (*times_reader)(struct arena *a, const char *path,
                                  struct import_times *out, struct err_msg *msg);
 
-/* A log's times as one row; what a log does not say of the run (--column) is the
- * importer's to state, and goes into the columns as it stands. */
+/* A log's times as one row; what a log does not say of the run (--column) is
+ * the importer's to state, and goes into the columns as it stands. */
 static enum err rows_of_log(struct cmd *c, const char *path, times_reader read,
                             struct import_rows *out)
 {
