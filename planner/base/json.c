@@ -135,10 +135,6 @@ enum err json_read_file(struct arena *a, const char *path, const char *format,
     enum err e = text_read_file(a, path, JSON_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
-    // cJSON would take the text up to the zero byte for the whole document
-    if (strlen(text.data) != text.len)
-        return err_set(msg, ERR_PARSE, "%s: holds a zero byte, want text",
-                       path);
     cJSON *tree = NULL;
     e = json_parse(text.data, path, &tree, msg);
     if (e == ERR_OK)

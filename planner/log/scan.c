@@ -20,7 +20,7 @@ struct logscan {
     struct log_runs *ahead; // rows of the piece at work that a thread has read
     bool skipping;          // the rest of a line beyond sizes.max_line
     char *plain; // scratch for lines with escape sequences, of max_line bytes
-    bool out_of_memory;
+    bool out_of_memory, too_long;
 };
 
 /* ---- lines ---- */
@@ -89,6 +89,7 @@ static void scan_pieces(struct logscan *s, struct logahead *ahead)
         s->ahead = &p->runs;
         size_t used = scan_take_lines(s, p->buf, p->len);
         last = p->last;
+        s->too_long = p->too_long;
         scan_take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
                        p->cut);
     }
@@ -119,6 +120,10 @@ static enum err scan_stream(struct logscan *s, FILE *f, const char *where,
         return err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
     if (s->out_of_memory)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    if (s->too_long)
+        return err_set(msg, ERR_PARSE,
+                       "%s: more than %lld bytes through a pipe, want a file",
+                       where, AHEAD_MAX_BYTES);
     return e;
 }
 
