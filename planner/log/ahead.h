@@ -19,13 +19,10 @@ struct log_piece {
     size_t len;
     bool cut; // no newline within the longest line allowed
     bool last;
-    bool too_long; // a pipe that gave more than AHEAD_MAX_BYTES: the rest is
-                   // not read
+    long long pipe_bytes; // read so far, with it; 0 of a plain file, which has
+                          // an end
     struct log_runs runs;
 };
-
-// a pipe may have no end; a plain file has, whatever its size
-#define AHEAD_MAX_BYTES ((long long)1 << 32)
 
 struct log_piece_sizes {
     size_t read_bytes;   // of one piece, about
