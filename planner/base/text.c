@@ -293,6 +293,8 @@ bool text_ends(const char *text, const char *part)
     return n >= m && memcmp(text + n - m, part, m) == 0;
 }
 
+enum { TEXT_MAX_PIPE_BYTES = 1 << 28 };
+
 /* SHA256File() of libmd would wait for ever at a pipe. */
 enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
                           struct err_msg *msg)
@@ -306,7 +308,8 @@ enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
     if (e != ERR_OK)
         return e;
     SHA256Init(&sum);
-    while (total <= TEXT_SHA256_MAX_BYTES &&
+    const long long most = in.bytes >= 0 ? LLONG_MAX : TEXT_MAX_PIPE_BYTES;
+    while (total <= most &&
            (n = input_read(&in, block, sizeof block)) > 0) {
         SHA256Update(&sum, block, (size_t)n);
         total += n;
@@ -316,7 +319,7 @@ enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
     else if (n > 0)
         e = err_set(msg, ERR_PARSE,
                     "%s: more than %lld bytes, want a smaller file", path,
-                    TEXT_SHA256_MAX_BYTES);
+                    most);
     else
         SHA256End(&sum, hex);
     input_close(&in);

@@ -58,9 +58,8 @@ const char *text_nearest(const char *word, const char *const *names,
 bool text_starts(const char *text, const char *part);
 bool text_ends(const char *text, const char *part);
 
-/* Lower-case hex SHA-256 of a file's bytes, at most TEXT_SHA256_MAX_BYTES (of
- * `len` bytes of memory). */
-#define TEXT_SHA256_MAX_BYTES ((long long)1 << 32)
+/* Lower-case hex SHA-256 of a file's bytes (of `len` bytes of memory). What is
+ * no plain file may have no end: ERR_PARSE beyond 256 MB. */
 enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
                           struct err_msg *msg);
 void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX]);
