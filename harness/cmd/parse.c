@@ -525,58 +525,17 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
 
 /* ---- command ---- */
 
-// what comes from a pipe goes to a disk first, which it must not fill
-enum { PARSE_MAX_PIPE_BYTES = 1 << 30 };
-
-/* All of `from`; a pipe may have no end. */
-static enum err bench_parse_copy(FILE *from, FILE *to, const char *path,
-                                 struct err_msg *msg)
-{
-    char buf[1 << 14];
-    size_t n, total = 0;
-    while ((n = fread(buf, 1, sizeof buf, from)) > 0) {
-        total += n;
-        if (total > PARSE_MAX_PIPE_BYTES)
-            return err_set(msg, ERR_PARSE,
-                           "%s: more than %d bytes through a pipe, want a file",
-                           path, PARSE_MAX_PIPE_BYTES);
-        if (fwrite(buf, 1, n, to) != n)
-            return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
-                           strerror(errno));
-    }
-    rewind(to);
-    return ERR_OK;
-}
-
-/* Makes it a file that can be read again: a pipe is copied. On an error it is
- * closed. */
-static enum err bench_parse_seekable(FILE **f, const char *path,
-                                     struct err_msg *msg)
-{
-    if (fseek(*f, 0, SEEK_CUR) == 0)
-        return ERR_OK;
-    FILE *copy = tmpfile();
-    enum err e = copy ? bench_parse_copy(*f, copy, path, msg)
-                      : err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
-                                strerror(errno));
-    fclose(*f);
-    *f = copy;
-    if (e != ERR_OK && copy)
-        fclose(copy);
-    return e;
-}
-
 static enum err parse_file(const char *path, bool json, struct err_msg *msg)
 {
     FILE *f = input_stream(path, msg);
     if (!f)
         return ERR_PARSE;
-    enum err e = json ? bench_parse_seekable(&f, path, msg) : ERR_OK;
+    enum err e = json ? input_seekable(&f, path, msg) : ERR_OK;
     if (e != ERR_OK)
         return e;
     struct printer p = {.any = false};
     e = json ? bench_parse_print_json(&p, f, path, msg)
-                      : bench_parse_print_summary(f, path, msg);
+             : bench_parse_print_summary(f, path, msg);
     free(p.starts.data);
     fclose(f);
     if (e == ERR_OK && fflush(stdout) != 0)

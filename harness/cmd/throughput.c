@@ -2,8 +2,8 @@
 
 #include "log/parse.h"
 #include "megatron/args.h"
-#include "source/log.h"
 #include "model/model.h"
+#include "source/log.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -19,8 +19,9 @@
 enum { GNUPLOT_LIMIT_S = 60 }; // a figure takes a second on a busy machine
 
 /* gnuplot's time grows with the square of a histogram's bars (4000 of them:
- * 16 s) and with that of a file's columns; nobody could tell so many apart. Of a
- * recorded step all operations are drawn: 64 stages with 256 micro-batches. */
+ * 16 s) and with that of a file's columns; nobody could tell so many apart. Of
+ * a recorded step all operations are drawn: 64 stages with 256 micro-batches.
+ */
 enum {
     DRAW_MOST_BARS = 1000,
     DRAW_MOST_STAGES = 20000,

@@ -2,8 +2,8 @@
  * How it works: everything is opened without blocking, and waits are poll()s.
  * A pipe that nobody has written to yet reads as if it had ended; the kernel
  * tells the two apart by POLLHUP, which only a writer that has gone leaves
- * behind. A named pipe cannot be opened for writing before it has a reader: that
- * is tried again for as long as silence is borne.
+ * behind. A named pipe cannot be opened for writing before it has a reader:
+ * that is tried again for as long as silence is borne.
  */
 #include "input.h"
 
@@ -182,4 +182,46 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     if (!f)
         input_close(&in);
     return f;
+}
+
+// what comes from a pipe goes to a disk first, which it must not fill
+enum { INPUT_MAX_COPY_BYTES = 1 << 30 };
+
+static enum err input_no_copy(const char *path, struct err_msg *msg)
+{
+    return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
+                   strerror(errno));
+}
+
+/* All of `from`; a pipe may have no end. */
+static enum err input_copy(FILE *from, FILE *to, const char *path,
+                           struct err_msg *msg)
+{
+    char block[1 << 14];
+    size_t n, total = 0;
+    while ((n = fread(block, 1, sizeof block, from)) > 0) {
+        total += n;
+        if (total > INPUT_MAX_COPY_BYTES)
+            return err_set(msg, ERR_PARSE,
+                           "%s: more than %d bytes through a pipe, want a file",
+                           path, INPUT_MAX_COPY_BYTES);
+        if (fwrite(block, 1, n, to) != n)
+            return input_no_copy(path, msg);
+    }
+    rewind(to);
+    return ERR_OK;
+}
+
+enum err input_seekable(FILE **f, const char *path, struct err_msg *msg)
+{
+    if (fseek(*f, 0, SEEK_CUR) == 0)
+        return ERR_OK;
+    FILE *copy = tmpfile();
+    enum err e =
+        copy ? input_copy(*f, copy, path, msg) : input_no_copy(path, msg);
+    fclose(*f);
+    *f = copy;
+    if (e != ERR_OK && copy)
+        fclose(copy);
+    return e;
 }

@@ -58,4 +58,8 @@ bool input_close(struct input *in);
  * is a device without an end: a log has one. */
 FILE *input_stream(const char *path, struct err_msg *msg);
 
+/* Makes *f a stream that can be read again: a pipe, of at most 1 GB, is copied
+ * to a temporary file. ERR_PARSE or ERR_IO: *f is closed. */
+enum err input_seekable(FILE **f, const char *path, struct err_msg *msg);
+
 #endif

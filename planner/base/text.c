@@ -309,8 +309,7 @@ enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
         return e;
     SHA256Init(&sum);
     const long long most = in.bytes >= 0 ? LLONG_MAX : TEXT_MAX_PIPE_BYTES;
-    while (total <= most &&
-           (n = input_read(&in, block, sizeof block)) > 0) {
+    while (total <= most && (n = input_read(&in, block, sizeof block)) > 0) {
         SHA256Update(&sum, block, (size_t)n);
         total += n;
     }

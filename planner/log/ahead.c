@@ -61,8 +61,7 @@ static void hand_over(struct logahead *a, struct slot *s, bool full)
 
 /* Appends to the `kept` bytes that are in the buffer and cuts the piece at its
  * last newline; returns how many bytes come after it. */
-static size_t ahead_append(struct logahead *a, struct log_piece *p,
-                           size_t kept)
+static size_t ahead_append(struct logahead *a, struct log_piece *p, size_t kept)
 {
     size_t room = a->sizes.max_line - kept;
     size_t want = room < a->sizes.read_bytes ? room : a->sizes.read_bytes;
@@ -115,8 +114,7 @@ static bool ahead_wants_thread(const struct logahead *a, const struct stat *st)
 {
     if (a->sizes.thread_bytes == 0)
         return true;
-    return S_ISREG(st->st_mode) &&
-           (size_t)st->st_size >= a->sizes.thread_bytes;
+    return S_ISREG(st->st_mode) && (size_t)st->st_size >= a->sizes.thread_bytes;
 }
 
 static void start_thread(struct logahead *a)

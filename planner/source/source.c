@@ -155,7 +155,8 @@ enum err model_source_read(struct arena *a, const struct source_request *req,
     bool large = stat(req->path, &st) == 0 && S_ISREG(st.st_mode) &&
                  st.st_size > SOURCE_MAX_BYTES;
     if (!large) {
-        enum err e = text_read_bytes(a, req->path, SOURCE_MAX_BYTES, &text, msg);
+        enum err e =
+            text_read_bytes(a, req->path, SOURCE_MAX_BYTES, &text, msg);
         if (e != ERR_OK)
             return e;
         return model_source_read_text(a, &text, req, args, msg);
