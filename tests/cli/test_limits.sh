@@ -193,6 +193,12 @@ for name, text in cases.items():
 run("cases of a megabyte of brackets",
     [layout, "check", "--batch", put("big", "[" * MB + "\n")], (1, 2))
 
+for name, text in (("open brackets", "(" * 99999),
+                   ("brackets before one that closes", "(" * 99990 + "t)*2"),
+                   ("a factor of many digits", "t*" + "9" * 99990)):
+    run("a layout of 100000: " + name, [layout, "check", model, text, "--pp",
+                                        "4"], (1,))
+
 # ---- near a layer a stage, a space is small ----
 costs = os.path.join(tmp, "far.json")
 for name, sizes in (("mixtral-8x7b", (30, 32, 33)), ("deepseek-v3", (59, 61)),
