@@ -168,33 +168,49 @@ static enum err write_in_place(const char *path, const struct text_span *text,
 static int text_open_temporary(const char *tmp)
 {
     const int how = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    struct stat st;
     int fd = open(tmp, how, 0666);
-    if (fd < 0 && errno == EEXIST && unlink(tmp) == 0)
+    if (fd < 0 && errno == EEXIST && lstat(tmp, &st) == 0 &&
+        S_ISREG(st.st_mode) && unlink(tmp) == 0)
         fd = open(tmp, how, 0666);
     return fd;
 }
 
-enum err text_write_file(const char *path, const char *text, size_t len,
-                         struct err_msg *msg)
+/* What stands at the path is replaced as a whole, or stays. */
+static enum err write_beside(const char *path, const struct text_span *text,
+                             struct err_msg *msg)
 {
-    char tmp[PATH_MAX], *data = NULL;
-    struct stat st;
-    memcpy(&data, &text, sizeof data); // a span is not const, and only read
-    const struct text_span span = {data, len};
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return write_in_place(path, &span, msg);
+    char tmp[PATH_MAX];
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return err_set(msg, ERR_IO, "%s: path too long", path);
     struct input to = {.fd = text_open_temporary(tmp), .is_patient = true};
     if (to.fd < 0)
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    enum err e = text_write_all(&to, path, &span, msg);
+    enum err e = text_write_all(&to, path, text, msg);
     if (e == ERR_OK && rename(tmp, path) != 0)
         e = err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     if (e != ERR_OK)
         unlink(tmp);
     return e;
+}
+
+/* A span is not const, and only read here. */
+static struct text_span text_as_span(const char *text, size_t len)
+{
+    struct text_span span = {NULL, len};
+    memcpy(&span.data, &text, sizeof span.data);
+    return span;
+}
+
+enum err text_write_file(const char *path, const char *text, size_t len,
+                         struct err_msg *msg)
+{
+    const struct text_span span = text_as_span(text, len);
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_in_place(path, &span, msg);
+    return write_beside(path, &span, msg);
 }
 
 /* ---- numbers ---- */
