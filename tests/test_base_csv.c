@@ -75,3 +75,37 @@ Test(csv, what_is_written_is_read_back)
     free(text);
     arena_clear(&a);
 }
+
+/* A field that grows by a few bytes at a time, or a list that grows with it,
+ * takes minutes here. */
+Test(csv, a_megabyte_of_anything_is_read_at_once, .timeout = 60)
+{
+    static const struct {
+        const char *begin, *part, *end;
+        size_t n_rows, n_columns;
+    } cases[] = {{"a,b\n1,\"", "xxxxxxxxxx", "\"\n", 1, 2},
+                 {"a", ",bbbbbbbbb", "\n", 0, 400001},
+                 {"a\n", "1\n2\n3\n4\n5\n", "", 2000000, 1},
+                 {"a", ",", "\n1", 0, 0}};
+    enum { PARTS = 400000, PART_BYTES = 10 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena a;
+        struct csv t;
+        struct err_msg msg;
+        arena_init(&a);
+        char *text = arena_alloc(&a, PARTS * PART_BYTES + 64, 1), *p = text;
+        p = stpcpy(p, cases[i].begin);
+        for (int k = 0; k < PARTS; k++)
+            p = stpcpy(p, cases[i].part);
+        strcpy(p, cases[i].end);
+        enum err e = read_text(&a, text, &t, &msg);
+        if (cases[i].n_columns == 0) {
+            cr_expect_eq(e, ERR_PARSE, "rows of different lengths");
+        } else {
+            cr_assert_eq(e, ERR_OK, "case %zu: %s", i, msg.text);
+            cr_expect_eq(t.n_rows, cases[i].n_rows, "case %zu", i);
+            cr_expect_eq(t.n_columns, cases[i].n_columns, "case %zu", i);
+        }
+        arena_clear(&a);
+    }
+}

@@ -49,7 +49,7 @@ static struct text_span get(const char *path)
 {
     struct text_span t = {0};
     struct err_msg msg;
-    cr_assert_eq(text_read_file(&arena, path, 1 << 26, &t, &msg), ERR_OK, "%s",
+    cr_assert_eq(text_read_bytes(&arena, path, 1 << 26, &t, &msg), ERR_OK, "%s",
                  msg.text);
     return t;
 }

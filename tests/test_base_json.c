@@ -27,6 +27,19 @@ Test(json, is_strict_where_cjson_is_not)
     cr_assert_eq(parse("[1e999]", &msg), ERR_PARSE);
 }
 
+/* cJSON ends a string there: "64" would be read as "6". */
+Test(json, escaped_zero_bytes_cut_no_string)
+{
+    struct err_msg msg;
+    cr_assert_eq(parse("{\"a\": \"6\\u00004\"}", &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "f.json:1:9: holds a zero byte"), "%s",
+              msg.text);
+    cr_assert_eq(parse("{\"a\\u0000b\": 1}", &msg), ERR_PARSE);
+    cr_assert_eq(parse("[\"\\\\\\u0000\"]", &msg), ERR_PARSE);
+    cr_assert_eq(parse("[\"\\\\u0000\", \"\\u0001\", \"\\n\"]", &msg), ERR_OK,
+                 "a backslash and digits: %s", msg.text);
+}
+
 Test(json, no_integer_is_too_large_to_be_refused)
 {
     static const char *const large[] = {"[10000000000000000000]", "[1e19]",

@@ -50,10 +50,14 @@ Test(text, files_are_read_whole_and_bounded)
     cr_assert_geq(fd, 0);
     cr_assert_eq(write(fd, "a\0b", 3), 3);
     close(fd);
-    cr_assert_eq(text_read_file(&a, path, 100, &s, &msg), ERR_OK);
+    cr_assert_eq(text_read_bytes(&a, path, 100, &s, &msg), ERR_OK);
     cr_assert_eq(s.len, 3);
     cr_assert_eq(s.data[2], 'b');
-    cr_assert_eq(text_read_file(&a, path, 2, &s, &msg), ERR_PARSE);
+    cr_assert_eq(text_check_zeros(&s, path, &msg), ERR_PARSE);
+    cr_assert_eq(text_read_file(&a, path, 100, &s, &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "zero byte at offset 1"), "%s", msg.text);
+    cr_assert_eq(text_read_bytes(&a, path, 2, &s, &msg), ERR_PARSE);
+    cr_assert(strstr(msg.text, "more than 2 bytes"), "%s", msg.text);
     unlink(path);
     cr_assert_eq(text_read_file(&a, path, 2, &s, &msg), ERR_PARSE);
     cr_assert(strstr(msg.text, "No such file"), "%s", msg.text);

@@ -127,6 +127,34 @@ Test(layout_space, walk_visits_what_is_counted)
             }
 }
 
+static enum err count_visit(void *data, const struct layout *l)
+{
+    (void)l;
+    ++*(long *)data;
+    return ERR_OK;
+}
+
+/* Nearly all beginnings leave too few layers there: a walk that tries them
+ * takes 2^pp steps. */
+Test(layout_space, a_walk_near_a_layer_a_stage_ends_at_once, .timeout = 60)
+{
+    static const int cases[][3] = {{32, 0, 32}, {32, 0, 33}, {61, 1, 61},
+                                   {61, 1, 63}, {61, 0, 60}, {100, 1, 100}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int *c = cases[i];
+        struct arena a;
+        struct err_msg msg;
+        const struct layout_space s = {
+            c[0], c[1], c[2], 1, SPACE_NO_EMPTY_STAGE, true};
+        long n = 0;
+        arena_init(&a);
+        cr_assert_eq(layout_space_each(&a, &s, count_visit, &n, &msg), ERR_OK);
+        cr_expect_eq(n, count(c[0], c[1], c[2], 1, s.kind), "case %zu: %ld", i,
+                     n);
+        arena_clear(&a);
+    }
+}
+
 Test(layout_space, large_counts_are_exact)
 {
     char text[SPACE_COUNT_BYTES];

@@ -11,6 +11,7 @@
 #include "throughput.h"
 
 #include "base/err.h"
+#include "base/input.h"
 #include "base/stats.h"
 #include "log/means.h"
 
@@ -524,37 +525,17 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
 
 /* ---- command ---- */
 
-/* A file that can be read again: a pipe is copied. */
-static FILE *bench_parse_seekable(FILE *f)
-{
-    if (fseek(f, 0, SEEK_CUR) == 0)
-        return f;
-    FILE *copy = tmpfile();
-    char buf[1 << 14];
-    size_t n;
-    while (copy && (n = fread(buf, 1, sizeof buf, f)) > 0) {
-        if (fwrite(buf, 1, n, copy) != n) {
-            fclose(copy);
-            copy = NULL;
-        }
-    }
-    fclose(f);
-    if (copy)
-        rewind(copy);
-    return copy;
-}
-
 static enum err parse_file(const char *path, bool json, struct err_msg *msg)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = input_stream(path, msg);
     if (!f)
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    if (json && !(f = bench_parse_seekable(f)))
-        return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
-                       strerror(errno));
+        return ERR_PARSE;
+    enum err e = json ? input_seekable(&f, path, msg) : ERR_OK;
+    if (e != ERR_OK)
+        return e;
     struct printer p = {.any = false};
-    enum err e = json ? bench_parse_print_json(&p, f, path, msg)
-                      : bench_parse_print_summary(f, path, msg);
+    e = json ? bench_parse_print_json(&p, f, path, msg)
+             : bench_parse_print_summary(f, path, msg);
     free(p.starts.data);
     fclose(f);
     if (e == ERR_OK && fflush(stdout) != 0)

@@ -13,6 +13,7 @@
 #include "calibrate/profile.h"
 #include "context.h"
 #include "core_check.h"
+#include "launch/interrupt.h"
 #include "manifest/settings.h"
 #include "plan/search.h"
 
@@ -238,7 +239,9 @@ enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
     const struct search_options opt = {.standalone_mtp =
                                            wants_standalone(&e->manifest),
                                        .top = EXPERIMENT_TOP};
+    interrupt_release();
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
+    interrupt_hold();
     if (err != ERR_OK)
         return err;
     struct writer_doc doc;

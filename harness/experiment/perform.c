@@ -9,6 +9,7 @@
 
 #include "campaign.h"
 #include "execute.h"
+#include "launch/interrupt.h"
 #include "launch/supervise.h"
 #include "ledger.h"
 
@@ -168,7 +169,9 @@ static enum err perform_rounds(struct pass *p, int first, int last,
 static enum err perform_plan(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
+    interrupt_release();
     enum err err = experiment_fit(e, msg);
+    interrupt_hold();
     // too few or too uniform runs are an answer; unreadable costs_from is not
     if (err == ERR_MODEL || (err == ERR_PARSE && !e->manifest.costs_from)) {
         experiment_warn(
@@ -184,6 +187,15 @@ static enum err perform_plan(struct pass *p, struct err_msg *msg)
     return err == ERR_OK ? experiment_write_plan(e, msg) : err;
 }
 
+/* At the speed that the machine had in all rounds. */
+static enum err predict_again(struct experiment *e, struct err_msg *msg)
+{
+    interrupt_release();
+    enum err err = experiment_predict_again(e, msg);
+    interrupt_hold();
+    return err;
+}
+
 /* The number of runs is a bound until the layouts are known: roles that come to
  * the same layout share its runs. */
 static enum err whole_pass(struct pass *p, struct err_msg *msg)
@@ -192,8 +204,10 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     enum err err = perform_rounds(p, 0, 0, msg);
     if (err == ERR_OK)
         err = perform_plan(p, msg);
+    interrupt_release();
     if (err == ERR_OK)
         err = experiment_resolve(e, p->opt->only, false, msg);
+    interrupt_hold();
     if (err != ERR_OK)
         return err;
     const struct planned plan = experiment_planned(e);
@@ -201,7 +215,7 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     err = perform_rounds(p, 1, e->manifest.rounds, msg);
     // the last rounds may have moved the median speed
     if (err == ERR_OK)
-        err = experiment_predict_again(e, msg);
+        err = predict_again(e, msg);
     return err == ERR_OK ? write_tables(p, msg) : err;
 }
 
@@ -263,6 +277,8 @@ enum err perform_experiment(struct experiment *e,
         write_tables(&p, &ignored);
     }
     results_unlock(&p.results);
+    // what follows computes and prints
+    interrupt_release();
     *n_bad = p.n_bad;
     return err;
 }

@@ -50,7 +50,7 @@ enum err launcher_capture(struct arena *a, const struct words *w,
         e = err_set(msg, ERR_CHILD, "'%s' gave no answer in %.0f s", w->word[0],
                     CALL_LIMIT_S);
     if (e == ERR_OK)
-        e = text_read_file(a, path, LAUNCHER_MAX_OUTPUT_BYTES, &text, msg);
+        e = text_read_bytes(a, path, LAUNCHER_MAX_OUTPUT_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
     *out = (struct capture){text.data, r.end == SUPERVISE_EXITED ? r.code : -1};

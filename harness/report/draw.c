@@ -18,30 +18,55 @@
 
 enum { GNUPLOT_LIMIT_S = 60 }; // a figure takes a second on a busy machine
 
+/* gnuplot's time grows with the square of a histogram's bars (4000 of them:
+ * 16 s) and with that of a file's columns; nobody could tell so many apart. Of
+ * a recorded step all operations are drawn: 64 stages with 256 micro-batches.
+ */
+enum {
+    DRAW_MOST_BARS = 1000,
+    DRAW_MOST_STAGES = 20000,
+    DRAW_MOST_OPERATIONS = 100000,
+    DRAW_MOST_COLUMNS = 1000
+};
+
 struct figure {
     const char *name, *what, *script, *csv;
     const char *needs; // without a number in this column there is nothing
                        // to draw
+    size_t most_rows;
 };
 
 static const struct figure figures[] = {
     {"step-time", "predicted against measured step time", "step_time.gp",
-     "layouts.csv", "meas_step_ms"},
+     "layouts.csv", "meas_step_ms", DRAW_MOST_BARS},
     {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
-     "meas_speedup"},
+     "meas_speedup", DRAW_MOST_BARS},
     {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
-     "pred_fwd_ms"},
+     "pred_fwd_ms", DRAW_MOST_STAGES},
     {"stage-memory", "peak memory of each stage", "stage_memory.gp",
-     "stages.csv", "meas_mem_bytes"},
+     "stages.csv", "meas_mem_bytes", DRAW_MOST_STAGES},
     {"timeline", "one recorded step of the default and of the pick",
-     "timeline.gp", "timeline.csv", "end_ms"},
+     "timeline.gp", "timeline.csv", "end_ms", DRAW_MOST_OPERATIONS},
     {"unit-cost", "cost of the units by FLOPs and measured", "unit_cost.gp",
-     "units.csv", "fwd_ms"},
+     "units.csv", "fwd_ms", DRAW_MOST_BARS},
     {"recipes", "gap of public recipes to the optimum", "recipes.gp",
-     "recipes.csv", "gap_pct"},
+     "recipes.csv", "gap_pct", DRAW_MOST_STAGES},
 };
 
-/* ERR_PARSE for a file that cannot be read; one that the experiment does not
+static enum err draw_check_size(const struct figure *g, const struct csv *t,
+                                struct err_msg *msg)
+{
+    if (t->n_rows <= g->most_rows && t->n_columns <= DRAW_MOST_COLUMNS)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "%s: got %zu rows of %zu columns, want at most %zu rows of "
+                   "%d columns for the figure '%s'",
+                   t->where, t->n_rows, t->n_columns, g->most_rows,
+                   DRAW_MOST_COLUMNS, g->what);
+}
+
+/* ERR_PARSE for a file that cannot be read, ERR_RANGE for one too large to
+ * draw; one that the experiment does not
  * have (older ones, those that only plan) has nothing to draw. */
 static enum err has_data(struct arena *a, const struct figure *g,
                          const char *path, bool *out, struct err_msg *msg)
@@ -52,6 +77,8 @@ static enum err has_data(struct arena *a, const struct figure *g,
     if (access(path, F_OK) != 0)
         return ERR_OK;
     enum err e = csv_read_file(a, path, &csv, msg);
+    if (e == ERR_OK)
+        e = draw_check_size(g, &csv, msg);
     for (size_t i = 0; e == ERR_OK && i < csv.n_rows && !*out; i++)
         *out = csv_get_double(&csv, i, g->needs, &x);
     return e;

@@ -31,8 +31,8 @@ static const char *provenance_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
-    if (!path || text_read_file(a, path, PROVENANCE_MAX_LOG_BYTES, &text,
-                                &ignored) != ERR_OK)
+    if (!path || text_read_bytes(a, path, PROVENANCE_MAX_LOG_BYTES, &text,
+                                 &ignored) != ERR_OK)
         return "";
     return text.data;
 }

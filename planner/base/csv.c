@@ -1,6 +1,7 @@
 /*
  * How it works: libcsv calls back for each field and each row's end. Fields go
  * to one long array, row by row, the header first; the table is a view of it.
+ * Texts stand behind one another in a room as large as the file.
  * Lookups compare column names: tables have some dozen columns, and rows are
  * read once.
  */
@@ -17,32 +18,23 @@
 enum { CSV_MAX_FILE_BYTES = 256 << 20 };
 
 struct reader {
-    struct arena *arena;
-    const char **fields; // heap
-    size_t n_fields, cap;
+    const char **fields; // of the arena, as its texts
+    char *text;          // of the next field
+    size_t n_fields;
     size_t n_columns; // 0 until the header's end was seen
     size_t row, in_row;
-    bool nomem, ragged;
+    bool ragged;
 };
 
-/* An error cannot be returned through libcsv: it is noted, and reading goes on.
- * The array is the heap's, since it grows; its texts are the arena's. */
+/* Fields and their texts take no more than csv_room() made, whatever the file
+ * holds. */
 static void on_field(void *text, size_t len, void *data)
 {
     struct reader *r = data;
-    if (r->n_fields == r->cap) {
-        size_t cap = r->cap ? r->cap * 2 : 1024;
-        const char **bigger = realloc(r->fields, cap * sizeof *bigger);
-        if (!bigger) {
-            r->nomem = true;
-            return;
-        }
-        r->fields = bigger;
-        r->cap = cap;
-    }
-    char *copy = arena_strndup(r->arena, text ? text : "", text ? len : 0);
-    r->nomem = r->nomem || !copy;
-    r->fields[r->n_fields++] = copy;
+    if (text)
+        memcpy(r->text, text, len);
+    r->fields[r->n_fields++] = r->text;
+    r->text += (text ? len : 0) + 1;
     r->in_row++;
 }
 
@@ -61,13 +53,10 @@ static void on_row_end(int terminator, void *data)
     r->in_row = 0;
 }
 
-/* In the order of certainty: a failure to get memory also makes rows look
- * ragged. */
+/* The first that explains the others. */
 static enum err csv_check(const struct reader *r, const char *path, bool parsed,
                           struct err_msg *msg)
 {
-    if (r->nomem)
-        return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (r->ragged)
         return err_set(msg, ERR_PARSE,
                        "%s: row %zu: number of fields differs from the "
@@ -81,22 +70,38 @@ static enum err csv_check(const struct reader *r, const char *path, bool parsed,
     return ERR_OK;
 }
 
-/* The heap's array is copied once its size is known; names are its first row.
- */
-static enum err csv_keep(struct reader *r, const char *path, struct csv *out,
-                         struct err_msg *msg)
+/* Every field but the last ends with a comma or a line's end, and its text is
+ * no longer than what stands in the file: both are bounds. */
+static bool csv_room(struct arena *a, const struct text_span *text,
+                     struct reader *out)
 {
-    const char **all = arena_alloc(r->arena, r->n_fields, sizeof *all);
-    char *where = arena_strdup(r->arena, path);
-    if (!all || !where)
+    size_t n = 1;
+    for (size_t i = 0; i < text->len; i++) {
+        const char c = text->data[i];
+        n += c == ',' || c == '\n' || c == '\r';
+    }
+    out->fields = arena_alloc(a, n, sizeof *out->fields);
+    out->text = arena_alloc(a, text->len + 1, 1);
+    return out->fields && out->text;
+}
+
+/* libcsv makes its room for a field longer in steps: one that holds any field
+ * of the file, since small ones are taken again and again. */
+static enum err csv_parse_text(const struct text_span *text, struct reader *r,
+                               const char *path, struct err_msg *msg)
+{
+    struct csv_parser parser;
+    // strict: a quote inside a field without quotes is an error, not text
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-    memcpy(all, r->fields, r->n_fields * sizeof *all);
-    *out = (struct csv){.where = where,
-                        .n_columns = r->n_columns,
-                        .n_rows = r->row - 1,
-                        .names = all,
-                        .fields = all + r->n_columns};
-    return ERR_OK;
+    csv_set_blk_size(&parser, text->len + 1);
+    bool parsed = csv_parse(&parser, text->data, text->len, on_field,
+                            on_row_end, r) == text->len;
+    parsed = parsed && csv_fini(&parser, on_field, on_row_end, r) == 0;
+    bool nomem = csv_error(&parser) == CSV_ENOMEM;
+    csv_free(&parser);
+    return nomem ? err_set(msg, ERR_NOMEM, "%s: out of memory", path)
+                 : csv_check(r, path, parsed, msg);
 }
 
 enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
@@ -106,20 +111,20 @@ enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
     enum err e = text_read_file(a, path, CSV_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
-    struct csv_parser parser;
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+    struct reader r = {0};
+    char *where = arena_strdup(a, path);
+    if (!csv_room(a, &text, &r) || !where)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-    struct reader r = {.arena = a};
-    // strict: a quote inside a field without quotes is an error, not text
-    bool parsed = csv_parse(&parser, text.data, text.len, on_field, on_row_end,
-                            &r) == text.len;
-    parsed = parsed && csv_fini(&parser, on_field, on_row_end, &r) == 0;
-    csv_free(&parser);
-    e = csv_check(&r, path, parsed, msg);
-    if (e == ERR_OK)
-        e = csv_keep(&r, path, out, msg);
-    free(r.fields);
-    return e;
+    e = csv_parse_text(&text, &r, path, msg);
+    if (e != ERR_OK)
+        return e;
+    // names are the first row
+    *out = (struct csv){.where = where,
+                        .n_columns = r.n_columns,
+                        .n_rows = r.row - 1,
+                        .names = r.fields,
+                        .fields = r.fields + r.n_columns};
+    return ERR_OK;
 }
 
 const char *csv_get(const struct csv *t, size_t row, const char *column)

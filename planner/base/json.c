@@ -74,6 +74,17 @@ static enum err check_tree(const cJSON *node, const char *where,
     return ERR_OK;
 }
 
+/* The first "\\u0000", which cJSON makes a terminator of: the string would be
+ * cut there. A backslash stands in strings alone, and always with the character
+ * that it escapes; NULL when there is none. */
+static const char *json_escaped_zero(const char *text)
+{
+    for (const char *p = text; (p = strchr(p, '\\')); p += 2)
+        if (strncmp(p + 1, "u0000", 5) == 0)
+            return p;
+    return NULL;
+}
+
 /* 1-based line and column of `at` in `text`, as editors count them. */
 static void json_place_of(const char *text, const char *at, int *line,
                           int *column)
@@ -101,6 +112,14 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
                        column);
     }
     enum err e = check_tree(tree, where, msg);
+    const char *zero = json_escaped_zero(text);
+    if (e == ERR_OK && zero) {
+        int line, column;
+        json_place_of(text, zero, &line, &column);
+        e = err_set(msg, ERR_PARSE,
+                    "%s:%d:%d: holds a zero byte (\\u0000), want text", where,
+                    line, column);
+    }
     if (e != ERR_OK) {
         cJSON_Delete(tree);
         return e;
@@ -135,10 +154,6 @@ enum err json_read_file(struct arena *a, const char *path, const char *format,
     enum err e = text_read_file(a, path, JSON_MAX_FILE_BYTES, &text, msg);
     if (e != ERR_OK)
         return e;
-    // cJSON would take the text up to the zero byte for the whole document
-    if (strlen(text.data) != text.len)
-        return err_set(msg, ERR_PARSE, "%s: holds a zero byte, want text",
-                       path);
     cJSON *tree = NULL;
     e = json_parse(text.data, path, &tree, msg);
     if (e == ERR_OK)

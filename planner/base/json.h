@@ -20,8 +20,9 @@
 
 #define JSON_MAX_INT 9007199254740992.0 // 2^53: integers below it are exact
 
-/* Parses one whole document; duplicate keys anywhere, text after the document
- * and integers beyond 2^53 are ERR_PARSE. Caller frees with cJSON_Delete. */
+/* Parses one whole document; duplicate keys anywhere, text after the document,
+ * integers beyond 2^53 and \u0000 in strings are ERR_PARSE. Caller frees with
+ * cJSON_Delete. */
 enum err json_parse(const char *text, const char *where, cJSON **out,
                     struct err_msg *msg);
 

@@ -2,11 +2,14 @@
  * How it works: files are read to the heap, which can grow without leaving
  * pieces behind, and copied to the arena once their size is known: pipes have
  * none in advance. Files are written under a temporary name, flushed and
- * renamed.
+ * renamed. How pipes and devices are opened is input's.
  */
 #include "text.h"
 
+#include "input.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,109 +21,199 @@
 
 #include <sha256.h>
 
-/* Grows `s` (heap) so that at least one more read fits. */
-static bool text_make_room(struct text_span *s, size_t *cap)
+/* Text that grows on the heap. */
+struct growing {
+    struct text_span s;
+    size_t cap;
+};
+
+/* Makes room for at least one more byte and the terminator. */
+static bool text_make_room(struct growing *g, size_t first)
 {
-    if (*cap - s->len > 1)
+    if (g->cap > g->s.len + 1)
         return true;
-    size_t want = *cap ? *cap * 2 : 1 << 16;
-    char *bigger = realloc(s->data, want);
+    size_t want = g->cap ? g->cap * 2 : first;
+    char *bigger = realloc(g->s.data, want);
     if (!bigger)
         return false;
-    s->data = bigger;
-    *cap = want;
+    g->s.data = bigger;
+    g->cap = want;
     return true;
 }
 
-/* Reads on to an empty read: a pipe may give less than asked before its end. */
-static enum err read_stream(FILE *f, const char *path, size_t max_bytes,
-                            struct text_span *s, struct err_msg *msg)
+static enum err text_too_large(const char *path, size_t max_bytes,
+                               struct err_msg *msg)
 {
-    size_t cap = 0;
+    return err_set(msg, ERR_PARSE,
+                   "%s: more than %zu bytes, want a smaller file", path,
+                   max_bytes);
+}
+
+static enum err text_zero_at(const char *path, size_t at, struct err_msg *msg)
+{
+    return err_set(msg, ERR_PARSE,
+                   "%s: holds a zero byte at offset %zu, want text in UTF-8",
+                   path, at);
+}
+
+enum err text_check_zeros(const struct text_span *text, const char *path,
+                          struct err_msg *msg)
+{
+    const char *zero = memchr(text->data, '\0', text->len);
+    return zero ? text_zero_at(path, (size_t)(zero - text->data), msg) : ERR_OK;
+}
+
+/* How a file is read. */
+struct reading {
+    const char *path;
+    size_t max_bytes;
+    bool any_byte; // zeros, too
+};
+
+/* Reads on to an empty read: a pipe may give less than asked before its end.
+ * A zero byte ends it at once, for a device may have no end. */
+static enum err text_read_all(struct input *in, const struct reading *how,
+                              struct growing *g, struct err_msg *msg)
+{
+    const size_t size = in->bytes > 0 ? (size_t)in->bytes : 0;
+    // a byte more than a plain file has, so that its end is seen
+    const size_t first = size < 1 << 16 ? 1 << 16 : size + 2;
     for (;;) {
-        if (!text_make_room(s, &cap))
-            return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-        size_t n = fread(s->data + s->len, 1, cap - s->len - 1, f);
-        s->len += n;
-        if (s->len > max_bytes)
-            return err_set(msg, ERR_PARSE,
-                           "%s: more than %zu bytes, want a smaller file", path,
-                           max_bytes);
+        if (!text_make_room(g, first))
+            return err_set(msg, ERR_NOMEM, "%s: out of memory", how->path);
+        const size_t from = g->s.len;
+        ssize_t n = input_read(in, g->s.data + from, g->cap - from - 1);
+        if (n < 0)
+            return err_set(msg, ERR_PARSE, "%s: %s", how->path, input_why());
         if (n == 0)
             break;
+        g->s.len += (size_t)n;
+        const char *zero =
+            how->any_byte ? NULL : memchr(g->s.data + from, '\0', (size_t)n);
+        if (zero)
+            return text_zero_at(how->path, (size_t)(zero - g->s.data), msg);
+        if (g->s.len > how->max_bytes)
+            return text_too_large(how->path, how->max_bytes, msg);
     }
-    s->data[s->len] = '\0';
-    if (ferror(f))
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+    g->s.data[g->s.len] = '\0';
     return ERR_OK;
+}
+
+static enum err text_read(struct arena *a, const struct reading *how,
+                          struct text_span *out, struct err_msg *msg)
+{
+    struct input in;
+    struct growing g = {{NULL, 0}, 0};
+    enum err e = input_open(how->path, &in, msg);
+    if (e != ERR_OK)
+        return e;
+    if (in.bytes > 0 && (unsigned long long)in.bytes > how->max_bytes)
+        e = text_too_large(how->path, how->max_bytes, msg);
+    else
+        e = text_read_all(&in, how, &g, msg);
+    input_close(&in);
+    if (e == ERR_OK) {
+        char *copy = arena_strndup(a, g.s.data, g.s.len);
+        if (copy)
+            *out = (struct text_span){.data = copy, .len = g.s.len};
+        else
+            e = err_set(msg, ERR_NOMEM, "%s: out of memory", how->path);
+    }
+    free(g.s.data);
+    return e;
 }
 
 enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
                         struct text_span *out, struct err_msg *msg)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    struct text_span s = {0};
-    enum err e = read_stream(f, path, max_bytes, &s, msg);
-    fclose(f);
-    if (e == ERR_OK) {
-        char *copy = arena_strndup(a, s.data, s.len);
-        if (copy)
-            *out = (struct text_span){.data = copy, .len = s.len};
-        else
-            e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
-    }
-    free(s.data);
-    return e;
+    return text_read(a, &(struct reading){path, max_bytes, false}, out, msg);
 }
 
-/* The first error counts: after it fclose() fails for the same reason. */
-static enum err text_write_all(FILE *f, const char *path, const char *text,
-                               size_t len, struct err_msg *msg)
+enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
+                         struct text_span *out, struct err_msg *msg)
 {
-    bool ok = fwrite(text, 1, len, f) == len && fflush(f) == 0 &&
+    return text_read(a, &(struct reading){path, max_bytes, true}, out, msg);
+}
+
+/* ---- writing ---- */
+
+/* The first error counts: after it close() fails for the same reason. */
+static enum err text_write_all(struct input *to, const char *path,
+                               const struct text_span *text,
+                               struct err_msg *msg)
+{
+    bool ok = input_write(to, text->data, text->len) &&
               // EINVAL: a pipe or a device, which cannot be flushed
-              (fsync(fileno(f)) == 0 || errno == EINVAL);
-    // fclose() may change it
-    int why = errno;
-    if (fclose(f) != 0 && ok) {
+              (fsync(to->fd) == 0 || errno == EINVAL);
+    if (!ok)
+        err_set(msg, ERR_IO, "%s: %s", path, input_why());
+    if (!input_close(to) && ok) {
         ok = false;
-        why = errno;
+        err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     }
-    return ok ? ERR_OK : err_set(msg, ERR_IO, "%s: %s", path, strerror(why));
+    return ok ? ERR_OK : ERR_IO;
 }
 
 /* A device, a pipe or the file behind a link takes the text as it is. */
-static enum err write_in_place(const char *path, const char *text, size_t len,
+static enum err write_in_place(const char *path, const struct text_span *text,
                                struct err_msg *msg)
 {
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    return text_write_all(f, path, text, len, msg);
+    struct input to;
+    enum err e = input_open_output(path, &to, msg);
+    return e == ERR_OK ? text_write_all(&to, path, text, msg) : e;
 }
 
-enum err text_write_file(const char *path, const char *text, size_t len,
-                         struct err_msg *msg)
+/* What a killed program with the same number left goes first; what is put there
+ * meanwhile, a link above all, is not written to. */
+static int text_open_temporary(const char *tmp)
+{
+    const int how = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    struct stat st;
+    int fd = open(tmp, how, 0666);
+    if (fd < 0 && errno == EEXIST && lstat(tmp, &st) == 0 &&
+        S_ISREG(st.st_mode) && unlink(tmp) == 0)
+        fd = open(tmp, how, 0666);
+    return fd;
+}
+
+/* What stands at the path is replaced as a whole, or stays. */
+static enum err write_beside(const char *path, const struct text_span *text,
+                             struct err_msg *msg)
 {
     char tmp[PATH_MAX];
-    struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return write_in_place(path, text, len, msg);
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return err_set(msg, ERR_IO, "%s: path too long", path);
-    FILE *f = fopen(tmp, "wb");
-    if (!f)
+    struct input to = {.fd = text_open_temporary(tmp), .is_patient = true};
+    if (to.fd < 0)
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    enum err e = text_write_all(f, path, text, len, msg);
+    enum err e = text_write_all(&to, path, text, msg);
     if (e == ERR_OK && rename(tmp, path) != 0)
         e = err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     if (e != ERR_OK)
         unlink(tmp);
     return e;
 }
+
+/* A span is not const, and only read here. */
+static struct text_span text_as_span(const char *text, size_t len)
+{
+    struct text_span span = {NULL, len};
+    memcpy(&span.data, &text, sizeof span.data);
+    return span;
+}
+
+enum err text_write_file(const char *path, const char *text, size_t len,
+                         struct err_msg *msg)
+{
+    const struct text_span span = text_as_span(text, len);
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_in_place(path, &span, msg);
+    return write_beside(path, &span, msg);
+}
+
+/* ---- numbers ---- */
 
 /* strtoll() alone would take blanks and '+' before the digits. */
 bool text_to_int64(const char *text, int64_t *out)
@@ -216,12 +309,36 @@ bool text_ends(const char *text, const char *part)
     return n >= m && memcmp(text + n - m, part, m) == 0;
 }
 
+enum { TEXT_MAX_PIPE_BYTES = 1 << 28 };
+
+/* SHA256File() of libmd would wait for ever at a pipe. */
 enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
                           struct err_msg *msg)
 {
-    if (!SHA256File(path, hex))
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
-    return ERR_OK;
+    struct input in;
+    SHA256_CTX sum;
+    unsigned char block[1 << 14];
+    long long total = 0;
+    ssize_t n = 0;
+    enum err e = input_open(path, &in, msg);
+    if (e != ERR_OK)
+        return e;
+    SHA256Init(&sum);
+    const long long most = in.bytes >= 0 ? LLONG_MAX : TEXT_MAX_PIPE_BYTES;
+    while (total <= most && (n = input_read(&in, block, sizeof block)) > 0) {
+        SHA256Update(&sum, block, (size_t)n);
+        total += n;
+    }
+    if (n < 0)
+        e = err_set(msg, ERR_PARSE, "%s: %s", path, input_why());
+    else if (n > 0)
+        e = err_set(msg, ERR_PARSE,
+                    "%s: more than %lld bytes, want a smaller file", path,
+                    most);
+    else
+        SHA256End(&sum, hex);
+    input_close(&in);
+    return e;
 }
 
 void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX])

@@ -21,14 +21,25 @@ struct text_span {
 };
 
 /* Reads a whole file (also a pipe such as /dev/stdin) of at most `max_bytes`;
- * the text is zero-terminated and owned by the arena. Missing, unreadable or
- * too large is ERR_PARSE: the user named a wrong file. */
+ * the text is zero-terminated and owned by the arena. Missing, unreadable,
+ * silent (base/input) or too large is ERR_PARSE: the user named a wrong file.
+ * So is one that holds a zero byte, with its place: what follows would be cut
+ * off without a word. */
 enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
                         struct text_span *out, struct err_msg *msg);
 
+/* The same of bytes of any value, for logs, which hold zeros too. */
+enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
+                         struct text_span *out, struct err_msg *msg);
+
+/* ERR_PARSE when the text, from `path`, holds a zero byte. */
+enum err text_check_zeros(const struct text_span *text, const char *path,
+                          struct err_msg *msg);
+
 /* Writes `len` bytes to `path` under a temporary name in the same folder,
  * flushes them to the disk and renames; ERR_IO leaves the old file. What is
- * no regular file (a link, /dev/stdout) is written in place. */
+ * no regular file (a link, /dev/stdout) is written in place; a named pipe must
+ * have a reader (base/input). */
 enum err text_write_file(const char *path, const char *text, size_t len,
                          struct err_msg *msg);
 
@@ -47,7 +58,8 @@ const char *text_nearest(const char *word, const char *const *names,
 bool text_starts(const char *text, const char *part);
 bool text_ends(const char *text, const char *part);
 
-/* Lower-case hex SHA-256 of a file's bytes (of `len` bytes of memory). */
+/* Lower-case hex SHA-256 of a file's bytes (of `len` bytes of memory). What is
+ * no plain file may have no end: ERR_PARSE beyond 256 MB. */
 enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
                           struct err_msg *msg);
 void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX]);

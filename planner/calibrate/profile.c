@@ -11,11 +11,13 @@
  */
 #include "profile.h"
 
+#include "base/join.h"
 #include "cost/cost.h"
 #include "layout/space.h"
 #include "plan/plan.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -231,61 +233,80 @@ static uint32_t profile_next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* Layers of `stages` stages as text, with m and L (`standalone`: m apart)
- * behind. */
-static const char *counts_text(struct candidates *c, const int *n, int stages,
-                               bool standalone)
+/* A random layout; what is made of it lasts until the next one. */
+struct drawn {
+    struct arena *scratch;
+    int *n;     // layers a stage
+    bool apart; // m on a stage of its own
+};
+
+/* Layers of `stages` stages as text, with m and L behind. */
+static const char *counts_text(const struct drawn *d, int stages, int n_mtp)
 {
-    int last = standalone ? stages - 2 : stages - 1;
-    char *text = arena_strdup(c->arena, "E");
-    for (int s = 0; s <= last && text; s++)
-        text =
-            arena_printf(c->arena, "%st*%d%s", text, n[s], s < last ? "|" : "");
-    return text ? arena_printf(c->arena, "%sm*%d%sL", text, c->model->n_mtp,
-                               standalone ? "|" : "")
-                : NULL;
+    const int last = d->apart ? stages - 2 : stages - 1;
+    struct join text = join_begin(d->scratch);
+    char part[48];
+    join_add(&text, "E");
+    for (int s = 0; s <= last; s++) {
+        snprintf(part, sizeof part, "t*%d%s", d->n[s], s < last ? "|" : "");
+        join_add(&text, part);
+    }
+    snprintf(part, sizeof part, "m*%d%sL", n_mtp, d->apart ? "|" : "");
+    join_add(&text, part);
+    return join_end(&text);
 }
 
-/* Random layouts: an even split with up to 2 layers a stage moved from one
- * stage to another. */
+/* An even split with up to 2 layers a stage moved from one stage to another. */
+static void profile_draw(const struct candidates *c, const struct drawn *d,
+                         int all, uint32_t *state)
+{
+    const int stages = all - d->apart;
+    for (int s = 0; s < stages; s++)
+        d->n[s] =
+            c->model->n_layers / stages + (s < c->model->n_layers % stages);
+    for (uint32_t k = profile_next_random(state) % (2 * (uint32_t)all); k > 0;
+         k--) {
+        int from = (int)(profile_next_random(state) % (uint32_t)stages);
+        int to = (int)(profile_next_random(state) % (uint32_t)stages);
+        int least = from > 0 && from < stages - 1;
+        d->n[to] += d->n[from] > least;
+        d->n[from] -= d->n[from] > least;
+    }
+}
+
+/* Takes a drawn layout where it is one. */
+static enum err profile_take_drawn(struct candidates *c, const struct drawn *d,
+                                   int pp)
+{
+    const struct model *m = c->model;
+    const char *text = counts_text(d, pp * m->par.vpp, m->n_mtp);
+    struct layout l;
+    if (!text)
+        return ERR_NOMEM;
+    const struct layout_question q = {text, pp, m->n_layers, m->n_mtp};
+    enum err e = layout_read_question(d->scratch, &q, &l, NULL);
+    return e == ERR_OK ? profile_collect(c, &l) : e == ERR_NOMEM ? e : ERR_OK;
+}
+
+/* Random layouts, from the same numbers each time. */
 static enum err profile_sample(struct candidates *c, int pp, bool standalone,
                                struct err_msg *msg)
 {
     uint32_t state = 1;
     const int all = pp * c->model->par.vpp;
-    int *n = arena_alloc(c->arena, (size_t)all, sizeof *n);
-    if (!n)
-        return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
+    struct arena scratch;
+    struct drawn d = {.scratch = &scratch,
+                      .n = arena_alloc(c->arena, (size_t)all, sizeof *d.n)};
+    enum err e = d.n ? ERR_OK : ERR_NOMEM;
     c->skip = 1;
-    for (int round = 0; round < 8 * PROFILE_MAX_CANDIDATES; round++) {
-        bool apart = standalone && c->model->n_mtp && round % 2;
-        int stages = all - apart;
-        for (int s = 0; s < stages; s++)
-            n[s] =
-                c->model->n_layers / stages + (s < c->model->n_layers % stages);
-        for (uint32_t k = profile_next_random(&state) % (2 * (uint32_t)all);
-             k > 0; k--) {
-            int from = (int)(profile_next_random(&state) % (uint32_t)stages);
-            int to = (int)(profile_next_random(&state) % (uint32_t)stages);
-            int least = from > 0 && from < stages - 1;
-            n[to] += n[from] > least;
-            n[from] -= n[from] > least;
-        }
-        struct layout l;
-        const char *text = counts_text(c, n, all, apart);
-        if (!text)
-            return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
-        if (layout_read_question(c->arena,
-                                 &(struct layout_question){text, pp,
-                                                           c->model->n_layers,
-                                                           c->model->n_mtp},
-                                 &l, NULL) != ERR_OK)
-            continue;
-        enum err e = profile_collect(c, &l);
-        if (e != ERR_OK)
-            return err_set(msg, e, "profile-layouts: out of memory");
+    for (int i = 0; i < 8 * PROFILE_MAX_CANDIDATES && e == ERR_OK; i++) {
+        arena_init(&scratch);
+        d.apart = standalone && c->model->n_mtp && i % 2;
+        profile_draw(c, &d, all, &state);
+        e = profile_take_drawn(c, &d, pp);
+        arena_clear(&scratch);
     }
-    return ERR_OK;
+    return e == ERR_OK ? e : err_set(msg, e, "profile-layouts: out of memory");
 }
 
 static enum err profile_gather(struct candidates *c, int pp, bool standalone,

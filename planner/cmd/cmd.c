@@ -140,10 +140,6 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
         text_read_file(&c->arena, path, CMD_MAX_BATCH_BYTES, &text, &c->msg);
     if (e != ERR_OK)
         return e;
-    // what follows it would be dropped without a word
-    if (strlen(text.data) != text.len)
-        return err_set(&c->msg, ERR_PARSE, "%s: holds a zero byte, want text",
-                       path);
     int line = 0;
     for (char *p = text.data; *p && e == ERR_OK; line++) {
         char *end = strchr(p, '\n');

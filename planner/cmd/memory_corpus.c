@@ -6,11 +6,12 @@
 #include "memory.h"
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "memory/corpus.h"
 #include "memory/memory.h"
 
-#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // the published table, results/reference/memory.csv; a test recomputes it
@@ -83,21 +84,23 @@ static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
     return csv_write_row(out, fields, CORPUS_N_COLUMNS);
 }
 
-/* The file is written in place: a table that is half written was asked for by
- * name and is seen at once. */
 static enum err cmd_memory_corpus_write_table(struct cmd *c,
                                               const struct corpus *all)
 {
     const char *path = c->option[OPT_OUT];
-    FILE *out = fopen(path, "w");
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
     if (!out)
-        return err_set(&c->msg, ERR_IO, "%s: %s", path, strerror(errno));
+        return err_set(&c->msg, ERR_NOMEM, "%s: out of memory", path);
     bool ok = csv_write_row(out, columns, CORPUS_N_COLUMNS);
     for (size_t i = 0; ok && i < all->n_rows; i++)
         ok = cmd_memory_corpus_write_row(out, &all->rows[i]);
     ok = fclose(out) == 0 && ok;
-    return ok ? ERR_OK
-              : err_set(&c->msg, ERR_IO, "%s: %s", path, strerror(errno));
+    enum err e = ok ? text_write_file(path, text, len, &c->msg)
+                    : err_set(&c->msg, ERR_NOMEM, "%s: out of memory", path);
+    free(text);
+    return e;
 }
 
 /* ---- printing ---- */

@@ -61,6 +61,7 @@ static size_t expand_decode(const unsigned char *p, uint32_t *out)
 /* A match at `at`: the repeated part, the count, and the end of the match. */
 struct match {
     size_t part, part_len, count, end;
+    size_t close; // the bracket found last: groups before it share it
 };
 
 /* Reads `*` and digits at `i`; false when they are not there. The count is
@@ -87,9 +88,11 @@ static bool match_group(const struct layout_chars *s, size_t at,
 {
     if (s->c[at] != '(')
         return false;
-    size_t close = at + 1;
+    // not sought again from each of many open brackets
+    size_t close = m->close > at ? m->close : at + 1;
     while (close < s->n && s->c[close] != ')')
         close++;
+    m->close = close;
     if (close == s->n || close == at + 1)
         return false;
     m->part = at + 1;
@@ -125,9 +128,9 @@ static bool expand_substitute(const struct layout_chars *s, matcher match,
                               struct layout_chars *out)
 {
     size_t i = 0;
+    struct match m = {.close = 0};
     out->n = 0;
     while (i < s->n) {
-        struct match m;
         if (!match(s, i, &m)) {
             if (out->n == LAYOUT_MAX_CHARS)
                 return false;

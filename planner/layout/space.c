@@ -196,6 +196,17 @@ static bool may_end_here(const struct walk *w, int stage)
     return s->kind == SPACE_EMPTY_STAGES || stage == s->pp - 2;
 }
 
+/* Layers that the stages behind this one take at least, where this one is not
+ * the end: the last stage has L, and m apart from L is one more that needs no
+ * layer. Without this a walk near a layer a stage would mostly come to nothing,
+ * and the time double with each stage. */
+static int space_least_behind(const struct layout_space *s, int stage)
+{
+    const bool apart = s->n_mtp && s->standalone_mtp;
+    const int behind = s->pp - (apart ? 3 : 2) - stage;
+    return s->kind == SPACE_NO_EMPTY_STAGE && behind > 0 ? behind : 0;
+}
+
 /* Fills `stage` and all after it with `left` layers. Depth is the number of
  * stages. */
 static enum err walk_stage(struct walk *w, int stage, int left)
@@ -211,7 +222,8 @@ static enum err walk_stage(struct walk *w, int stage, int left)
         return e;
     // the first stage is never empty: it has E
     int least = s->kind == SPACE_NO_EMPTY_STAGE && stage > 0;
-    for (int n = least; n <= left && e == ERR_OK; n++) {
+    int most = left - space_least_behind(s, stage);
+    for (int n = least; n <= most && e == ERR_OK; n++) {
         space_write_stage(w, stage, n, false, false);
         e = walk_stage(w, stage + 1, left - n);
     }

@@ -25,7 +25,9 @@ struct logahead {
     FILE *file;
     struct log_piece_sizes sizes;
     struct slot slots[AHEAD_SLOTS];
-    char *carry; // of the thread: what follows the last newline
+    bool has_end;    // a plain file
+    long long bytes; // read so far
+    char *carry;     // of the thread: what follows the last newline
     size_t n_carry;
     size_t next; // slot that the caller takes next
     struct slot *held;
@@ -59,12 +61,13 @@ static void hand_over(struct logahead *a, struct slot *s, bool full)
 
 /* Appends to the `kept` bytes that are in the buffer and cuts the piece at its
  * last newline; returns how many bytes come after it. */
-static size_t ahead_append(const struct logahead *a, struct log_piece *p,
-                           size_t kept)
+static size_t ahead_append(struct logahead *a, struct log_piece *p, size_t kept)
 {
     size_t room = a->sizes.max_line - kept;
     size_t want = room < a->sizes.read_bytes ? room : a->sizes.read_bytes;
     size_t n = fread(p->buf + kept, 1, want, a->file), len = kept + n;
+    a->bytes += (long long)n;
+    p->pipe_bytes = a->has_end ? 0 : a->bytes;
     p->last = n == 0;
     p->len = len;
     while (!p->last && p->len && p->buf[p->len - 1] != '\n')
@@ -107,14 +110,11 @@ static void *ahead_run(void *data)
     return NULL;
 }
 
-static bool ahead_wants_thread(const struct logahead *a)
+static bool ahead_wants_thread(const struct logahead *a, const struct stat *st)
 {
-    struct stat st;
-    int fd = fileno(a->file);
     if (a->sizes.thread_bytes == 0)
         return true;
-    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-           (size_t)st.st_size >= a->sizes.thread_bytes;
+    return S_ISREG(st->st_mode) && (size_t)st->st_size >= a->sizes.thread_bytes;
 }
 
 static void start_thread(struct logahead *a)
@@ -147,7 +147,10 @@ struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
         logahead_stop(a);
         return NULL;
     }
-    if (ahead_wants_thread(a))
+    struct stat st = {0};
+    const int fd = fileno(f); // -1 of a stream over memory
+    a->has_end = fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode));
+    if (ahead_wants_thread(a, &st))
         start_thread(a);
     return a;
 }

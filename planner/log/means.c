@@ -5,9 +5,9 @@
  */
 #include "means.h"
 
+#include "base/input.h"
 #include "block.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,9 +215,9 @@ enum err logmeans_read_input(struct arena *a, const struct log_input *in,
 enum err logmeans_read(struct arena *a, const char *path, struct logmeans *out,
                        struct err_msg *msg)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = input_stream(path, msg);
     if (!f)
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+        return ERR_PARSE;
     const struct log_input in = {.file = f, .where = path};
     enum err e = logmeans_read_input(a, &in, NULL, out, msg);
     fclose(f);

@@ -4,7 +4,8 @@
  */
 #include "parse.h"
 
-#include <errno.h>
+#include "base/input.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,9 +171,9 @@ enum err logparse_read_input(struct arena *a, const struct log_input *in,
 enum err logparse_read(struct arena *a, const char *path, struct runlog *out,
                        struct err_msg *msg)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = input_stream(path, msg);
     if (!f)
-        return err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
+        return ERR_PARSE;
     const struct log_input in = {.file = f, .where = path};
     enum err e = logparse_read_input(a, &in, out, msg);
     fclose(f);

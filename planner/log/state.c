@@ -471,7 +471,7 @@ static void state_end(struct logstate *s)
 }
 
 /* Any line that no other kind of file has. */
-static bool is_of_training(const struct logstate *s)
+bool logstate_is_of_training(const struct logstate *s)
 {
     return s->hold.has_held || s->hold.told.has_arguments ||
            s->hold.told.is_moe_train || s->hold.has_memory ||
@@ -483,7 +483,7 @@ static enum err state_judge(const struct logstate *s, const char *where,
 {
     if (s->hold.block.out_of_memory)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
-    if (is_of_training(s))
+    if (logstate_is_of_training(s))
         return ERR_OK;
     bool named = s->unread_name && s->unread_name[0] != 'u';
     return err_set(

@@ -88,6 +88,9 @@ const char *logstate_take_rows(struct logstate *s, struct log_runs *ahead,
  * ends within it. */
 void logstate_take(struct logstate *s, struct log_text line, bool cut);
 
+/* True once a line was of a training log. */
+bool logstate_is_of_training(const struct logstate *s);
+
 /* No line follows: tells the sink of what was held back and fills the summary.
  * ERR_PARSE when no line was of a training log, ERR_NOMEM; `where` begins the
  * message. */

@@ -1,5 +1,7 @@
 #include "account.h"
 
+#include "base/join.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,11 +91,12 @@ static const char *account_join(const struct account *from,
                                 const struct account_list *list,
                                 const char *between)
 {
-    const char *all = "";
-    for (const struct account_line *l = list->first; l && all; l = l->next)
-        all = arena_printf(from->arena, "%s%s%s", all, *all ? between : "",
-                           l->text);
-    return all;
+    struct join all = join_begin(from->arena);
+    for (const struct account_line *l = list->first; l; l = l->next) {
+        join_add(&all, all.n ? between : "");
+        join_add(&all, l->text);
+    }
+    return join_end(&all);
 }
 
 enum err account_ask_launch(const struct account *from, const char *where,

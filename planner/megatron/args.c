@@ -7,6 +7,7 @@
  */
 #include "args.h"
 
+#include "base/join.h"
 #include "base/text.h"
 #include "foreign.h"
 #include "model.h"
@@ -167,14 +168,13 @@ static const char *args_yes_or_no(struct megatron_args *args,
 static enum err take_words(struct megatron_args *args, enum flag_id id,
                            struct option_line *line, struct err_msg *msg)
 {
-    char *all = arena_strdup(args->f.arena, "");
+    struct join words = join_begin(args->f.arena);
     const int first = line->at + 1;
-    while (all && line->at + 1 < line->argc &&
-           !is_flag(line->argv[line->at + 1])) {
-        all = arena_printf(args->f.arena, "%s%s%s", all, *all ? " " : "",
-                           line->argv[line->at + 1]);
-        line->at++;
+    while (line->at + 1 < line->argc && !is_flag(line->argv[line->at + 1])) {
+        join_add(&words, words.n ? " " : "");
+        join_add(&words, line->argv[++line->at]);
     }
+    const char *all = join_end(&words);
     for (int i = first; i <= line->at; i++)
         if (args_unknown(args, i))
             return flags_set_unknown(&args->f, id, args_unknown(args, i), msg);

@@ -6,6 +6,8 @@
  */
 #include "convert.h"
 
+#include "base/join.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,24 +25,29 @@ const char *flag_number_text(struct arena *a, double value)
 /* "[1,1,0]", as Megatron evaluates lists. */
 static const char *convert_numbers(struct arena *a, const cJSON *list)
 {
-    const char *text = "[";
-    for (const cJSON *c = list->child; c && text; c = c->next) {
+    struct join all = join_begin(a);
+    join_add(&all, "[");
+    for (const cJSON *c = list->child; c; c = c->next) {
         const char *one = flag_number_text(a, c->valuedouble);
-        const char *comma = c == list->child ? "" : ",";
-        text = one ? arena_printf(a, "%s%s%s", text, comma, one) : NULL;
+        if (!one)
+            return NULL;
+        join_add(&all, c == list->child ? "" : ",");
+        join_add(&all, one);
     }
-    return text ? arena_printf(a, "%s]", text) : NULL;
+    join_add(&all, "]");
+    return join_end(&all);
 }
 
 /* Words of a list go to one text, as args keeps them; a blank would part one,
  * and no module's name has any. */
 static const char *convert_strings(struct arena *a, const cJSON *list)
 {
-    const char *text = "";
-    for (const cJSON *c = list->child; c && text; c = c->next)
-        text =
-            arena_printf(a, "%s%s%s", text, *text ? " " : "", c->valuestring);
-    return text;
+    struct join all = join_begin(a);
+    for (const cJSON *c = list->child; c; c = c->next) {
+        join_add(&all, all.n ? " " : "");
+        join_add(&all, c->valuestring);
+    }
+    return join_end(&all);
 }
 
 /* A list is one value where all are numbers (a frequency), and several values

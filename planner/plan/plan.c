@@ -287,7 +287,7 @@ enum err plan_engine_replay(struct plan_engine *e, const struct plan_ops *ops,
 
 /* What moves when one number of the costs is off by its standard error. */
 struct moved {
-    const struct plan_engine *with_graphs;
+    struct plan_engine *moving;
     const struct layout *layout;
     struct plan_context ctx;
     struct cost cost; // ctx.cost points here
@@ -315,42 +315,40 @@ static enum err add_save_effect(struct moved *m)
     const double by = 1 + m->ctx.save_se_s / s->both_s;
     *s = (struct overlap_save){by * s->both_s, by * s->forward_s,
                                by * s->backward_s};
-    struct plan_engine *e =
-        plan_engine_with(m->with_graphs->arena, &m->ctx, m->with_graphs->sim);
-    return e ? add_effect(m, e) : ERR_NOMEM;
+    m->moving->ctx = m->ctx;
+    return add_effect(m, m->moving);
 }
 
 /* Square of the standard error of the step time. */
-static enum err step_variance(const struct plan_engine *with_graphs,
-                              const struct layout *l, double step_s,
-                              double *variance)
+static enum err step_variance(struct plan_engine *e, const struct layout *l,
+                              double step_s, double *variance)
 {
-    const struct plan_context *ctx = &with_graphs->ctx;
+    const struct plan_context usual = e->ctx, *ctx = &usual;
     const double noise = ctx->cost->step_noise_rel * step_s;
-    struct moved m = {.with_graphs = with_graphs,
+    struct moved m = {.moving = e,
                       .layout = l,
-                      .ctx = *ctx,
-                      .cost = *ctx->cost,
+                      .ctx = usual,
+                      .cost = *usual.cost,
                       .step_s = step_s,
                       .variance = noise * noise};
+    enum err err = ERR_OK;
     m.ctx.cost = &m.cost;
-    struct plan_engine *e =
-        plan_engine_with(with_graphs->arena, &m.ctx, with_graphs->sim);
-    if (!e)
-        return ERR_NOMEM;
-    for (int k = 0; k < 2 * N_KINDS; k++) {
+    // the engine itself, for a while: a list of plans would otherwise take
+    // memory for one more each
+    e->ctx = m.ctx;
+    for (int k = 0; k < 2 * N_KINDS && err == ERR_OK; k++) {
         const struct unit_cost *from = &ctx->cost->unit[k / 2];
         struct unit_cost *to = &m.cost.unit[k / 2];
         double se = k % 2 ? from->bwd_se : from->fwd_se;
         if (se <= 0)
             continue;
         *(k % 2 ? &to->bwd_s : &to->fwd_s) += se;
-        enum err err = add_effect(&m, e);
-        if (err != ERR_OK)
-            return err;
+        err = add_effect(&m, e);
         *to = *from;
     }
-    enum err err = add_save_effect(&m);
+    if (err == ERR_OK)
+        err = add_save_effect(&m);
+    e->ctx = usual;
     *variance = m.variance;
     return err;
 }

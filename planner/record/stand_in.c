@@ -380,8 +380,8 @@ static const char *stand_in_job_stdin(struct stand_in *s)
     const char *path =
         arena_printf(&s->a, "%s.job.%ld", s->record, (long)getpid());
     if (!path ||
-        text_read_file(&s->a, "/dev/stdin", RECORD_MAX_LINE_BYTES, &text,
-                       &s->msg) != ERR_OK ||
+        text_read_bytes(&s->a, "/dev/stdin", RECORD_MAX_LINE_BYTES, &text,
+                        &s->msg) != ERR_OK ||
         text_write_file(path, text.data, text.len, &s->msg) != ERR_OK)
         return NULL;
     return path;

@@ -7,6 +7,7 @@
 #define _XOPEN_SOURCE 700 // realpath()
 #include "bash.h"
 
+#include "base/join.h"
 #include "eval.h"
 #include "follow.h"
 #include "script/branch.h"
@@ -358,15 +359,16 @@ const char *bash_cause_text(struct arena *a, const struct bash_cause *c)
 const char *bash_show(struct arena *a, const struct bash_result *r,
                       const char *text)
 {
-    const char *out = "";
-    while (*text && out) {
+    struct join out = join_begin(a);
+    while (*text) {
         size_t n = strcspn(text, "\x01");
         const struct bash_cause *c =
             text[n] ? bash_first_cause(r, text + n) : NULL;
-        out = arena_printf(a, "%s%.*s%s", out, (int)n, text, c ? c->text : "");
+        join_add_n(&out, text, n);
+        join_add(&out, c ? c->text : "");
         text += n;
         const char *end = strchr(text, BASH_MARK_END);
         text = end ? end + 1 : text + strlen(text);
     }
-    return out;
+    return join_end(&out);
 }

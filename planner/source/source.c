@@ -22,6 +22,9 @@
 // lines
 enum { SOURCE_MAX_BYTES = 32 << 20 };
 
+// above a log's dump of arguments, with dashes on both sides
+#define DUMP_RULE "--- arguments ---"
+
 /* Does a line of the text begin with `word`? */
 static bool has_line(const char *text, const char *word)
 {
@@ -47,8 +50,7 @@ enum source_form model_source_form(const char *text)
         return dialect_is_yaml(text) ? SOURCE_YAML : SOURCE_MODEL;
     if (has_line(text, "MODEL_ARGS:") && !has_line(text, "#!"))
         return SOURCE_YAML;
-    // the dump's rule, with dashes on both sides
-    if (strstr(text, "--- arguments ---"))
+    if (strstr(text, DUMP_RULE))
         return SOURCE_LOG;
     return dialect_is_yaml(text) ? SOURCE_YAML : SOURCE_SCRIPT;
 }
@@ -90,6 +92,22 @@ static enum err source_read_log(struct arena *a, const struct text_span *text,
     return source_log_read(&log, where, args, msg);
 }
 
+/* Logs hold zero bytes, where processes died or wrote over each other; of any
+ * other form what follows one would be lost without a word. The dump may stand
+ * behind them. */
+static enum err source_form_of(const struct text_span *text, const char *where,
+                               enum source_form *out, struct err_msg *msg)
+{
+    *out = model_source_form(text->data);
+    if (!memchr(text->data, '\0', text->len) || *out == SOURCE_LOG)
+        return ERR_OK;
+    const char *p = text->data, *end = text->data + text->len;
+    for (; *out == SOURCE_SCRIPT && p < end; p += strlen(p) + 1)
+        if (strstr(p, DUMP_RULE))
+            *out = SOURCE_LOG;
+    return *out == SOURCE_LOG ? ERR_OK : text_check_zeros(text, where, msg);
+}
+
 /* By form; `from` of the slots is the file where a reader has no line. */
 static enum err source_read_form(struct arena *a, const struct text_span *text,
                                  const struct source_request *req,
@@ -97,7 +115,11 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
                                  struct err_msg *msg)
 {
     const char *begin = source_content(text->data);
-    switch (model_source_form(begin)) {
+    enum source_form form;
+    enum err e = source_form_of(text, req->path, &form, msg);
+    if (e != ERR_OK)
+        return e;
+    switch (form) {
     case SOURCE_YAML:
         megatron_args_account(args)->source = "yaml";
         return dialect_read_yaml(a, begin, req->path, args, msg);
@@ -136,7 +158,8 @@ enum err model_source_read(struct arena *a, const struct source_request *req,
     bool large = stat(req->path, &st) == 0 && S_ISREG(st.st_mode) &&
                  st.st_size > SOURCE_MAX_BYTES;
     if (!large) {
-        enum err e = text_read_file(a, req->path, SOURCE_MAX_BYTES, &text, msg);
+        enum err e =
+            text_read_bytes(a, req->path, SOURCE_MAX_BYTES, &text, msg);
         if (e != ERR_OK)
             return e;
         return model_source_read_text(a, &text, req, args, msg);

@@ -76,7 +76,7 @@ is "no object" "$(batch '[1]')" "in:1: want a JSON object"
 printf '{"P": 1, "M": 1, "fwd": [1], "bwd": [1]}\n\0\n' >"$tmp/in"
 is "lines behind a zero byte are not dropped" \
     "$("$L" simulate --batch "$tmp/in" 2>&1 | sed "s:.*/in:in:")" \
-    "in: holds a zero byte, want text"
+    "in: holds a zero byte at offset 41, want text in UTF-8"
 
 # transfers: the option, else the flags, else Megatron's own
 MODEL=experiments/models/7b-a1b.json

@@ -1,0 +1,117 @@
+#include "base/input.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// a machine under load may take this much longer than INPUT_WAIT_S
+static const double SLACK_S = 30;
+
+static const char *pipe_path(void)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/moe-input-%ld", (long)getpid());
+    unlink(path);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    return path;
+}
+
+Test(input, a_pipe_that_nobody_writes_is_given_up, .timeout = 120)
+{
+    const char *path = pipe_path();
+    struct input in;
+    struct err_msg msg;
+    char c;
+    const double begin = clock_now_s();
+    cr_assert_eq(input_open(path, &in, &msg), ERR_OK);
+    cr_assert_eq(input_read(&in, &c, 1), -1);
+    cr_assert(strstr(input_why(), "silent"), "%s", input_why());
+    cr_assert(input_close(&in));
+    cr_assert_null(input_stream(path, &msg));
+    cr_assert(strstr(msg.text, "silent"), "%s", msg.text);
+    cr_assert_eq(input_open_output(path, &in, &msg), ERR_IO);
+    cr_assert(strstr(msg.text, "nobody reads"), "%s", msg.text);
+    cr_assert_lt(clock_now_s() - begin, 3 * INPUT_WAIT_S + SLACK_S);
+    unlink(path);
+}
+
+/* A program that holds the pipe open and says nothing hangs it as well. */
+Test(input, a_pipe_that_is_held_open_is_given_up, .timeout = 120)
+{
+    const char *path = pipe_path();
+    struct input in;
+    struct err_msg msg;
+    char text[4];
+    const int other = open(path, O_RDWR);
+    cr_assert_geq(other, 0);
+    cr_assert_eq(input_open(path, &in, &msg), ERR_OK);
+    cr_assert_eq(write(other, "abc", 3), 3);
+    cr_assert_eq(input_read(&in, text, 3), 3);
+    cr_assert_eq(input_read(&in, text, 3), -1);
+    input_close(&in);
+    // nor does a full one take more
+    static char block[1 << 20];
+    cr_assert_eq(input_open_output(path, &in, &msg), ERR_OK);
+    cr_assert_not(input_write(&in, block, sizeof block));
+    input_close(&in);
+    close(other);
+    unlink(path);
+}
+
+Test(input, a_pipe_whose_writer_has_gone_is_at_its_end)
+{
+    int ends[2];
+    char path[32], text[8];
+    struct input in;
+    struct err_msg msg;
+    cr_assert_eq(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    cr_assert_eq(write(ends[1], "abc", 3), 3);
+    close(ends[1]);
+    cr_assert_eq(input_open(path, &in, &msg), ERR_OK);
+    cr_assert(in.is_patient);
+    cr_assert_eq(input_read(&in, text, sizeof text), 3);
+    cr_assert_eq(input_read(&in, text, sizeof text), 0);
+    input_close(&in);
+    // nothing was written at all: no silence, the end
+    cr_assert_eq(input_open(path, &in, &msg), ERR_OK);
+    cr_assert_eq(input_read(&in, text, sizeof text), 0);
+    input_close(&in);
+    close(ends[0]);
+}
+
+Test(input, devices_without_an_end_are_no_logs)
+{
+    struct err_msg msg;
+    cr_assert_null(input_stream("/dev/zero", &msg));
+    cr_assert(strstr(msg.text, "a device"), "%s", msg.text);
+    FILE *f = input_stream("/dev/null", &msg);
+    cr_assert_not_null(f);
+    cr_assert_eq(getc(f), EOF);
+    cr_assert_not(ferror(f));
+    fclose(f);
+}
+
+Test(input, endless_devices_are_no_texts, .timeout = 60)
+{
+    struct arena a;
+    struct text_span text;
+    struct err_msg msg;
+    char hex[TEXT_SHA256_HEX];
+    arena_init(&a);
+    cr_assert_eq(text_read_file(&a, "/dev/zero", 1 << 28, &text, &msg),
+                 ERR_PARSE);
+    cr_assert(strstr(msg.text, "offset 0"), "%s", msg.text);
+    cr_assert_eq(text_read_bytes(&a, "/dev/zero", 1 << 20, &text, &msg),
+                 ERR_PARSE);
+    cr_assert(strstr(msg.text, "more than 1048576 bytes"), "%s", msg.text);
+    cr_assert_eq(text_sha256_file("/dev/zero", hex, &msg), ERR_PARSE);
+    arena_clear(&a);
+}
