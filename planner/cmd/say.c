@@ -180,15 +180,18 @@ static void say_write_lines(struct writer to, const struct account_list *list)
         writer_text(to, NULL, l->text);
 }
 
+/* A command may have begun the list with lines of its own. */
+static struct writer say_list(struct writer top, const char *key)
+{
+    cJSON *there = top.item ? cJSON_GetObjectItem(top.item, key) : NULL;
+    return there ? (struct writer){top.doc, there} : writer_list(top, key);
+}
+
 void cmd_write_account(const struct cmd *c, struct writer top)
 {
     static const struct account none = {0};
     const struct account *from =
         c->opened ? megatron_args_account(c->opened) : &none;
-    cJSON *there = top.item ? cJSON_GetObjectItem(top.item, "warnings") : NULL;
-    struct writer warnings = {top.doc, there};
-    if (!there)
-        warnings = writer_list(top, "warnings");
-    say_write_lines(warnings, &from->warnings);
-    say_write_lines(writer_list(top, "assumed"), &from->assumed);
+    say_write_lines(say_list(top, "warnings"), &from->warnings);
+    say_write_lines(say_list(top, "assumed"), &from->assumed);
 }
