@@ -125,6 +125,7 @@ enum cmd_option {
 };
 
 struct command;
+struct account;
 
 /* A parsed command line. */
 struct cmd {
@@ -210,6 +211,9 @@ enum err cmd_source(struct cmd *c, struct megatron_args **out);
 /* Members "warnings" and "assumed" of a JSON answer: what reading the source
  * found. A list of them that the answer has already goes on. */
 void cmd_write_account(const struct cmd *c, struct writer top);
+
+/* The same of an account of one's own. */
+void cmd_write_lines(const struct account *from, struct writer top);
 
 /* The same for one of several ways to split the work: sizes of 0 are the
  * source's own. Virtual stages and a layout of the source hold for its own

@@ -187,11 +187,14 @@ static struct writer say_list(struct writer top, const char *key)
     return there ? (struct writer){top.doc, there} : writer_list(top, key);
 }
 
+void cmd_write_lines(const struct account *from, struct writer top)
+{
+    say_write_lines(say_list(top, "warnings"), &from->warnings);
+    say_write_lines(say_list(top, "assumed"), &from->assumed);
+}
+
 void cmd_write_account(const struct cmd *c, struct writer top)
 {
     static const struct account none = {0};
-    const struct account *from =
-        c->opened ? megatron_args_account(c->opened) : &none;
-    say_write_lines(say_list(top, "warnings"), &from->warnings);
-    say_write_lines(say_list(top, "assumed"), &from->assumed);
+    cmd_write_lines(c->opened ? megatron_args_account(c->opened) : &none, top);
 }
