@@ -59,7 +59,8 @@ enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
         enum flag_id id = (enum flag_id)i;
         const struct flag_unknown *u = f->slot[i].unknown;
         const struct open_unknowns values = {out->item, n_values};
-        if (!u || say_has_reason(&values, u) || say_is_replaced(id, v))
+        if (!u || flag_effect(id) == FLAG_FX_JUDGED ||
+            say_has_reason(&values, u) || say_is_replaced(id, v))
             continue;
         const char *value = flag_type(id) == FLAG_TYPE_BOOL ? "" : " VALUE";
         const char *option = arena_printf(a, "-- --%s%s", flag_name(id), value);
@@ -107,7 +108,7 @@ void open_assume_unknowns(struct megatron_args *args)
     for (int i = 0; i < N_FLAGS; i++) {
         enum flag_id id = (enum flag_id)i;
         const struct flag_unknown *u = f->slot[i].unknown;
-        if (!u)
+        if (!u || flag_effect(id) == FLAG_FX_JUDGED)
             continue;
         char line[400];
         snprintf(line, sizeof line,

@@ -36,7 +36,7 @@ static const char *const names_data[] = {
     "phase-transition-iterations= prompt-type= renormalize-blend-weights",
     "reset-attention-mask reset-position-ids s3-cache-path= sample-rate= sft",
     "sft-tokenizer-prompt-format= short-seq-prob= skip-train split= stage=",
-    "test-data-path* train-data-path* train-iters= train-samples=",
+    "test-data-path* train-data-path* train-samples=",
     "trust-remote-code use-gigatoken valid-data-path* validation-set-names*",
 };
 
@@ -347,10 +347,10 @@ static const char *const names_routing[] = {
     "moe-enable-routing-replay moe-input-jitter-eps= moe-loss-coeff=",
     "moe-revert-type-after-topk moe-router-bias-update-rate= moe-router-dtype=",
     "moe-router-force-biased= moe-router-force-load-balancing",
-    "moe-router-fusion moe-router-group-topk= moe-router-load-balancing-type*",
+    "moe-router-fusion moe-router-group-topk=",
     "moe-router-num-groups= moe-router-padding-for-fp8",
-    "moe-router-padding-for-quantization moe-router-pre-softmax",
-    "moe-router-quantile-balancing-ema= moe-router-score-function=",
+    "moe-router-padding-for-quantization",
+    "moe-router-quantile-balancing-ema=",
     "moe-router-topk-limited-devices= moe-router-topk-scaling-factor=",
     "moe-token-drop-policy= moe-token-dropping moe-z-loss-coeff= n-group=",
     "norm-topk-prob routed-scaling-factor= router-gating-in-fp32 router-type=",
