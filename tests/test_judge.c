@@ -412,6 +412,40 @@ Test(judge, one_expert_a_token_wants_softmax_before_the_choice)
     }
 }
 
+Test(judge, flags_of_a_whole_launch)
+{
+    static const struct {
+        const char *flags, *core, *word;
+    } one[] = {
+        {MOE "--moe-router-enable-expert-bias", "0.16",
+         "wants --moe-router-score-function sigmoid"},
+        {MOE "--moe-router-enable-expert-bias --moe-router-score-function "
+             "sigmoid",
+         "0.16", NULL},
+        {MOE "--moe-router-enable-expert-bias --moe-router-score-function "
+             "sqrtsoftplus",
+         "0.18", NULL},
+        {"--num-layers 8 --use-megatron-fsdp", "0.16", "fsdp_dtensor"},
+        {"--num-layers 8 --use-megatron-fsdp --ckpt-format fsdp_dtensor",
+         "0.16", NULL},
+        {"--num-layers 8 --use-megatron-fsdp", "0.13", NULL},
+        {"--num-layers 8 --ckpt-format torch", "0.16", NULL},
+    };
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
+        struct asked q;
+        ask(&q, one[i].flags, one[i].core, true);
+        cr_assert_eq(q.e, ERR_OK, "%s", q.msg.text);
+        cr_expect_eq(q.v.valid, !one[i].word, "%s", one[i].flags);
+        if (one[i].word)
+            cr_expect(refused(&q.v, one[i].word), "%s", one[i].flags);
+        arena_clear(&q.a);
+        // a model file is no launch
+        ask(&q, one[i].flags, one[i].core, false);
+        cr_expect(q.v.valid, "%s", one[i].flags);
+        arena_clear(&q.a);
+    }
+}
+
 Test(judge, versions_differ)
 {
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)

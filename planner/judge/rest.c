@@ -126,6 +126,21 @@ static void judge_topk_one(struct judge *j)
         judge_warn(j, "%s", text);
 }
 
+/* The correction bias is added to scores of experts that stand each for
+ * itself. */
+static void judge_expert_bias(struct judge *j)
+{
+    const char *text = flags_text(j->f, FLAG_ROUTER_SCORE);
+    if (strcmp(text, "sigmoid") == 0 ||
+        (j->minor >= 18 && strcmp(text, "sqrtsoftplus") == 0))
+        return;
+    if (j->launch)
+        judge_refuse(j,
+                     "--moe-router-enable-expert-bias wants "
+                     "--moe-router-score-function sigmoid, got '%s'",
+                     text);
+}
+
 /* A factor below 0 is none. */
 static void judge_capacity(struct judge *j)
 {
@@ -170,6 +185,15 @@ static void judge_fsdp_experts(struct judge *j)
                      "--use-torch-fsdp2 wants "
                      "--expert-model-parallel-size 1, got %lld",
                      (long long)j->n.ep);
+}
+
+/* Its shards have a format of checkpoints of their own. */
+static void judge_fsdp_checkpoint(struct judge *j)
+{
+    if (j->minor >= 14 && j->launch &&
+        !flags_is(j->f, FLAG_CKPT_FORMAT, "fsdp_dtensor"))
+        judge_refuse(j, "--use-megatron-fsdp wants --ckpt-format "
+                        "fsdp_dtensor");
 }
 
 static void judge_param_gather(struct judge *j)
@@ -219,6 +243,11 @@ const struct judge_rule JUDGE_REST[] = {
      judge_topk_one, JUDGE_FLAGS(FLAG_MOE_ROUTER_TOPK), NULL,
      JUDGE_FLAGS(FLAG_MOE_ROUTER_TOPK, FLAG_ROUTER_SCORE,
                  FLAG_ROUTER_PRE_SOFTMAX, FLAG_ROUTER_BALANCING)},
+    {"bias of the router", "transformer_config.py __post_init__",
+     judge_expert_bias, JUDGE_FLAGS(FLAG_MOE_EXPERT_BIAS), NULL,
+     JUDGE_FLAGS(FLAG_ROUTER_SCORE)},
+    {"FSDP checkpoints", JUDGE_ARGUMENTS, judge_fsdp_checkpoint,
+     JUDGE_FLAGS(FLAG_MEGATRON_FSDP), NULL, JUDGE_FLAGS(FLAG_CKPT_FORMAT)},
     {"capacity of experts", "transformer_config.py __post_init__",
      judge_capacity,
      JUDGE_FLAGS(FLAG_MOE_CAPACITY_FACTOR, FLAG_MOE_PAD_TO_CAPACITY), NULL,

@@ -369,6 +369,7 @@
       ANY, UNMODELLED)                                                         \
     X(FLAG_TP_COMM_OVERLAP, "tp-comm-overlap", "", BOOL, "", ANY, UNMODELLED)  \
     /* what decides only whether Megatron starts */                            \
+    X(FLAG_CKPT_FORMAT, "ckpt-format", "", TEXT, "torch_dist", ANY, JUDGED)    \
     X(FLAG_TRAIN_ITERS, "train-iters", "", TEXT, "", ANY, JUDGED)              \
     X(FLAG_ROUTER_PRE_SOFTMAX, "moe-router-pre-softmax", "", BOOL, "", ANY,    \
       JUDGED)                                                                  \

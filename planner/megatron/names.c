@@ -71,7 +71,7 @@ static const char *const names_checkpoint[] = {
     "async-save async-strategy= auto-detect-ckpt-format",
     "ckpt-assume-constant-structure ckpt-convert-format= ckpt-convert-save=",
     "ckpt-convert-update-legacy-dist-opt-format",
-    "ckpt-drop-redundant-extra-state ckpt-format= ckpt-fully-parallel-load",
+    "ckpt-drop-redundant-extra-state ckpt-fully-parallel-load",
     "ckpt-fully-parallel-load-exchange-algo=",
     "ckpt-fully-parallel-load-per-rank-objects",
     "ckpt-fully-parallel-load-process-group= ckpt-fully-parallel-save",
