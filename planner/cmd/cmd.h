@@ -45,7 +45,8 @@
      * variables that the environment gives */                                 \
     X(OPT_LAUNCH, "--launch", "K", "of several launches of a script the K-th") \
     X(OPT_SET, "--set", "NAME=VALUE",                                          \
-      "a variable of the script's environment; may be repeated")               \
+      "a variable of the script's environment, or of a YAML file; may be "     \
+      "repeated")                                                              \
     X(OPT_ARG, "--arg", "WORD",                                                \
       "a positional parameter of the script; may be repeated; --arg=--size "   \
       "for one that begins with --")                                           \
