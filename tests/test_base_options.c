@@ -120,7 +120,8 @@ Test(options, errors_say_what_is_wrong_and_what_is_near)
         {"--zzzzzzzzz", "unknown option '--zzzzzzzzz'; see prog go --help"},
         {"--hidden", "unknown option '--hidden'"},
         {"--out", "--out: value missing, want DIR"},
-        {"--out --quiet", "--out: value missing, want DIR"},
+        {"--out --quiet", "--out: value missing before '--quiet', want DIR; if "
+                          "that is the value, write --out=--quiet"},
         {"--quiet=1", "--quiet: takes no value"},
         {"a b c", "'c' is one too many; usage: prog go FILE"},
         {"a b -- c", "'c' is one too many"},

@@ -309,6 +309,28 @@ static const struct {
     {"--num-layers 8 " PP "3 " LAYOUT "Et*2|t*2|t*2|t|t|L "
      "--overlap-p2p-communication-warmup-flush --no-overlap-p2p-communication",
      "excludes"},
+    // the router
+    {MOE "--moe-router-topk 2", NULL},
+    {MOE "--moe-pad-expert-input-to-capacity", "capacity-factor"},
+    {MOE "--moe-pad-expert-input-to-capacity --moe-expert-capacity-factor -1",
+     "capacity-factor of 0 or more"},
+    {MOE "--moe-pad-expert-input-to-capacity --moe-expert-capacity-factor 1",
+     NULL},
+    {MOE "--moe-expert-capacity-factor 1 "
+         "--moe-router-load-balancing-type sinkhorn",
+     "excludes --moe-router-load-balancing-type"},
+    {MOE "--moe-expert-capacity-factor 1 "
+         "--moe-router-load-balancing-type seq_aux_loss",
+     NULL},
+    {"--num-layers 8 --tp-comm-overlap " TP "2", "wants --sequence-parallel"},
+    {"--num-layers 8 --tp-comm-overlap --sequence-parallel " TP "2", NULL},
+    {"--num-layers 8 --tp-comm-overlap --sequence-parallel",
+     "wants --tensor-model-parallel-size 2"},
+    {"--num-layers 8 --rampup-batch-size 8,8,1000 --train-iters 10 "
+     "--global-batch-size 16",
+     "excludes --train-iters"},
+    {"--num-layers 8 --rampup-batch-size 8,8,1000 --global-batch-size 16",
+     NULL},
 };
 
 Test(judge, each_rule_has_its_refusal_and_its_neighbour)
@@ -332,6 +354,9 @@ Test(judge, each_rule_has_its_refusal_and_its_neighbour)
 static const struct {
     const char *flags, *takes, *refuses;
 } versions[] = {
+    {"--num-layers 8 --rampup-batch-size 8,8,1000 --train-iters 10 "
+     "--global-batch-size 16",
+     "0.18", "0.16"},
     {"--num-layers 8 " PP "2 " LAYOUT "Et*3|t*5L", "0.13", "0.12"},
     {"--num-layers 8 " PP "2 " VPP "2 " LPV "2", "0.12", "0.13"},
     {"--num-layers 24 " PP "2 " FIRST "10 " LAST "14", "0.13", "0.12"},
@@ -354,6 +379,72 @@ static const struct {
     {"--num-layers 8 --num-experts 8 --sequence-parallel " TP "2", "0.14",
      "0.15"},
 };
+
+// a launch has all of its flags; a model file may lack those of the router
+Test(judge, one_expert_a_token_wants_softmax_before_the_choice)
+{
+    static const struct {
+        const char *flags;
+        bool valid;
+    } one[] = {
+        {MOE "--moe-router-topk 1", false},
+        {"--num-layers 8 --moe-router-topk 1", false},
+        {MOE "--moe-router-topk 1 --moe-router-score-function softmax", false},
+        {MOE "--moe-router-topk 1 --moe-router-load-balancing-type none",
+         false},
+        {MOE "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn",
+         true},
+        {MOE "--moe-router-topk 1 --moe-router-score-function sigmoid", true},
+        {MOE "--moe-router-topk 1 --moe-router-pre-softmax", true},
+        {MOE "--moe-router-topk 1 --moe-router-score-function ?", true},
+        {MOE "--moe-router-topk 2", true},
+    };
+    for (size_t i = 0; i < 2 * sizeof one / sizeof one[0]; i++) {
+        struct asked q;
+        bool launch = i % 2;
+        ask(&q, one[i / 2].flags, NULL, launch);
+        cr_assert_eq(q.e, ERR_OK, "%s", q.msg.text);
+        cr_expect_eq(q.v.valid, one[i / 2].valid || !launch, "%s: %d",
+                     one[i / 2].flags, launch);
+        if (!one[i / 2].valid && launch)
+            cr_expect(refused(&q.v, "wants --moe-router-pre-softmax"));
+        arena_clear(&q.a);
+    }
+}
+
+Test(judge, flags_of_a_whole_launch)
+{
+    static const struct {
+        const char *flags, *core, *word;
+    } one[] = {
+        {MOE "--moe-router-enable-expert-bias", "0.16",
+         "wants --moe-router-score-function sigmoid"},
+        {MOE "--moe-router-enable-expert-bias --moe-router-score-function "
+             "sigmoid",
+         "0.16", NULL},
+        {MOE "--moe-router-enable-expert-bias --moe-router-score-function "
+             "sqrtsoftplus",
+         "0.18", NULL},
+        {"--num-layers 8 --use-megatron-fsdp", "0.16", "fsdp_dtensor"},
+        {"--num-layers 8 --use-megatron-fsdp --ckpt-format fsdp_dtensor",
+         "0.16", NULL},
+        {"--num-layers 8 --use-megatron-fsdp", "0.13", NULL},
+        {"--num-layers 8 --ckpt-format torch", "0.16", NULL},
+    };
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
+        struct asked q;
+        ask(&q, one[i].flags, one[i].core, true);
+        cr_assert_eq(q.e, ERR_OK, "%s", q.msg.text);
+        cr_expect_eq(q.v.valid, !one[i].word, "%s", one[i].flags);
+        if (one[i].word)
+            cr_expect(refused(&q.v, one[i].word), "%s", one[i].flags);
+        arena_clear(&q.a);
+        // a model file is no launch
+        ask(&q, one[i].flags, one[i].core, false);
+        cr_expect(q.v.valid, "%s", one[i].flags);
+        arena_clear(&q.a);
+    }
+}
 
 Test(judge, versions_differ)
 {

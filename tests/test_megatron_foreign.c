@@ -12,7 +12,7 @@ Test(foreign, rows_say_what_the_flag_is)
 {
     cr_assert_eq(find("num-key-value-heads")->flag, FLAG_NUM_QUERY_GROUPS);
     cr_assert_eq(find("noop-layers")->kind, FOREIGN_CHANGE);
-    cr_assert_eq(find("tp-comm-overlap")->kind, FOREIGN_WARN);
+    cr_assert_eq(find("reuse-grad-buf-for-mxfp8-param-ag")->kind, FOREIGN_WARN);
     cr_assert_null(find("noop"));
     cr_assert_null(find("noop-layers-x"));
     cr_assert_null(find(""));

@@ -62,10 +62,9 @@ Test(megatron_known, names_of_other_projects_count_their_values)
 
 Test(megatron_known, no_name_is_of_another_list)
 {
-    static const char *const names[] = {"activation-func", "batch-size",
-                                        "fp4-format",      "params-dtype",
-                                        "quant-recipe",    "yaml-cfg",
-                                        "tp-comm-overlap", "use-legacy-models"};
+    static const char *const names[] = {
+        "activation-func", "batch-size", "fp4-format",       "params-dtype",
+        "quant-recipe",    "yaml-cfg",   "use-legacy-models"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         cr_expect_eq(known(names[i]), KNOWN_NOT, "%s", names[i]);
         cr_expect(foreign_find(names[i], strlen(names[i])), "%s", names[i]);

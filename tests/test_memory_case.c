@@ -183,3 +183,43 @@ Test(memory_case, hybrid_models_are_one_rank_of_their_pattern)
     cr_assert_gt(c.ranks[0].peak_bytes, c.ranks[0].allocated_bytes);
     arena_clear(&a);
 }
+
+// flags of forks: as on a command line, nothing is predicted without them
+Test(memory_case, refuses_flags_that_change_the_model)
+{
+    static const struct {
+        const char *more, *reason;
+    } bad[] = {
+        {", \"--noop-layers\": \"3\"", "--noop-layers: "},
+        {", \"--num-dense-heads\": 2", "--num-dense-heads: "},
+        {", \"--lora-rank\": 16", "LoRA"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct arena a;
+        struct memory_case c;
+        struct err_msg msg = {""};
+        cr_assert_eq(predict(&a, bad[i].more, &c, &msg), ERR_OK, "%s",
+                     msg.text);
+        cr_expect(c.refusal && strstr(c.refusal, bad[i].reason), "%s: got '%s'",
+                  bad[i].more, c.refusal ? c.refusal : "");
+        arena_clear(&a);
+    }
+}
+
+Test(memory_case, warns_of_flags_that_change_no_memory)
+{
+    struct arena a;
+    struct memory_case c;
+    struct err_msg msg = {""};
+    cr_assert_eq(predict(&a, ", \"--my-odd-word\": 3", &c, &msg), ERR_OK, "%s",
+                 msg.text);
+    cr_expect_null(c.refusal);
+    cr_assert_eq(c.account->warnings.n, 1);
+    cr_expect_str_eq(c.account->warnings.first->text,
+                     "unknown flag '--my-odd-word'");
+    arena_clear(&a);
+    cr_assert_eq(predict(&a, ", \"--split\": \"99,1,0\"", &c, &msg), ERR_OK);
+    cr_expect_null(c.refusal);
+    cr_expect_eq(c.account->warnings.n, 0);
+    arena_clear(&a);
+}

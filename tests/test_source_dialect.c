@@ -13,7 +13,8 @@ static enum err read_yaml(struct arena *a, const char *text, struct model *m,
 {
     arena_init(a);
     struct megatron_args *args = megatron_args_new(a);
-    enum err e = dialect_read_yaml(a, text, "m.yaml", args, msg);
+    enum err e = dialect_read_yaml(
+        a, &(struct dialect_file){.text = text, .where = "m.yaml"}, args, msg);
     return e == ERR_OK ? megatron_args_model(a, args, m, msg) : e;
 }
 
@@ -99,7 +100,9 @@ static enum err read_at(struct read *r, const char *where, const char *text)
     r->args = megatron_args_new(&r->a);
     r->f = megatron_args_flags(r->args);
     r->account = megatron_args_account(r->args);
-    return dialect_read_yaml(&r->a, text, where, r->args, &r->msg);
+    return dialect_read_yaml(
+        &r->a, &(struct dialect_file){.text = text, .where = where}, r->args,
+        &r->msg);
 }
 
 static enum err read_form(struct read *r, const char *text)

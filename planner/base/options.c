@@ -98,10 +98,15 @@ enum err options_take(const struct option_spec *spec, struct option_line *line,
     if (!*row->value)
         return ERR_OK;
     // "--out --quiet" is a forgotten folder, not one of that name
-    if (!equals &&
-        (line->at >= line->argc || text_starts(line->argv[line->at], "--")))
+    const char *next = line->at < line->argc ? line->argv[line->at] : NULL;
+    if (!equals && (!next || strcmp(next, "--") == 0))
         return err_set(msg, ERR_PARSE, "%s: value missing, want %s", row->name,
                        row->value);
+    if (!equals && text_starts(next, "--"))
+        return err_set(msg, ERR_PARSE,
+                       "%s: value missing before '%s', want %s; if that is the "
+                       "value, write %s=%s",
+                       row->name, next, row->value, row->name, next);
     out->text = equals ? equals + 1 : line->argv[line->at++];
     return ERR_OK;
 }

@@ -250,6 +250,13 @@ static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
     return e;
 }
 
+/* "64 ranks", or that they are not known. */
+static const char *check_count(struct cmd *c, int64_t n, const char *what)
+{
+    return n ? arena_printf(&c->arena, "%lld %s", (long long)n, what)
+             : arena_printf(&c->arena, "%s not known", what);
+}
+
 /* One line of what was judged, behind the answer. */
 static const char *check_summary(struct cmd *c, const struct verdict *v,
                                  const struct core_version *core)
@@ -259,16 +266,15 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
     int64_t hidden = flags_int(f, FLAG_HIDDEN_SIZE, 0);
     const char *width =
         hidden ? flag_number_text(&c->arena, (double)hidden) : "not known";
-    const char *batch = v->by.n_microbatches
-                            ? arena_printf(&c->arena, "%lld micro-batches",
-                                           (long long)v->by.n_microbatches)
-                            : "micro-batches not known";
+    const char *world =
+        check_count(c, flags_int(f, FLAG_WORLD_SIZE, 0), "ranks");
+    const char *batch = check_count(c, v->by.n_microbatches, "micro-batches");
     return arena_printf(&c->arena,
-                        "%s: %d layers of width %s, PP %d, %s, core %s, %d "
+                        "%s: %d layers of width %s, %s, PP %d, %s, core %s, %d "
                         "assumption%s",
                         c->source_name, v->asked.n_layers, width ? width : "",
-                        v->asked.pp, batch ? batch : "", core->name, assumed,
-                        assumed == 1 ? "" : "s");
+                        world ? world : "", v->asked.pp, batch ? batch : "",
+                        core->name, assumed, assumed == 1 ? "" : "s");
 }
 
 /* What a run's own files say is all of its flags; a model file, a config or

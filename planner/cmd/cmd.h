@@ -45,9 +45,11 @@
      * variables that the environment gives */                                 \
     X(OPT_LAUNCH, "--launch", "K", "of several launches of a script the K-th") \
     X(OPT_SET, "--set", "NAME=VALUE",                                          \
-      "a variable of the script's environment; may be repeated")               \
+      "a variable of the script's environment, or of a YAML file; may be "     \
+      "repeated")                                                              \
     X(OPT_ARG, "--arg", "WORD",                                                \
-      "a positional parameter of the script; may be repeated")                 \
+      "a positional parameter of the script; may be repeated; --arg=--size "   \
+      "for one that begins with --")                                           \
     X(OPT_IGNORE, "--ignore-unknown", "",                                      \
       "go on although a flag changes the model and is not understood")         \
     /* spaces of layouts, which need no model */                               \
@@ -132,6 +134,7 @@ enum cmd_option {
 };
 
 struct command;
+struct account;
 
 /* A parsed command line. */
 struct cmd {
@@ -215,8 +218,11 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out);
 enum err cmd_source(struct cmd *c, struct megatron_args **out);
 
 /* Members "warnings" and "assumed" of a JSON answer: what reading the source
- * found. A list "warnings" that the answer has already goes on. */
+ * found. A list of them that the answer has already goes on. */
 void cmd_write_account(const struct cmd *c, struct writer top);
+
+/* The same of an account of one's own. */
+void cmd_write_lines(const struct account *from, struct writer top);
 
 /* The same for one of several ways to split the work: sizes of 0 are the
  * source's own. Virtual stages and a layout of the source hold for its own

@@ -36,6 +36,7 @@ static enum err costs_print(struct cmd *c, const struct model *m,
     if (cmd_given(c, OPT_JSON)) {
         struct writer_doc doc;
         struct writer top = writer_open_tree(&doc, cost_to_json(cost));
+        cmd_write_account(c, top);
         if (card)
             roofline_write(c, top);
         return writer_print(&doc, true, stdout, &c->msg);

@@ -260,11 +260,20 @@ static void cmd_fit_write_memory(struct writer to, const struct memory_fit *f)
     }
 }
 
+/* A costs file says what was assumed of the launch that it is for; readers pass
+ * over it. */
+static cJSON *costs_file(struct cmd *c, const struct cost *cost)
+{
+    struct writer_doc doc;
+    cmd_write_account(c, writer_open_tree(&doc, cost_to_json(cost)));
+    return writer_close(&doc);
+}
+
 enum err fit_write_costs(struct cmd *c, const struct cost *cost)
 {
     if (!c->option[OPT_OUT])
         return ERR_OK;
-    const char *line = writer_print_tree(&c->arena, cost_to_json(cost));
+    const char *line = writer_print_tree(&c->arena, costs_file(c, cost));
     if (!line)
         return err_set(&c->msg, ERR_NOMEM, "costs: out of memory");
     return text_write_file(c->option[OPT_OUT], line, strlen(line), &c->msg);

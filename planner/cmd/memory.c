@@ -232,6 +232,7 @@ static cJSON *answer_json(struct cmd *c, const struct question *q,
     struct writer assumed = writer_list(o, "assumed");
     for (int i = 0; i < q->assumed.n; i++)
         writer_text(assumed, NULL, q->assumed.text[i]);
+    cmd_write_account(c, o);
     struct writer list = writer_list(o, "stages");
     for (int r = 0; !refusal && r < q->layout.pp; r++)
         cmd_memory_write_rank(c, list, q, r);

@@ -53,6 +53,7 @@ static enum err memory_batch_print(const struct batch_line *line,
     struct writer assumed = writer_list(top, "assumed");
     for (int i = 0; i < c->assumed.n; i++)
         writer_text(assumed, NULL, c->assumed.text[i]);
+    cmd_write_lines(c->account, top);
     memory_batch_write_ranks(top, c);
     return writer_print(&doc, false, stdout, msg);
 }

@@ -59,7 +59,8 @@ enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
         enum flag_id id = (enum flag_id)i;
         const struct flag_unknown *u = f->slot[i].unknown;
         const struct open_unknowns values = {out->item, n_values};
-        if (!u || say_has_reason(&values, u) || say_is_replaced(id, v))
+        if (!u || flag_effect(id) == FLAG_FX_JUDGED ||
+            say_has_reason(&values, u) || say_is_replaced(id, v))
             continue;
         const char *value = flag_type(id) == FLAG_TYPE_BOOL ? "" : " VALUE";
         const char *option = arena_printf(a, "-- --%s%s", flag_name(id), value);
@@ -107,7 +108,7 @@ void open_assume_unknowns(struct megatron_args *args)
     for (int i = 0; i < N_FLAGS; i++) {
         enum flag_id id = (enum flag_id)i;
         const struct flag_unknown *u = f->slot[i].unknown;
-        if (!u)
+        if (!u || flag_effect(id) == FLAG_FX_JUDGED)
             continue;
         char line[400];
         snprintf(line, sizeof line,
@@ -180,15 +181,21 @@ static void say_write_lines(struct writer to, const struct account_list *list)
         writer_text(to, NULL, l->text);
 }
 
+/* A command may have begun the list with lines of its own. */
+static struct writer say_list(struct writer top, const char *key)
+{
+    cJSON *there = top.item ? cJSON_GetObjectItem(top.item, key) : NULL;
+    return there ? (struct writer){top.doc, there} : writer_list(top, key);
+}
+
+void cmd_write_lines(const struct account *from, struct writer top)
+{
+    say_write_lines(say_list(top, "warnings"), &from->warnings);
+    say_write_lines(say_list(top, "assumed"), &from->assumed);
+}
+
 void cmd_write_account(const struct cmd *c, struct writer top)
 {
     static const struct account none = {0};
-    const struct account *from =
-        c->opened ? megatron_args_account(c->opened) : &none;
-    cJSON *there = top.item ? cJSON_GetObjectItem(top.item, "warnings") : NULL;
-    struct writer warnings = {top.doc, there};
-    if (!there)
-        warnings = writer_list(top, "warnings");
-    say_write_lines(warnings, &from->warnings);
-    say_write_lines(writer_list(top, "assumed"), &from->assumed);
+    cmd_write_lines(c->opened ? megatron_args_account(c->opened) : &none, top);
 }

@@ -294,7 +294,8 @@ static void cost_read_top(struct reader top, struct cost *c)
         "chunk_s",        "overhead_s",  "overhead_s_per_byte",
         "step_noise_rel", "p2p",         "jitter_cv",
         "memory",         "fingerprint", "fitted_from",
-        "ep_overlap",     "comment",     "data_parallel"};
+        "ep_overlap",     "comment",     "data_parallel",
+        "warnings",       "assumed"};
     int source = COST_MEASURED;
     reader_keys(top, keys, sizeof keys / sizeof keys[0]);
     reader_require(top, "source", "measured, emulated, published or analytic");

@@ -92,7 +92,6 @@ static const struct judge_pair {
     {FLAG_TORCH_FSDP2, FLAG_FP16, true},
     {FLAG_MOE_LATENT_SIZE, FLAG_NUM_EXPERTS, false},
     {FLAG_OPTIMIZER_OFFLOAD, FLAG_PRECISION_AWARE, false},
-    {FLAG_MOE_PAD_TO_CAPACITY, FLAG_MOE_CAPACITY_FACTOR, false},
 };
 
 static void judge_wants(struct judge *j)
@@ -105,6 +104,54 @@ static void judge_wants(struct judge *j)
         judge_refuse(j, "--%s %s --%s", flag_name(p->id),
                      p->without ? "excludes" : "wants", flag_name(p->other));
     }
+}
+
+/* ---- the router ---- */
+
+/* Softmax over the one expert that was chosen is 1 and has no gradient. A model
+ * file or config says nothing of the router's softmax. */
+static void judge_topk_one(struct judge *j)
+{
+    static const char text[] = "--moe-router-topk 1 wants "
+                               "--moe-router-pre-softmax, or "
+                               "--moe-router-score-function sigmoid";
+    if (judge_int(j, FLAG_MOE_ROUTER_TOPK, 2) != 1 ||
+        !flags_is(j->f, FLAG_ROUTER_SCORE, "softmax") ||
+        judge_on(j, FLAG_ROUTER_PRE_SOFTMAX) ||
+        flags_is(j->f, FLAG_ROUTER_BALANCING, "sinkhorn"))
+        return;
+    if (j->launch)
+        judge_refuse(j, "%s", text);
+    else
+        judge_warn(j, "%s", text);
+}
+
+/* The correction bias is added to scores of experts that stand each for
+ * itself. */
+static void judge_expert_bias(struct judge *j)
+{
+    const char *text = flags_text(j->f, FLAG_ROUTER_SCORE);
+    if (strcmp(text, "sigmoid") == 0 ||
+        (j->minor >= 18 && strcmp(text, "sqrtsoftplus") == 0))
+        return;
+    if (j->launch)
+        judge_refuse(j,
+                     "--moe-router-enable-expert-bias wants "
+                     "--moe-router-score-function sigmoid, got '%s'",
+                     text);
+}
+
+/* A factor below 0 is none. */
+static void judge_capacity(struct judge *j)
+{
+    bool given = judge_on(j, FLAG_MOE_CAPACITY_FACTOR);
+    if (given && judge_has_word(j, FLAG_ROUTER_BALANCING, "sinkhorn"))
+        judge_refuse(j, "--moe-expert-capacity-factor excludes "
+                        "--moe-router-load-balancing-type sinkhorn");
+    if (judge_on(j, FLAG_MOE_PAD_TO_CAPACITY) &&
+        (!given || flags_real(j->f, FLAG_MOE_CAPACITY_FACTOR, 0) < 0))
+        judge_refuse(j, "--moe-pad-expert-input-to-capacity wants "
+                        "--moe-expert-capacity-factor of 0 or more");
 }
 
 /* ---- the pipeline ---- */
@@ -140,11 +187,39 @@ static void judge_fsdp_experts(struct judge *j)
                      (long long)j->n.ep);
 }
 
+/* Its shards have a format of checkpoints of their own. */
+static void judge_fsdp_checkpoint(struct judge *j)
+{
+    if (j->minor >= 14 && j->launch &&
+        !flags_is(j->f, FLAG_CKPT_FORMAT, "fsdp_dtensor"))
+        judge_refuse(j, "--use-megatron-fsdp wants --ckpt-format "
+                        "fsdp_dtensor");
+}
+
 static void judge_param_gather(struct judge *j)
 {
     if (!judge_on(j, FLAG_DIST_OPT) && !judge_on(j, FLAG_MEGATRON_FSDP))
         judge_refuse(j, "--overlap-param-gather wants "
                         "--use-distributed-optimizer or --use-megatron-fsdp");
+}
+
+/* With one rank of a layer Megatron turns sequence parallelism off itself. */
+static void judge_tp_overlap(struct judge *j)
+{
+    if (!judge_on(j, FLAG_SEQUENCE_PARALLEL))
+        judge_refuse(j, "--tp-comm-overlap wants --sequence-parallel");
+    else if (j->n.tp == 1)
+        judge_refuse(j, "--tp-comm-overlap wants "
+                        "--tensor-model-parallel-size 2 or more");
+}
+
+/* An iteration must have one size where a run's length is counted in them; 0.18
+ * has no such check. */
+static void judge_rampup_iters(struct judge *j)
+{
+    if (j->minor < 18 && strcmp(flags_text(j->f, FLAG_TRAIN_ITERS), "0") != 0)
+        judge_refuse(j, "--rampup-batch-size excludes --train-iters: give "
+                        "--train-samples");
 }
 
 #define JUDGE_ARGUMENTS "arguments.py validate_args"
@@ -164,6 +239,25 @@ const struct judge_rule JUDGE_REST[] = {
                  FLAG_RECOMPUTE_METHOD, FLAG_RECOMPUTE_NUM_LAYERS)},
     {"flags together", "arguments.py, transformer_config.py", judge_wants, NULL,
      NULL, NULL},
+    {"one expert a token", "transformer_config.py __post_init__",
+     judge_topk_one, JUDGE_FLAGS(FLAG_MOE_ROUTER_TOPK), NULL,
+     JUDGE_FLAGS(FLAG_MOE_ROUTER_TOPK, FLAG_ROUTER_SCORE,
+                 FLAG_ROUTER_PRE_SOFTMAX, FLAG_ROUTER_BALANCING)},
+    {"bias of the router", "transformer_config.py __post_init__",
+     judge_expert_bias, JUDGE_FLAGS(FLAG_MOE_EXPERT_BIAS), NULL,
+     JUDGE_FLAGS(FLAG_ROUTER_SCORE)},
+    {"FSDP checkpoints", JUDGE_ARGUMENTS, judge_fsdp_checkpoint,
+     JUDGE_FLAGS(FLAG_MEGATRON_FSDP), NULL, JUDGE_FLAGS(FLAG_CKPT_FORMAT)},
+    {"capacity of experts", "transformer_config.py __post_init__",
+     judge_capacity,
+     JUDGE_FLAGS(FLAG_MOE_CAPACITY_FACTOR, FLAG_MOE_PAD_TO_CAPACITY), NULL,
+     JUDGE_FLAGS(FLAG_MOE_CAPACITY_FACTOR, FLAG_MOE_PAD_TO_CAPACITY,
+                 FLAG_ROUTER_BALANCING)},
+    {"overlap of tensor parallelism", JUDGE_ARGUMENTS, judge_tp_overlap,
+     JUDGE_FLAGS(FLAG_TP_COMM_OVERLAP), NULL,
+     JUDGE_FLAGS(FLAG_TP, FLAG_SEQUENCE_PARALLEL)},
+    {"ramp-up by samples", JUDGE_ARGUMENTS, judge_rampup_iters,
+     JUDGE_FLAGS(FLAG_RAMPUP_BATCH_SIZE), JUDGE_FLAGS(FLAG_TRAIN_ITERS), NULL},
     {"pipeline", "model_parallel_config.py __post_init__", judge_needs_pipeline,
      NULL, NULL, NULL},
     {"no pipeline", "arguments.py, transformer_config.py", judge_no_pipeline,

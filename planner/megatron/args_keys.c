@@ -461,9 +461,23 @@ enum err megatron_args_read_json(struct megatron_args *args,
     return ERR_OK;
 }
 
-/* One flag of a case; its text is read as on a command line. A corpus is
- * written by other programs, so a flag without a row is no error: it changes no
- * memory. */
+/* A flag of a case without a row: warned of or a change, as on a command
+ * line; *id is the row that means the same. */
+static void case_other(struct megatron_args *args, const cJSON *item,
+                       const char *text, enum flag_id *id)
+{
+    const char *name = item->string + 2;
+    const struct foreign_flag *row = foreign_find(name, strlen(name));
+    const struct args_value value = {item->string, text};
+    if (row) {
+        megatron_args_foreign(args, row, &value);
+        *id = row->kind == FOREIGN_SAME ? row->flag : FLAG_NONE;
+    } else if (megatron_known(name, strlen(name)) == KNOWN_NOT) {
+        megatron_args_nobody_knows(args, name, item->string);
+    }
+}
+
+/* One flag of a case; its text is read as on a command line. */
 static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
                                struct err_msg *msg)
 {
@@ -487,6 +501,10 @@ static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
         text = "true";
     if (!text)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
+    if (id == FLAG_NONE)
+        case_other(args, item, text, &id);
+    else
+        megatron_args_warn_row(args, id);
     return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, text, msg);
 }
 

@@ -35,7 +35,8 @@
  *
  * Effect: what the flag changes. REFUSED makes a model that this program does
  * not size; CHANGES makes one, too, and stops commands by name (account);
- * UNMODELLED is warned about and has no effect here.
+ * UNMODELLED is warned about and has no effect here; JUDGED is read for the
+ * rules on launches alone, and demanded by nothing.
  *
  * Some rows are not Megatron's, but what published models have beyond its
  * flags: qk-norm-full-width (OLMoE's norms over all heads at once),
@@ -365,7 +366,17 @@
     X(FLAG_RAMPUP_BATCH_SIZE, "rampup-batch-size", "", WORDS, "", ANY,         \
       UNMODELLED)                                                              \
     X(FLAG_STEP_BATCH_SIZE_SCHEDULE, "step-batch-size-schedule", "", TEXT, "", \
-      ANY, UNMODELLED)
+      ANY, UNMODELLED)                                                         \
+    X(FLAG_TP_COMM_OVERLAP, "tp-comm-overlap", "", BOOL, "", ANY, UNMODELLED)  \
+    /* what decides only whether Megatron starts */                            \
+    X(FLAG_CKPT_FORMAT, "ckpt-format", "", TEXT, "torch_dist", ANY, JUDGED)    \
+    X(FLAG_TRAIN_ITERS, "train-iters", "", TEXT, "", ANY, JUDGED)              \
+    X(FLAG_ROUTER_PRE_SOFTMAX, "moe-router-pre-softmax", "", BOOL, "", ANY,    \
+      JUDGED)                                                                  \
+    X(FLAG_ROUTER_SCORE, "moe-router-score-function", "", TEXT, "softmax",     \
+      ANY, JUDGED)                                                             \
+    X(FLAG_ROUTER_BALANCING, "moe-router-load-balancing-type", "", WORDS,      \
+      "aux_loss", ANY, JUDGED)
 
 enum flag_type {
     FLAG_TYPE_INT,
@@ -383,9 +394,10 @@ enum flag_effect {
     FLAG_FX_BATCH,    // micro-batches of a step
     FLAG_FX_SCHEDULE,
     FLAG_FX_MEMORY,
-    FLAG_FX_REFUSED,   // an error
-    FLAG_FX_CHANGES,   // a change of the account
-    FLAG_FX_UNMODELLED // a warning
+    FLAG_FX_REFUSED,    // an error
+    FLAG_FX_CHANGES,    // a change of the account
+    FLAG_FX_UNMODELLED, // a warning
+    FLAG_FX_JUDGED      // nothing but whether Megatron takes the launch
 };
 
 enum flag_id {

@@ -366,7 +366,6 @@ static const struct foreign_flag foreign[] = {
          "workspaces are counted without it"),
     WARN("use-grouped-gemm-for-shared-expert", SWITCH,
          "workspaces are counted without it"),
-    WARN("tp-comm-overlap", SWITCH, "buffers of its transfers are not counted"),
     WARN("use-checkpoint-args", SWITCH,
          "a checkpoint's sizes win over those of the flags, which are taken to "
          "be the same"),

@@ -57,6 +57,23 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
         &c->assumed, msg);
 }
 
+/* What reading the flags warned of, and the reason to refuse: a flag that
+ * changes the model and is not understood; NULL: there is none. */
+static const char *case_account(struct arena *a, struct megatron_args *args,
+                                struct memory_case *c)
+{
+    struct account *account = megatron_args_account(args);
+    account_say_defaults(account, megatron_args_flags(args));
+    c->account = account;
+    // an adapter is refused with more of a reason, by memory_refusal()
+    if (!account->changes.n ||
+        megatron_memory_adapter(megatron_args_flags(args)))
+        return NULL;
+    const char *why = arena_printf(a, "%s: %s", account->changes.first->text,
+                                   account->reasons.first->text);
+    return why ? why : "out of memory";
+}
+
 static enum err case_read_args(struct arena *a,
                                const struct memory_case_input *in,
                                struct megatron_args **out, struct err_msg *msg)
@@ -94,6 +111,7 @@ enum err memory_case_predict(struct arena *a,
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(args);
+    const char *unknown = case_account(a, args, &c);
     c.batch_stated = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     c.is_hybrid = memory_hybrid_pattern(f) != NULL;
     if (c.is_hybrid)
@@ -116,6 +134,8 @@ enum err memory_case_predict(struct arena *a,
         c.refusal = memory_refusal(&c.model);
         if (c.is_hybrid && !c.refusal)
             c.refusal = memory_hybrid_refusal(&c.model, &c.hybrid);
+        if (!c.refusal) // what is known of a case says more
+            c.refusal = unknown;
     }
     if (e == ERR_OK && !c.refusal)
         e = predict_ranks(a, &c, msg);

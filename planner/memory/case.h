@@ -9,6 +9,7 @@
 
 #include "assumed.h"
 #include "hybrid.h"
+#include "megatron/account.h"
 #include "megatron/args.h"
 #include "memory.h"
 
@@ -34,6 +35,7 @@ struct memory_case {
     enum platform platform;
     const struct memory_rank *ranks; // layout.pp of them
     struct memory_assumed assumed;
+    const struct account *account; // what reading the flags said
 };
 
 /* Owned by the arena. What cannot be predicted is a refusal; an error is

@@ -231,14 +231,19 @@ static void dialect_read_world(struct dialect *d)
                   arena_printf(d->y.arena, "%s:%d", d->y.where, at->line));
 }
 
-enum err dialect_read_yaml(struct arena *a, const char *text, const char *where,
+enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                            struct megatron_args *args, struct err_msg *msg)
 {
     int n_files = 0;
-    struct dialect d = {
-        .y = {.arena = a, .where = where, .args = args, .msg = msg},
-        .n_files = &n_files};
-    enum err e = tree_read_yaml(a, text, where, &d.y.top, msg);
+    const char *where = file->where;
+    struct dialect d = {.y = {.arena = a,
+                              .where = where,
+                              .set = file->set,
+                              .n_set = file->n_set,
+                              .args = args,
+                              .msg = msg},
+                        .n_files = &n_files};
+    enum err e = tree_read_yaml(a, file->text, where, &d.y.top, msg);
     if (e == ERR_OK)
         e = megatron_args_where(args, where, msg);
     if (e == ERR_OK && (!d.y.top || !d.y.top->child))

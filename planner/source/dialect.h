@@ -25,10 +25,17 @@
  * a list's dash or a bracket? No script, log or JSON does. */
 bool dialect_is_yaml(const char *text);
 
-/* Reads a YAML file of any form; `where` is its path, for messages and for what
- * stands beside it. ERR_PARSE for what is no YAML, with line and column, and
- * for keys of no form, with those of them that stand at the top. */
-enum err dialect_read_yaml(struct arena *a, const char *text, const char *where,
+/* A YAML file; `where` is its path, for messages and for what stands beside it.
+ */
+struct dialect_file {
+    const char *text, *where;
+    const char *const *set; // NAME=VALUE for its variables: they win
+    int n_set;
+};
+
+/* Reads a YAML file of any form. ERR_PARSE for what is no YAML, with line and
+ * column, and for keys of no form, with those of them that stand at the top. */
+enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                            struct megatron_args *args, struct err_msg *msg);
 
 /* A launch's words, from its program on. */

@@ -122,7 +122,9 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
     switch (form) {
     case SOURCE_YAML:
         megatron_args_account(args)->source = "yaml";
-        return dialect_read_yaml(a, begin, req->path, args, msg);
+        return dialect_read_yaml(
+            a, &(struct dialect_file){begin, req->path, req->set, req->n_set},
+            args, msg);
     case SOURCE_LOG:
         return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:

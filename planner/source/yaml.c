@@ -31,10 +31,24 @@ struct yaml_value {
     const struct tree *node;
 };
 
-/* From the top, or, behind a dot, in the map that the value stands in. */
+/* The value that the user gives a variable; the last one counts. */
+static const char *yaml_set(const struct yaml_source *y, const char *name)
+{
+    const size_t n = strlen(name);
+    for (int i = y->n_set; i-- > 0;)
+        if (strncmp(y->set[i], name, n) == 0 && y->set[i][n] == '=')
+            return y->set[i] + n + 1;
+    return NULL;
+}
+
+/* What the user says, else from the top, or, behind a dot, in the map that the
+ * value stands in. */
 static const char *yaml_find(void *data, const char *name)
 {
     const struct yaml_value *v = data;
+    const char *set = yaml_set(v->y, name);
+    if (set)
+        return set;
     const struct tree *found = *name == '.' ? tree_get(v->y->map, name + 1)
                                             : tree_find(v->y->top, name);
     // Megatron's CI exports these before its shell reads the values

@@ -28,6 +28,8 @@ struct yaml_name {
 struct yaml_source {
     struct arena *arena;
     const char *where;      // of the file, for messages
+    const char *const *set; // NAME=VALUE of the user's, n_set of them
+    int n_set;
     const struct tree *top; // names of variables are paths from here
     struct megatron_args *args;
     struct err_msg *msg;

@@ -51,6 +51,15 @@ is "YAML whose variables are given behind --" \
     "$(total_with "$tmp/ci.yaml" --padded-vocab-size 128 \
         --tensor-model-parallel-size 2)" "$want"
 
+"$L" read "$tmp/ci.yaml" --set WAYS=3 --set WAYS=2 --set VOCAB=128 \
+    >"$tmp/out" 2>&1
+is "and by --set, the last one" "$?" 0
+has "and by --set, the last one" "$tmp/out" "tp                              2"
+is "to the same model" "$("$L" size "$tmp/ci.yaml" --set WAYS=2 \
+    --set VOCAB=128 --json 2>/dev/null | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["params"]["total"])')" "$want"
+
 cat >"$tmp/nemo.yaml" <<'X'
 trainer: {devices: 8, num_nodes: 1}
 model:

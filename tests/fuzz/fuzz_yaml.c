@@ -8,7 +8,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static enum err read_text(struct arena *a, char *text,
                           struct megatron_args *args, struct err_msg *msg)
 {
-    return dialect_read_yaml(a, text, "f", args, msg);
+    static const char *const set[] = {"A=1", "tp=2"};
+    const struct dialect_file file = {text, "f", set, 2};
+    return dialect_read_yaml(a, &file, args, msg);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
