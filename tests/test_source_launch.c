@@ -240,6 +240,24 @@ static const char two[] =
     "torchrun a.py --num-layers 2" SIZES
     "for n in 4 6; do torchrun a.py --num-layers $n" SIZES "done\n";
 
+/* One job of several programs has more ranks than the first one's. */
+Test(launch, ranks_of_several_programs_are_not_known)
+{
+    struct fixture f = {0};
+    cr_assert_eq(
+        read_launch(&f, "srun -n 8 python a.py --num-layers 2" SIZES, 0),
+        ERR_OK);
+    cr_expect_eq(flags_int(megatron_args_flags(f.args), FLAG_WORLD_SIZE, 0), 8);
+    arena_clear(&f.arena);
+    cr_assert_eq(read_launch(&f,
+                             "srun -n 8 python a.py --num-layers 2 "
+                             "--hidden-size 64 : -n 16 python b.py\n",
+                             0),
+                 ERR_OK);
+    cr_expect(flags_unknown(megatron_args_flags(f.args), FLAG_WORLD_SIZE));
+    arena_clear(&f.arena);
+}
+
 Test(launch, of_several_one_is_asked_for)
 {
     static const int layers[] = {2, 4, 6};

@@ -8,6 +8,8 @@
 
 #include "base/json.h"
 #include "base/writer.h"
+#include "layout/default_split.h"
+#include "megatron/args.h"
 #include "memory/assumed.h"
 #include "memory/memory.h"
 
@@ -252,6 +254,22 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
                    "--trainer: got '%s', want megatron or moe-train", name);
 }
 
+/* The layout of the line, else the launch's own, else Megatron's default split
+ * of its flags. */
+static enum err read_layout(struct cmd *c, const struct model *m,
+                            struct layout *out)
+{
+    const char *own = flags_text(megatron_args_flags(c->opened), FLAG_LAYOUT);
+    if (c->n_args > 1)
+        return err_set(&c->msg, ERR_PARSE,
+                       "memory: want MODEL and one LAYOUT in quotes");
+    if (c->n_args == 1 || own)
+        return layout_read(&c->arena, c->n_args ? c->args[0] : own, m, out,
+                           &c->msg);
+    enum err e = default_split_layout(&c->arena, m, m->par.pp, out, &c->msg);
+    return e == ERR_MODEL ? err_prefix(&c->msg, ERR_RANGE, "memory") : e;
+}
+
 /* Bad input is told before the model's own limits, and these before memory's.
  */
 static enum err read_question(struct cmd *c, struct question *q)
@@ -261,14 +279,11 @@ static enum err read_question(struct cmd *c, struct question *q)
     enum err e = cmd_model(c, &q->model);
     if (e == ERR_OK)
         e = cmd_require_seq(c, &q->model);
-    if (e == ERR_OK && c->n_args != 1)
-        e = err_set(&c->msg, ERR_PARSE,
-                    "memory: want MODEL and one LAYOUT in quotes");
     struct model *m = &q->model.model;
     if (e == ERR_OK)
         cmd_order(c, m);
     if (e == ERR_OK)
-        e = layout_read(&c->arena, c->args[0], m, &q->layout, &c->msg);
+        e = read_layout(c, m, &q->layout);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
@@ -382,7 +397,8 @@ static const enum cmd_option takes[] = {
 const struct command CMD_MEMORY = {
     .name = "memory",
     .run = cmd_memory_run,
-    .synopsis = "memory MODEL LAYOUT --pp N [--hbm-gb G] | memory --batch FILE",
+    .synopsis =
+        "memory MODEL [LAYOUT] --pp N [--hbm-gb G] | memory --batch FILE",
     .help =
         "Bytes of every rank by what takes them, and why the fullest is the "
         "fullest.\nWith --batch: objects {case, platform, flags, world_size, "

@@ -300,7 +300,11 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
         e = open_judge(c, args);
     if (e != ERR_OK)
         return e;
-    const struct megatron_flags *f = megatron_args_flags(args);
+    struct megatron_flags *f = megatron_args_flags(args);
+    if (c->command->sizes_only) { // however many ranks share the model
+        flags_clear(f, FLAG_WORLD_SIZE);
+        flags_clear(f, FLAG_GLOBAL_BATCH_SIZE);
+    }
     out->name = c->source_name;
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);

@@ -165,12 +165,13 @@ const char *open_summary(struct cmd *c, const struct account *account,
                  (long long)m->model.batch.n_microbatches);
     say_launch(&account->launch, launch, sizeof launch);
     return arena_printf(&c->arena,
-                        "%s%s: %d layers of width %lld%s, %d ranks, %s, %d "
+                        "%s%s: %d layers of width %lld%s, %d rank%s, %s, "
+                        "%d "
                         "assumption%s",
                         c->source_name, launch, m->model.n_layers,
                         (long long)m->model.hidden, experts, m->model.par.world,
-                        batch, account->assumed.n,
-                        account->assumed.n == 1 ? "" : "s");
+                        m->model.par.world == 1 ? "" : "s", batch,
+                        account->assumed.n, account->assumed.n == 1 ? "" : "s");
 }
 
 /* ---- answers ---- */

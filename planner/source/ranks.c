@@ -194,6 +194,10 @@ static struct ranks ranks_of_srun(struct arena *a, const struct span *s,
     const struct bash_slurm *job = &s->call->slurm;
     static const char why[] = "the job's nodes and tasks are not in the script";
     bool total, nodes, each;
+    // "srun -n 8 a : -n 16 b" starts several programs as one job
+    for (size_t i = s->from; i < s->call->n; i++)
+        if (strcmp(s->call->word[i].text, ":") == 0)
+            return ranks_number(0, "srun starts several programs as one job");
     struct ranks n = ranks_option(a, s, l->total, &total);
     struct ranks nn = ranks_option(a, s, l->nodes, &nodes);
     struct ranks per = ranks_option(a, s, l->per_node, &each);

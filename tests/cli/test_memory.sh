@@ -33,6 +33,19 @@ json() { # EXPRESSION over the document d on stdin: true or false
 sys.exit(0 if $1 else 1)"
 }
 
+# ---- the launch's own layout, or Megatron's split
+$L memory $MODEL --pp 4 --json -- --pipeline-model-parallel-layout "$PICK" \
+    2>/dev/null >"$tmp/own"
+$L memory $MODEL "$PICK" --pp 4 --json 2>/dev/null | cmp -s - "$tmp/own"
+claim "without a layout the launch's own counts"
+$L memory $MODEL --pp 4 --json 2>/dev/null >"$tmp/own"
+$L memory $MODEL 'Et*4|t*4|t*4|t*4mL' --pp 4 --json 2>/dev/null |
+    cmp -s - "$tmp/own"
+claim "and without one Megatron's default split"
+$L size $MODEL -- --world-size 7 --pipeline-model-parallel-size 4 >/dev/null \
+    2>"$tmp/err"
+claim "sizes need no ranks that divide"
+
 # ---- one layout
 exits "a layout that fits" 0 $L memory $MODEL "$PICK" --pp 4 --hbm-gb 80
 says "the verdict" "fits in 80.000 GiB" "$tmp/out"
