@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "launch/job.h"
+#include "store/tidy.h"
 
 #include <errno.h>
 #include <math.h>
@@ -207,7 +208,7 @@ static enum err add_spent(struct arena *a, const char *folder, double usd,
 {
     const char *path = spent_path(a, folder);
     const char *text = arena_printf(a, "%.6f\n", read_spent(a, folder) + usd);
-    return path && text ? text_write_file(path, text, strlen(text), msg)
+    return path && text ? text_write_own(path, text, strlen(text), msg)
                         : err_set(msg, ERR_NOMEM, "%s: out of memory", folder);
 }
 
@@ -277,8 +278,10 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
                             .say = campaign_say,
                             .data = p};
     const char *folder = arena_printf(a, "%s/job", c->dir);
-    enum err e = folder ? results_lock(a, folder, &lock, msg)
+    enum err e = folder ? tidy_check_folder(folder, msg)
                         : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
+    if (e == ERR_OK)
+        e = results_lock(a, folder, &lock, msg);
     if (e != ERR_OK)
         return e;
     double spent = read_spent(a, folder);

@@ -16,6 +16,7 @@
 #include "log/runlog.h"
 #include "store/provenance.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,8 +414,8 @@ static enum err run_job(struct attempt *t, struct job_request *job,
 /* A job that vanished before it wrote a line still has a log, an empty one. */
 static enum err execute_touch(const char *path, struct err_msg *msg)
 {
-    FILE *f = fopen(path, "a");
-    return f && fclose(f) == 0
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd >= 0 && close(fd) == 0
                ? ERR_OK
                : err_set(msg, ERR_IO, "%s: cannot create", path);
 }

@@ -509,7 +509,7 @@ static enum err tables_write_table(struct arena *a,
     if (fclose(out) != 0 || (e == ERR_OK && !ok))
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (e == ERR_OK)
-        e = text_write_file(path, text, len, msg);
+        e = text_write_own(path, text, len, msg);
     free(text);
     return e;
 }

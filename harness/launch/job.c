@@ -73,7 +73,7 @@ static enum err job_record(struct watch *w, struct err_msg *msg)
     const char *text = writer_print_tree(w->a, writer_close(&doc));
     if (!text || !path)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.name);
-    return text_write_file(path, text, strlen(text), msg);
+    return text_write_own(path, text, strlen(text), msg);
 }
 
 static enum err job_read_record(struct watch *w, struct err_msg *msg)
@@ -110,7 +110,7 @@ static enum err job_submit(struct watch *w, struct err_msg *msg)
     const char *answer = arena_printf(w->a, "%s/submit.txt", w->job.folder);
     enum err e = by->prepare(w->a, &w->job, &text, &words, msg);
     if (e == ERR_OK)
-        e = script && text ? text_write_file(script, text, strlen(text), msg)
+        e = script && text ? text_write_own(script, text, strlen(text), msg)
                            : err_set(msg, ERR_NOMEM, "job: out of memory");
     if (e == ERR_OK)
         e = job_record(w, msg);

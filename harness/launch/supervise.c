@@ -391,7 +391,8 @@ enum err supervise_run(const struct supervise_job *job,
     sigset_t held = held_signals(), before;
     sigprocmask(SIG_BLOCK, &held, &before);
     w.signals = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);
-    w.log = open(job->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    w.log = open(job->log_path,
+                 O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     enum err e = ERR_OK;
     if (w.log < 0)
         e = err_set(msg, ERR_IO, "%s: cannot create: %s", job->log_path,

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/reader.h"
 #include "base/writer.h"
+#include "tidy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <unistd.h>
 
 #define FORMAT "moe-bench/run/1"
-#define TEMPORARY ".tmp-"
 
 // a process number, a host's name and a time
 enum { RESULTS_LOCK_BYTES = 256 };
@@ -58,44 +58,6 @@ static enum err results_no_memory(const char *where, struct err_msg *msg)
 }
 
 /* ---- folders and the lock ---- */
-
-/* A job of a job system may outlive the harness: its folder stays, for the
- * run that takes it over. */
-static bool holds_job(struct arena *a, const char *path)
-{
-    const char *record = arena_printf(a, "%s/job.json", path);
-    return record && access(record, F_OK) == 0;
-}
-
-/* What text_write_file() left when it was killed before its rename. */
-static void remove_half_written(const char *dir)
-{
-    DIR *d = opendir(dir);
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));)
-        if (strstr(f->d_name, ".tmp."))
-            unlinkat(dirfd(d), f->d_name, 0);
-    closedir(d);
-}
-
-/* Under the lock: nobody writes to what is removed here. */
-static void remove_unfinished(struct arena *a, const char *dir)
-{
-    remove_half_written(dir);
-    const char *runs = arena_printf(a, "%s/runs", dir);
-    DIR *d = runs ? opendir(runs) : NULL;
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));) {
-        const char *path = text_starts(f->d_name, TEMPORARY)
-                               ? arena_printf(a, "%s/%s", runs, f->d_name)
-                               : NULL;
-        if (path && !holds_job(a, path))
-            file_remove_tree(path);
-    }
-    closedir(d);
-}
 
 /* What the holder wrote when it took the lock; a lock without a text is held
  * all the same. */
@@ -144,10 +106,12 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!path || !runs)
         return results_no_memory(dir, msg);
-    enum err e = file_make_folders(runs, msg);
+    enum err e = tidy_check_folder(runs, msg);
+    if (e == ERR_OK)
+        e = file_make_folders(runs, msg);
     if (e != ERR_OK)
         return e;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
         return err_set(msg, ERR_IO, "%s: cannot open: %s", path,
                        strerror(errno));
@@ -157,7 +121,7 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
         close(fd);
         return e;
     }
-    remove_unfinished(a, dir);
+    tidy_results(a, dir);
     *out = (struct results){dir, fd};
     return ERR_OK;
 }
@@ -368,13 +332,14 @@ enum err results_begin(struct arena *a, const struct results *r,
     run->started_s = utc_now(now);
     run->started_utc = arena_strdup(a, now);
     run->run_id = free_name(a, r, run);
-    run->folder = arena_printf(a, "%s/runs/" TEMPORARY "%s", r->dir,
+    run->folder = arena_printf(a, "%s/runs/" TIDY_TEMPORARY "%s", r->dir,
                                run->run_id ? run->run_id : "");
     if (!run->started_utc || !run->run_id || !run->folder)
         return results_no_memory(r->dir, msg);
-    if (!holds_job(a, run->folder))
+    if (!tidy_holds_job(a, run->folder))
         file_remove_tree(run->folder);
-    return file_make_folders(run->folder, msg);
+    enum err e = tidy_check_folder(run->folder, msg);
+    return e == ERR_OK ? file_make_folders(run->folder, msg) : e;
 }
 
 enum err results_put(struct arena *a, const struct run_record *run,
@@ -384,7 +349,7 @@ enum err results_put(struct arena *a, const struct run_record *run,
     const char *path = arena_printf(a, "%s/%s", run->folder, name);
     if (!path)
         return results_no_memory(name, msg);
-    return text_write_file(path, text.data, text.len, msg);
+    return text_write_own(path, text.data, text.len, msg);
 }
 
 /* Indented: people read these files. */
@@ -395,7 +360,7 @@ enum err results_write_json(struct arena *a, const char *dir, const char *name,
     const char *line = writer_print_tree(a, tree);
     if (!path || !line)
         return results_no_memory(name, msg);
-    return text_write_file(path, line, strlen(line), msg);
+    return text_write_own(path, line, strlen(line), msg);
 }
 
 enum err results_put_json(struct arena *a, const struct run_record *run,

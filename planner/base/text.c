@@ -7,6 +7,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -101,17 +102,31 @@ static enum err write_in_place(const char *path, const char *text, size_t len,
     return text_write_all(f, path, text, len, msg);
 }
 
-enum err text_write_file(const char *path, const char *text, size_t len,
-                         struct err_msg *msg)
+/* Never through a link at the temporary name. A file there is what an earlier
+ * process of our number left. */
+static FILE *text_open_new(const char *tmp)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    struct stat st;
+    int fd = open(tmp, flags, 0666);
+    if (fd < 0 && errno == EEXIST && lstat(tmp, &st) == 0 &&
+        S_ISREG(st.st_mode) && unlink(tmp) == 0)
+        fd = open(tmp, flags, 0666);
+    FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
+/* What stands at the path is replaced as a whole, or stays. */
+static enum err write_beside(const char *path, const char *text, size_t len,
+                             struct err_msg *msg)
 {
     char tmp[PATH_MAX];
-    struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return write_in_place(path, text, len, msg);
     int n = snprintf(tmp, sizeof tmp, "%s.tmp.%ld", path, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof tmp)
         return err_set(msg, ERR_IO, "%s: path too long", path);
-    FILE *f = fopen(tmp, "wb");
+    FILE *f = text_open_new(tmp);
     if (!f)
         return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
     enum err e = text_write_all(f, path, text, len, msg);
@@ -120,6 +135,26 @@ enum err text_write_file(const char *path, const char *text, size_t len,
     if (e != ERR_OK)
         unlink(tmp);
     return e;
+}
+
+enum err text_write_file(const char *path, const char *text, size_t len,
+                         struct err_msg *msg)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_in_place(path, text, len, msg);
+    return write_beside(path, text, len, msg);
+}
+
+enum err text_write_own(const char *path, const char *text, size_t len,
+                        struct err_msg *msg)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(msg, ERR_IO,
+                       "%s: %s where a file of ours is written; remove it",
+                       path, S_ISLNK(st.st_mode) ? "a link" : "no plain file");
+    return write_beside(path, text, len, msg);
 }
 
 /* strtoll() alone would take blanks and '+' before the digits. */
