@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "base/text.h"
 #include "cmd.h"
+#include "report/reference.h"
 #include "store/tidy.h"
 
 #include <stdio.h>
@@ -78,6 +79,8 @@ static enum err draw_source(struct arena *a, const struct request *r,
         return err_set(msg, ERR_NOMEM, "report: out of memory");
     // one that was asked for may be a link; one among results may not
     enum err e = r->figures ? ERR_OK : tidy_check_folder(d.out, msg);
+    if (e == ERR_OK && reference_is(a, source->dir))
+        e = reference_check(a, source->dir, msg);
     return e == ERR_OK ? draw_figures(a, &d, msg) : e;
 }
 

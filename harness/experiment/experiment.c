@@ -318,6 +318,24 @@ const struct run_record *experiment_find(const struct experiment *e,
     return failed;
 }
 
+/* The same run made again stands behind it: its start is later. */
+const struct run_record *experiment_changed(const struct experiment *e)
+{
+    for (size_t i = 0; i < e->runs.n; i++) {
+        const struct run_record *r = &e->runs.run[i];
+        bool made_again = false;
+        for (size_t k = i + 1; r->changed && k < e->runs.n; k++) {
+            const struct run_record *x = &e->runs.run[k];
+            made_again |= x->status == RUN_VALID && x->round == r->round &&
+                          strcmp(x->role, r->role) == 0 &&
+                          strcmp(x->layout, r->layout) == 0;
+        }
+        if (r->changed && !made_again)
+            return r;
+    }
+    return NULL;
+}
+
 /* Room for one more run: twice as much each time, so that all copies together
  * are no larger than the list. */
 static enum err grow_runs(struct experiment *e, struct err_msg *msg)

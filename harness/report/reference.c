@@ -55,14 +55,16 @@ static const char *in_dataset(const struct publishing *p, const char *name)
     return arena_printf(p->a, "%s/%s", p->dir, name);
 }
 
-/* The first planned run that is not there, or is not valid. */
-static bool first_missing(const struct experiment *e, struct planned_run *which)
+/* The first planned run that is not there, or is not valid; `*found` is what is
+ * there. */
+static bool first_missing(const struct experiment *e, struct planned_run *which,
+                          const struct run_record **found)
 {
     const struct planned plan = experiment_planned(e);
     struct planned_walk walk = planned_all(&plan);
     while (planned_next(&walk, which)) {
-        const struct run_record *r = experiment_find(e, which);
-        if (!r || r->status != RUN_VALID)
+        *found = experiment_find(e, which);
+        if (!*found || (*found)->status != RUN_VALID)
             return true;
     }
     return false;
@@ -72,8 +74,14 @@ static bool first_missing(const struct experiment *e, struct planned_run *which)
 static enum err check_finished(const struct experiment *e, struct err_msg *msg)
 {
     struct planned_run which;
-    if (!first_missing(e, &which))
+    const struct run_record *found = NULL;
+    if (!first_missing(e, &which, &found))
         return ERR_OK;
+    if (found && found->changed)
+        return err_set(msg, ERR_MODEL,
+                       "%s: %s; restore the file, or 'moe-bench run %s' makes "
+                       "the run again",
+                       found->folder, found->changed, e->manifest.path);
     return err_set(msg, ERR_MODEL,
                    "%s: round %d of '%s' (%s) has no valid run with these "
                    "programs; 'moe-bench run %s' first",
@@ -319,6 +327,20 @@ bool reference_is(struct arena *a, const char *dir)
 {
     const char *path = arena_printf(a, "%s/" DATASET, dir);
     return path && access(path, R_OK) == 0;
+}
+
+enum err reference_check(struct arena *a, const char *dir, struct err_msg *msg)
+{
+    if (!reference_is(a, dir))
+        return err_set(msg, ERR_PARSE,
+                       "%s: no dataset (" DATASET
+                       "); 'moe-bench publish MANIFEST' makes one",
+                       dir);
+    enum err e = sums_check(a, dir, msg);
+    if (e == ERR_OK && !place_is_dataset(a, dir))
+        e = err_set(msg, ERR_MODEL, "%s/" DATASET ": not of format " FORMAT,
+                    dir);
+    return e;
 }
 
 /* What validate needs: provenance stays packed away. */

@@ -256,7 +256,9 @@ enum err validate_dataset(struct arena *a, const char *dir,
     if (!d)
         return report_validate_no_memory(msg);
     *d = (struct dataset){.dir = dir};
-    enum err e = read_manifest(a, d, msg);
+    enum err e = reference_check(a, dir, msg);
+    if (e == ERR_OK)
+        e = read_manifest(a, d, msg);
     if (e == ERR_OK)
         e = read_csv(a, dir, "layouts.csv", &d->layouts, msg);
     if (e == ERR_OK)

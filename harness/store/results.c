@@ -19,10 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FORMAT "moe-bench/run/1"
+#define RESULTS_NONE "none" // hash of a file that was not written
 
 // a process number, a host's name and a time
 enum { RESULTS_LOCK_BYTES = 256 };
@@ -141,7 +143,7 @@ struct text_field {
     const char **value;
 };
 
-enum { N_RESULTS_TEXTS = 13 };
+enum { N_RESULTS_TEXTS = 14 };
 
 /* One table for both ways, so that what is written is read back. */
 static void text_fields(struct run_record *r,
@@ -159,6 +161,7 @@ static void text_fields(struct run_record *r,
                                      {"key", &r->key},
                                      {"started_utc", &r->started_utc},
                                      {"log_sha256", &r->log_sha256},
+                                     {"ops_sha256", &r->ops_sha256},
                                      {"reason", &r->reason}};
     _Static_assert(sizeof all / sizeof all[0] == N_RESULTS_TEXTS, "one each");
     memcpy(out, all, sizeof all);
@@ -216,12 +219,57 @@ static void results_read_record(struct reader top, struct run_record *r)
     results_read_numbers(top, r);
 }
 
+/* NULL when the file is as the run left it; else what is wrong with it. */
+static const char *results_find_change(struct arena *a,
+                                       const struct run_record *r,
+                                       const char *name, const char *want)
+{
+    char hex[TEXT_SHA256_HEX];
+    struct err_msg ignored;
+    struct stat st;
+    const char *path = arena_printf(a, "%s/%s", r->folder, name);
+    const char *why = path ? NULL : "out of memory";
+    bool none = strcmp(want, RESULTS_NONE) == 0;
+    bool there = path && lstat(path, &st) == 0;
+    if (!why && none && there)
+        return arena_printf(a, "%s came after the run", name);
+    if (!why && !there && !none)
+        return arena_printf(a, "%s is missing", name);
+    if (why || none)
+        return why;
+    if (!S_ISREG(st.st_mode) || text_sha256_file(path, hex, &ignored) != ERR_OK)
+        return arena_printf(a, "%s cannot be read", name);
+    if (strcmp(hex, want) == 0)
+        return NULL;
+    why = arena_printf(a,
+                       "%s was changed after the run: SHA-256 %.12s, want "
+                       "%.12s",
+                       name, hex, want);
+    return why ? why : "out of memory";
+}
+
+/* A log that was cut or edited tells of another run: none of it is used. */
+static void results_check_files(struct arena *a, struct run_record *r)
+{
+    r->changed = results_find_change(a, r, "log.txt", r->log_sha256);
+    // runs of earlier versions have no hash of their operations
+    if (!r->changed && *r->ops_sha256)
+        r->changed = results_find_change(a, r, "ops.csv", r->ops_sha256);
+    if (!r->changed)
+        return;
+    r->status = RUN_INVALID;
+    r->reason = r->changed;
+}
+
 static void results_read_log(struct arena *a, struct run_record *r)
 {
+    r->log = (struct runlog){.failure_rank = -1};
+    if (r->changed)
+        return;
     struct err_msg ignored; // an empty log is a fact about the run
     const char *path = arena_printf(a, "%s/log.txt", r->folder);
-    if (!path || logparse_read(a, path, &r->log, &ignored) != ERR_OK)
-        r->log = (struct runlog){.failure_rank = -1};
+    if (path)
+        logparse_read(a, path, &r->log, &ignored);
 }
 
 /* What is being loaded: runs of `key` (NULL: of any) below `runs`. */
@@ -239,14 +287,21 @@ static enum err load_run(struct loading *l, const char *folder,
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
     struct reader_doc doc;
+    struct stat st;
     if (!path)
         return results_no_memory(folder, msg);
+    // a folder gets its name with its status: what has none is not a run's
+    if (lstat(path, &st) != 0) {
+        l->list.stray = l->list.stray ? l->list.stray : folder;
+        return ERR_OK;
+    }
     results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
     enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
     if (l->key && strcmp(l->key, r.key) != 0)
         return ERR_OK;
+    results_check_files(a, &r);
     results_read_log(a, &r);
     l->list.run[l->list.n++] = r;
     return ERR_OK;
@@ -288,7 +343,8 @@ enum err results_load(struct arena *a, const char *dir, const char *key,
                       struct run_list *out, struct err_msg *msg)
 {
     struct dirent **entry = NULL;
-    struct loading l = {a, arena_printf(a, "%s/runs", dir), key, {NULL, 0}};
+    struct loading l = {
+        a, arena_printf(a, "%s/runs", dir), key, {NULL, 0, NULL}};
     if (!l.runs)
         return results_no_memory(dir, msg);
     int n = scandir(l.runs, &entry, is_run_folder, alphasort);
@@ -369,39 +425,62 @@ enum err results_put_json(struct arena *a, const struct run_record *run,
     return results_write_json(a, run->folder, name, tree, msg);
 }
 
-/* A renamed folder may survive a crash that its entries do not. */
-static enum err sync_folder(const char *path, struct err_msg *msg)
+/* A renamed folder may survive a crash that its entries do not, and the entry
+ * of a file one that its bytes do not. */
+static enum err results_sync(const char *path, struct err_msg *msg)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    // EINVAL: a file system that cannot flush
+    bool ok = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+    int why = errno;
     if (fd >= 0)
         close(fd);
     return ok ? ERR_OK
               : err_set(msg, ERR_IO, "%s: cannot flush: %s", path,
-                        strerror(errno));
+                        strerror(why));
+}
+
+/* The hash of what the trainer wrote, which is then on the disk; a file that
+ * need not be there is RESULTS_NONE. */
+static enum err results_seal(struct arena *a, const struct run_record *run,
+                             const char *name, const char **out,
+                             struct err_msg *msg)
+{
+    char hex[TEXT_SHA256_HEX] = RESULTS_NONE;
+    struct stat st;
+    const char *path = arena_printf(a, "%s/%s", run->folder, name);
+    if (!path)
+        return results_no_memory(run->folder, msg);
+    bool there = lstat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode))
+        return err_set(msg, ERR_IO, "%s: not a plain file", path);
+    enum err e = there ? results_sync(path, msg) : ERR_OK;
+    if (e == ERR_OK && there)
+        e = text_sha256_file(path, hex, msg);
+    *out = arena_strdup(a, hex);
+    return e == ERR_OK && !*out ? results_no_memory(path, msg) : e;
 }
 
 enum err results_finish(struct arena *a, const struct results *r,
                         struct run_record *run, struct err_msg *msg)
 {
-    char hex[TEXT_SHA256_HEX];
-    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    const char *runs = arena_printf(a, "%s/runs", r->dir);
     const char *whole = arena_printf(a, "%s/runs/%s", r->dir, run->run_id);
-    if (!log || !whole)
+    if (!runs || !whole)
         return results_no_memory(r->dir, msg);
-    enum err e = text_sha256_file(log, hex, msg);
-    if (e != ERR_OK)
-        return e;
-    run->log_sha256 = arena_strdup(a, hex);
-    e = results_put_json(a, run, "status.json", record_to_json(run), msg);
+    enum err e = results_seal(a, run, "log.txt", &run->log_sha256, msg);
     if (e == ERR_OK)
-        e = sync_folder(run->folder, msg);
+        e = results_seal(a, run, "ops.csv", &run->ops_sha256, msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "status.json", record_to_json(run), msg);
+    if (e == ERR_OK)
+        e = results_sync(run->folder, msg);
     if (e == ERR_OK && rename(run->folder, whole) != 0)
         e = err_set(msg, ERR_IO, "%s: cannot rename: %s", whole,
                     strerror(errno));
     if (e == ERR_OK)
         run->folder = whole;
-    return e;
+    return e == ERR_OK ? results_sync(runs, msg) : e;
 }
 
 void results_discard(const struct run_record *run)

@@ -85,6 +85,47 @@ done
 "$bench" validate "$work/other" --baseline "$base" >/dev/null 2>"$work/err"
 [ $? -eq 2 ] && one_line "$work/err" 'SHA-256'
 claim $? "a log that was changed is named and gives 2"
+sums() { # FOLDER: its files as they are now pass as published
+    (cd "$1" && find * -type f ! -name SHA256SUMS -exec sha256sum {} + \
+        >../sums && mv ../sums SHA256SUMS)
+}
+sums "$work/other"
+"$bench" validate "$work/other" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && one_line "$work/err" 'as in status.json'
+claim $? "so is one that status.json tells apart"
+n=0 named=0
+(cd "$work/fake" && find . -type f | sort) >"$work/files"
+while read -r f; do
+    for how in empty half gone; do
+        rm -rf "$work/hurt" && cp -r "$work/fake" "$work/hurt"
+        size=$(stat -c %s "$work/fake/$f")
+        case $how in
+        empty) : >"$work/hurt/$f" ;;
+        half) head -c $((size / 2)) "$work/fake/$f" >"$work/hurt/$f" ;;
+        gone) rm "$work/hurt/$f" ;;
+        esac
+        [ "$how" = gone ] || ! cmp -s "$work/fake/$f" "$work/hurt/$f" || continue
+        "$bench" validate "$work/hurt" --baseline "$base" >/dev/null 2>"$work/err"
+        status=$?
+        want=1
+        case $how,$f in *,*/log.txt.gz | gone,./dataset.json) want=2 ;; esac
+        part=${f#./}
+        # half a list has no line for other files
+        [ "$f" != ./SHA256SUMS ] || part=SHA256SUMS
+        n=$((n + 1))
+        if [ $status -eq $want ] && one_line "$work/err" "$part"; then
+            named=$((named + 1))
+        else
+            echo "# $how $f: status $status: $(cat "$work/err")"
+        fi
+    done
+done <"$work/files"
+[ $n -gt 60 ] && [ $named -eq $n ]
+claim $? "every file of a dataset that is emptied, halved or gone is named, exit 1 (logs 2)"
+cp -r "$work/fake" "$work/more" && cp "$work/fake/runs.csv" "$work/more/more.csv"
+"$bench" validate "$work/more" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && one_line "$work/err" 'more.csv: not listed'
+claim $? "a file that the list does not hold is named"
 "$bench" validate "$work/nowhere" 2>"$work/err" >/dev/null
 [ $? -eq 2 ] && one_line "$work/err" "nowhere"
 claim $? "a missing dataset is one line"
