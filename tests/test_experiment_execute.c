@@ -72,6 +72,34 @@ Test(execute, a_log_of_warm_up_only_is_invalid)
     arena_clear(&a);
 }
 
+Test(execute, a_log_that_tells_of_more_or_of_another_run_is_invalid)
+{
+    struct log_iteration it[6];
+    struct arena a;
+    arena_init(&a);
+    for (int i = 0; i < 6; i++)
+        it[i] = (struct log_iteration){
+            .iteration = i + 1, .step_ms = 10, .usable = true};
+    struct run_record run = {
+        .log = {.iterations = it, .n_iterations = 6, .failure_rank = -1}};
+    struct run_ending end = {.wanted_iterations = 5, .warmup = 1};
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "the log has iteration 6 of 5");
+    run.log.n_iterations = 5;
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_VALID);
+    it[3].step_ms = 0;
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "iteration 4 took 0 ms");
+    end.other = "of another model";
+    execute_judge(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "of another model");
+    arena_clear(&a);
+}
+
 Test(execute, only_some_failures_are_worth_another_try)
 {
     cr_expect_not(run_status_try_again(RUN_VALID));

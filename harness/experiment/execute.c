@@ -13,6 +13,7 @@
 #include "figures/figures.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
+#include "log_check.h"
 #include "log/runlog.h"
 #include "store/provenance.h"
 
@@ -79,6 +80,14 @@ static void note_pace(struct progress *p)
         p->silent_s = fmax(p->hang_steps * p->longest_s, p->hang_s);
 }
 
+/* One line of another batch is enough: it stands, whatever comes after. */
+static void note_batch(struct progress *p, const char *line)
+{
+    int64_t batch = log_check_batch(line);
+    if (batch != 0 && (p->batch == 0 || p->batch == p->wanted_batch))
+        p->batch = batch;
+}
+
 /* Megatron's line of an iteration; others of the log say nothing of the pace.
  * The line is read loosely: what counts is parsed from the whole log later. */
 static void on_line(void *data, const char *line)
@@ -90,6 +99,7 @@ static void on_line(void *data, const char *line)
     long iteration = strtol(it + strlen(" iteration "), NULL, 10);
     double ms = strtod(step + strlen(RUNLOG_F_STEP ":"), NULL);
     note_pace(data);
+    note_batch(data, line);
     if (iteration > 0 && iteration < 1000000000)
         show_step(data, (int)iteration, ms);
 }
@@ -109,6 +119,18 @@ static int64_t last_iteration(const struct runlog *log)
 {
     size_t n = log->n_iterations;
     return n ? log->iterations[n - 1].iteration : 0;
+}
+
+/* A clock that stands makes a step of 0 ms: 0 when no used step is so. */
+static int64_t find_instant(const struct runlog *log, int warmup)
+{
+    for (size_t i = 0; i < log->n_iterations; i++) {
+        const struct log_iteration *it = &log->iterations[i];
+        if (it->usable && it->section == log->used_section &&
+            it->iteration > warmup && it->step_ms <= 0)
+            return it->iteration;
+    }
+    return 0;
 }
 
 static int count_used(const struct runlog *log, int warmup)
@@ -146,6 +168,29 @@ static bool judge_failure(struct arena *a, struct run_record *run)
         execute_do_judge(run, RUN_FAILED, reason);
         return true;
     }
+}
+
+/* Of a run that came to its end: whether its log tells of this run, and of no
+ * more than it. */
+static void judge_figures(struct arena *a, const struct run_ending *end,
+                          int64_t last, struct run_record *run)
+{
+    int64_t instant = find_instant(&run->log, end->warmup);
+    if (end->other)
+        execute_do_judge(run, RUN_INVALID, end->other);
+    else if (last > end->wanted_iterations)
+        execute_do_judge(run, RUN_INVALID,
+                         arena_printf(a, "the log has iteration %lld of %d",
+                                      (long long)last, end->wanted_iterations));
+    else if (instant > 0)
+        execute_do_judge(
+            run, RUN_INVALID,
+            arena_printf(a, "iteration %lld took 0 ms", (long long)instant));
+    else if (count_used(&run->log, end->warmup) == 0)
+        execute_do_judge(run, RUN_INVALID,
+                         "no usable iteration after the warm-up");
+    else
+        execute_do_judge(run, RUN_VALID, "");
 }
 
 /* The log is the judge: a deadlock under SMPI exits with 0. */
@@ -190,11 +235,8 @@ void execute_judge(struct arena *a, const struct run_ending *end,
         execute_do_judge(run, RUN_FAILED,
                          arena_printf(a, "the log ends at iteration %lld of %d",
                                       (long long)last, end->wanted_iterations));
-    else if (count_used(&run->log, end->warmup) == 0)
-        execute_do_judge(run, RUN_INVALID,
-                         "no usable iteration after the warm-up");
     else
-        execute_do_judge(run, RUN_VALID, "");
+        judge_figures(a, end, last, run);
 }
 
 /* ---- one run ---- */
@@ -297,15 +339,45 @@ static void say_end(struct progress *p, const struct run_record *run)
     p->n_done += p->n_iterations;
 }
 
+/* A batch that grows is meant to differ. */
+static bool has_rampup(const struct manifest *mf)
+{
+    for (int i = 0; i < mf->trainer.args.n; i++)
+        if (text_starts(mf->trainer.args.word[i], "--rampup-batch-size"))
+            return true;
+    return false;
+}
+
+/* What the log says of itself against what was asked for: NULL where both
+ * agree. */
+static enum err find_other(const struct attempt *t, const char **out,
+                           struct err_msg *msg)
+{
+    struct err_msg why;
+    const struct progress *p = t->progress;
+    enum err e = log_check(t->a, &t->req->workload->model, t->run, &why);
+    if (e == ERR_OK && p->batch != 0 && p->batch != p->wanted_batch &&
+        !has_rampup(t->req->manifest))
+        e = err_set(&why, ERR_PARSE,
+                    "the log is of a global batch of %lld, want %lld",
+                    (long long)p->batch, (long long)p->wanted_batch);
+    *out = e == ERR_OK ? NULL : arena_strdup(t->a, why.text);
+    return e != ERR_OK && (e == ERR_NOMEM || !*out)
+               ? err_set(msg, ERR_NOMEM, "%s: out of memory", t->run->run_id)
+               : ERR_OK;
+}
+
 /* A log that cannot be parsed is like an empty one: the run is judged, and kept
  * with its reason, in any case. */
-static enum err read_ending(struct arena *a, const struct execute_request *req,
-                            const struct job_result *job,
-                            struct run_record *run, struct err_msg *msg)
+static enum err read_ending(const struct attempt *t, struct err_msg *msg)
 {
+    struct arena *a = t->a;
+    const struct execute_request *req = t->req;
+    const struct job_result *job = &t->result;
+    struct run_record *run = t->run;
     const struct manifest *mf = req->manifest;
     const struct supervise_result *r = &job->end;
-    const struct run_ending end = {
+    struct run_ending end = {
         .timed_out = r->end == SUPERVISE_TIMEOUT,
         .limit_s = mf->run_limit_s,
         .silent_s = r->end == SUPERVISE_SILENT ? job->silent_s : 0,
@@ -319,6 +391,9 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
         return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
     if (logparse_read(a, log, &run->log, &ignored) != ERR_OK)
         run->log = (struct runlog){.failure_rank = -1};
+    enum err e = find_other(t, &end.other, msg);
+    if (e != ERR_OK)
+        return e;
     execute_judge(a, &end, run);
     // to the microsecond and micro-dollar: read back from JSON unchanged
     run->wall_s = round(1e6 * r->wall_s) / 1e6;
@@ -451,8 +526,11 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
 }
 
 /* Each run has a pace of its own: limits on silence follow from its steps. */
-static void new_pace(struct progress *p, const struct manifest *mf)
+static void new_pace(struct progress *p, const struct execute_request *req)
 {
+    const struct manifest *mf = req->manifest;
+    p->batch = 0;
+    p->wanted_batch = req->workload->model.batch.global_batch;
     p->line_s = p->longest_s = p->silent_s = 0;
     p->hang_steps = mf->hang_steps;
     p->hang_s = mf->hang_s;
@@ -470,14 +548,14 @@ static enum err execute_start(struct arena *a,
     char **env = launch_environment(a, &t.launch.env);
     if (!env)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
-    new_pace(p, req->manifest);
+    new_pace(p, req);
     e = put_inputs(&t, env, msg);
     if (e == ERR_OK)
         e = run_it(&t, msg);
     if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
         e = execute_interrupted(&t.result.end, msg);
     if (e == ERR_OK)
-        e = read_ending(a, req, &t.result, run, msg);
+        e = read_ending(&t, msg);
     const struct provenance from = {req->manifest, &t.launch, run};
     if (e == ERR_OK)
         e = results_put_json(a, run, "provenance.json",

@@ -28,6 +28,9 @@ struct progress {
     double longest_s; // longest wait between two of them
     double silent_s;  // what the supervisor allows, 0: not known yet
     double hang_steps, hang_s; // limits of the manifest
+    int64_t batch; // that iteration lines of this run state, 0: none; what
+                   // differs from it stands
+    int64_t wanted_batch;
 };
 
 void progress_init(struct progress *p, const char *name, int n_runs,
@@ -62,6 +65,7 @@ struct run_ending {
     int64_t exit_code; // -1: killed by a signal
     int wanted_iterations;
     int warmup;
+    const char *other; // of another run: what its log says, or NULL
 };
 void execute_judge(struct arena *a, const struct run_ending *end,
                    struct run_record *run);

@@ -13,6 +13,7 @@
 #include "calibrate/profile.h"
 #include "context.h"
 #include "core_check.h"
+#include "log_check.h"
 #include "manifest/settings.h"
 #include "plan/search.h"
 
@@ -152,6 +153,8 @@ enum err experiment_reload(struct experiment *e, struct err_msg *msg)
 {
     enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
     e->runs_room = e->runs.n;
+    if (err == ERR_OK)
+        err = log_check_all(e->a, &e->workload.model, &e->runs, msg);
     if (err == ERR_OK)
         experiment_update_reference(e);
     return err;
