@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/reader.h"
 #include "base/writer.h"
+#include "launch/kin.h"
 #include "tidy.h"
 
 #include <dirent.h>
@@ -27,7 +28,11 @@
 #define RESULTS_NONE "none" // hash of a file that was not written
 
 // a process number, a host's name and a time
-enum { RESULTS_LOCK_BYTES = 256 };
+enum { RESULTS_LOCK_BYTES = 256, RESULTS_HOST_BYTES = 64 };
+#define RESULTS_HOLDER "process " // before the number, in a lock's text
+
+// of 50 ms: a guard gives what it ends two seconds, then kills it
+enum { RESULTS_LOCK_TICKS = 300 };
 
 // "2026-01-31T12:34:56Z"
 enum { RESULTS_UTC_BYTES = 32 };
@@ -63,15 +68,60 @@ static enum err results_no_memory(const char *where, struct err_msg *msg)
 
 /* What the holder wrote when it took the lock; a lock without a text is held
  * all the same. */
+static void read_holder(int fd, char text[RESULTS_LOCK_BYTES])
+{
+    ssize_t n = pread(fd, text, RESULTS_LOCK_BYTES - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+static const char *own_host(char host[RESULTS_HOST_BYTES])
+{
+    memset(host, 0, RESULTS_HOST_BYTES);
+    if (gethostname(host, RESULTS_HOST_BYTES - 1) != 0)
+        snprintf(host, RESULTS_HOST_BYTES, "this machine");
+    return host;
+}
+
+/* The harness that took the lock has died on this machine: only its guard can
+ * hold it still, until all that it guarded has ended. */
+static bool holder_has_died(int fd)
+{
+    char text[RESULTS_LOCK_BYTES], host[RESULTS_HOST_BYTES];
+    char *end = NULL;
+    read_holder(fd, text);
+    if (!text_starts(text, RESULTS_HOLDER))
+        return false;
+    long pid = strtol(text + strlen(RESULTS_HOLDER), &end, 10);
+    own_host(host);
+    return pid > 0 && text_starts(end, " on ") &&
+           text_starts(end + 4, host) && end[4 + strlen(host)] == ' ' &&
+           !kin_is_alive((pid_t)pid);
+}
+
+/* Waits where the holder is as good as gone; false: it is in use. */
+static bool take_lock(int fd)
+{
+    const struct timespec tick = {0, 50000000};
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (i >= RESULTS_LOCK_TICKS || !holder_has_died(fd))
+            return false;
+        nanosleep(&tick, NULL);
+    }
+    return true;
+}
+
 static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 {
-    char text[RESULTS_LOCK_BYTES] = "another process";
-    ssize_t n = read(fd, text, sizeof text - 1);
-    if (n > 0)
-        text[n] = '\0';
+    char text[RESULTS_LOCK_BYTES];
+    if (holder_has_died(fd))
+        return err_set(msg, ERR_CHILD,
+                       "%s: the harness that used it has died, but processes "
+                       "that it started still end; try again in a minute",
+                       dir);
+    read_holder(fd, text);
     return err_set(msg, ERR_CHILD,
                    "%s: in use by %s; wait for it or choose another --out", dir,
-                   text);
+                   *text ? text : "another process");
 }
 
 /* Text of the time, and the time in seconds. */
@@ -85,16 +135,15 @@ static double utc_now(char text[RESULTS_UTC_BYTES])
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* flock() is let go when the process dies, however: the text may be stale, the
- * lock never is. */
+/* flock() is let go when the process and its guard die, however: the text may
+ * be stale, the lock never is. */
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
 {
-    char host[64] = "this machine", now[RESULTS_UTC_BYTES],
-         text[RESULTS_LOCK_BYTES];
-    gethostname(host, sizeof host - 1);
+    char host[RESULTS_HOST_BYTES], now[RESULTS_UTC_BYTES],
+        text[RESULTS_LOCK_BYTES];
     utc_now(now);
-    int n = snprintf(text, sizeof text, "process %ld on %s since %s",
-                     (long)getpid(), host, now);
+    int n = snprintf(text, sizeof text, RESULTS_HOLDER "%ld on %s since %s",
+                     (long)getpid(), own_host(host), now);
     if (ftruncate(fd, 0) != 0 || write(fd, text, (size_t)n) != n)
         return err_set(msg, ERR_IO, "%s: cannot write: %s", path,
                        strerror(errno));
@@ -117,8 +166,7 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     if (fd < 0)
         return err_set(msg, ERR_IO, "%s: cannot open: %s", path,
                        strerror(errno));
-    e = flock(fd, LOCK_EX | LOCK_NB) == 0 ? sign_lock(fd, path, msg)
-                                          : say_holder(fd, dir, msg);
+    e = take_lock(fd) ? sign_lock(fd, path, msg) : say_holder(fd, dir, msg);
     if (e != ERR_OK) {
         close(fd);
         return e;

@@ -82,7 +82,9 @@ const char *run_status_name(enum run_status s);
 bool run_status_try_again(enum run_status s);
 
 /* Opens DIR for writing: makes it, locks it and removes what unfinished runs
- * left. ERR_CHILD says which process holds it. */
+ * left. ERR_CHILD says which process holds it. Where that process has died, its
+ * guard may hold the lock some seconds more, which are waited for: what it
+ * guards may write until then. */
 enum err results_lock(struct arena *a, const char *dir, struct results *out,
                       struct err_msg *msg);
 void results_unlock(struct results *r);
