@@ -43,9 +43,10 @@ hang() { # MANIFEST FOLDER: to where its trainer hangs; sets pid and guard
         >"$work/out" 2>"$work/err" &
     pid=$!
     for i in $(seq 200); do
-        [ "$(left_over)" -ge 2 ] && break
+        [ "$(left_over)" -gt 0 ] && break
         sleep 0.05
     done
+    sleep 0.1
     guard=$(child_of $pid)
 }
 
