@@ -54,7 +54,7 @@ struct ending {
 struct watch { // the harness' side of a running job
     const struct supervise_job *job;
     int alive, ended, output, log, signals; // descriptors, -1: closed
-    pid_t guard; // 0: has ended and was waited for
+    pid_t guard;                            // 0: has ended and was waited for
     uint64_t guard_started;
     int was_subreaper;
     double start_s, output_s; // when it began, and last printed something
@@ -63,7 +63,7 @@ struct watch { // the harness' side of a running job
     struct lines lines;
     struct supervise_result result;
     struct ending ending;
-    bool told; // the ending has arrived
+    bool told;  // the ending has arrived
     bool alone; // the guard is dead, and so is all that it guarded
     bool left;  // something could not be ended
     enum err err;
@@ -147,6 +147,7 @@ static pid_t spawn_program(const struct supervise_job *job, int output,
     sigaddset(&usual, SIGTERM);
     sigaddset(&usual, SIGHUP);
     sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGXFSZ);
     posix_spawnattr_init(&attr);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_setpgroup(&attr, 0);

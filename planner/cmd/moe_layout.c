@@ -1,6 +1,8 @@
 /* moe-layout: the planner. Pure computation on files; starts no process. */
 #include "cmd.h"
 
+#include "base/process.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +99,9 @@ static bool is_help(const char *word)
 int main(int argc, char **argv)
 {
     struct err_msg msg;
+    enum err ready = process_prepare(&msg);
+    if (ready != ERR_OK)
+        return cmd_moe_layout_finish(msg.text, ready);
     if (argc < 2) {
         print_usage(stderr);
         return EXIT_BAD_INPUT;
