@@ -13,6 +13,7 @@
 #include "calibrate/profile.h"
 #include "context.h"
 #include "core_check.h"
+#include "key.h"
 #include "log_check.h"
 #include "manifest/settings.h"
 #include "plan/search.h"
@@ -32,34 +33,6 @@ static enum err experiment_no_memory(const struct experiment *e,
 }
 
 /* ---- opening ---- */
-
-/* "none" for a file that is not there: its absence decides, too. */
-static const char *file_hash(struct arena *a, const char *path)
-{
-    char hex[TEXT_SHA256_HEX];
-    struct err_msg ignored;
-    if (!path || text_sha256_file(path, hex, &ignored) != ERR_OK)
-        return "none";
-    return arena_strdup(a, hex);
-}
-
-static enum err make_key(struct experiment *e, struct err_msg *msg)
-{
-    // where runs go to another machine, the manifest tells which, and
-    // Megatron's commit may be there only
-    bool elsewhere = e->launch.by->start != NULL;
-    bool seen = !elsewhere || e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
-    const char *binary = seen ? file_hash(e->a, e->launch.binary) : "none";
-    const char *platform = file_hash(e->a, e->launch.platform);
-    const char *all = arena_printf(e->a, "%s %s %s %s %s", e->manifest.sha256,
-                                   e->workload.sha256, binary ? binary : "",
-                                   platform ? platform : "",
-                                   elsewhere ? "" : e->machine.sha256);
-    if (!all || !binary || !platform)
-        return experiment_no_memory(e, msg);
-    text_sha256(all, strlen(all), e->key);
-    return ERR_OK;
-}
 
 /* What predictions depend on besides costs. A limit that cannot be checked is
  * refused before anything is run for it. */
@@ -188,7 +161,10 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     err = e->dir ? launch_build(a, &lr, &e->launch, msg)
                  : experiment_no_memory(e, msg);
     if (err == ERR_OK)
-        err = make_key(e, msg);
+        err = key_make(a,
+                       &(struct key_parts){&e->manifest, &e->workload,
+                                           &e->launch, &e->machine},
+                       e->key, msg);
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
