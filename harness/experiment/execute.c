@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/writer.h"
-#include "figures/figures.h"
+#include "judge.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
-#include "log_check.h"
 #include "log/runlog.h"
+#include "log_check.h"
 #include "store/provenance.h"
 
 #include <fcntl.h>
@@ -102,141 +102,6 @@ static void on_line(void *data, const char *line)
     note_batch(data, line);
     if (iteration > 0 && iteration < 1000000000)
         show_step(data, (int)iteration, ms);
-}
-
-/* ---- judgement ---- */
-
-/* A reason that could not be printed into memory is still no valid run. */
-static void execute_do_judge(struct run_record *run, enum run_status s,
-                             const char *reason)
-{
-    run->status = s;
-    run->reason = reason ? reason : "out of memory";
-}
-
-/* Of the last run in the log, where numbers only go up. */
-static int64_t last_iteration(const struct runlog *log)
-{
-    size_t n = log->n_iterations;
-    return n ? log->iterations[n - 1].iteration : 0;
-}
-
-/* A clock that stands makes a step of 0 ms: 0 when no used step is so. */
-static int64_t find_instant(const struct runlog *log, int warmup)
-{
-    for (size_t i = 0; i < log->n_iterations; i++) {
-        const struct log_iteration *it = &log->iterations[i];
-        if (it->usable && it->section == log->used_section &&
-            it->iteration > warmup && it->step_ms <= 0)
-            return it->iteration;
-    }
-    return 0;
-}
-
-static int count_used(const struct runlog *log, int warmup)
-{
-    int n = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        n += figures_is_used(log, &log->iterations[i], warmup);
-    return n;
-}
-
-/* What the log says of a failure; false when it tells of none. */
-static bool judge_failure(struct arena *a, struct run_record *run)
-{
-    const char *name = log_failure_name(run->log.failure);
-    const char *where =
-        run->log.failure_rank >= 0
-            ? arena_printf(a, " on rank %d", run->log.failure_rank)
-            : "";
-    const char *reason = arena_printf(a, "the log tells of '%s'%s",
-                                      name ? name : "", where ? where : "");
-    switch (run->log.failure) {
-    case LOG_OK:
-    case LOG_TRUNCATED: // seen better by counting iterations
-        return false;
-    case LOG_OOM:
-        execute_do_judge(run, RUN_OOM, reason);
-        return true;
-    case LOG_NAN:
-        execute_do_judge(run, RUN_NAN, reason);
-        return true;
-    case LOG_HANG:
-    case LOG_ASSERT:
-    case LOG_KILLED:
-    default:
-        execute_do_judge(run, RUN_FAILED, reason);
-        return true;
-    }
-}
-
-/* Of a run that came to its end: whether its log tells of this run, and of no
- * more than it. */
-static void judge_figures(struct arena *a, const struct run_ending *end,
-                          int64_t last, struct run_record *run)
-{
-    int64_t instant = find_instant(&run->log, end->warmup);
-    if (end->other)
-        execute_do_judge(run, RUN_INVALID, end->other);
-    else if (last > end->wanted_iterations)
-        execute_do_judge(run, RUN_INVALID,
-                         arena_printf(a, "the log has iteration %lld of %d",
-                                      (long long)last, end->wanted_iterations));
-    else if (instant > 0)
-        execute_do_judge(
-            run, RUN_INVALID,
-            arena_printf(a, "iteration %lld took 0 ms", (long long)instant));
-    else if (count_used(&run->log, end->warmup) == 0)
-        execute_do_judge(run, RUN_INVALID,
-                         "no usable iteration after the warm-up");
-    else
-        execute_do_judge(run, RUN_VALID, "");
-}
-
-/* The log is the judge: a deadlock under SMPI exits with 0. */
-void execute_judge(struct arena *a, const struct run_ending *end,
-                   struct run_record *run)
-{
-    int64_t last = last_iteration(&run->log);
-    run->exit_code = end->exit_code;
-    if (end->silent_s > 0)
-        execute_do_judge(
-            run, RUN_TIMEOUT,
-            arena_printf(a,
-                         "hung: the log was silent for %.0f s after "
-                         "iteration %lld of %d",
-                         end->silent_s, (long long)last,
-                         end->wanted_iterations));
-    else if (end->timed_out)
-        execute_do_judge(
-            run, RUN_TIMEOUT,
-            arena_printf(a,
-                         "killed after limits.run_s = %g s at iteration "
-                         "%lld of %d",
-                         end->limit_s, (long long)last,
-                         end->wanted_iterations));
-    else if (end->lost && run->log.failure != LOG_OOM &&
-             run->log.failure != LOG_NAN)
-        execute_do_judge(
-            run, RUN_FAILED,
-            arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
-                         end->lost, (long long)last, end->wanted_iterations));
-    else if (judge_failure(a, run))
-        return;
-    else if (end->exit_code != 0)
-        execute_do_judge(
-            run, RUN_FAILED,
-            end->exit_code < 0
-                ? "killed by a signal"
-                : arena_printf(a, "exit status %lld at iteration %lld of %d",
-                               (long long)end->exit_code, (long long)last,
-                               end->wanted_iterations));
-    else if (last < end->wanted_iterations)
-        execute_do_judge(run, RUN_FAILED,
-                         arena_printf(a, "the log ends at iteration %lld of %d",
-                                      (long long)last, end->wanted_iterations));
-    else
-        judge_figures(a, end, last, run);
 }
 
 /* ---- one run ---- */
@@ -361,6 +226,8 @@ static enum err find_other(const struct attempt *t, const char **out,
         e = err_set(&why, ERR_PARSE,
                     "the log is of a global batch of %lld, want %lld",
                     (long long)p->batch, (long long)p->wanted_batch);
+    if (e == ERR_OK)
+        e = log_check_operations(t->a, &t->req->workload->model, t->run, &why);
     *out = e == ERR_OK ? NULL : arena_strdup(t->a, why.text);
     return e != ERR_OK && (e == ERR_NOMEM || !*out)
                ? err_set(msg, ERR_NOMEM, "%s: out of memory", t->run->run_id)
@@ -379,6 +246,7 @@ static enum err read_ending(const struct attempt *t, struct err_msg *msg)
     const struct supervise_result *r = &job->end;
     struct run_ending end = {
         .timed_out = r->end == SUPERVISE_TIMEOUT,
+        .flooded = r->end == SUPERVISE_FLOOD,
         .limit_s = mf->run_limit_s,
         .silent_s = r->end == SUPERVISE_SILENT ? job->silent_s : 0,
         .lost = job->lost ? job->word : NULL,
@@ -394,7 +262,7 @@ static enum err read_ending(const struct attempt *t, struct err_msg *msg)
     enum err e = find_other(t, &end.other, msg);
     if (e != ERR_OK)
         return e;
-    execute_judge(a, &end, run);
+    judge_run(a, &end, run);
     // to the microsecond and micro-dollar: read back from JSON unchanged
     run->wall_s = round(1e6 * r->wall_s) / 1e6;
     if (mf->hardware.price_usd_per_hour > 0)
@@ -520,6 +388,10 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
             t->run->folder = NULL;
         else
             e = execute_touch(log, msg);
+        // what a child prints is cut where it is written
+        if (e == ERR_OK && t->result.end.end == SUPERVISE_FLOOD &&
+            truncate(log, SUPERVISE_KEPT_LOG_BYTES) != 0)
+            e = err_set(msg, ERR_IO, "%s: cannot cut", log);
     }
     t->result.silent_s = p->silent_s;
     return e;

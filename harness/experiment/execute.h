@@ -55,19 +55,4 @@ enum err execute_run(struct arena *a, const struct execute_request *req,
                      struct progress *p, struct run_record *out,
                      struct err_msg *msg);
 
-/* How a run ended, from its log and exit status; sets status and reason. */
-struct run_ending {
-    bool timed_out;
-    double limit_s;
-    double silent_s;   // above 0: ended because the log was silent so long
-    const char *lost;  // what the job system says of a job that vanished, or
-                       // NULL
-    int64_t exit_code; // -1: killed by a signal
-    int wanted_iterations;
-    int warmup;
-    const char *other; // of another run: what its log says, or NULL
-};
-void execute_judge(struct arena *a, const struct run_ending *end,
-                   struct run_record *run);
-
 #endif

@@ -20,6 +20,13 @@
 enum err log_check(struct arena *a, const struct model *m,
                    const struct run_record *run, struct err_msg *msg);
 
+/* Whether the operations that the run recorded, if it did, can be read as those
+ * of its layout: ERR_PARSE stops every table that needs them. Reads
+ * run->folder. */
+enum err log_check_operations(struct arena *a, const struct model *m,
+                              const struct run_record *run,
+                              struct err_msg *msg);
+
 /* Makes every valid run of the list whose log is of another run RUN_INVALID,
  * with what differs as its reason. ERR_NOMEM. */
 enum err log_check_all(struct arena *a, const struct model *m,

@@ -154,7 +154,8 @@ static void job_read_log(struct watch *w)
     if (!f)
         return;
     if (fseek(f, w->offset, SEEK_SET) == 0)
-        while ((n = fread(data, 1, sizeof data, f)) > 0) {
+        while (w->offset <= SUPERVISE_MAX_LOG_BYTES &&
+               (n = fread(data, 1, sizeof data, f)) > 0) {
             lines_feed(&w->lines, data, n);
             w->offset += (long)n;
             w->log_since_s = job_now_s();
@@ -198,6 +199,8 @@ static bool must_end(struct watch *w, struct supervise_result *r)
     if (sig != 0)
         *r = (struct supervise_result){.end = SUPERVISE_INTERRUPTED,
                                        .code = sig};
+    else if (w->offset > SUPERVISE_MAX_LOG_BYTES)
+        *r = (struct supervise_result){.end = SUPERVISE_FLOOD};
     else if (w->running_since_s <= 0)
         return false;
     else if (w->req->limit_s > 0 && now - w->running_since_s > w->req->limit_s)

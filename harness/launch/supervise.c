@@ -61,6 +61,7 @@ struct watch { // the harness' side of a running job
     double stop_s, orphans_s; // when the guard was told to end everything, and
                               // when it was found dead; 0: not yet
     struct lines lines;
+    long long n_bytes; // of output
     struct supervise_result result;
     struct ending ending;
     bool told;  // the ending has arrived
@@ -287,6 +288,11 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
         n = read(w->output, data, sizeof data);
         if (n <= 0)
             break;
+        w->n_bytes += n;
+        if (w->n_bytes > SUPERVISE_MAX_LOG_BYTES) {
+            supervise_stop(w, SUPERVISE_FLOOD, 0);
+            continue; // read on, so that the program can end
+        }
         if (w->err == ERR_OK && !supervise_write_all(w->log, data, (size_t)n)) {
             w->err = err_set(msg, ERR_IO, "%s: cannot write: %s",
                              w->job->log_path, strerror(errno));
@@ -299,6 +305,15 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
         close_fd(&w->output);
         lines_end(&w->lines);
     }
+}
+
+/* What is beyond tells nothing that the beginning does not. */
+static void cut_flood(struct watch *w, struct err_msg *msg)
+{
+    if (w->n_bytes > SUPERVISE_MAX_LOG_BYTES && w->err == ERR_OK &&
+        ftruncate(w->log, SUPERVISE_KEPT_LOG_BYTES) != 0)
+        w->err = err_set(msg, ERR_IO, "%s: cannot cut: %s", w->job->log_path,
+                         strerror(errno));
 }
 
 /* Anything but a whole report means that the guard was killed. */
@@ -459,6 +474,7 @@ enum err supervise_run(const struct supervise_job *job,
         e = supervise_start(&w, msg);
     if (e == ERR_OK) {
         watch_job(&w, msg);
+        cut_flood(&w, msg);
         e = supervise_judge(&w, msg);
         supervise_close(&w);
     }
