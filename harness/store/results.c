@@ -93,9 +93,8 @@ static bool holder_has_died(int fd)
         return false;
     long pid = strtol(text + strlen(RESULTS_HOLDER), &end, 10);
     own_host(host);
-    return pid > 0 && text_starts(end, " on ") &&
-           text_starts(end + 4, host) && end[4 + strlen(host)] == ' ' &&
-           !kin_is_alive((pid_t)pid);
+    return pid > 0 && text_starts(end, " on ") && text_starts(end + 4, host) &&
+           end[4 + strlen(host)] == ' ' && !kin_is_alive((pid_t)pid);
 }
 
 /* Waits where the holder is as good as gone; false: it is in use. */

@@ -72,6 +72,9 @@ static void add_strays(struct soak *s)
         "r/runs/r01-pick-x-y", "r/.hidden",           "r/runs/.tmp-"};
     for (size_t n = soak_pick(s, 4); n > 0; n--) {
         const char *name = soak_choose(s, names, COUNT(names));
+        struct stat st;
+        if (lstat(name, &st) == 0)
+            continue;
         if (soak_pick(s, 3) == 0)
             make_link(s, name);
         else if (soak_pick(s, 2) == 0)
