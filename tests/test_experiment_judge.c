@@ -86,6 +86,12 @@ Test(judge, a_log_that_tells_of_more_or_of_another_run_is_invalid)
     judge_run(&a, &end, &run);
     cr_expect_eq(run.status, RUN_INVALID);
     cr_expect_str_eq(run.reason, "the log has iteration 6 of 5");
+    it[4].iteration = 77; // in the middle: the last is right
+    it[5].iteration = 5;
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "the log has iteration 77 of 5");
+    it[4].iteration = 5;
     run.log.n_iterations = 5;
     judge_run(&a, &end, &run);
     cr_expect_eq(run.status, RUN_VALID);

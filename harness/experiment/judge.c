@@ -21,6 +21,16 @@ static int64_t last_iteration(const struct runlog *log)
     return n ? log->iterations[n - 1].iteration : 0;
 }
 
+/* The largest number of all: one beyond the last may stand before others. */
+static int64_t furthest_iteration(const struct runlog *log)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < log->n_iterations; i++)
+        if (log->iterations[i].iteration > most)
+            most = log->iterations[i].iteration;
+    return most;
+}
+
 /* A clock that stands makes a step of 0 ms: 0 when no used step is so. */
 static int64_t find_instant(const struct runlog *log, int warmup)
 {
@@ -73,13 +83,14 @@ static bool judge_failure(struct arena *a, struct run_record *run)
 /* Of a run that came to its end: whether its log tells of this run, and of no
  * more than it. */
 static void judge_figures(struct arena *a, const struct run_ending *end,
-                          int64_t last, struct run_record *run)
+                          struct run_record *run)
 {
     const long long n_lines = (long long)run->log.n_iterations;
+    int64_t furthest = furthest_iteration(&run->log);
     int64_t instant = find_instant(&run->log, end->warmup);
     if (end->other)
         judge_as(run, RUN_INVALID, end->other);
-    else if (last > end->wanted_iterations)
+    else if (furthest > end->wanted_iterations)
         judge_as(run, RUN_INVALID,
                  arena_printf(a, "the log has iteration %lld of %d",
                               (long long)last, end->wanted_iterations));
@@ -147,5 +158,5 @@ void judge_run(struct arena *a, const struct run_ending *end,
                  arena_printf(a, "the log ends at iteration %lld of %d",
                               (long long)last, end->wanted_iterations));
     else
-        judge_figures(a, end, last, run);
+        judge_figures(a, end, run);
 }

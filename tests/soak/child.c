@@ -39,7 +39,8 @@ static double busy(void)
         load[0] = 0;
     if (f)
         fclose(f);
-    return load[0] > n ? 1 + load[0] / n : 1;
+    double factor = load[0] > n ? 1 + load[0] / n : 1;
+    return factor > 3 ? 3 : factor;
 }
 
 static void set_limit(int what, long kb)
@@ -163,7 +164,8 @@ int soak_command(struct soak *s, const struct soak_run *run)
         return 3;
     }
     int status = watch(s, pid, run, &use);
-    check_left(s, run);
+    if (!run->hurry)
+        check_left(s, run);
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     bool killed =
         run->kill_after_s > 0 && !run->guard && code == 128 + run->signal;

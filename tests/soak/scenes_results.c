@@ -115,7 +115,7 @@ static void check_table(struct soak *s)
 
 static int command(struct soak *s, const char *line)
 {
-    return soak_command(s, &(struct soak_run){.line = line, .limit_s = 60});
+    return soak_command(s, &(struct soak_run){.line = line, .limit_s = 30});
 }
 
 /* ---- scenes ---- */
@@ -135,6 +135,19 @@ static void damaged_results(struct soak *s)
         check_table(s);
     if (command(s, RUN) == 0)
         check_table(s);
+}
+
+/* What is only strange among the results blocks nothing. */
+static void strange_files(struct soak *s)
+{
+    soak_copy(s, arena_printf(s->a, "%s/r", s->base), "r");
+    while (soak_pick(s, 4))
+        add_strays(s);
+    if (command(s, "moe-bench status ../base/fake.json --out r") != 0)
+        soak_fail(s, "strange files block status: %s", soak_text(s, "err"));
+    if (command(s, RUN) != 0)
+        soak_fail(s, "strange files block run: %s", soak_text(s, "err"));
+    check_table(s);
 }
 
 /* Any file of a dataset that is another now is named, and ends with 1 or 2. */
@@ -227,6 +240,7 @@ static void linked_results(struct soak *s)
 
 const struct soak_scene soak_of_results[] = {
     {"damaged-results", damaged_results},
+    {"strange-files", strange_files},
     {"damaged-dataset", damaged_dataset},
     {"published-anywhere", published_anywhere},
     {"linked-results", linked_results},

@@ -87,7 +87,7 @@ static void faulty_trainer(struct soak *s)
 {
     const struct faulty *f = &faults[soak_pick(s, COUNT(faults))];
     set_up(s, f->script, "1.5");
-    int code = soak_command(s, &(struct soak_run){.line = RUN, .limit_s = 60});
+    int code = soak_command(s, &(struct soak_run){.line = RUN, .limit_s = 30});
     int n = n_valid_defaults(s);
     // a right log may be late on a busy machine
     if (!f->valid && (code == 0 || n > 0))
@@ -118,14 +118,14 @@ static void killed(struct soak *s)
 {
     static const int signals[] = {SIGKILL, SIGKILL, SIGTERM,
                                   SIGINT,  SIGHUP,  SIGSTOP};
-    struct soak_run run = {.line = RUN, .limit_s = 60};
+    struct soak_run run = {.line = RUN, .limit_s = 30, .hurry = true};
     run.guard = soak_pick(s, 3) == 0;
     run.signal = signals[soak_pick(s, run.guard ? 6 : 5)];
     run.kill_after_s = 0.02 + 0.01 * (double)soak_pick(s, 100);
     set_up(s, soak_pick(s, 2) ? "REAL" : "sleep 1; REAL", "20");
     soak_command(s, &run);
     // at once: what is left of the first must not be in the way
-    run = (struct soak_run){.line = RUN, .limit_s = 60};
+    run = (struct soak_run){.line = RUN, .limit_s = 30};
     if (soak_command(s, &run) != 0)
         soak_fail(s, "after a kill the same command fails: %s",
                   soak_text(s, "err"));
@@ -134,7 +134,7 @@ static void killed(struct soak *s)
 
 static void small_limits(struct soak *s)
 {
-    struct soak_run run = {.limit_s = 60};
+    struct soak_run run = {.limit_s = 30};
     static const char *const lines[] = {
         RUN, "moe-bench status fake.json --out r",
         "moe-bench publish fake.json --out ../base/r --to new",
@@ -147,7 +147,7 @@ static void small_limits(struct soak *s)
     else
         run.file_kb = 1 + (long)soak_pick(s, 40);
     soak_command(s, &run);
-    run = (struct soak_run){.line = RUN, .limit_s = 60};
+    run = (struct soak_run){.line = RUN, .limit_s = 30};
     if (soak_command(s, &run) != 0)
         soak_fail(s, "after a limit the same command fails: %s",
                   soak_text(s, "err"));

@@ -49,6 +49,7 @@ struct soak_run {
     double kill_after_s;    // then `signal` is sent to it, 0: never
     int signal;
     bool guard; // the signal goes to the program's first child
+    bool hurry; // what is left of it may still end when the next one begins
 };
 
 /* Runs it with standard output to `out` and messages to `err` in the working
