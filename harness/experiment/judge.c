@@ -93,7 +93,7 @@ static void judge_figures(struct arena *a, const struct run_ending *end,
     else if (furthest > end->wanted_iterations)
         judge_as(run, RUN_INVALID,
                  arena_printf(a, "the log has iteration %lld of %d",
-                              (long long)last, end->wanted_iterations));
+                              (long long)furthest, end->wanted_iterations));
     else if (n_lines > JUDGE_MAX_RESTARTS * (end->wanted_iterations + 1LL))
         judge_as(run, RUN_INVALID,
                  arena_printf(a,
