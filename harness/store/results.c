@@ -338,7 +338,7 @@ static enum err load_run(struct loading *l, const char *folder,
     if (!path)
         return results_no_memory(folder, msg);
     // a folder gets its name with its status: what has none is not a run's
-    if (lstat(path, &st) != 0) {
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
         l->list.stray = l->list.stray ? l->list.stray : folder;
         return ERR_OK;
     }

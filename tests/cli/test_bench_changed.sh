@@ -82,6 +82,13 @@ echo more >>"$run/ops.csv"
 [ $? -eq 1 ] && grep -q 'ops.csv was changed after the run' "$work/out"
 claim $? "changed operations are named"
 
+rm -rf "$work/s" && cp -r "$work/r" "$work/s"
+hurt=$(ls -d "$work"/s/runs/r01-pick-*) && rm "$hurt/status.json" &&
+    mkfifo "$hurt/status.json"
+timeout 60 "$bench" run -q "$plain" --out "$work/s" >"$work/table2" 2>"$work/err" &&
+    grep -q "not a run's folder" "$work/err" && [ -d "$hurt-a2" ]
+claim $? "a FIFO in place of a status hangs nothing, the run is made again"
+
 # ---- what is no run ----------------------------------------------------------------
 rm -rf "$work/s" && cp -r "$work/r" "$work/s"
 echo mine >"$work/s/runs/notes.txt"

@@ -282,6 +282,9 @@ static bool play(struct soak_frame *f, uint64_t turn, const char *name)
         fprintf(stderr, "soak: no scene '%s'\n", name);
         return false;
     }
+    if (getenv("SOAK_VERBOSE"))
+        fprintf(stderr, "turn %llu: %s\n", (unsigned long long)turn,
+                scene->name);
     s.work = arena_printf(&arena, "%s/turn", f->top);
     mkdir(s.work, 0777);
     if (chdir(s.work) != 0)
