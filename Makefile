@@ -49,7 +49,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz report recipes studies static install clean
+        bench bench-search fuzz soak report recipes studies static install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -218,7 +218,18 @@ test-long: ## tests that take minutes: kill -9 of the harness, 50 times
 	@BUILD=$(B) KILLS=50 sh tests/cli/test_bench_kill.sh
 
 tests: $(TESTS) $(MPI_TESTS) $(PRELOADED:%=$(B)/tests/%.so) \
-       $(B)/tests/shell_calls $(B)/tests/moe-bench-faults
+       $(B)/tests/shell_calls $(B)/tests/moe-bench-faults \
+       $(B)/tests/soak/soak
+
+# hostile inputs at random, SOAK_S seconds; SOAK="SEED TURN [SCENE]" repeats one
+SOAK_S ?= 600
+SOAK_SRC := $(wildcard tests/soak/*.c)
+$(patsubst %.c,$(B)/%.o,$(SOAK_SRC)): EXTRA = -D_DEFAULT_SOURCE
+$(B)/tests/soak/soak: $(patsubst %.c,$(B)/%.o,$(SOAK_SRC)) $(PLANNER_OBJ) $(HARNESS_OBJ)
+	$(Q)$(CC) $(LINK) $(BLAS)
+
+soak: all $(B)/tests/soak/soak ## mutated files, faulty trainers, kills, limits: SOAK_S seconds
+	@BUILD=$(B) $(B)/tests/soak/soak $(SOAK_S) $(SOAK)
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 
 Test(stats, median_of_odd_even_and_none)
 {
@@ -51,6 +52,30 @@ Test(stats, bootstrap_interval_covers_the_truth)
     cr_expect_geq(covered, SAMPLES * 88 / 100, "%d of %d", covered, SAMPLES);
     cr_expect_lt(covered, SAMPLES,
                  "an interval that always covers is too wide");
+}
+
+/* Where resampling ends and ranks begin both must say the same. */
+Test(stats, the_interval_of_many_values_is_that_of_ranks)
+{
+    enum { N = STATS_MAX_RESAMPLED, MANY = 2000000 };
+    double *x = malloc(MANY * sizeof *x);
+    double *scratch = malloc((MANY + STATS_RESAMPLES) * sizeof *scratch);
+    unsigned state = 1;
+    cr_assert(x && scratch);
+    for (int i = 0; i < MANY; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (double)(state >> 8) / (1 << 24);
+    }
+    struct stats_interval few = stats_bootstrap(x, N, 3, scratch);
+    struct stats_interval more = stats_bootstrap(x, N + 1, 3, scratch);
+    // a standard deviation of the median of 5000 is 0.007
+    cr_expect_float_eq(few.lo, more.lo, 0.002);
+    cr_expect_float_eq(few.hi, more.hi, 0.002);
+    struct stats_interval all = stats_bootstrap(x, MANY, 3, scratch);
+    cr_expect_float_eq(all.hi - all.lo, 1.96 / sqrt(MANY), 1e-4);
+    cr_expect(all.lo < 0.5 && all.hi > 0.5);
+    free(x);
+    free(scratch);
 }
 
 Test(stats, one_value_has_no_interval)

@@ -41,7 +41,7 @@ static void set_up(struct fixture *f)
             .status = RUN_VALID,
             .log =
                 *synthetic_run(&f->arena, &f->m, &f->truth, texts[i], 0).log};
-    f->runs = (struct run_list){f->record, N_RUNS};
+    f->runs = (struct run_list){.run = f->record, .n = N_RUNS};
     f->in = (struct calibrate_input){.manifest = &f->manifest,
                                      .ctx = &f->ctx,
                                      .runs = &f->runs,

@@ -28,7 +28,7 @@ static struct schedule schedule;
 static struct plan_context ctx;
 static struct manifest manifest;
 static struct run_record record[N_RUNS];
-static struct run_list runs = {record, N_RUNS};
+static struct run_list runs = {.run = record, .n = N_RUNS};
 static struct target target[2];
 static struct targets targets = {target, 2};
 static const struct log_memory memory[2] = {{0, 1, 100}, {1, 1, 300}};

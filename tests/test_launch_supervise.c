@@ -1,3 +1,4 @@
+#include "launch/kin.h"
 #include "launch/supervise.h"
 
 #include <criterion/criterion.h>
@@ -5,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -200,4 +202,68 @@ Test(supervise, a_silent_program_is_killed)
     cr_expect_eq(r.end, SUPERVISE_SILENT);
     cr_expect_gt(r.wall_s, 0.5, "the silence begins at the last output");
     cr_expect_lt(r.wall_s, 10);
+}
+
+struct attack {
+    int sig;    // to the guard, when the first line comes
+    int ending; // to this process after it, 0: none
+};
+
+/* The guard is the process that the line's program has as its parent. */
+static void attack_guard(void *data, const char *line)
+{
+    const struct attack *a = data;
+    long guard = strtol(line, NULL, 10);
+    if (guard > 1)
+        kill((pid_t)guard, a->sig);
+    if (guard > 1 && a->ending)
+        kill(getpid(), a->ending);
+}
+
+static enum err run_attacked(struct attack a, double limit_s,
+                             struct supervise_result *r, struct err_msg *msg)
+{
+    char script[] = "echo $PPID; exec sleep 987";
+    char *argv[] = {"sh", "-c", script, NULL};
+    const struct supervise_job job = {.argv = argv,
+                                      .log_path = log_path,
+                                      .limit_s = limit_s,
+                                      .on_line = attack_guard,
+                                      .data = &a};
+    return supervise_run(&job, r, msg);
+}
+
+Test(supervise, a_killed_guard_ends_the_job_at_once)
+{
+    struct supervise_result r;
+    struct err_msg msg = {""};
+    cr_assert_eq(run_attacked((struct attack){SIGKILL, 0}, 0, &r, &msg),
+                 ERR_CHILD);
+    cr_expect_not_null(strstr(msg.text, "guard"), "%s", msg.text);
+    cr_expect_eq(kin_kill_children(0, 0), 0, "nothing is left");
+}
+
+Test(supervise, limits_and_signals_work_with_a_stopped_guard)
+{
+    struct supervise_result r = {0};
+    struct err_msg msg = {""};
+    cr_assert_eq(run_attacked((struct attack){SIGSTOP, 0}, 0.3, &r, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_expect_eq(r.end, SUPERVISE_TIMEOUT);
+    cr_assert_eq(run_attacked((struct attack){SIGSTOP, SIGTERM}, 0, &r, &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_expect_eq(r.end, SUPERVISE_INTERRUPTED);
+    cr_expect_eq(kin_kill_children(0, 0), 0, "nothing is left");
+}
+
+Test(supervise, a_flood_is_ended_and_cut)
+{
+    struct supervise_result r;
+    struct err_msg msg = {""};
+    struct stat st;
+    char script[] = "exec yes 'a line of a flood that does not end by itself'";
+    cr_assert_eq(run_shell(script, 0, &r, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(r.end, SUPERVISE_FLOOD);
+    cr_assert_eq(stat(log_path, &st), 0);
+    cr_expect_eq(st.st_size, SUPERVISE_KEPT_LOG_BYTES);
 }

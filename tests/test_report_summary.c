@@ -156,6 +156,13 @@ Test(summary, a_pick_behind_the_best_by_more_than_noise_is_missed)
     cr_expect(pick_holds(2.1, true), "the intervals overlap");
 }
 
+Test(summary, a_pick_that_was_not_measured_is_within_no_bound)
+{
+    cr_expect_not(pick_holds(NAN, true), "whatever intervals say");
+    cr_expect_not(pick_holds(NAN, false));
+    cr_expect_not(pick_holds(INFINITY, true), "the best took 0 ms");
+}
+
 Test(summary, the_mean_error_may_be_twice_the_noise)
 {
     cr_expect(accepts(ACCEPT_MEAN_STEP, 3));

@@ -118,6 +118,36 @@ Test(validate, an_error_that_is_not_a_number_is_worse)
     cr_expect(judge(now, 1, before, 1).worse);
 }
 
+Test(validate, what_is_not_known_passes_no_comparison)
+{
+    struct validate_row ok = row("pick", 1, 0.1), x = row("default", NAN, 0);
+    struct validate_row now[] = {ok, x}, before[] = {ok};
+    struct validate_verdict v = judge(now, 2, before, 1);
+    cr_expect(v.worse && v.unknown, "a new row without a step error");
+    cr_expect(judge(now + 1, 1, NULL, 0).worse, "and with no baseline at all");
+    v = judge(now, 0, NULL, 0);
+    cr_expect(v.worse && v.unknown, "no rows");
+    cr_expect_str_eq(v.why, " no layouts");
+    cr_expect(judge(now, 0, before, 1).worse, "no rows, but a baseline");
+}
+
+Test(validate, a_figure_that_was_known_must_stay_so)
+{
+    struct validate_row now[] = {row("pick", 1, NAN), row("default", 1, 0)};
+    struct validate_row before[] = {row("pick", 1, NAN), row("default", 1, 0)};
+    cr_expect_not(judge(now, 2, before, 2).worse, "never had a replay");
+    before[0].replay_error_pct = 0.1;
+    cr_expect_str_eq(judge(now, 2, before, 2).why,
+                     " a replay error is not known");
+    now[0] = before[0];
+    now[0].memory_error_pct = NAN;
+    cr_expect_str_eq(judge(now, 2, before, 2).why,
+                     " a memory error is not known");
+    struct validate_row alone[] = {row("pick", 1, NAN)};
+    alone[0].wants_replay = true;
+    cr_expect(judge(alone, 1, NULL, 0).unknown, "the dataset says so itself");
+}
+
 Test(validate, a_baseline_reads_as_written)
 {
     char path[] = "/tmp/baseline-XXXXXX";

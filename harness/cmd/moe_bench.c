@@ -4,6 +4,9 @@
  */
 #include "cmd.h"
 
+#include "base/process.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,29 +32,46 @@ static void bench_moe_bench_usage(FILE *out)
           out);
 }
 
+static int bench_moe_bench_fail(enum err e, const struct err_msg *msg)
+{
+    fprintf(stderr, "moe-bench: %s\n", msg->text);
+    return err_exit_code(e);
+}
+
+/* A text that was asked for and could not be written is no success. */
+static int bench_moe_bench_end_text(void)
+{
+    struct err_msg msg;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return bench_moe_bench_fail(
+        err_set(&msg, ERR_IO, "standard output: %s", strerror(errno)), &msg);
+}
+
 int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];
     struct err_msg msg;
+    enum err e = process_prepare(&msg);
+    if (e != ERR_OK)
+        return bench_moe_bench_fail(e, &msg);
     if (argc < 2) {
         bench_moe_bench_usage(stderr);
         return EXIT_BAD_INPUT;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         bench_moe_bench_usage(stdout);
-        return 0;
+        return bench_moe_bench_end_text();
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("moe-bench " MOE_VERSION);
-        return 0;
+        return bench_moe_bench_end_text();
     }
     for (int i = 0; i < N_COMMANDS; i++) {
         names[i] = commands[i]->name;
         if (strcmp(argv[1], names[i]) == 0)
             return cmd_main(commands[i], argc - 2, argv + 2);
     }
-    enum err e =
-        options_unknown_command("moe-bench", argv[1], names, N_COMMANDS, &msg);
-    fprintf(stderr, "moe-bench: %s\n", msg.text);
-    return err_exit_code(e);
+    e = options_unknown_command("moe-bench", argv[1], names, N_COMMANDS, &msg);
+    return bench_moe_bench_fail(e, &msg);
 }

@@ -25,6 +25,21 @@ static enum err bench_publish_open_planned(struct arena *a,
                : err_set(msg, ERR_NOMEM, "publish: out of memory");
 }
 
+/* Costs of the profile runs that are left would give other layouts; changed
+ * measured runs are found missing. */
+static enum err bench_publish_check_runs(const struct experiment *e,
+                                         struct err_msg *msg)
+{
+    const struct run_record *r = experiment_changed(e);
+    return r && r->round == 0
+               ? err_set(
+                     msg, ERR_MODEL,
+                     "%s: %s; restore the file, or 'moe-bench run %s' makes "
+                     "the run again",
+                     r->folder, r->changed, e->manifest.path)
+               : ERR_OK;
+}
+
 /* Costs and roles are made again from the runs: what is published is what a
  * reader of the dataset can make, too. */
 static enum err bench_publish_publish(struct arena *a,
@@ -38,6 +53,8 @@ static enum err bench_publish_publish(struct arena *a,
         err = bench_publish_open_planned(a, opt, &e, msg);
     else if (err == ERR_OK)
         err = experiment_open(a, opt, &e, msg);
+    if (err == ERR_OK && !planned)
+        err = bench_publish_check_runs(&e, msg);
     if (err == ERR_OK && !planned)
         err = experiment_fit(&e, msg);
     if (err == ERR_OK && !planned)

@@ -148,7 +148,7 @@ enum err recipes_command(struct arena *a, const struct recipes_request *r,
         e = recipes_csv_write(mf, &rows, dir, msg);
     // publish compares it with the manifest that it is asked for
     if (e == ERR_OK)
-        e = text_write_file(copy, mf->text.data, mf->text.len, msg);
+        e = text_write_own(copy, mf->text.data, mf->text.len, msg);
     if (e == ERR_OK)
         recipes_print(mf, &rows, dir);
     return e;

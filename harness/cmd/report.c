@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cmd.h"
 #include "published/tables.h"
+#include "report/reference.h"
+#include "store/tidy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +76,13 @@ static enum err draw_source(struct arena *a, const struct request *r,
         .log = stdout};
     fprintf(stderr, "moe-bench report: %s from %s\n", source->experiment,
             source->dir);
-    return d.out ? draw_figures(a, &d, msg)
-                 : err_set(msg, ERR_NOMEM, "report: out of memory");
+    if (!d.out)
+        return err_set(msg, ERR_NOMEM, "report: out of memory");
+    // one that was asked for may be a link; one among results may not
+    enum err e = r->figures ? ERR_OK : tidy_check_folder(d.out, msg);
+    if (e == ERR_OK && reference_is(a, source->dir))
+        e = reference_check(a, source->dir, msg);
+    return e == ERR_OK ? draw_figures(a, &d, msg) : e;
 }
 
 /* Beside the CSV files it was made from. */
@@ -88,7 +95,7 @@ static enum err write_page(struct arena *a, const struct report_source *source,
         return err_set(msg, ERR_NOMEM, "report: out of memory");
     enum err e = report_page(a, source, &text, msg);
     if (e == ERR_OK)
-        e = text_write_file(path, text, strlen(text), msg);
+        e = text_write_own(path, text, strlen(text), msg);
     if (e == ERR_OK)
         printf("%s\n", path);
     return e;

@@ -41,6 +41,8 @@ static enum err print_status(struct experiment *e, struct tally *t,
     if (err != ERR_OK)
         return err;
     printf("%5s  %-16s %-26s %s\n", "round", "role", "layout", "status");
+    if (e->runs.stray)
+        printf("%s: not a run's folder, left aside\n", e->runs.stray);
     const struct planned plan = experiment_planned(e);
     struct planned_walk walk = planned_all(&plan);
     struct planned_run which;

@@ -83,15 +83,18 @@ static void bench_validate_print_verdict(const char *experiment, int n,
                                          const struct validate_verdict *v)
 {
     printf("%s: ", experiment);
-    if (v->n_new < n)
+    if (v->n_new < n && isfinite(v->step_error_pct))
         printf("mean step error %.3f%%, baseline %.3f%%; ", v->step_error_pct,
                v->base_step_error_pct);
     if (v->n_new > 0)
         printf("%d of %d layouts new; ", v->n_new, n);
     if (v->n_lost > 0)
         printf("%d layouts of the baseline not there; ", v->n_lost);
-    printf("replay at most %.3f%%: %s%s\n", v->replay_error_pct,
-           v->worse ? "worse:" : "not worse", v->why);
+    if (isfinite(v->replay_error_pct))
+        printf("replay at most %.3f%%: ", v->replay_error_pct);
+    else
+        printf("no replay: ");
+    printf("%s%s\n", v->worse ? "worse:" : "not worse", v->why);
 }
 
 /* Copied: rows of one dataset live in its own array, the baseline is written
@@ -135,6 +138,7 @@ static bool all_there(const struct validate_rows *now,
 struct outcome {
     struct validate_rows baseline, all;
     bool worse;
+    const char *unknown; // the first dataset with figures that are not known
 };
 
 /* A dataset that was only planned: the same layouts, predicted again. */
@@ -168,6 +172,8 @@ static enum err check_measured(struct arena *a, const char *dir,
     bench_validate_print_verdict(now.n > 0 ? now.row[0].experiment : dir, now.n,
                                  &v);
     o->worse |= v.worse;
+    if (v.unknown && !o->unknown)
+        o->unknown = dir;
     return ERR_OK;
 }
 
@@ -247,6 +253,11 @@ static enum err bench_validate_validate(struct arena *a, struct request *r,
     *worse = o.worse && !r->update;
     if (e != ERR_OK || !r->update)
         return e;
+    // a baseline of nothing would make everything after it not worse
+    if (o.unknown)
+        return err_set(msg, ERR_MODEL,
+                       "%s: figures are not known, so %s is not written",
+                       o.unknown, r->baseline);
     // with all datasets read, what is in no dataset is not kept
     const struct validate_rows none = {NULL, 0};
     e = validate_write_baseline(a, r->baseline, &o.all,

@@ -7,6 +7,7 @@
 #include "figures/figures.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,6 +88,16 @@ static enum err calibrate_add_run(struct arena *a,
     return layout_read(a, run->layout, m, &out->layout, msg);
 }
 
+/* By layout, then by log: the order in which runs were made, or made again, is
+ * no fact about costs, and sums in another order differ in their last digits,
+ * by which layouts that tie would change places. */
+static int calibrate_by_layout(const void *x, const void *y)
+{
+    const struct fit_run *a = x, *b = y;
+    int order = strcmp(a->layout_text, b->layout_text);
+    return order ? order : strcmp(a->log_sha256, b->log_sha256);
+}
+
 /* Profile runs are those of round 0. All come from one machine and launcher, so
  * the last one's source is that of all. */
 static enum err add_runs(struct arena *a, const struct calibrate_input *in,
@@ -106,6 +117,8 @@ static enum err add_runs(struct arena *a, const struct calibrate_input *in,
         if (err != ERR_OK)
             return err;
     }
+    if (to->n > 1)
+        qsort(to->run, (size_t)to->n, sizeof *to->run, calibrate_by_layout);
     return to->n > 0 ? ERR_OK
                      : err_set(msg, ERR_MODEL,
                                "no valid profile run to fit costs from");

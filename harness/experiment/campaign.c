@@ -10,6 +10,7 @@
 #include "launch/job.h"
 #include "ledger.h"
 #include "manifest/grammar.h"
+#include "store/tidy.h"
 
 #include <errno.h>
 #include <math.h>
@@ -278,8 +279,10 @@ enum err campaign_run(struct arena *a, const struct campaign *c,
                             .say = campaign_say,
                             .data = p};
     const char *folder = arena_printf(a, "%s/job", c->dir);
-    enum err e = folder ? results_lock(a, folder, &lock, msg)
+    enum err e = folder ? tidy_check_folder(folder, msg)
                         : err_set(msg, ERR_NOMEM, "%s: out of memory", c->dir);
+    if (e == ERR_OK)
+        e = results_lock(a, folder, &lock, msg);
     if (e != ERR_OK)
         return e;
     struct ledger spent = {0};

@@ -10,13 +10,15 @@
 
 #include "base/clock.h"
 #include "base/writer.h"
-#include "figures/figures.h"
+#include "judge.h"
 #include "launch/job.h"
 #include "launch/supervise.h"
 #include "ledger.h"
 #include "log/runlog.h"
+#include "log_check.h"
 #include "store/provenance.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +81,14 @@ static void note_pace(struct progress *p)
         p->silent_s = fmax(p->hang_steps * p->longest_s, p->hang_s);
 }
 
+/* One line of another batch is enough: it stands, whatever comes after. */
+static void note_batch(struct progress *p, const char *line)
+{
+    int64_t batch = log_check_batch(line);
+    if (batch != 0 && (p->batch == 0 || p->batch == p->wanted_batch))
+        p->batch = batch;
+}
+
 /* Megatron's line of an iteration; others of the log say nothing of the pace.
  * The line is read loosely: what counts is parsed from the whole log later. */
 static void on_line(void *data, const char *line)
@@ -90,111 +100,9 @@ static void on_line(void *data, const char *line)
     long iteration = strtol(it + strlen(" iteration "), NULL, 10);
     double ms = strtod(step + strlen(RUNLOG_F_STEP ":"), NULL);
     note_pace(data);
+    note_batch(data, line);
     if (iteration > 0 && iteration < 1000000000)
         show_step(data, (int)iteration, ms);
-}
-
-/* ---- judgement ---- */
-
-/* A reason that could not be printed into memory is still no valid run. */
-static void execute_do_judge(struct run_record *run, enum run_status s,
-                             const char *reason)
-{
-    run->status = s;
-    run->reason = reason ? reason : "out of memory";
-}
-
-/* Of the last run in the log, where numbers only go up. */
-static int64_t last_iteration(const struct runlog *log)
-{
-    size_t n = log->n_iterations;
-    return n ? log->iterations[n - 1].iteration : 0;
-}
-
-static int count_used(const struct runlog *log, int warmup)
-{
-    int n = 0;
-    for (size_t i = 0; i < log->n_iterations; i++)
-        n += figures_is_used(log, &log->iterations[i], warmup);
-    return n;
-}
-
-/* What the log says of a failure; false when it tells of none. */
-static bool judge_failure(struct arena *a, struct run_record *run)
-{
-    const char *name = log_failure_name(run->log.failure);
-    const char *where =
-        run->log.failure_rank >= 0
-            ? arena_printf(a, " on rank %d", run->log.failure_rank)
-            : "";
-    const char *reason = arena_printf(a, "the log tells of '%s'%s",
-                                      name ? name : "", where ? where : "");
-    switch (run->log.failure) {
-    case LOG_OK:
-    case LOG_TRUNCATED: // seen better by counting iterations
-        return false;
-    case LOG_OOM:
-        execute_do_judge(run, RUN_OOM, reason);
-        return true;
-    case LOG_NAN:
-        execute_do_judge(run, RUN_NAN, reason);
-        return true;
-    case LOG_HANG:
-    case LOG_ASSERT:
-    case LOG_KILLED:
-    default:
-        execute_do_judge(run, RUN_FAILED, reason);
-        return true;
-    }
-}
-
-/* The log is the judge: a deadlock under SMPI exits with 0. */
-void execute_judge(struct arena *a, const struct run_ending *end,
-                   struct run_record *run)
-{
-    int64_t last = last_iteration(&run->log);
-    run->exit_code = end->exit_code;
-    if (end->silent_s > 0)
-        execute_do_judge(
-            run, RUN_TIMEOUT,
-            arena_printf(a,
-                         "hung: the log was silent for %.0f s after "
-                         "iteration %lld of %d",
-                         end->silent_s, (long long)last,
-                         end->wanted_iterations));
-    else if (end->timed_out)
-        execute_do_judge(
-            run, RUN_TIMEOUT,
-            arena_printf(a,
-                         "killed after limits.run_s = %g s at iteration "
-                         "%lld of %d",
-                         end->limit_s, (long long)last,
-                         end->wanted_iterations));
-    else if (end->lost && run->log.failure != LOG_OOM &&
-             run->log.failure != LOG_NAN)
-        execute_do_judge(
-            run, RUN_FAILED,
-            arena_printf(a, "the job was lost (%s) at iteration %lld of %d",
-                         end->lost, (long long)last, end->wanted_iterations));
-    else if (judge_failure(a, run))
-        return;
-    else if (end->exit_code != 0)
-        execute_do_judge(
-            run, RUN_FAILED,
-            end->exit_code < 0
-                ? "killed by a signal"
-                : arena_printf(a, "exit status %lld at iteration %lld of %d",
-                               (long long)end->exit_code, (long long)last,
-                               end->wanted_iterations));
-    else if (last < end->wanted_iterations)
-        execute_do_judge(run, RUN_FAILED,
-                         arena_printf(a, "the log ends at iteration %lld of %d",
-                                      (long long)last, end->wanted_iterations));
-    else if (count_used(&run->log, end->warmup) == 0)
-        execute_do_judge(run, RUN_INVALID,
-                         "no usable iteration after the warm-up");
-    else
-        execute_do_judge(run, RUN_VALID, "");
 }
 
 /* ---- one run ---- */
@@ -297,16 +205,49 @@ static void say_end(struct progress *p, const struct run_record *run)
     p->n_done += p->n_iterations;
 }
 
+/* A batch that grows is meant to differ. */
+static bool has_rampup(const struct manifest *mf)
+{
+    for (int i = 0; i < mf->trainer.args.n; i++)
+        if (text_starts(mf->trainer.args.word[i], "--rampup-batch-size"))
+            return true;
+    return false;
+}
+
+/* What the log says of itself against what was asked for: NULL where both
+ * agree. */
+static enum err find_other(const struct attempt *t, const char **out,
+                           struct err_msg *msg)
+{
+    struct err_msg why;
+    const struct progress *p = t->progress;
+    enum err e = log_check(t->a, &t->req->workload->model, t->run, &why);
+    if (e == ERR_OK && p->batch != 0 && p->batch != p->wanted_batch &&
+        !has_rampup(t->req->manifest))
+        e = err_set(&why, ERR_PARSE,
+                    "the log is of a global batch of %lld, want %lld",
+                    (long long)p->batch, (long long)p->wanted_batch);
+    if (e == ERR_OK)
+        e = log_check_operations(t->a, &t->req->workload->model, t->run, &why);
+    *out = e == ERR_OK ? NULL : arena_strdup(t->a, why.text);
+    return e != ERR_OK && (e == ERR_NOMEM || !*out)
+               ? err_set(msg, ERR_NOMEM, "%s: out of memory", t->run->run_id)
+               : ERR_OK;
+}
+
 /* A log that cannot be parsed is like an empty one: the run is judged, and kept
  * with its reason, in any case. */
-static enum err read_ending(struct arena *a, const struct execute_request *req,
-                            const struct job_result *job,
-                            struct run_record *run, struct err_msg *msg)
+static enum err read_ending(const struct attempt *t, struct err_msg *msg)
 {
+    struct arena *a = t->a;
+    const struct execute_request *req = t->req;
+    const struct job_result *job = &t->result;
+    struct run_record *run = t->run;
     const struct manifest *mf = req->manifest;
     const struct supervise_result *r = &job->end;
-    const struct run_ending end = {
+    struct run_ending end = {
         .timed_out = r->end == SUPERVISE_TIMEOUT,
+        .flooded = r->end == SUPERVISE_FLOOD,
         .limit_s = mf->run_limit_s,
         .silent_s = r->end == SUPERVISE_SILENT ? job->silent_s : 0,
         .lost = job->lost ? job->word : NULL,
@@ -319,7 +260,10 @@ static enum err read_ending(struct arena *a, const struct execute_request *req,
         return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
     if (logparse_read(a, log, &run->log, &ignored) != ERR_OK)
         run->log = (struct runlog){.failure_rank = -1};
-    execute_judge(a, &end, run);
+    enum err e = find_other(t, &end.other, msg);
+    if (e != ERR_OK)
+        return e;
+    judge_run(a, &end, run);
     // to the microsecond and micro-dollar: read back from JSON unchanged
     run->wall_s = round(1e6 * r->wall_s) / 1e6;
     if (mf->hardware.price_usd_per_hour > 0)
@@ -414,8 +358,8 @@ static enum err run_job(struct attempt *t, struct job_request *job,
 /* A job that vanished before it wrote a line still has a log, an empty one. */
 static enum err execute_touch(const char *path, struct err_msg *msg)
 {
-    FILE *f = fopen(path, "a");
-    return f && fclose(f) == 0
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd >= 0 && close(fd) == 0
                ? ERR_OK
                : err_set(msg, ERR_IO, "%s: cannot create", path);
 }
@@ -445,6 +389,10 @@ static enum err run_it(struct attempt *t, struct err_msg *msg)
             t->run->folder = NULL;
         else
             e = execute_touch(log, msg);
+        // what a child prints is cut where it is written
+        if (e == ERR_OK && t->result.end.end == SUPERVISE_FLOOD &&
+            truncate(log, SUPERVISE_KEPT_LOG_BYTES) != 0)
+            e = err_set(msg, ERR_IO, "%s: cannot cut", log);
     }
     t->result.silent_s = p->silent_s;
     return e;
@@ -467,8 +415,11 @@ static enum err note_cost(const struct attempt *t, struct err_msg *msg)
 }
 
 /* Each run has a pace of its own: limits on silence follow from its steps. */
-static void new_pace(struct progress *p, const struct manifest *mf)
+static void new_pace(struct progress *p, const struct execute_request *req)
 {
+    const struct manifest *mf = req->manifest;
+    p->batch = 0;
+    p->wanted_batch = req->workload->model.batch.global_batch;
     p->line_s = p->longest_s = p->silent_s = 0;
     p->hang_steps = mf->hang_steps;
     p->hang_s = mf->hang_s;
@@ -486,7 +437,7 @@ static enum err execute_start(struct arena *a,
     char **env = launch_environment(a, &t.launch.env);
     if (!env)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", run->run_id);
-    new_pace(p, req->manifest);
+    new_pace(p, req);
     e = put_inputs(&t, env, msg);
     if (e == ERR_OK)
         e = run_it(&t, msg);
@@ -495,7 +446,7 @@ static enum err execute_start(struct arena *a,
     if (e == ERR_OK && t.result.end.end == SUPERVISE_INTERRUPTED)
         e = execute_interrupted(&t.result.end, msg);
     if (e == ERR_OK)
-        e = read_ending(a, req, &t.result, run, msg);
+        e = read_ending(&t, msg);
     const struct provenance from = {req->manifest, &t.launch, run};
     if (e == ERR_OK)
         e = results_put_json(a, run, "provenance.json",

@@ -28,6 +28,9 @@ struct progress {
     double longest_s; // longest wait between two of them
     double silent_s;  // what the supervisor allows, 0: not known yet
     double hang_steps, hang_s; // limits of the manifest
+    int64_t batch; // that iteration lines of this run state, 0: none; what
+                   // differs from it stands
+    int64_t wanted_batch;
 };
 
 void progress_init(struct progress *p, const char *name, int n_runs,
@@ -51,19 +54,5 @@ struct execute_request {
 enum err execute_run(struct arena *a, const struct execute_request *req,
                      struct progress *p, struct run_record *out,
                      struct err_msg *msg);
-
-/* How a run ended, from its log and exit status; sets status and reason. */
-struct run_ending {
-    bool timed_out;
-    double limit_s;
-    double silent_s;   // above 0: ended because the log was silent so long
-    const char *lost;  // what the job system says of a job that vanished, or
-                       // NULL
-    int64_t exit_code; // -1: killed by a signal
-    int wanted_iterations;
-    int warmup;
-};
-void execute_judge(struct arena *a, const struct run_ending *end,
-                   struct run_record *run);
 
 #endif

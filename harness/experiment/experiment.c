@@ -13,7 +13,9 @@
 #include "calibrate/profile.h"
 #include "context.h"
 #include "core_check.h"
+#include "key.h"
 #include "launch/interrupt.h"
+#include "log_check.h"
 #include "manifest/settings.h"
 #include "plan/search.h"
 
@@ -32,34 +34,6 @@ static enum err experiment_no_memory(const struct experiment *e,
 }
 
 /* ---- opening ---- */
-
-/* "none" for a file that is not there: its absence decides, too. */
-static const char *file_hash(struct arena *a, const char *path)
-{
-    char hex[TEXT_SHA256_HEX];
-    struct err_msg ignored;
-    if (!path || text_sha256_file(path, hex, &ignored) != ERR_OK)
-        return "none";
-    return arena_strdup(a, hex);
-}
-
-static enum err make_key(struct experiment *e, struct err_msg *msg)
-{
-    // where runs go to another machine, the manifest tells which, and
-    // Megatron's commit may be there only
-    bool elsewhere = e->launch.by->start != NULL;
-    bool seen = !elsewhere || e->manifest.trainer.kind == TRAINER_MOE_TRAIN;
-    const char *binary = seen ? file_hash(e->a, e->launch.binary) : "none";
-    const char *platform = file_hash(e->a, e->launch.platform);
-    const char *all = arena_printf(e->a, "%s %s %s %s %s", e->manifest.sha256,
-                                   e->workload.sha256, binary ? binary : "",
-                                   platform ? platform : "",
-                                   elsewhere ? "" : e->machine.sha256);
-    if (!all || !binary || !platform)
-        return experiment_no_memory(e, msg);
-    text_sha256(all, strlen(all), e->key);
-    return ERR_OK;
-}
 
 /* What predictions depend on besides costs. A limit that cannot be checked is
  * refused before anything is run for it. */
@@ -154,6 +128,8 @@ enum err experiment_reload(struct experiment *e, struct err_msg *msg)
     enum err err = results_load(e->a, e->dir, e->key, &e->runs, msg);
     e->runs_room = e->runs.n;
     if (err == ERR_OK)
+        err = log_check_all(e->a, &e->workload.model, &e->runs, msg);
+    if (err == ERR_OK)
         experiment_update_reference(e);
     return err;
 }
@@ -186,7 +162,10 @@ enum err experiment_open(struct arena *a, const struct experiment_options *opt,
     err = e->dir ? launch_build(a, &lr, &e->launch, msg)
                  : experiment_no_memory(e, msg);
     if (err == ERR_OK)
-        err = make_key(e, msg);
+        err = key_make(a,
+                       &(struct key_parts){&e->manifest, &e->workload,
+                                           &e->launch, &e->machine},
+                       e->key, msg);
     if (err == ERR_OK)
         err = choose_profile(e, msg);
     if (err == ERR_OK)
@@ -319,6 +298,24 @@ const struct run_record *experiment_find(const struct experiment *e,
             return r;
     }
     return failed;
+}
+
+/* The same run made again stands behind it: its start is later. */
+const struct run_record *experiment_changed(const struct experiment *e)
+{
+    for (size_t i = 0; i < e->runs.n; i++) {
+        const struct run_record *r = &e->runs.run[i];
+        bool made_again = false;
+        for (size_t k = i + 1; r->changed && k < e->runs.n; k++) {
+            const struct run_record *x = &e->runs.run[k];
+            made_again |= x->status == RUN_VALID && x->round == r->round &&
+                          strcmp(x->role, r->role) == 0 &&
+                          strcmp(x->layout, r->layout) == 0;
+        }
+        if (r->changed && !made_again)
+            return r;
+    }
+    return NULL;
 }
 
 /* Room for one more run: twice as much each time, so that all copies together

@@ -82,6 +82,10 @@ double experiment_run_bound_usd(const struct experiment *e);
 const struct run_record *experiment_find(const struct experiment *e,
                                          const struct planned_run *which);
 
+/* The first run whose files were changed since it ended and that no valid one
+ * stands in for; NULL when there is none. */
+const struct run_record *experiment_changed(const struct experiment *e);
+
 /* A run that has just ended, put in its place by round. */
 enum err experiment_add_run(struct experiment *e, const struct run_record *run,
                             struct err_msg *msg);

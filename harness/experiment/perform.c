@@ -219,6 +219,24 @@ static enum err whole_pass(struct pass *p, struct err_msg *msg)
     return err == ERR_OK ? write_tables(p, msg) : err;
 }
 
+/* What is among the runs and is not used: said once, since it costs a run or
+ * is somebody's file. */
+static void warn_of_runs(const struct experiment *e)
+{
+    const struct run_record *r = experiment_changed(e);
+    const char *line = NULL;
+    if (r)
+        line = arena_printf(e->a, "%s: %s; the run is made again", r->folder,
+                            r->changed);
+    if (line)
+        experiment_warn(e, line);
+    if (e->runs.stray)
+        line = arena_printf(e->a, "%s: not a run's folder, left aside",
+                            e->runs.stray);
+    if (line && e->runs.stray)
+        experiment_warn(e, line);
+}
+
 static enum err lock_and_load(struct pass *p, struct err_msg *msg)
 {
     struct experiment *e = p->e;
@@ -226,7 +244,11 @@ static enum err lock_and_load(struct pass *p, struct err_msg *msg)
     p->n_bad = p->n_missing = p->progress.run = 0;
     p->n_written = 0; // what the files hold is not known
     // again: another process may have ended just now
-    return err == ERR_OK ? experiment_reload(e, msg) : err;
+    if (err == ERR_OK)
+        err = experiment_reload(e, msg);
+    if (err == ERR_OK)
+        warn_of_runs(e);
+    return err;
 }
 
 /* The job holds the folder's lock while it makes runs, so it is let go here. */

@@ -109,7 +109,7 @@ enum err recipes_csv_write(const struct manifest *mf,
     for (int i = 0; i < rows->n && ok; i++)
         ok = recipes_csv_row(out, mf, &rows->row[i]);
     ok = out && fclose(out) == 0 && ok;
-    enum err e = ok ? text_write_file(path, text, len, msg)
+    enum err e = ok ? text_write_own(path, text, len, msg)
                     : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
     free(text);
     arena_clear(&a);

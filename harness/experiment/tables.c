@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLES_MAX_FIELDS = 40 }; // runs.csv has 33
+enum { TABLES_MAX_FIELDS = 40 };            // runs.csv has 33
+enum { TABLES_MAX_BAD_ITERATIONS = 10000 }; // rows of a run that is not valid
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -260,7 +261,11 @@ static enum err write_iterations(struct arena *a, const struct tables_input *in,
     *ok = csv_write_row(out, iterations_columns, COUNT(iterations_columns));
     for (size_t i = 0; i < in->runs->n; i++) {
         const struct run_record *run = &in->runs->run[i];
-        for (size_t k = 0; k < run->log.n_iterations && *ok; k++) {
+        size_t n = run->log.n_iterations;
+        // a run that is not valid may have printed without end
+        if (run->status != RUN_VALID && n > TABLES_MAX_BAD_ITERATIONS)
+            n = TABLES_MAX_BAD_ITERATIONS;
+        for (size_t k = 0; k < n && *ok; k++) {
             const struct log_iteration *it = &run->log.iterations[k];
             struct row r =
                 row_new(a, "moe-bench/iterations/1", run->experiment);
@@ -509,7 +514,7 @@ static enum err tables_write_table(struct arena *a,
     if (fclose(out) != 0 || (e == ERR_OK && !ok))
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", path);
     if (e == ERR_OK)
-        e = text_write_file(path, text, len, msg);
+        e = text_write_own(path, text, len, msg);
     free(text);
     return e;
 }

@@ -23,7 +23,7 @@ bool figures_is_used(const struct runlog *log, const struct log_iteration *it,
                      int warmup)
 {
     return it->usable && it->section == log->used_section &&
-           it->iteration > warmup && isfinite(it->step_ms);
+           it->iteration > warmup && isfinite(it->step_ms) && it->step_ms > 0;
 }
 
 double figures_corrected(const struct log_iteration *it, double reference_ms)

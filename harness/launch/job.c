@@ -76,7 +76,7 @@ static enum err job_record(struct watch *w, struct err_msg *msg)
     const char *text = writer_print_tree(w->a, writer_close(&doc));
     if (!text || !path)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", w->job.name);
-    return text_write_file(path, text, strlen(text), msg);
+    return text_write_own(path, text, strlen(text), msg);
 }
 
 /* Both become words of command lines, and a part of a path. */
@@ -126,7 +126,7 @@ static enum err job_submit(struct watch *w, struct err_msg *msg)
     enum err e = by->prepare(w->a, &w->job, &text, &words, msg);
     meter_start(&w->meter, clock_now_s());
     if (e == ERR_OK)
-        e = script && text ? text_write_file(script, text, strlen(text), msg)
+        e = script && text ? text_write_own(script, text, strlen(text), msg)
                            : err_set(msg, ERR_NOMEM, "job: out of memory");
     if (e == ERR_OK)
         e = job_record(w, msg);
@@ -170,7 +170,8 @@ static void job_read_log(struct watch *w)
     if (!f)
         return;
     if (fseek(f, w->offset, SEEK_SET) == 0)
-        while ((n = fread(data, 1, sizeof data, f)) > 0) {
+        while (w->offset <= SUPERVISE_MAX_LOG_BYTES &&
+               (n = fread(data, 1, sizeof data, f)) > 0) {
             lines_feed(&w->lines, data, n);
             w->offset += (long)n;
             w->log_since_s = clock_now_s();
@@ -221,6 +222,10 @@ static void pause_s(double s)
 static bool over_limit(const struct watch *w, struct supervise_result *r)
 {
     const double silent_s = w->req->silent_s ? *w->req->silent_s : 0;
+    if (w->offset > SUPERVISE_MAX_LOG_BYTES) {
+        *r = (struct supervise_result){.end = SUPERVISE_FLOOD};
+        return true;
+    }
     if (w->n_unanswered > 0 || w->view.state != JOB_RUNNING)
         return false;
     if (w->req->limit_s > 0 && w->meter.sure_s > w->req->limit_s)

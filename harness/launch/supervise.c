@@ -6,19 +6,24 @@
  * first, so that mpirun can tidy up), reports the program's wait status through
  * the `ended` pipe and exits. The program's output comes through a third pipe
  * to the harness, which writes the log itself: so it notices a full disk.
+ *
+ * The guard itself may be killed or stopped. The harness is a subreaper, too: a
+ * dead guard's orphans come to it and are ended by it; a stopped one is
+ * continued, and one that does not do its work is killed.
  */
 #include "supervise.h"
 
 #include "base/clock.h"
+#include "kin.h"
 #include "lines.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +38,11 @@
 enum { SUPERVISE_READ_BYTES = 65536, SUPERVISE_READS_A_TURN = 16 };
 enum { SUPERVISE_POLL_MS = 50, SUPERVISE_GRACE_TICKS = 40 };
 
+// how long a guard may take to end everything, and then the harness itself:
+// what is left after that hangs in the kernel
+#define SUPERVISE_GUARD_S 6.0
+#define SUPERVISE_ORPHANS_S 6.0
+
 extern char **environ;
 
 /* What the guard says of the program. */
@@ -44,12 +54,19 @@ struct ending {
 struct watch { // the harness' side of a running job
     const struct supervise_job *job;
     int alive, ended, output, log, signals; // descriptors, -1: closed
-    pid_t guard;
+    pid_t guard;                            // 0: has ended and was waited for
+    uint64_t guard_started;
+    int was_subreaper;
     double start_s, output_s; // when it began, and last printed something
+    double stop_s, orphans_s; // when the guard was told to end everything, and
+                              // when it was found dead; 0: not yet
     struct lines lines;
+    long long n_bytes; // of output
     struct supervise_result result;
     struct ending ending;
-    bool told; // the ending has arrived
+    bool told;  // the ending has arrived
+    bool alone; // the guard is dead, and so is all that it guarded
+    bool left;  // something could not be ended
     enum err err;
 };
 
@@ -87,38 +104,6 @@ int supervise_pending_signal(void)
 
 /* ---- the guard ---- */
 
-/* Parent of a process, from the fourth field of its stat line; 0 unknown. */
-static pid_t parent_of(const char *pid)
-{
-    char path[64], stat[512];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, stat, sizeof stat - 1);
-    close(fd);
-    if (n <= 0)
-        return 0;
-    stat[n] = '\0';
-    // the name in brackets may hold blanks and brackets
-    const char *end = strrchr(stat, ')');
-    return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-}
-
-/* By /proc, since a process may leave the group it was started in. */
-static void kill_children(int sig)
-{
-    pid_t self = getpid();
-    DIR *proc = opendir("/proc");
-    if (!proc)
-        return;
-    for (struct dirent *d; (d = readdir(proc));)
-        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' &&
-            parent_of(d->d_name) == self)
-            kill((pid_t)strtol(d->d_name, NULL, 10), sig);
-    closedir(proc);
-}
-
 /* Reaps what has ended; notes the program's own status. True while children
  * are left. */
 static bool supervise_reap(pid_t program, struct ending *e, bool *program_ended)
@@ -142,7 +127,7 @@ static void kill_all(pid_t program, struct ending *e, bool *program_ended)
     for (int tick = 0; supervise_reap(program, e, program_ended); tick++) {
         if (tick >= SUPERVISE_GRACE_TICKS || *program_ended) {
             kill(-program, SIGKILL);
-            kill_children(SIGKILL);
+            kin_kill_children(SIGKILL, 0);
         }
         sleep_ms(tick == 0 ? 5 : SUPERVISE_POLL_MS);
     }
@@ -163,6 +148,7 @@ static pid_t spawn_program(const struct supervise_job *job, int output,
     sigaddset(&usual, SIGTERM);
     sigaddset(&usual, SIGHUP);
     sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGXFSZ);
     posix_spawnattr_init(&attr);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_setpgroup(&attr, 0);
@@ -191,6 +177,8 @@ static _Noreturn void supervise_guard(const struct supervise_job *job,
     setpgid(0, 0); // a terminal's Ctrl-C is the harness' to handle
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    // a guard that was stopped must work when the harness dies
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
     pid_t program = spawn_program(job, output, &e);
     close(output);
     while (e.spawn_error == 0 && !program_ended) {
@@ -235,6 +223,8 @@ static enum err supervise_start(struct watch *w, struct err_msg *msg)
         e = err_set(msg, ERR_CHILD, "cannot make a pipe: %s", strerror(errno));
         goto done;
     }
+    prctl(PR_GET_CHILD_SUBREAPER, &w->was_subreaper);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
     w->guard = fork();
     if (w->guard == 0) {
@@ -248,6 +238,7 @@ static enum err supervise_start(struct watch *w, struct err_msg *msg)
         e = err_set(msg, ERR_CHILD, "cannot fork: %s", strerror(errno));
         goto done;
     }
+    w->guard_started = kin_started(w->guard);
     w->alive = alive[1];
     w->ended = ended[0];
     w->output = output[0];
@@ -276,6 +267,17 @@ static bool supervise_write_all(int fd, const char *data, size_t n)
     return true;
 }
 
+/* The first reason counts; closing `alive` makes the guard end the program. */
+static void supervise_stop(struct watch *w, enum supervise_end end, int code)
+{
+    if (w->alive < 0)
+        return;
+    w->result.end = end;
+    w->result.code = code;
+    w->stop_s = clock_now_s();
+    close_fd(&w->alive);
+}
+
 /* Moves what the program has printed into the log; closes `output` at its
  * end. A log that cannot be written ends the job. */
 static void supervise_drain(struct watch *w, struct err_msg *msg)
@@ -286,10 +288,15 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
         n = read(w->output, data, sizeof data);
         if (n <= 0)
             break;
+        w->n_bytes += n;
+        if (w->n_bytes > SUPERVISE_MAX_LOG_BYTES) {
+            supervise_stop(w, SUPERVISE_FLOOD, 0);
+            continue; // read on, so that the program can end
+        }
         if (w->err == ERR_OK && !supervise_write_all(w->log, data, (size_t)n)) {
             w->err = err_set(msg, ERR_IO, "%s: cannot write: %s",
                              w->job->log_path, strerror(errno));
-            close_fd(&w->alive);
+            supervise_stop(w, SUPERVISE_SIGNALED, SIGKILL);
         }
         w->output_s = clock_now_s();
         lines_feed(&w->lines, data, (size_t)n);
@@ -300,22 +307,21 @@ static void supervise_drain(struct watch *w, struct err_msg *msg)
     }
 }
 
+/* What is beyond tells nothing that the beginning does not. */
+static void cut_flood(struct watch *w, struct err_msg *msg)
+{
+    if (w->n_bytes > SUPERVISE_MAX_LOG_BYTES && w->err == ERR_OK &&
+        ftruncate(w->log, SUPERVISE_KEPT_LOG_BYTES) != 0)
+        w->err = err_set(msg, ERR_IO, "%s: cannot cut: %s", w->job->log_path,
+                         strerror(errno));
+}
+
 /* Anything but a whole report means that the guard was killed. */
 static void take_ending(struct watch *w)
 {
     w->told = read(w->ended, &w->ending, sizeof w->ending) ==
               (ssize_t)sizeof w->ending;
     close_fd(&w->ended);
-}
-
-/* The first reason counts; closing `alive` makes the guard end the program. */
-static void supervise_stop(struct watch *w, enum supervise_end end, int code)
-{
-    if (w->alive < 0)
-        return;
-    w->result.end = end;
-    w->result.code = code;
-    close_fd(&w->alive);
 }
 
 static void check_signals(struct watch *w)
@@ -336,10 +342,55 @@ static void check_limits(struct watch *w)
         supervise_stop(w, SUPERVISE_SILENT, 0);
 }
 
+/* A guard that is dead and has told nothing leaves its children to us, which
+ * are ended until there are none. */
+static void end_orphans(struct watch *w)
+{
+    double now = clock_now_s();
+    if (w->orphans_s <= 0)
+        w->orphans_s = now;
+    int n = kin_kill_children(SIGKILL, w->guard_started);
+    // but for the program's own parent nobody waits for them
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    w->left = n > 0 && now - w->orphans_s > SUPERVISE_ORPHANS_S;
+    if (n > 0 && !w->left)
+        return;
+    w->alone = true;
+    if (w->output >= 0)
+        lines_end(&w->lines);
+    close_fd(&w->output);
+}
+
+/* The report will not come any more. */
+static bool guard_is_lost(const struct watch *w)
+{
+    return w->ended < 0 && !w->told;
+}
+
+/* Continues a guard that was stopped, and kills one that does not end what it
+ * was told to. */
+static void check_guard(struct watch *w)
+{
+    int status;
+    bool late = w->stop_s > 0 && clock_now_s() - w->stop_s > SUPERVISE_GUARD_S;
+    if (w->guard > 0 &&
+        waitpid(w->guard, &status, WNOHANG | WUNTRACED) == w->guard) {
+        if (WIFSTOPPED(status))
+            kill(w->guard, SIGCONT);
+        else
+            w->guard = 0;
+    }
+    if (w->guard > 0 && late)
+        kill(w->guard, SIGKILL);
+    if (w->guard == 0 && guard_is_lost(w) && !w->alone)
+        end_orphans(w);
+}
+
 /* Until the guard has told the ending and the output is read to its end. */
 static void watch_job(struct watch *w, struct err_msg *msg)
 {
-    while (w->ended >= 0 || w->output >= 0) {
+    while (w->ended >= 0 || w->output >= 0 || (guard_is_lost(w) && !w->alone)) {
         struct pollfd p[3] = {{w->output, POLLIN, 0},
                               {w->ended, POLLIN, 0},
                               {w->signals, POLLIN, 0}};
@@ -352,6 +403,7 @@ static void watch_job(struct watch *w, struct err_msg *msg)
                 check_signals(w);
         }
         check_limits(w);
+        check_guard(w);
     }
     w->result.wall_s = clock_now_s() - w->start_s;
 }
@@ -363,9 +415,18 @@ static enum err supervise_judge(struct watch *w, struct err_msg *msg)
     bool stopped = w->alive < 0;
     if (w->err != ERR_OK)
         return w->err;
-    if (!w->told)
-        return err_set(msg, ERR_CHILD, "the guard process of '%s' died",
+    if (w->left)
+        return err_set(msg, ERR_CHILD,
+                       "processes of '%s' cannot be ended, they hang in the "
+                       "kernel",
                        w->job->argv[0]);
+    if (!w->told && !stopped)
+        return err_set(msg, ERR_CHILD,
+                       "the guard process of '%s' was killed, and so is what "
+                       "it guarded; the same command starts it again",
+                       w->job->argv[0]);
+    if (!w->told)
+        return ERR_OK;
     if (w->ending.spawn_error)
         return err_set(msg, ERR_CHILD, "cannot start '%s': %s", w->job->argv[0],
                        strerror(w->ending.spawn_error));
@@ -376,6 +437,18 @@ static enum err supervise_judge(struct watch *w, struct err_msg *msg)
     w->result.code =
         exited ? WEXITSTATUS(w->ending.status) : WTERMSIG(w->ending.status);
     return ERR_OK;
+}
+
+/* The report was read: the guard is at its end, unless it was stopped just
+ * before. */
+static void supervise_close(struct watch *w)
+{
+    close_fd(&w->alive);
+    if (w->guard > 0) {
+        kill(w->guard, SIGCONT);
+        waitpid(w->guard, NULL, 0);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, w->was_subreaper);
 }
 
 enum err supervise_run(const struct supervise_job *job,
@@ -391,7 +464,8 @@ enum err supervise_run(const struct supervise_job *job,
     sigset_t held = held_signals(), before;
     sigprocmask(SIG_BLOCK, &held, &before);
     w.signals = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);
-    w.log = open(job->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    w.log = open(job->log_path,
+                 O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     enum err e = ERR_OK;
     if (w.log < 0)
         e = err_set(msg, ERR_IO, "%s: cannot create: %s", job->log_path,
@@ -400,9 +474,9 @@ enum err supervise_run(const struct supervise_job *job,
         e = supervise_start(&w, msg);
     if (e == ERR_OK) {
         watch_job(&w, msg);
+        cut_flood(&w, msg);
         e = supervise_judge(&w, msg);
-        close_fd(&w.alive);
-        waitpid(w.guard, NULL, 0);
+        supervise_close(&w);
     }
     if (w.log >= 0 && close(w.log) != 0 && e == ERR_OK)
         e = err_set(msg, ERR_IO, "%s: cannot write: %s", job->log_path,

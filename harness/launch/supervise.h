@@ -30,11 +30,17 @@ struct supervise_job {
     void *data;
 };
 
+/* More than any log of a measured run: its timers for thousands of ranks. A
+ * program that prints more is killed, and only the beginning is kept. */
+#define SUPERVISE_MAX_LOG_BYTES ((long long)256 << 20)
+#define SUPERVISE_KEPT_LOG_BYTES ((long long)1 << 20)
+
 enum supervise_end {
     SUPERVISE_EXITED,      // code: exit status
     SUPERVISE_SIGNALED,    // code: signal
     SUPERVISE_TIMEOUT,     // over limit_s, killed
     SUPERVISE_SILENT,      // no output for longer than *silent_s, killed
+    SUPERVISE_FLOOD,       // printed more than SUPERVISE_MAX_LOG_BYTES, killed
     SUPERVISE_INTERRUPTED, // this process got SIGINT, SIGTERM or SIGHUP: code
 };
 

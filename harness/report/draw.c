@@ -12,6 +12,7 @@
 #include "launch/supervise.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -129,6 +130,25 @@ static char *plain_path(struct arena *a, const char *path)
                         path);
 }
 
+/* gnuplot would write through a link, to what is not ours. */
+static enum err draw_check_output(struct arena *a, const char *figure,
+                                  struct err_msg *msg)
+{
+    static const char *const ends[] = {"svg", "png"};
+    struct stat st;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        const char *path = arena_printf(a, "%s.%s", figure, ends[i]);
+        if (!path)
+            return draw_no_memory(msg);
+        if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+            return err_set(msg, ERR_IO,
+                           "%s: no plain file where a figure is written; "
+                           "remove it",
+                           path);
+    }
+    return ERR_OK;
+}
+
 /* One script; what it said is kept only where it failed. */
 static enum err draw_figure(struct arena *a, const struct drawing *d,
                             const struct figure *g, struct err_msg *msg)
@@ -154,6 +174,8 @@ static enum err draw_figure(struct arena *a, const struct drawing *d,
     if (e == ERR_OK && !some && d->log && access(argv[4], F_OK) == 0)
         fprintf(d->log, "%s: left out, no %s in %s\n", argv[5], g->needs,
                 argv[4]);
+    if (e == ERR_OK && some)
+        e = draw_check_output(a, argv[5], msg);
     if (e == ERR_OK && some)
         e = supervise_run(&job, &r, msg);
     if (e != ERR_OK || !some)

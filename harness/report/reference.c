@@ -1,7 +1,7 @@
 /*
- * How it works: a dataset is made under a temporary name beside its place; the
- * old one is removed last. Unpacking makes a folder of runs as the harness
- * leaves them, which the readers of results take as their own.
+ * How it works: a dataset is made beside its place, its files are hashed last,
+ * and then it takes the place (store/place). Unpacking makes a folder of runs
+ * as the harness leaves them, which the readers of results take as their own.
  */
 #include "reference.h"
 
@@ -10,6 +10,8 @@
 #include "base/writer.h"
 #include "leaks.h"
 #include "manifest/grammar.h"
+#include "store/place.h"
+#include "store/sums.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DATASET "dataset.json"
-#define FORMAT "moe-bench/dataset/1"
+#define DATASET PLACE_DATASET
+#define FORMAT PLACE_FORMAT
 
 static enum err reference_no_memory(const char *where, struct err_msg *msg)
 {
@@ -55,14 +57,16 @@ static const char *in_dataset(const struct publishing *p, const char *name)
     return arena_printf(p->a, "%s/%s", p->dir, name);
 }
 
-/* The first planned run that is not there, or is not valid. */
-static bool first_missing(const struct experiment *e, struct planned_run *which)
+/* The first planned run that is not there, or is not valid; `*found` is what is
+ * there. */
+static bool first_missing(const struct experiment *e, struct planned_run *which,
+                          const struct run_record **found)
 {
     const struct planned plan = experiment_planned(e);
     struct planned_walk walk = planned_all(&plan);
     while (planned_next(&walk, which)) {
-        const struct run_record *r = experiment_find(e, which);
-        if (!r || r->status != RUN_VALID)
+        *found = experiment_find(e, which);
+        if (!*found || (*found)->status != RUN_VALID)
             return true;
     }
     return false;
@@ -72,8 +76,14 @@ static bool first_missing(const struct experiment *e, struct planned_run *which)
 static enum err check_finished(const struct experiment *e, struct err_msg *msg)
 {
     struct planned_run which;
-    if (!first_missing(e, &which))
+    const struct run_record *found = NULL;
+    if (!first_missing(e, &which, &found))
         return ERR_OK;
+    if (found && found->changed)
+        return err_set(msg, ERR_MODEL,
+                       "%s: %s; restore the file, or 'moe-bench run %s' makes "
+                       "the run again",
+                       found->folder, found->changed, e->manifest.path);
     return err_set(msg, ERR_MODEL,
                    "%s: round %d of '%s' (%s) has no valid run with these "
                    "programs; 'moe-bench run %s' first",
@@ -183,7 +193,7 @@ static enum err put_files(const struct publishing *p, struct err_msg *msg)
     const struct text_span *text = &p->e->manifest.text;
     const char *manifest = in_dataset(p, "manifest.json");
     if (e == ERR_OK)
-        e = manifest ? text_write_file(manifest, text->data, text->len, msg)
+        e = manifest ? text_write_own(manifest, text->data, text->len, msg)
                      : reference_no_memory(p->dir, msg);
     if (e == ERR_OK)
         e = results_write_json(p->a, p->dir, "machine.json",
@@ -240,35 +250,35 @@ static enum err put_all(const struct publishing *p, struct err_msg *msg)
     return e == ERR_OK ? put_dataset(p, msg) : e;
 }
 
-/* Made beside its place and renamed: a reader sees the old one or the new one,
- * and a failure leaves the old. */
-static enum err reference_place(const struct publishing *p, const char *dir,
+/* The list of hashes comes last: it is of all other files. A failure leaves
+ * the old dataset as it was. */
+static enum err reference_place(const struct experiment *e, const char *dir,
                                 enum err (*put)(const struct publishing *p,
                                                 struct err_msg *msg),
                                 struct err_msg *msg)
 {
-    file_remove_tree(p->dir);
-    enum err err = put(p, msg);
-    if (err != ERR_OK) {
-        file_remove_tree(p->dir);
+    struct place place;
+    enum err err = place_begin(e->a, dir, e->dir, &place, msg);
+    if (err != ERR_OK)
         return err;
-    }
-    file_remove_tree(dir);
-    if (rename(p->dir, dir) != 0)
-        return err_set(msg, ERR_IO, "%s: cannot rename: %s", dir,
-                       strerror(errno));
-    return ERR_OK;
+    const struct publishing p = {e, e->a, place.tmp};
+    err = put(&p, msg);
+    if (err == ERR_OK)
+        err = sums_write(e->a, place.tmp, msg);
+    if (err == ERR_OK)
+        err = place_finish(&place, msg);
+    if (err != ERR_OK)
+        place_discard(&place);
+    return err;
 }
 
 enum err reference_publish(const struct experiment *e, const char *dir,
                            struct err_msg *msg)
 {
-    const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
-    enum err err =
-        p.dir ? check_finished(e, msg) : reference_no_memory(dir, msg);
+    enum err err = check_finished(e, msg);
     if (err == ERR_OK)
         err = leaks_check(e, msg);
-    return err == ERR_OK ? reference_place(&p, dir, put_all, msg) : err;
+    return err == ERR_OK ? reference_place(e, dir, put_all, msg) : err;
 }
 
 /* ---- publishing what was only planned ---- */
@@ -316,12 +326,10 @@ static enum err check_planned(const struct experiment *e, struct err_msg *msg)
 enum err reference_publish_planned(const struct experiment *e, const char *dir,
                                    struct err_msg *msg)
 {
-    const struct publishing p = {e, e->a, arena_printf(e->a, "%s.new", dir)};
-    enum err err =
-        p.dir ? check_planned(e, msg) : reference_no_memory(dir, msg);
+    enum err err = check_planned(e, msg);
     if (err == ERR_OK)
         err = leaks_check(e, msg);
-    return err == ERR_OK ? reference_place(&p, dir, put_planned, msg) : err;
+    return err == ERR_OK ? reference_place(e, dir, put_planned, msg) : err;
 }
 
 /* ---- unpacking ---- */
@@ -330,6 +338,20 @@ bool reference_is(struct arena *a, const char *dir)
 {
     const char *path = arena_printf(a, "%s/" DATASET, dir);
     return path && access(path, R_OK) == 0;
+}
+
+enum err reference_check(struct arena *a, const char *dir, struct err_msg *msg)
+{
+    if (!reference_is(a, dir))
+        return err_set(msg, ERR_PARSE,
+                       "%s: no dataset (" DATASET
+                       "); 'moe-bench publish MANIFEST' makes one",
+                       dir);
+    enum err e = sums_check(a, dir, msg);
+    if (e == ERR_OK && !place_is_dataset(a, dir))
+        e = err_set(msg, ERR_MODEL, "%s/" DATASET ": not of format " FORMAT,
+                    dir);
+    return e;
 }
 
 /* What validate needs: provenance stays packed away. */

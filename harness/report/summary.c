@@ -360,6 +360,9 @@ static double summary_figure(const struct summary *s, int i)
 static bool check_bound(const struct summary *s, int i, double bound)
 {
     double found = summary_figure(s, i);
+    // what is not known keeps no bound, whatever intervals say
+    if (!isfinite(found))
+        return false;
     if (i == ACCEPT_SPEEDUP)
         return found >= bound;
     if (i == ACCEPT_MEAN_STEP && isfinite(s->noise_pct))

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "experiment/calibrate.h"
 #include "experiment/context.h"
+#include "experiment/log_check.h"
 #include "experiment/roles.h"
 #include "experiment/tables.h"
 #include "figures/rounds.h"
@@ -174,6 +175,12 @@ static enum err memory_error(struct arena *a, const struct dataset *d,
     return e;
 }
 
+static bool has_number(const struct csv *t, size_t row, const char *column)
+{
+    double x;
+    return csv_get_double(t, row, column, &x);
+}
+
 static enum err report_validate_make_rows(struct arena *a,
                                           const struct dataset *d,
                                           struct validate_rows *out,
@@ -193,7 +200,8 @@ static enum err report_validate_make_rows(struct arena *a,
     for (int i = 0; i < n && e == ERR_OK; i++) {
         struct validate_row *r = &v.row[i];
         double meas = NAN;
-        csv_get_double(&d->layouts, (size_t)i, "meas_step_ms", &meas);
+        const size_t at = (size_t)i;
+        csv_get_double(&d->layouts, at, "meas_step_ms", &meas);
         *r = (struct validate_row){
             .experiment = d->manifest.name,
             .role = role_name(rows[i].target->role),
@@ -203,7 +211,11 @@ static enum err report_validate_make_rows(struct arena *a,
             .step_error_pct = 100 * (rows[i].pred_ms - meas) / meas,
             .replay_error_pct = rows[i].figures.replay_error_pct,
             .base_step_error_pct = NAN,
-            .base_memory_error_pct = NAN};
+            .base_memory_error_pct = NAN,
+            .wants_replay = has_number(&d->layouts, at, "replay_error_pct"),
+            .wants_memory =
+                has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
+                has_number(&d->layouts, at, "worst_stage_pred_mem_bytes")};
         e = memory_error(a, d, rows[i].target, &r->memory_error_pct, msg);
     }
     *out = v;
@@ -212,15 +224,19 @@ static enum err report_validate_make_rows(struct arena *a,
 
 /* A log that was touched since would give other predictions for no visible
  * reason. */
-static enum err check_logs(struct arena *a, const struct run_list *runs,
+static enum err check_logs(struct arena *a, const struct dataset *d,
                            struct err_msg *msg)
 {
+    const struct run_list *runs = &d->runs;
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_record *r = &runs->run[i];
         char hex[TEXT_SHA256_HEX];
         const char *path = arena_printf(a, "%s/log.txt", r->folder);
         enum err e = path ? text_sha256_file(path, hex, msg)
                           : report_validate_no_memory(msg);
+        // runs whose files differ from their hashes have no log to ask
+        if (e == ERR_OK && !r->changed)
+            e = log_check(a, d->ctx.model, r, msg);
         if (e == ERR_OK && strcmp(hex, r->log_sha256) != 0)
             e = err_set(msg, ERR_PARSE,
                         "runs/%s/log.txt.gz: SHA-256 %.12s, want %.12s as in "
@@ -240,7 +256,7 @@ static enum err report_validate_compute(struct arena *a, struct dataset *d,
 {
     enum err e = results_load(a, unpacked, NULL, &d->runs, msg);
     if (e == ERR_OK)
-        e = check_logs(a, &d->runs, msg);
+        e = check_logs(a, d, msg);
     if (e == ERR_OK)
         e = calibrate_dataset(a, d, msg);
     if (e == ERR_OK)
@@ -257,7 +273,9 @@ enum err validate_dataset(struct arena *a, const char *dir,
     if (!d)
         return report_validate_no_memory(msg);
     *d = (struct dataset){.dir = dir};
-    enum err e = read_manifest(a, d, msg);
+    enum err e = reference_check(a, dir, msg);
+    if (e == ERR_OK)
+        e = read_manifest(a, d, msg);
     if (e == ERR_OK)
         e = read_csv(a, dir, "layouts.csv", &d->layouts, msg);
     if (e == ERR_OK)
@@ -368,6 +386,8 @@ static void report_validate_join(struct validate_rows *now,
         r->in_baseline = true;
         r->base_step_error_pct = b->step_error_pct;
         r->base_memory_error_pct = b->memory_error_pct;
+        r->wants_replay |= isfinite(b->replay_error_pct);
+        r->wants_memory |= isfinite(b->memory_error_pct);
     }
 }
 
@@ -404,9 +424,28 @@ static struct validate_verdict add_up(const struct validate_rows *now)
         v.base_step_error_pct += fabs(r->base_step_error_pct);
         n++;
     }
+    // NAN for no row: not 0, which would be the best of all errors
     v.step_error_pct /= n;
     v.base_step_error_pct /= n;
     return v;
+}
+
+/* What must be known and is not; "" when all is. A NAN would pass as a maximum
+ * over other rows, and as nothing where it is the only one. */
+static const char *find_unknown(const struct validate_rows *now)
+{
+    if (now->n == 0)
+        return " no layouts";
+    for (int i = 0; i < now->n; i++) {
+        const struct validate_row *r = &now->row[i];
+        if (!isfinite(r->step_error_pct))
+            return " a step error is not known";
+        if (r->wants_replay && !isfinite(r->replay_error_pct))
+            return " a replay error is not known";
+        if (r->wants_memory && !isfinite(r->memory_error_pct))
+            return " a memory error is not known";
+    }
+    return "";
 }
 
 /* Each reason in words: one number that got better does not excuse another. */
@@ -423,11 +462,14 @@ enum err validate_judge(struct arena *a, struct validate_rows *now,
     bool replay = v.replay_error_pct > VALIDATE_REPLAY_PCT;
     bool memory = !is_new && v.memory_error_pct >
                                  v.base_memory_error_pct + VALIDATE_MARGIN_PCT;
-    bool lost = !is_new && v.n_lost > 0;
-    v.worse = step || replay || memory || lost;
-    v.why = arena_printf(
-        a, "%s%s%s%s", step ? " step error" : "", replay ? " replay error" : "",
-        memory ? " memory error" : "", lost ? " lost layouts" : "");
+    bool lost = v.n_lost > 0 && (!is_new || now->n == 0);
+    const char *unknown = find_unknown(now);
+    v.unknown = *unknown != '\0';
+    v.worse = step || replay || memory || lost || v.unknown;
+    v.why = arena_printf(a, "%s%s%s%s%s", step ? " step error" : "",
+                         replay ? " replay error" : "",
+                         memory ? " memory error" : "",
+                         lost ? " lost layouts" : "", unknown);
     *out = v;
     return v.why ? ERR_OK : report_validate_no_memory(msg);
 }

@@ -12,7 +12,10 @@
  *   - the replay error of any layout is above VALIDATE_REPLAY_PCT, or
  *   - the memory error of any stage is larger than the baseline's by more than
  *     VALIDATE_MARGIN_PCT, or
- *   - a layout of the baseline is not predicted any more.
+ *   - a layout of the baseline is not predicted any more, or
+ *   - a figure is not known that must be: a step error of any layout, a replay
+ *     or memory error where the dataset or the baseline has one; or there is no
+ *     layout at all. No comparison passes on what is not known.
  */
 #ifndef REPORT_VALIDATE_H
 #define REPORT_VALIDATE_H
@@ -33,6 +36,7 @@ struct validate_row {
     double memory_error_pct;                 // the largest of any stage
     double base_step_error_pct, base_memory_error_pct;
     bool in_baseline; // with the same measured step: else it is new
+    bool wants_replay, wants_memory; // the dataset, or the baseline, knows them
 };
 
 struct validate_rows {
@@ -46,6 +50,7 @@ struct validate_verdict {
     double replay_error_pct;                    // the largest
     double memory_error_pct, base_memory_error_pct;
     int n_new, n_lost;
+    bool unknown; // some figure that must be known is not: also worse
     bool worse;
     const char *why; // "" or what is worse
 };

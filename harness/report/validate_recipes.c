@@ -8,6 +8,7 @@
 #include "experiment/recipes.h"
 #include "experiment/recipes_csv.h"
 #include "manifest/manifest.h"
+#include "reference.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -90,7 +91,10 @@ enum err validate_recipes(struct arena *a, const char *dir,
     const char *csv = arena_printf(a, "%s/" RECIPES_CSV, dir);
     if (!manifest || !csv)
         return err_set(msg, ERR_NOMEM, "validate: out of memory");
-    enum err e = manifest_read(a, manifest, &mf, msg);
+    enum err e = reference_check(a, dir, msg);
+    if (e != ERR_OK)
+        return e;
+    e = manifest_read(a, manifest, &mf, msg);
     if (e == ERR_OK)
         e = recipes_csv_read(a, csv, &rows, msg);
     for (int i = 0; e == ERR_OK && i < rows.n; i++)

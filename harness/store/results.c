@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/reader.h"
 #include "base/writer.h"
+#include "launch/kin.h"
+#include "tidy.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,14 +20,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FORMAT "moe-bench/run/1"
-#define TEMPORARY ".tmp-"
+#define RESULTS_NONE "none" // hash of a file that was not written
 
 // a process number, a host's name and a time
-enum { RESULTS_LOCK_BYTES = 256 };
+enum { RESULTS_LOCK_BYTES = 256, RESULTS_HOST_BYTES = 64 };
+#define RESULTS_HOLDER "process " // before the number, in a lock's text
+
+// of 50 ms: a guard gives what it ends two seconds, then kills it
+enum { RESULTS_LOCK_TICKS = 300 };
 
 // "2026-01-31T12:34:56Z"
 enum { RESULTS_UTC_BYTES = 32 };
@@ -59,55 +66,61 @@ static enum err results_no_memory(const char *where, struct err_msg *msg)
 
 /* ---- folders and the lock ---- */
 
-/* A job of a job system may outlive the harness: its folder stays, for the
- * run that takes it over. */
-static bool holds_job(struct arena *a, const char *path)
-{
-    const char *record = arena_printf(a, "%s/job.json", path);
-    return record && access(record, F_OK) == 0;
-}
-
-/* What text_write_file() left when it was killed before its rename. */
-static void remove_half_written(const char *dir)
-{
-    DIR *d = opendir(dir);
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));)
-        if (strstr(f->d_name, ".tmp."))
-            unlinkat(dirfd(d), f->d_name, 0);
-    closedir(d);
-}
-
-/* Under the lock: nobody writes to what is removed here. */
-static void remove_unfinished(struct arena *a, const char *dir)
-{
-    remove_half_written(dir);
-    const char *runs = arena_printf(a, "%s/runs", dir);
-    DIR *d = runs ? opendir(runs) : NULL;
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));) {
-        const char *path = text_starts(f->d_name, TEMPORARY)
-                               ? arena_printf(a, "%s/%s", runs, f->d_name)
-                               : NULL;
-        if (path && !holds_job(a, path))
-            file_remove_tree(path);
-    }
-    closedir(d);
-}
-
 /* What the holder wrote when it took the lock; a lock without a text is held
  * all the same. */
+static void read_holder(int fd, char text[RESULTS_LOCK_BYTES])
+{
+    ssize_t n = pread(fd, text, RESULTS_LOCK_BYTES - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+static const char *own_host(char host[RESULTS_HOST_BYTES])
+{
+    memset(host, 0, RESULTS_HOST_BYTES);
+    if (gethostname(host, RESULTS_HOST_BYTES - 1) != 0)
+        snprintf(host, RESULTS_HOST_BYTES, "this machine");
+    return host;
+}
+
+/* The harness that took the lock has died on this machine: only its guard can
+ * hold it still, until all that it guarded has ended. */
+static bool holder_has_died(int fd)
+{
+    char text[RESULTS_LOCK_BYTES], host[RESULTS_HOST_BYTES];
+    char *end = NULL;
+    read_holder(fd, text);
+    if (!text_starts(text, RESULTS_HOLDER))
+        return false;
+    long pid = strtol(text + strlen(RESULTS_HOLDER), &end, 10);
+    own_host(host);
+    return pid > 0 && text_starts(end, " on ") && text_starts(end + 4, host) &&
+           end[4 + strlen(host)] == ' ' && !kin_is_alive((pid_t)pid);
+}
+
+/* Waits where the holder is as good as gone; false: it is in use. */
+static bool take_lock(int fd)
+{
+    const struct timespec tick = {0, 50000000};
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (i >= RESULTS_LOCK_TICKS || !holder_has_died(fd))
+            return false;
+        nanosleep(&tick, NULL);
+    }
+    return true;
+}
+
 static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 {
-    char text[RESULTS_LOCK_BYTES] = "another process";
-    ssize_t n = read(fd, text, sizeof text - 1);
-    if (n > 0)
-        text[n] = '\0';
+    char text[RESULTS_LOCK_BYTES];
+    if (holder_has_died(fd))
+        return err_set(msg, ERR_CHILD,
+                       "%s: the harness that used it has died, but processes "
+                       "that it started still end; try again in a minute",
+                       dir);
+    read_holder(fd, text);
     return err_set(msg, ERR_CHILD,
                    "%s: in use by %s; wait for it or choose another --out", dir,
-                   text);
+                   *text ? text : "another process");
 }
 
 /* Text of the time, and the time in seconds. */
@@ -121,16 +134,15 @@ static double utc_now(char text[RESULTS_UTC_BYTES])
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* flock() is let go when the process dies, however: the text may be stale, the
- * lock never is. */
+/* flock() is let go when the process and its guard die, however: the text may
+ * be stale, the lock never is. */
 static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
 {
-    char host[64] = "this machine", now[RESULTS_UTC_BYTES],
-         text[RESULTS_LOCK_BYTES];
-    gethostname(host, sizeof host - 1);
+    char host[RESULTS_HOST_BYTES], now[RESULTS_UTC_BYTES],
+        text[RESULTS_LOCK_BYTES];
     utc_now(now);
-    int n = snprintf(text, sizeof text, "process %ld on %s since %s",
-                     (long)getpid(), host, now);
+    int n = snprintf(text, sizeof text, RESULTS_HOLDER "%ld on %s since %s",
+                     (long)getpid(), own_host(host), now);
     if (ftruncate(fd, 0) != 0 || write(fd, text, (size_t)n) != n)
         return err_set(msg, ERR_IO, "%s: cannot write: %s", path,
                        strerror(errno));
@@ -144,20 +156,21 @@ enum err results_lock(struct arena *a, const char *dir, struct results *out,
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!path || !runs)
         return results_no_memory(dir, msg);
-    enum err e = file_make_folders(runs, msg);
+    enum err e = tidy_check_folder(runs, msg);
+    if (e == ERR_OK)
+        e = file_make_folders(runs, msg);
     if (e != ERR_OK)
         return e;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
         return err_set(msg, ERR_IO, "%s: cannot open: %s", path,
                        strerror(errno));
-    e = flock(fd, LOCK_EX | LOCK_NB) == 0 ? sign_lock(fd, path, msg)
-                                          : say_holder(fd, dir, msg);
+    e = take_lock(fd) ? sign_lock(fd, path, msg) : say_holder(fd, dir, msg);
     if (e != ERR_OK) {
         close(fd);
         return e;
     }
-    remove_unfinished(a, dir);
+    tidy_results(a, dir);
     *out = (struct results){dir, fd};
     return ERR_OK;
 }
@@ -177,7 +190,7 @@ struct text_field {
     const char **value;
 };
 
-enum { N_RESULTS_TEXTS = 13 };
+enum { N_RESULTS_TEXTS = 14 };
 
 /* One table for both ways, so that what is written is read back. */
 static void text_fields(struct run_record *r,
@@ -195,6 +208,7 @@ static void text_fields(struct run_record *r,
                                      {"key", &r->key},
                                      {"started_utc", &r->started_utc},
                                      {"log_sha256", &r->log_sha256},
+                                     {"ops_sha256", &r->ops_sha256},
                                      {"reason", &r->reason}};
     _Static_assert(sizeof all / sizeof all[0] == N_RESULTS_TEXTS, "one each");
     memcpy(out, all, sizeof all);
@@ -252,12 +266,57 @@ static void results_read_record(struct reader top, struct run_record *r)
     results_read_numbers(top, r);
 }
 
+/* NULL when the file is as the run left it; else what is wrong with it. */
+static const char *results_find_change(struct arena *a,
+                                       const struct run_record *r,
+                                       const char *name, const char *want)
+{
+    char hex[TEXT_SHA256_HEX];
+    struct err_msg ignored;
+    struct stat st;
+    const char *path = arena_printf(a, "%s/%s", r->folder, name);
+    const char *why = path ? NULL : "out of memory";
+    bool none = strcmp(want, RESULTS_NONE) == 0;
+    bool there = path && lstat(path, &st) == 0;
+    if (!why && none && there)
+        return arena_printf(a, "%s came after the run", name);
+    if (!why && !there && !none)
+        return arena_printf(a, "%s is missing", name);
+    if (why || none)
+        return why;
+    if (!S_ISREG(st.st_mode) || text_sha256_file(path, hex, &ignored) != ERR_OK)
+        return arena_printf(a, "%s cannot be read", name);
+    if (strcmp(hex, want) == 0)
+        return NULL;
+    why = arena_printf(a,
+                       "%s was changed after the run: SHA-256 %.12s, want "
+                       "%.12s",
+                       name, hex, want);
+    return why ? why : "out of memory";
+}
+
+/* A log that was cut or edited tells of another run: none of it is used. */
+static void results_check_files(struct arena *a, struct run_record *r)
+{
+    r->changed = results_find_change(a, r, "log.txt", r->log_sha256);
+    // runs of earlier versions have no hash of their operations
+    if (!r->changed && *r->ops_sha256)
+        r->changed = results_find_change(a, r, "ops.csv", r->ops_sha256);
+    if (!r->changed)
+        return;
+    r->status = RUN_INVALID;
+    r->reason = r->changed;
+}
+
 static void results_read_log(struct arena *a, struct run_record *r)
 {
+    r->log = (struct runlog){.failure_rank = -1};
+    if (r->changed)
+        return;
     struct err_msg ignored; // an empty log is a fact about the run
     const char *path = arena_printf(a, "%s/log.txt", r->folder);
-    if (!path || logparse_read(a, path, &r->log, &ignored) != ERR_OK)
-        r->log = (struct runlog){.failure_rank = -1};
+    if (path)
+        logparse_read(a, path, &r->log, &ignored);
 }
 
 /* What is being loaded: runs of `key` (NULL: of any) below `runs`. */
@@ -275,14 +334,21 @@ static enum err load_run(struct loading *l, const char *folder,
     const char *path = arena_printf(a, "%s/status.json", folder);
     struct run_record r = {.folder = folder};
     struct reader_doc doc;
+    struct stat st;
     if (!path)
         return results_no_memory(folder, msg);
+    // a folder gets its name with its status: what has none is not a run's
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        l->list.stray = l->list.stray ? l->list.stray : folder;
+        return ERR_OK;
+    }
     results_read_record(reader_open_file(&doc, a, path, FORMAT, msg), &r);
     enum err e = reader_close(&doc);
     if (e != ERR_OK)
         return err_prefix(msg, e, "a run's folder is damaged, remove it");
     if (l->key && strcmp(l->key, r.key) != 0)
         return ERR_OK;
+    results_check_files(a, &r);
     results_read_log(a, &r);
     l->list.run[l->list.n++] = r;
     return ERR_OK;
@@ -324,7 +390,8 @@ enum err results_load(struct arena *a, const char *dir, const char *key,
                       struct run_list *out, struct err_msg *msg)
 {
     struct dirent **entry = NULL;
-    struct loading l = {a, arena_printf(a, "%s/runs", dir), key, {NULL, 0}};
+    struct loading l = {
+        a, arena_printf(a, "%s/runs", dir), key, {NULL, 0, NULL}};
     if (!l.runs)
         return results_no_memory(dir, msg);
     int n = scandir(l.runs, &entry, is_run_folder, alphasort);
@@ -368,13 +435,14 @@ enum err results_begin(struct arena *a, const struct results *r,
     run->started_s = utc_now(now);
     run->started_utc = arena_strdup(a, now);
     run->run_id = free_name(a, r, run);
-    run->folder = arena_printf(a, "%s/runs/" TEMPORARY "%s", r->dir,
+    run->folder = arena_printf(a, "%s/runs/" TIDY_TEMPORARY "%s", r->dir,
                                run->run_id ? run->run_id : "");
     if (!run->started_utc || !run->run_id || !run->folder)
         return results_no_memory(r->dir, msg);
-    if (!holds_job(a, run->folder))
+    if (!tidy_holds_job(a, run->folder))
         file_remove_tree(run->folder);
-    return file_make_folders(run->folder, msg);
+    enum err e = tidy_check_folder(run->folder, msg);
+    return e == ERR_OK ? file_make_folders(run->folder, msg) : e;
 }
 
 enum err results_put(struct arena *a, const struct run_record *run,
@@ -384,7 +452,7 @@ enum err results_put(struct arena *a, const struct run_record *run,
     const char *path = arena_printf(a, "%s/%s", run->folder, name);
     if (!path)
         return results_no_memory(name, msg);
-    return text_write_file(path, text.data, text.len, msg);
+    return text_write_own(path, text.data, text.len, msg);
 }
 
 /* Indented: people read these files. */
@@ -395,7 +463,7 @@ enum err results_write_json(struct arena *a, const char *dir, const char *name,
     const char *line = writer_print_tree(a, tree);
     if (!path || !line)
         return results_no_memory(name, msg);
-    return text_write_file(path, line, strlen(line), msg);
+    return text_write_own(path, line, strlen(line), msg);
 }
 
 enum err results_put_json(struct arena *a, const struct run_record *run,
@@ -404,39 +472,62 @@ enum err results_put_json(struct arena *a, const struct run_record *run,
     return results_write_json(a, run->folder, name, tree, msg);
 }
 
-/* A renamed folder may survive a crash that its entries do not. */
-static enum err sync_folder(const char *path, struct err_msg *msg)
+/* A renamed folder may survive a crash that its entries do not, and the entry
+ * of a file one that its bytes do not. */
+static enum err results_sync(const char *path, struct err_msg *msg)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    // EINVAL: a file system that cannot flush
+    bool ok = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+    int why = errno;
     if (fd >= 0)
         close(fd);
     return ok ? ERR_OK
               : err_set(msg, ERR_IO, "%s: cannot flush: %s", path,
-                        strerror(errno));
+                        strerror(why));
+}
+
+/* The hash of what the trainer wrote, which is then on the disk; a file that
+ * need not be there is RESULTS_NONE. */
+static enum err results_seal(struct arena *a, const struct run_record *run,
+                             const char *name, const char **out,
+                             struct err_msg *msg)
+{
+    char hex[TEXT_SHA256_HEX] = RESULTS_NONE;
+    struct stat st;
+    const char *path = arena_printf(a, "%s/%s", run->folder, name);
+    if (!path)
+        return results_no_memory(run->folder, msg);
+    bool there = lstat(path, &st) == 0;
+    if (there && !S_ISREG(st.st_mode))
+        return err_set(msg, ERR_IO, "%s: not a plain file", path);
+    enum err e = there ? results_sync(path, msg) : ERR_OK;
+    if (e == ERR_OK && there)
+        e = text_sha256_file(path, hex, msg);
+    *out = arena_strdup(a, hex);
+    return e == ERR_OK && !*out ? results_no_memory(path, msg) : e;
 }
 
 enum err results_finish(struct arena *a, const struct results *r,
                         struct run_record *run, struct err_msg *msg)
 {
-    char hex[TEXT_SHA256_HEX];
-    const char *log = arena_printf(a, "%s/log.txt", run->folder);
+    const char *runs = arena_printf(a, "%s/runs", r->dir);
     const char *whole = arena_printf(a, "%s/runs/%s", r->dir, run->run_id);
-    if (!log || !whole)
+    if (!runs || !whole)
         return results_no_memory(r->dir, msg);
-    enum err e = text_sha256_file(log, hex, msg);
-    if (e != ERR_OK)
-        return e;
-    run->log_sha256 = arena_strdup(a, hex);
-    e = results_put_json(a, run, "status.json", record_to_json(run), msg);
+    enum err e = results_seal(a, run, "log.txt", &run->log_sha256, msg);
     if (e == ERR_OK)
-        e = sync_folder(run->folder, msg);
+        e = results_seal(a, run, "ops.csv", &run->ops_sha256, msg);
+    if (e == ERR_OK)
+        e = results_put_json(a, run, "status.json", record_to_json(run), msg);
+    if (e == ERR_OK)
+        e = results_sync(run->folder, msg);
     if (e == ERR_OK && rename(run->folder, whole) != 0)
         e = err_set(msg, ERR_IO, "%s: cannot rename: %s", whole,
                     strerror(errno));
     if (e == ERR_OK)
         run->folder = whole;
-    return e;
+    return e == ERR_OK ? results_sync(runs, msg) : e;
 }
 
 void results_discard(const struct run_record *run)

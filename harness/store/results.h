@@ -53,7 +53,11 @@ struct run_record {
     const char *started_utc; // 2026-01-31T12:34:56Z
     double started_s;        // the same to the microsecond, for the order
     const char *log_sha256;
-    const char *reason; // "" for RUN_VALID
+    const char *ops_sha256; // "none": the run wrote no ops.csv; "": made before
+                            // this was recorded
+    const char *changed;    // what is not as the run left it, else NULL: then
+                            // the run is RUN_INVALID and has no log
+    const char *reason;     // "" for RUN_VALID
     enum run_status status;
     int n_ranks, timers;
     int64_t exit_code; // -1: killed
@@ -66,6 +70,7 @@ struct run_record {
 struct run_list {
     struct run_record *run; // by round, then in order of start
     size_t n;
+    const char *stray; // the first thing among the runs that is none, or NULL
 };
 
 struct results {
@@ -77,13 +82,18 @@ const char *run_status_name(enum run_status s);
 bool run_status_try_again(enum run_status s);
 
 /* Opens DIR for writing: makes it, locks it and removes what unfinished runs
- * left. ERR_CHILD says which process holds it. */
+ * left. ERR_CHILD says which process holds it. Where that process has died, its
+ * guard may hold the lock some seconds more, which are waited for: what it
+ * guards may write until then. */
 enum err results_lock(struct arena *a, const char *dir, struct results *out,
                       struct err_msg *msg);
 void results_unlock(struct results *r);
 
 /* Finished runs of one key with their logs (key NULL: all keys). A missing
- * folder has none. */
+ * folder has none. Logs and recorded operations are hashed before they are
+ * read: a run whose files were changed since is RUN_INVALID, with the file in
+ * its reason. What is no run's folder is left aside. ERR_PARSE for a
+ * status.json that cannot be read. */
 enum err results_load(struct arena *a, const char *dir, const char *key,
                       struct run_list *out, struct err_msg *msg);
 
@@ -99,8 +109,8 @@ enum err results_put(struct arena *a, const struct run_record *run,
 enum err results_put_json(struct arena *a, const struct run_record *run,
                           const char *name, cJSON *tree, struct err_msg *msg);
 
-/* Hashes and reads the log, writes status.json and gives the folder its final
- * name. */
+/* Hashes what the trainer wrote, writes status.json and gives the folder its
+ * final name, all of it flushed to the disk before. */
 enum err results_finish(struct arena *a, const struct results *r,
                         struct run_record *run, struct err_msg *msg);
 

@@ -7,6 +7,7 @@
  * ranks read the same flags, so bad ones are found by all, told by the first.
  */
 #include "args.h"
+#include "base/process.h"
 #include "blas.h"
 #include "burst.h"
 #include "comm.h"
@@ -206,6 +207,11 @@ int main(int argc, char **argv)
 {
     struct trainer t = {.shard = NULL};
     struct err_msg msg = {""};
+    enum err ready = process_prepare(&msg);
+    if (ready != ERR_OK) {
+        fprintf(stderr, "moe-train: %s\n", msg.text);
+        return err_exit_code(ready);
+    }
     if (argc < 2) {
         train_args_print_usage(stderr);
         return EXIT_BAD_INPUT;

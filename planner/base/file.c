@@ -148,6 +148,10 @@ static bool file_flush(const char *path)
 static enum err file_write_temporary(struct file_copying *c, const char *tmp,
                                      struct err_msg *msg)
 {
+    struct stat s;
+    // what an earlier process of our number left; a link is never followed
+    if (lstat(tmp, &s) == 0 && S_ISREG(s.st_mode))
+        unlink(tmp);
     c->out = gzopen(tmp, c->mode);
     if (!c->out)
         return err_set(msg, ERR_IO, "%s: %s", c->to, strerror(errno));
@@ -201,20 +205,20 @@ static enum err file_convert(struct file_copying *c, struct err_msg *msg)
 enum err file_copy(const char *from, const char *to, struct err_msg *msg)
 {
     return file_convert(
-        &(struct file_copying){.from = from, .to = to, .mode = "wbT"}, msg);
+        &(struct file_copying){.from = from, .to = to, .mode = "wbxT"}, msg);
 }
 
 enum err file_pack(const char *from, const char *to, struct err_msg *msg)
 {
     return file_convert(
         // 9: packed logs are committed, read often and written once
-        &(struct file_copying){.from = from, .to = to, .mode = "wb9"}, msg);
+        &(struct file_copying){.from = from, .to = to, .mode = "wbx9"}, msg);
 }
 
 enum err file_unpack(const char *from, const char *to, struct err_msg *msg)
 {
     return file_convert(
         &(struct file_copying){
-            .from = from, .to = to, .mode = "wbT", .unpack = true},
+            .from = from, .to = to, .mode = "wbxT", .unpack = true},
         msg);
 }

@@ -35,8 +35,10 @@ struct stats_interval stats_middle(double *x, size_t n);
 
 /* 95% interval of the median of x by percentile bootstrap, STATS_RESAMPLES
  * resamples from a generator that starts at `seed`. NAN for n < 2: one value
- * tells nothing about its spread. `scratch` holds n + STATS_RESAMPLES. */
-enum { STATS_RESAMPLES = 2000 };
+ * tells nothing about its spread. `scratch` holds n + STATS_RESAMPLES. Above
+ * STATS_MAX_RESAMPLED values the interval is that of the ranks, which
+ * resampling only approaches, in the time of one sort. */
+enum { STATS_RESAMPLES = 2000, STATS_MAX_RESAMPLED = 5000 };
 struct stats_interval stats_bootstrap(const double *x, size_t n, uint64_t seed,
                                       double *scratch);
 

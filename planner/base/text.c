@@ -213,6 +213,18 @@ enum err text_write_file(const char *path, const char *text, size_t len,
     return write_beside(path, &span, msg);
 }
 
+enum err text_write_own(const char *path, const char *text, size_t len,
+                        struct err_msg *msg)
+{
+    const struct text_span span = text_as_span(text, len);
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(msg, ERR_IO,
+                       "%s: %s where a file of ours is written; remove it",
+                       path, S_ISLNK(st.st_mode) ? "a link" : "no plain file");
+    return write_beside(path, &span, msg);
+}
+
 /* ---- numbers ---- */
 
 /* strtoll() alone would take blanks and '+' before the digits. */

@@ -43,6 +43,12 @@ enum err text_check_zeros(const struct text_span *text, const char *path,
 enum err text_write_file(const char *path, const char *text, size_t len,
                          struct err_msg *msg);
 
+/* The same for files in folders of ours, at names that we chose: a link or a
+ * device there is somebody's, so it is ERR_IO and neither followed nor
+ * replaced. */
+enum err text_write_own(const char *path, const char *text, size_t len,
+                        struct err_msg *msg);
+
 /* True when the whole of `text` is a decimal integer (a finite number) that
  * fits; *out is written only then. No blanks, no sign '+' , no trailing text.
  */

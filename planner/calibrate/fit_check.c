@@ -348,6 +348,14 @@ enum err fit_check_overlap_run(struct arena *a, const struct model *m,
     return e == ERR_OK ? check_pair(like, run, msg) : e;
 }
 
+enum err fit_check_same(struct arena *a, const struct model *m,
+                        const struct fit_run *run, struct err_msg *msg)
+{
+    const struct checker c = {a, m, run, msg};
+    enum err e = fit_check_check_model(&c);
+    return e == ERR_OK ? check_layout(&c) : e;
+}
+
 enum err fit_check(struct arena *a, const struct model *m,
                    const struct fit_run *runs, int n_runs, struct err_msg *msg)
 {

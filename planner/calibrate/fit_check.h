@@ -14,6 +14,11 @@
 enum err fit_check(struct arena *a, const struct model *m,
                    const struct fit_run *runs, int n_runs, struct err_msg *msg);
 
+/* Only whether the log is of this model, batch and layout, as far as its dump
+ * of arguments says: true of a log without one. ERR_PARSE says what differs. */
+enum err fit_check_same(struct arena *a, const struct model *m,
+                        const struct fit_run *run, struct err_msg *msg);
+
 /* Was the run made with EP overlap, so that its timers cannot be used?
  * forward-compute then spans combined operations, and backward-compute is
  * absent (schedules.py stops the one timer behind both). The dump says so, or,

@@ -3,6 +3,8 @@
 #include "cmd.h"
 #include "record/stand_in.h"
 
+#include "base/process.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +105,9 @@ static bool is_help(const char *word)
 int main(int argc, char **argv)
 {
     struct err_msg msg;
+    enum err ready = process_prepare(&msg);
+    if (ready != ERR_OK)
+        return cmd_moe_layout_finish(msg.text, ready);
     if (argc > 0 && stand_in_is_called(argv[0]))
         return stand_in_main(argc, argv);
     if (argc < 2) {

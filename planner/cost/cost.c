@@ -315,6 +315,15 @@ static void cost_read_top(struct reader top, struct cost *c)
     cost_read_facts(top, c);
 }
 
+/* Every layout would take the same time, and nothing could be told. */
+static bool cost_is_nothing(const struct cost *c)
+{
+    double sum_s = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        sum_s += c->unit[k].fwd_s + c->unit[k].bwd_s;
+    return !(sum_s > 0);
+}
+
 enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
                         struct err_msg *msg)
 {
@@ -322,6 +331,11 @@ enum err cost_read_file(struct arena *a, const char *path, struct cost *out,
     struct cost c = {0};
     cost_read_top(reader_open_file(&doc, a, path, FORMAT, msg), &c);
     enum err e = reader_close(&doc);
+    if (e == ERR_OK && cost_is_nothing(&c))
+        e = err_set(msg, ERR_RANGE,
+                    "%s: units: all are 0 s, want a cost above 0 of one at "
+                    "least",
+                    path);
     if (e == ERR_OK)
         *out = c;
     return e;

@@ -203,8 +203,9 @@ const struct log_iteration *runlog_next_used(const struct runlog *log,
 {
     while (*at < log->n_iterations) {
         const struct log_iteration *it = &log->iterations[(*at)++];
+        // a step of 0 ms is a clock that stands, not a fast step
         if (it->usable && it->section == log->used_section &&
-            isfinite(it->step_ms))
+            isfinite(it->step_ms) && it->step_ms > 0)
             return it;
     }
     return NULL;

@@ -195,8 +195,9 @@ enum err candidates_layout(const struct candidates *c, size_t i,
 static int candidates_by_time(const void *x, const void *y)
 {
     const struct candidate *a = x, *b = y;
-    long long at = llround(a->step_s * 1e9), bt = llround(b->step_s * 1e9);
-    if (at != bt)
+    // doubles: as integers, steps of centuries would overflow
+    double at = round(a->step_s * 1e9), bt = round(b->step_s * 1e9);
+    if (at < bt || at > bt)
         return at < bt ? -1 : 1;
     return (a->unevenness > b->unevenness) - (a->unevenness < b->unevenness);
 }

@@ -53,11 +53,16 @@ claim $? "publish makes a dataset of table, manifest, machine and date"
 "$bench" validate "$work/d" --baseline "$work/none.csv" >"$work/out" &&
     grep -q '^recipes: .* 0 changed, 0 below their bound: not worse' "$work/out"
 claim $? "the same code predicts the same"
+sums() { # FOLDER: its files as they are now pass as published
+    (cd "$1" && find * -type f ! -name SHA256SUMS -exec sha256sum {} + \
+        >../sums && mv ../sums SHA256SUMS)
+}
 plant() { # NAME FACTOR: scales a column of the second row
     awk -F, -v name="$1" -v by="$2" 'BEGIN { OFS = "," }
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
         NR == 3 { $at[name] = sprintf("%.17g", $at[name] * by) }
         { print }' "$csv" >"$work/d/recipes.csv"
+    sums "$work/d"
     "$bench" validate "$work/d" --baseline "$work/none.csv" >"$work/out"
 }
 plant pred_step_ms 1.001
@@ -72,6 +77,7 @@ claim $? "a layout faster than its proved bound gives 1"
 cp "$csv" "$work/d/recipes.csv"
 sed 's/"save_share": 0.1/"save_share": 0.2/' "$manifest" \
     >"$work/d/manifest.json"
+sums "$work/d"
 "$bench" validate "$work/d" --baseline "$work/none.csv" >"$work/out"
 [ $? -eq 1 ] && grep -q 'with EP overlap' "$work/out"
 claim $? "and so does another assumption"

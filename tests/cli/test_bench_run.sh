@@ -142,6 +142,36 @@ FAKE_MODE=fork "$bench" run -q $manifest --out "$work/h" >/dev/null 2>&1 &&
     [ "$(left_over)" -eq 0 ]
 claim $? "a daemon that a trainer leaves behind is killed"
 
+# ---- logs of other runs ----------------------------------------------------------
+lying() { # NAME SED REASON CLAIM: the trainer's log is edited on its way
+    mkdir "$work/$1.m"
+    sed 's/fake_trainer.sh/lying.sh/' $manifest >"$work/$1.m/m.json"
+    cp tests/fixtures/fake_trainer.sh "$work/$1.m/real.sh"
+    printf 'sh "%s" "$@" | sed "%s"\n' "$work/$1.m/real.sh" "$2" \
+        >"$work/$1.m/lying.sh"
+    "$bench" run -q "$work/$1.m/m.json" --out "$work/$1" --only default \
+        >"$work/out" 2>"$work/err"
+    [ $? -eq 1 ] && [ "$(rows "$work/$1/runs.csv" ",invalid,.*$3")" -gt 0 ] &&
+        [ "$(rows "$work/$1/runs.csv" ,valid,)" -eq 0 ] && ! grep -qi nan "$work/out"
+    claim $? "$4"
+}
+dump() { # ARGUMENT VALUE: a dump of arguments before the first line
+    printf '1i------------------------ arguments ------------------------\n'
+    printf '1i\\  num_layers ...................................... %s\n' "$1"
+    printf '1i\\  pipeline_model_parallel_layout .................. %s\n' "$2"
+    printf '1i-------------------- end of arguments ---------------------\n'
+}
+lying x1 's/global batch size:     8/global batch size:    16/' \
+    'a global batch of 16' "a log of another batch is no valid run"
+lying x2 's/iteration (ms): [0-9.]*/iteration (ms): 0.0/' \
+    'took 0 ms' "steps of 0 ms are no valid run"
+lying x3 '$ { p; s/.*/ [2026-01-01 00:00:59] iteration       99\/      99 | consumed samples:          792 | elapsed time per iteration (ms): 1.0 | global batch size:     8 | lm loss: 5.000000E+00 |/ }' \
+    'has iteration 99 of' "iterations beyond those asked for are no valid run"
+lying x4 "$(dump 16 'Et*3|t*3|t*3|t*3mL')" 'num_layers is 16' \
+    "a log of another model is no valid run"
+lying x5 "$(dump 12 'Et*1|t*1|t*1|t*9mL')" 'the run was made with' \
+    "a log of another layout is no valid run"
+
 # ---- many runs -------------------------------------------------------------------
 sed -e 's/"rounds": 2/"rounds": 12/' $manifest >"$work/many.json"
 FAKE_WATCH=$work/q/runs.csv "$bench" run -q "$work/many.json" \
@@ -179,6 +209,9 @@ else
     echo "ok - a full disk # SKIP cannot mount a small tmpfs here"
 fi
 
+if command -v torchrun >/dev/null; then
+    echo "ok - a missing launcher # SKIP torchrun is installed here"
+else
 sed -e 's/"kind": "command", "command": \["sh"\]/"kind": "torchrun"/' \
     $manifest >"$work/torch.json"
 # a PATH of nothing: PyTorch may be installed here
@@ -187,6 +220,7 @@ PATH="$work" "$bench" run -q "$work/torch.json" --out "$work/j" >/dev/null \
 [ $? -eq 3 ] && grep -q "program 'torchrun' not found in PATH" "$work/err" &&
     [ ! -e "$work/j" ]
 claim $? "a launcher whose program is missing says so and writes nothing"
+fi
 
 "$bench" run $manifest --dry-run --out "$work/k" >"$work/out" 2>"$work/err"
 [ $? -eq 0 ] && [ ! -e "$work/k" ] && [ ! -s "$work/err" ] &&

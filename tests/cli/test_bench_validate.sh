@@ -85,6 +85,99 @@ done
 "$bench" validate "$work/other" --baseline "$base" >/dev/null 2>"$work/err"
 [ $? -eq 2 ] && one_line "$work/err" 'SHA-256'
 claim $? "a log that was changed is named and gives 2"
+sums() { # FOLDER: its files as they are now pass as published
+    (cd "$1" && find * -type f ! -name SHA256SUMS -exec sha256sum {} + \
+        >../sums && mv ../sums SHA256SUMS)
+}
+sums "$work/other"
+"$bench" validate "$work/other" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && one_line "$work/err" 'as in status.json'
+claim $? "so is one that status.json tells apart"
+n=0 named=0
+(cd "$work/fake" && find . -type f | sort) >"$work/files"
+while read -r f; do
+    for how in empty half gone; do
+        rm -rf "$work/hurt" && cp -r "$work/fake" "$work/hurt"
+        size=$(stat -c %s "$work/fake/$f")
+        case $how in
+        empty) : >"$work/hurt/$f" ;;
+        half) head -c $((size / 2)) "$work/fake/$f" >"$work/hurt/$f" ;;
+        gone) rm "$work/hurt/$f" ;;
+        esac
+        [ "$how" = gone ] || ! cmp -s "$work/fake/$f" "$work/hurt/$f" || continue
+        "$bench" validate "$work/hurt" --baseline "$base" >/dev/null 2>"$work/err"
+        status=$?
+        want=1
+        case $how,$f in *,*/log.txt.gz | gone,./dataset.json) want=2 ;; esac
+        part=${f#./}
+        # half a list has no line for other files
+        [ "$f" != ./SHA256SUMS ] || part=SHA256SUMS
+        n=$((n + 1))
+        if [ $status -eq $want ] && one_line "$work/err" "$part"; then
+            named=$((named + 1))
+        else
+            echo "# $how $f: status $status: $(cat "$work/err")"
+        fi
+    done
+done <"$work/files"
+[ $n -gt 60 ] && [ $named -eq $n ]
+claim $? "every file of a dataset that is emptied, halved or gone is named, exit 1 (logs 2)"
+cp -r "$work/fake" "$work/more" && cp "$work/fake/runs.csv" "$work/more/more.csv"
+"$bench" validate "$work/more" --baseline "$base" >/dev/null 2>"$work/err"
+[ $? -eq 1 ] && one_line "$work/err" 'more.csv: not listed'
+claim $? "a file that the list does not hold is named"
+# ---- nothing passes for good -------------------------------------------------------
+judged() { # WANT PART CLAIM: of a copy `hurt` that passes as published
+    sums "$work/hurt"
+    cp "$base" "$work/b.csv"
+    "$bench" validate "$work/hurt" --baseline "$work/b.csv" \
+        >"$work/out" 2>"$work/err"
+    status=$?
+    [ $status -eq "$1" ] && cat "$work/out" "$work/err" | grep -q -- "$2" &&
+        ! grep -qi 'nan%\|: not worse' "$work/out"
+    claim $? "$3"
+    "$bench" validate "$work/hurt" --baseline "$work/none.csv" \
+        >"$work/out" 2>"$work/err"
+    [ $? -eq "$1" ] && ! grep -qi 'nan%\|: not worse' "$work/out"
+    claim $? "$3, also without a baseline"
+    "$bench" validate "$work/hurt" --baseline "$work/b.csv" --update-baseline \
+        >"$work/out" 2>"$work/err"
+    [ $? -ne 0 ] && cmp -s "$base" "$work/b.csv"
+    claim $? "$3, and no baseline is made of it"
+}
+hurt() { # a fresh copy
+    rm -rf "$work/hurt" && cp -r "${1:-$work/fake}" "$work/hurt"
+}
+column() { # NAME VALUE: of all rows of layouts.csv
+    awk -F, -v name="$1" -v x="$2" 'BEGIN { OFS = "," }
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+        NR > 1 { $at = x } { print }' "$work/hurt/layouts.csv" >"$work/t.csv"
+    cp "$work/t.csv" "$work/hurt/layouts.csv"
+}
+"$bench" validate "$work/fake" --baseline "$base" --update-baseline >/dev/null
+hurt && head -n 1 "$work/fake/layouts.csv" >"$work/hurt/layouts.csv"
+judged 1 'no layouts' "a layouts.csv that is only a header is worse"
+hurt && echo garbage >"$work/hurt/layouts.csv"
+judged 1 'no layouts' "so is one of garbage"
+hurt && column meas_step_ms ''
+judged 1 'a step error is not known' "so is one without measured steps"
+hurt && column meas_step_ms 0
+judged 1 'a step error is not known' "so is one of steps of 0 ms"
+hurt && column meas_step_ms nan
+judged 1 'a step error is not known' "so is one of NaN"
+hurt && column replay_error_pct 0.01
+judged 1 'a replay error is not known' "a replay that is gone is worse"
+if [ -d results/reference/local ]; then
+    hurt results/reference/local
+    "$bench" validate "$work/hurt" --baseline "$base" --update-baseline \
+        >/dev/null 2>&1
+    find "$work/hurt" -name 'ops.csv.gz' -exec rm {} +
+    judged 1 'a replay error is not known' "operation logs that are gone are worse"
+fi
+sed 's/iteration (ms): [0-9.]*/iteration (ms): 0.0/' \
+    "$(ls "$work"/r/runs/r01-pick-*/log.txt)" >"$work/log"
+"$bench" parse "$work/log" >/dev/null 2>&1
+claim $? "a log of 0 ms can be read"
 "$bench" validate "$work/nowhere" 2>"$work/err" >/dev/null
 [ $? -eq 2 ] && one_line "$work/err" "nowhere"
 claim $? "a missing dataset is one line"

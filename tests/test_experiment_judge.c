@@ -1,4 +1,4 @@
-#include "experiment/execute.h"
+#include "experiment/judge.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -12,7 +12,7 @@ struct ending {
     char reason[60]; // part of it
 };
 
-ParameterizedTestParameters(execute, judges_by_log_and_exit_status)
+ParameterizedTestParameters(judge, judges_by_log_and_exit_status)
 {
     static struct ending cases[] = {
         {false, 0, 5, LOG_OK, RUN_VALID, ""},
@@ -33,7 +33,7 @@ ParameterizedTestParameters(execute, judges_by_log_and_exit_status)
                                sizeof cases / sizeof cases[0]);
 }
 
-ParameterizedTest(struct ending *c, execute, judges_by_log_and_exit_status)
+ParameterizedTest(struct ending *c, judge, judges_by_log_and_exit_status)
 {
     struct log_iteration it[5];
     struct arena a;
@@ -50,7 +50,7 @@ ParameterizedTest(struct ending *c, execute, judges_by_log_and_exit_status)
                                    .exit_code = c->exit_code,
                                    .wanted_iterations = 5,
                                    .warmup = 1};
-    execute_judge(&a, &end, &run);
+    judge_run(&a, &end, &run);
     cr_expect_eq(run.status, c->wanted, "got %s (%s)",
                  run_status_name(run.status), run.reason);
     cr_expect_not_null(strstr(run.reason, c->reason), "got: %s", run.reason);
@@ -58,7 +58,7 @@ ParameterizedTest(struct ending *c, execute, judges_by_log_and_exit_status)
     arena_clear(&a);
 }
 
-Test(execute, a_log_of_warm_up_only_is_invalid)
+Test(judge, a_log_of_warm_up_only_is_invalid)
 {
     struct log_iteration it = {.iteration = 5, .step_ms = 10, .usable = true};
     struct run_record run = {
@@ -67,12 +67,46 @@ Test(execute, a_log_of_warm_up_only_is_invalid)
     arena_init(&a);
     const struct run_ending end = {
         .limit_s = 9, .wanted_iterations = 5, .warmup = 5};
-    execute_judge(&a, &end, &run);
+    judge_run(&a, &end, &run);
     cr_expect_eq(run.status, RUN_INVALID);
     arena_clear(&a);
 }
 
-Test(execute, only_some_failures_are_worth_another_try)
+Test(judge, a_log_that_tells_of_more_or_of_another_run_is_invalid)
+{
+    struct log_iteration it[6];
+    struct arena a;
+    arena_init(&a);
+    for (int i = 0; i < 6; i++)
+        it[i] = (struct log_iteration){
+            .iteration = i + 1, .step_ms = 10, .usable = true};
+    struct run_record run = {
+        .log = {.iterations = it, .n_iterations = 6, .failure_rank = -1}};
+    struct run_ending end = {.wanted_iterations = 5, .warmup = 1};
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "the log has iteration 6 of 5");
+    it[4].iteration = 77; // in the middle: the last is right
+    it[5].iteration = 5;
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "the log has iteration 77 of 5");
+    it[4].iteration = 5;
+    run.log.n_iterations = 5;
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_VALID);
+    it[3].step_ms = 0;
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "iteration 4 took 0 ms");
+    end.other = "of another model";
+    judge_run(&a, &end, &run);
+    cr_expect_eq(run.status, RUN_INVALID);
+    cr_expect_str_eq(run.reason, "of another model");
+    arena_clear(&a);
+}
+
+Test(judge, only_some_failures_are_worth_another_try)
 {
     cr_expect_not(run_status_try_again(RUN_VALID));
     cr_expect_not(run_status_try_again(RUN_OOM));
@@ -80,7 +114,7 @@ Test(execute, only_some_failures_are_worth_another_try)
     cr_expect(run_status_try_again(RUN_TIMEOUT));
 }
 
-Test(execute, a_lost_job_and_a_silent_log_have_their_reasons)
+Test(judge, a_lost_job_and_a_silent_log_have_their_reasons)
 {
     struct log_iteration it = {.iteration = 2, .step_ms = 10, .usable = true};
     struct run_record run = {
@@ -89,12 +123,12 @@ Test(execute, a_lost_job_and_a_silent_log_have_their_reasons)
     arena_init(&a);
     struct run_ending end = {
         .lost = "NODE_FAIL", .exit_code = -1, .wanted_iterations = 5};
-    execute_judge(&a, &end, &run);
+    judge_run(&a, &end, &run);
     cr_expect_eq(run.status, RUN_FAILED);
     cr_expect_str_eq(run.reason,
                      "the job was lost (NODE_FAIL) at iteration 2 of 5");
     end.silent_s = 30;
-    execute_judge(&a, &end, &run);
+    judge_run(&a, &end, &run);
     cr_expect_eq(run.status, RUN_TIMEOUT);
     cr_expect_str_eq(run.reason, "hung: the log was silent for 30 s after "
                                  "iteration 2 of 5");

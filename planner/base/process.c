@@ -1,0 +1,30 @@
+#include "process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* open() takes the lowest free number; read-only, so that writing fails. */
+static void process_open_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", O_RDONLY);
+}
+
+enum err process_prepare(struct err_msg *msg)
+{
+    struct rlimit stack;
+    process_open_streams();
+    signal(SIGXFSZ, SIG_IGN);
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 ||
+        stack.rlim_cur == RLIM_INFINITY ||
+        stack.rlim_cur / 1024 >= PROCESS_STACK_KIB)
+        return ERR_OK;
+    return err_set(msg, ERR_CHILD,
+                   "stack limit: got %llu KiB, want at least %d KiB: 'ulimit "
+                   "-s 8192'",
+                   (unsigned long long)stack.rlim_cur / 1024,
+                   PROCESS_STACK_KIB);
+}

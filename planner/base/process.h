@@ -1,0 +1,21 @@
+/*
+ * process: what a program makes sure of before it does anything, so that the
+ * limits of its surroundings end it with a message and not by a signal: a
+ * stack that is too small, a limit on file sizes, standard streams that are
+ * closed (the next file that is opened would take their number, and printed
+ * lines would land in it).
+ */
+#ifndef BASE_PROCESS_H
+#define BASE_PROCESS_H
+
+#include "err.h"
+
+/* The least stack that every command works with; a usual one has 8 MiB. */
+#define PROCESS_STACK_KIB 1024
+
+/* To be called first in main(). ERR_CHILD when the stack is too small. Writing
+ * beyond a limit on file sizes then fails as on a full disk; a closed standard
+ * output fails when it is written to. */
+enum err process_prepare(struct err_msg *msg);
+
+#endif
