@@ -77,7 +77,7 @@ enum err leaks_check_file(const char *path, struct err_msg *msg)
     if (access(path, F_OK) != 0)
         return ERR_OK;
     arena_init(&a);
-    enum err e = text_read_file(&a, path, LEAKS_MAX_BYTES, &text, msg);
+    enum err e = text_read_bytes(&a, path, LEAKS_MAX_BYTES, &text, msg);
     // a zero byte must not hide what is behind it
     for (char *p = text.data; e == ERR_OK && p < text.data + text.len; p++)
         if (*p == '\0')
