@@ -34,8 +34,8 @@ sys.exit(0 if $1 else 1)"
 }
 
 # ---- the launch's own layout, or Megatron's split
-$L memory $MODEL --pp 4 --json -- --pipeline-model-parallel-layout "$PICK" \
-    2>/dev/null >"$tmp/own"
+$L memory $MODEL --json -- --pipeline-model-parallel-size 4 \
+    --pipeline-model-parallel-layout "$PICK" 2>/dev/null >"$tmp/own"
 $L memory $MODEL "$PICK" --pp 4 --json 2>/dev/null | cmp -s - "$tmp/own"
 claim "without a layout the launch's own counts"
 $L memory $MODEL --pp 4 --json 2>/dev/null >"$tmp/own"
