@@ -262,7 +262,8 @@ static enum err read_question(struct cmd *c, struct question *q)
         e = cmd_require_seq(c, &q->model);
     if (e == ERR_OK && c->n_args != 1)
         e = err_set(&c->msg, ERR_PARSE,
-                    "memory: want MODEL and one LAYOUT in quotes");
+                    "memory: want MODEL and one LAYOUT in quotes: 'moe-layout "
+                    "check MODEL' tells the model's own");
     struct model *m = &q->model.model;
     if (e == ERR_OK)
         cmd_order(c, m);
