@@ -70,7 +70,7 @@ static int cmd_moe_layout_finish(const char *text, enum err e)
  * have to ask. */
 static void tell_assumed(const struct cmd *c)
 {
-    if (!c->opened || c->command->lists_warnings)
+    if (!c->opened || c->command->lists_warnings || c->command->sizes_only)
         return;
     const struct account_list *list =
         &megatron_args_account(c->opened)->assumed;

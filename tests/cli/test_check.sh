@@ -48,7 +48,7 @@ done >"$tmp/out"
 is "repeats are of whole stages, the shortest string comes on request" \
     "$(cat "$tmp/out")" \
     "valid: Et*4|t*4|t*4|t*4mL
-valid: E(t*4|)*3t*4mL"
+valid: Et*4(|t*4)*3mL"
 "$L" check $M 'E|t*8m|t*8|L' --pp 2 --json >"$tmp/out"
 is "JSON has the reason, Megatron's words and the place" \
     "$? $(python3 -c 'import json, sys
