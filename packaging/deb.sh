@@ -11,19 +11,26 @@ rm -rf "$dir"
 mkdir -p "$tree"
 
 # what git knows or would; of an unpacked archive, everything but what is built
+who= when=$(date +%s)
 if git rev-parse --git-dir >/dev/null 2>&1; then
-    git ls-files -co --exclude-standard >"$dir/files"
+    git ls-files -z -co --exclude-standard >"$dir/files"
     who=$(git log -1 --format='%an <%ae>') when=$(git log -1 --format=%ct)
 else
-    find . -path ./build -prune -o -type f -print >"$dir/files"
-    who='moe-layout maintainers <root@localhost>' when=$(date +%s)
+    find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0 \
+        >"$dir/files"
 fi
-tar -c -T "$dir/files" --ignore-failed-read | tar -x -C "$tree"
-rm "$dir/files"
 [ -z "${DEBEMAIL:-}" ] || who="${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>"
+if [ -z "$who" ]; then
+    echo "deb.sh: who makes the package? git does not tell:" \
+        "give DEBFULLNAME and DEBEMAIL" >&2
+    exit 2
+fi
+tar -c --null -T "$dir/files" | tar -x -C "$tree"
+rm "$dir/files"
 export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$when}"
 
 cp -R packaging/debian "$tree/debian"
+who=$(printf '%s' "$who" | sed 's/[&|\\]/\\&/g')
 sed -i "s|@MAINTAINER@|$who|; s|@VERSION@|$version|
     s|@DATE@|$(date -R -u -d "@$SOURCE_DATE_EPOCH")|
     s|@YEAR@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y)|" \
