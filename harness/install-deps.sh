@@ -14,7 +14,7 @@ for set in "$@"; do
     check) packages="$packages clang-format cppcheck universal-ctags" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
-    deb) packages="$packages debhelper dpkg-dev fakeroot git lintian" ;;
+    deb) packages="$packages build-essential debhelper dpkg-dev fakeroot git lintian" ;;
     *) echo "install-deps.sh: unknown set '$set', want run, test, check," \
            "slurm, static or deb" >&2
        exit 2 ;;
