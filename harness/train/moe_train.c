@@ -17,6 +17,7 @@
 #include "shard.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct trainer {
@@ -194,6 +195,14 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* Not a rank of a job, of which only the first one prints: what starts jobs
+ * tells their processes so. */
+static bool is_alone(void)
+{
+    return !comm_is_simulated() && !getenv("OMPI_COMM_WORLD_RANK") &&
+           !getenv("PMIX_RANK") && !getenv("PMI_RANK");
+}
+
 int main(int argc, char **argv)
 {
     struct trainer t = {.shard = NULL};
@@ -202,8 +211,8 @@ int main(int argc, char **argv)
         train_args_print_usage(stderr);
         return EXIT_BAD_INPUT;
     }
-    // alone on the line: no job is wanted for it, nor an MPI that works
-    if (argc == 2 && is_help(argv[1])) {
+    // no job is wanted for it, nor an MPI that works
+    if (argc == 2 && is_help(argv[1]) && is_alone()) {
         train_args_print_help(stdout);
         return fflush(stdout) == 0 ? 0 : err_exit_code(ERR_IO);
     }

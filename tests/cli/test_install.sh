@@ -95,7 +95,8 @@ for program in moe-layout moe-bench; do
     plain "$pages/$program.1" >"$tmp/plain"
     status=0
     while read -r command; do
-        grep -q "^$command " "$tmp/plain" &&
+        escaped=$(echo "$command" | sed 's/-/\\-/g')
+        grep -q -F ".B $escaped" "$pages/$program.1" &&
             grep -q "$program-$command (1)" "$tmp/plain" || status=1
     done <"$tmp/commands"
     claim $status "page of $program: all of its commands"
