@@ -49,7 +49,8 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz soak report recipes studies static install clean
+        bench bench-search fuzz soak report recipes studies static man completion \
+        install deb clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -316,9 +317,47 @@ build/static/moe-layout: $(PLANNER_OBJ) $(LAYOUT_OBJ)
 build/static/moe-bench: $(PLANNER_OBJ) $(HARNESS_OBJ) $(BENCH_OBJ)
 	$(Q)$(STATIC_LINK)
 
-install: all ## copy the programs to $(PREFIX)/bin
-	install -d $(DESTDIR)$(PREFIX)/bin
+# ---- pages, completion, packages: all text is that of --help -------------------
+PAGED  := $(PROGRAMS) $(filter %/moe-train,$(TRAINERS))
+SHARE  := $(DESTDIR)$(PREFIX)/share
+BASH_DIR ?= $(PREFIX)/share/bash-completion/completions
+ZSH_DIR  ?= $(PREFIX)/share/zsh/site-functions
+FISH_DIR ?= $(PREFIX)/share/fish/vendor_completions.d
+DOC      := $(SHARE)/doc/moe-layout
+
+man: $(B)/man/made ## manual pages, in $(B)/man
+completion: $(B)/completion/made ## completion for bash, zsh and fish
+
+$(B)/man/made: $(PAGED) $(wildcard packaging/*.sh packaging/*.awk)
+	$(Q)rm -rf $(@D)
+	$(Q)sh packaging/pages.sh $(@D) $(PAGED)
+	$(Q)echo .so man1/moe-train.1 >$(@D)/moe-train-smpi.1
+	$(Q)touch $@
+
+$(B)/completion/made: $(B)/man/made
+	$(Q)rm -rf $(@D)
+	$(Q)sh packaging/completion.sh $(@D) $(B)/man $(PAGED)
+	$(Q)touch $@
+
+# examples keep their folders, so that the commands of the pages work there
+install: all man completion ## programs, pages, completion, examples to $(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(DESTDIR)$(BASH_DIR) \
+	    $(DESTDIR)$(ZSH_DIR) $(DESTDIR)$(FISH_DIR) $(DOC)/examples/experiments/models \
+	    $(DOC)/examples/experiments/smpi $(DOC)/examples/tutorial
 	install $(PROGRAMS) $(TRAINERS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(B)/man/*.1 $(SHARE)/man/man1
+	install -m 644 $(B)/completion/bash/* $(DESTDIR)$(BASH_DIR)
+	install -m 644 $(B)/completion/zsh/* $(DESTDIR)$(ZSH_DIR)
+	install -m 644 $(B)/completion/fish/* $(DESTDIR)$(FISH_DIR)
+	install -m 644 docs/tutorial.md $(DOC)
+	install -m 644 docs/tutorial/* $(DOC)/examples/tutorial
+	install -m 644 experiments/*.json $(DOC)/examples/experiments
+	install -m 644 experiments/models/* $(DOC)/examples/experiments/models
+	install -m 644 experiments/smpi/* $(DOC)/examples/experiments/smpi
+
+deb: ## Debian packages by debhelper, in build/deb; lintian looks at them
+	@sh harness/install-deps.sh run deb
+	@sh packaging/deb.sh build/deb $(VERSION)
 
 clean: ## remove build/
 	rm -rf build

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing. usage: install-deps.sh SET...
 # with SET run (build and run), test (the tests), check (linters), slurm (a
-# Slurm to test with), static (programs for any container).
+# Slurm to test with), static (programs for any container), deb (packages).
 set -eu
 
 packages=
@@ -14,8 +14,9 @@ for set in "$@"; do
     check) packages="$packages clang-format cppcheck universal-ctags" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
+    deb) packages="$packages build-essential debhelper dpkg-dev fakeroot git lintian" ;;
     *) echo "install-deps.sh: unknown set '$set', want run, test, check," \
-           "slurm or static" >&2
+           "slurm, static or deb" >&2
        exit 2 ;;
     esac
 done

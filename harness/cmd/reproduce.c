@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char *const usual[] = {"experiments/stage-a.json",
                                     "experiments/stage-b.json",
@@ -143,6 +144,13 @@ static enum err read_manifests(struct cmd *c, struct study_request *r)
     for (int i = 0; i < n; i++) {
         const char *path = given ? c->line.operands[i] : usual[i];
         const enum err e = manifest_read(&c->arena, path, &m[i], &c->msg);
+        // the usual ones are named by nobody: an installed program, called
+        // elsewhere, has to say where they would be
+        if (e != ERR_OK && !given && access(path, R_OK) != 0)
+            return err_set(&c->msg, e,
+                           "%s is not here: name MANIFESTs, or run it in the "
+                           "folder that holds experiments/",
+                           path);
         if (e != ERR_OK)
             return e;
     }

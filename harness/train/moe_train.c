@@ -18,6 +18,8 @@
 #include "shard.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct trainer {
     struct arena arena;
@@ -203,6 +205,19 @@ static enum err moe_train_start(struct trainer *t, int argc, char **argv,
     return ERR_OK;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Not a rank of a job, of which only the first one prints: what starts jobs
+ * tells their processes so. */
+static bool is_alone(void)
+{
+    return !comm_is_simulated() && !getenv("OMPI_COMM_WORLD_RANK") &&
+           !getenv("PMIX_RANK") && !getenv("PMI_RANK");
+}
+
 int main(int argc, char **argv)
 {
     struct trainer t = {.shard = NULL};
@@ -215,6 +230,15 @@ int main(int argc, char **argv)
     if (argc < 2) {
         train_args_print_usage(stderr);
         return EXIT_BAD_INPUT;
+    }
+    // no job is wanted for it, nor an MPI that works
+    if (argc == 2 && is_help(argv[1]) && is_alone()) {
+        train_args_print_help(stdout);
+        return fflush(stdout) == 0 ? 0 : err_exit_code(ERR_IO);
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("moe-train " MOE_VERSION);
+        return 0;
     }
     if (!comm_is_simulated())
         blas_choose(argv);

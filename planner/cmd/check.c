@@ -151,6 +151,7 @@ static void add_details(struct cmd *c, const struct verdict *v,
         cmd_check_write_refusals(tree, v);
     else if (v->parsed) {
         const char *list = layout_list(&c->arena, &v->layout);
+        writer_text(tree, "layout", layout_string(&c->arena, &v->layout));
         writer_text(tree, "shortest", layout_shortest(&c->arena, &v->layout));
         // the list is JSON text already
         writer_tree(tree, "list", list ? cJSON_Parse(list) : NULL);
@@ -222,7 +223,9 @@ static enum err print_refusal(struct cmd *c, const struct verdict *v)
 
 static enum err print_layout(struct cmd *c, const struct layout *l)
 {
-    const char *text = layout_shortest(&c->arena, l);
+    const char *text = cmd_given(c, OPT_SHORTEST)
+                           ? layout_shortest(&c->arena, l)
+                           : layout_string(&c->arena, l);
     const char *list = layout_list(&c->arena, l);
     if (!text || !list)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
@@ -378,9 +381,9 @@ static enum err cmd_check_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,  OPT_CORE, OPT_BATCH, OPT_TP,    OPT_VPP, OPT_GROUP,
-    OPT_CP,  OPT_EP,   OPT_ETP,   OPT_WORLD, OPT_MBS, OPT_GBS,
-    OPT_SEQ, OPT_JSON, OPT_HELP,  N_OPTIONS};
+    OPT_PP,  OPT_CORE, OPT_BATCH,    OPT_TP,    OPT_VPP,  OPT_GROUP,
+    OPT_CP,  OPT_EP,   OPT_ETP,      OPT_WORLD, OPT_MBS,  OPT_GBS,
+    OPT_SEQ, OPT_JSON, OPT_SHORTEST, OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_CHECK = {
     .name = "check",

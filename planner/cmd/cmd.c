@@ -207,7 +207,7 @@ enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
         return ERR_OK;
     return err_set(&c->msg, ERR_PARSE,
                    "%s: --seq: missing: the tokens of a sequence decide work "
-                   "and memory, and '%s' does not state them",
+                   "and memory, and '%s' does not state them: give --seq N",
                    c->command->name, m->name);
 }
 
@@ -223,6 +223,20 @@ enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
         c->command->name, m->par.vpp);
 }
 
+/* A file of another kind is taken for one of costs now and then. */
+static enum err read_costs(struct cmd *c, struct cost *cost)
+{
+    const char *path = c->option[OPT_COSTS];
+    enum err e = cost_read_file(&c->arena, path, cost, &c->msg);
+    struct err_msg why = c->msg;
+    if (e != ERR_PARSE)
+        return e;
+    return err_set(&c->msg, e,
+                   "%.800s; want the file that 'moe-layout fit' or "
+                   "'moe-layout costs' wrote with -o",
+                   why.text);
+}
+
 /* Refusals come in the order of what a user types: batch, costs, sequence; then
  * what the files say. */
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
@@ -231,19 +245,20 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
     if (!m->batch_given)
         return err_set(&c->msg, ERR_PARSE,
                        "%s: --gbs: missing: the number of micro-batches "
-                       "decides the step time",
+                       "decides the step time: give --gbs N, sequences a step",
                        c->command->name);
     if (!c->option[OPT_COSTS])
         return err_set(&c->msg, ERR_PARSE,
                        "%s: --costs: missing: make one with 'moe-layout fit' "
-                       "or 'moe-layout costs --analytic'",
+                       "from runs, or without with 'moe-layout costs "
+                       "--roofline GPU'",
                        c->command->name);
     struct plan_settings set;
     enum err e = cmd_require_seq(c, m);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
-        e = cost_read_file(&c->arena, c->option[OPT_COSTS], cost, &c->msg);
+        e = read_costs(c, cost);
     struct model fits = m->model;
     // replicas change what lies outside the pipeline; FLOPs say nothing of it
     if (e == ERR_OK && (m->any_replicas || cost->source == COST_ANALYTIC))

@@ -27,6 +27,8 @@
 #define CMD_OPTION_TABLE(X)                                                    \
     /* what is printed, and cases from a file */                               \
     X(OPT_JSON, "--json", "", "print one JSON document")                       \
+    X(OPT_SHORTEST, "--shortest", "",                                          \
+      "the layout in the fewest characters that parse to it")                  \
     X(OPT_BATCH, "--batch", "FILE",                                            \
       "one JSON object a line; /dev/stdin works")                              \
     /* sizes that win over the flags of the model */                           \

@@ -107,10 +107,9 @@ const struct command CMD_COSTS = {
             "each unit\ncomputes, moves and starts on a card whose data sheet "
             "is known (A100, H100, H200, GH200, B200,\nB300, GB200, GB300, "
             "MI300X, MI325X, MI355X), at what public step times say kernels "
-            "reach of it;\nthe card's link for transfers, unless given. "
-            "Example: moe-layout costs "
-            "experiments/models/7b-a1b.json\n    --roofline H200 -o "
-            "roofline.json",
+            "reach of it;\nthe card's link for transfers, unless given.\n"
+            "Example: moe-layout costs experiments/models/7b-a1b.json "
+            "\\\n    --roofline H200 -o roofline.json",
     .options = takes,
     .takes_model = true,
 };

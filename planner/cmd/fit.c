@@ -402,7 +402,8 @@ static enum err fit_model(struct cmd *c, struct cmd_model *m)
     enum err e = cmd_model(c, m);
     if (e == ERR_OK && c->n_runs == 0 && !fit_steps_given(c))
         e = err_set(&c->msg, ERR_PARSE,
-                    "fit: want --run LAYOUT=LOG, or --step LAYOUT=MS, twice");
+                    "fit: want --run LAYOUT=LOG, or --step LAYOUT=MS, twice; "
+                    "'moe-layout profile-layouts' names the runs to make");
     if (e == ERR_OK && !m->batch_given)
         e = err_set(&c->msg, ERR_PARSE,
                     "fit: --gbs: missing: timers are sums over the "

@@ -138,7 +138,9 @@ static enum err run_count(struct cmd *c)
     if (e != ERR_OK)
         return e;
     if (!layers || !pp)
-        return err_set(&c->msg, ERR_PARSE, "count: want --layers and --pp");
+        return err_set(&c->msg, ERR_PARSE,
+                       "count: want --layers and --pp, as in 'moe-layout count "
+                       "--layers 16 --pp 4'");
     if (cmd_given(c, OPT_EMPTY) && cmd_given(c, OPT_ANY))
         return err_set(&c->msg, ERR_PARSE,
                        "count: --empty-stages and --any exclude each other");

@@ -1,6 +1,7 @@
 /* moe-layout: the planner. Pure computation on files; only `record` starts a
  * process, and under the name of a launcher this is one of its stand-ins. */
 #include "cmd.h"
+#include "megatron/args.h"
 #include "record/stand_in.h"
 
 #include "base/process.h"
@@ -40,12 +41,17 @@ static const struct command *cmd_moe_layout_find(const char *name)
 }
 
 /* One line, whatever the input that is quoted in it holds. */
-static void moe_layout_tell(const char *text)
+static void moe_layout_put(const char *text)
 {
-    fputs("moe-layout: ", stderr);
     for (; *text; text++)
         fputc((unsigned char)*text < ' ' ? '?' : *text, stderr);
     fputc('\n', stderr);
+}
+
+static void moe_layout_tell(const char *text)
+{
+    fputs("moe-layout: ", stderr);
+    moe_layout_put(text);
 }
 
 /* Output is flushed before the exit code is known: a full disk must not look
@@ -60,6 +66,27 @@ static int cmd_moe_layout_finish(const char *text, enum err e)
     if (e != ERR_OK && *text)
         moe_layout_tell(text);
     return err_exit_code(e);
+}
+
+/* What was taken for granted, as `read` says it: an answer's reader must not
+ * have to ask. */
+static void tell_assumed(const struct cmd *c)
+{
+    if (!c->opened || c->command->lists_warnings || c->command->sizes_only)
+        return;
+    const struct account_list *list =
+        &megatron_args_account(c->opened)->assumed;
+    int left = CMD_MAX_WARNINGS;
+    for (const struct account_line *l = list->first; l && left; l = l->next) {
+        fputs("moe-layout: assumed: ", stderr);
+        moe_layout_put(l->text);
+        left--;
+    }
+    if (list->n > CMD_MAX_WARNINGS)
+        fprintf(stderr,
+                "moe-layout: %d more assumptions: 'moe-layout read' lists "
+                "them\n",
+                list->n - CMD_MAX_WARNINGS);
 }
 
 static int cmd_moe_layout_run(const struct command *command, int argc,
@@ -78,8 +105,10 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
                 c.n_warnings - CMD_MAX_WARNINGS);
     // behind an answer; an error is one line of its own
     bool answered = e == ERR_OK || (e == ERR_MODEL && !*c.msg.text);
-    if (c.summary && answered && fflush(stdout) == 0)
+    if (c.summary && answered && fflush(stdout) == 0) {
+        tell_assumed(&c);
         moe_layout_tell(c.summary);
+    }
     int code = cmd_moe_layout_finish(c.msg.text, e);
     arena_clear(&c.arena);
     return code;

@@ -109,10 +109,12 @@ static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
     megatron_args_on_warning(args, cmd_warn, c);
     c->source_name = "flags";
     if (file && c->n_args == 0)
-        return err_set(&c->msg, ERR_PARSE,
-                       "%s: model missing: name a model file, or give "
-                       "Megatron flags after '--'",
-                       c->command->name);
+        return err_set(
+            &c->msg, ERR_PARSE,
+            "%s: model missing: name a launch script, a model file or "
+            "a config, or give Megatron's flags after '--'; see "
+            "moe-layout %s --help",
+            c->command->name, c->command->name);
     if (file) {
         enum err e = open_file(c, args);
         if (e != ERR_OK)

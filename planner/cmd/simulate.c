@@ -176,7 +176,9 @@ static enum err read_layout(struct cmd *c, struct model *m, struct layout *l)
     enum err e = c->n_args == 1
                      ? layout_read(&c->arena, c->args[0], m, l, &c->msg)
                      : err_set(&c->msg, ERR_PARSE,
-                               "simulate: want MODEL and one LAYOUT in quotes");
+                               "simulate: want MODEL and one LAYOUT in quotes: "
+                               "'moe-layout check MODEL' tells the model's "
+                               "own");
     if (e != ERR_OK)
         return e;
     if (cmd_given(c, OPT_VPP) && m->par.vpp != l->vpp)

@@ -105,7 +105,8 @@ enum err cost_check_model(const struct cost *c, const struct model *m,
                     (long long)now[j].value,
                     c->source == COST_ANALYTIC
                         ? "make them again, with this command's options"
-                        : "profile it again");
+                        : "profile it again (moe-layout profile-layouts, "
+                          "then fit)");
     for (int k = 0; k < N_KINDS; k++)
         if (model_unit_count(m, (enum unit_kind)k) > 0 && !c->unit[k].known &&
             !(k == KIND_M && c->joint_ml))

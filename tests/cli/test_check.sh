@@ -37,11 +37,18 @@ d = json.load(open(sys.argv[1]))
 print(d["valid"], len([w for w in d["warnings"] if w.startswith("L is not")]))' \
         "$tmp/out")" "True 1"
 "$L" check $M 'Et|t|t|t|t|t|t|t|t|t|t|tttt|t|m|L' --pp 3 --json >"$tmp/out"
-is "JSON has the shortest string and the list of lists" \
+is "JSON has the string as people write it, the shortest and the list of lists" \
     "$(python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
-print(d["valid"], d["vpp"], d["shortest"], d["list"][-2:])' "$tmp/out")" \
-    "True 5 E(t|)*11t*4|t|m|L [['mtp'], ['loss']]"
+print(d["valid"], d["vpp"], d["layout"], d["shortest"], d["list"][-2:])' "$tmp/out")" \
+    "True 5 Et|(t|)*10t*4|t|m|L E(t|)*11t*4|t|m|L [['mtp'], ['loss']]"
+for way in "" --shortest; do
+    "$L" check $M 'Et*4|t*4|t*4|t*4mL' --pp 4 $way 2>/dev/null | head -n 1
+done >"$tmp/out"
+is "repeats are of whole stages, the shortest string comes on request" \
+    "$(cat "$tmp/out")" \
+    "valid: Et*4|t*4|t*4|t*4mL
+valid: Et*4(|t*4)*3mL"
 "$L" check $M 'E|t*8m|t*8|L' --pp 2 --json >"$tmp/out"
 is "JSON has the reason, Megatron's words and the place" \
     "$? $(python3 -c 'import json, sys
@@ -107,13 +114,13 @@ is "flags behind -- win, and FILE is still a file" \
     "$? $(head -n 1 "$tmp/out")" "0 valid: Et*4|t*4L"
 "$L" check "$tmp/run.sh" --pp 2 --vpp 2 --gbs 36 --group 3 >"$tmp/out" 2>/dev/null
 is "options of sizes win, --group too" \
-    "$? $(head -n 1 "$tmp/out")" "0 valid: Ett(|tt)*3L"
+    "$? $(head -n 1 "$tmp/out")" "0 valid: Et*2|t*2|t*2|t*2L"
 "$L" check "$tmp/run.sh" --world 6 >"$tmp/out" 2>/dev/null
 is "ranks that do not divide: exit 1, the ranks that would" \
     "$? $(grep -o 'want 8 ranks' "$tmp/out")" "1 want 8 ranks"
 "$L" check "$tmp/run.sh" 'Et*3|t*5L' --pp 2 >"$tmp/out" 2>/dev/null
 is "a layout that is typed takes the place of the split" \
-    "$? $(head -n 1 "$tmp/out")" "0 valid: Ettt|t*5L"
+    "$? $(head -n 1 "$tmp/out")" "0 valid: Et*3|t*5L"
 "$L" check -- --num-layers 9 --pipeline-model-parallel-size 2 >"$tmp/out" 2>/dev/null
 is "flags alone are judged, too" "$? $(grep -c 'want --num-layers 8 or 10' "$tmp/out")" \
     "1 1"
