@@ -303,15 +303,17 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(args);
-    if (c->command->sizes_only) { // however many ranks share the model
-        flags_clear(f, FLAG_WORLD_SIZE);
-        flags_clear(f, FLAG_GLOBAL_BATCH_SIZE);
-    }
     out->name = c->source_name;
     out->batch_given = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
     out->seq_given = flags_given(f, FLAG_SEQ_LENGTH);
     out->any_replicas = split && split->several;
     e = megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    if (e == ERR_RANGE && c->command->sizes_only) {
+        // however many ranks share the model
+        flags_clear(f, FLAG_WORLD_SIZE);
+        flags_clear(f, FLAG_GLOBAL_BATCH_SIZE);
+        e = megatron_args_model(&c->arena, args, &out->model, &c->msg);
+    }
     if (e != ERR_OK)
         return e;
     open_assume_world(args, &out->model);
