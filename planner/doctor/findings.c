@@ -14,6 +14,8 @@ void findings_add(struct findings *f, enum finding_weight weight,
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    for (char *c = text; *c; c++) // logs are quoted as they are
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
     const char *copy =
         f->n < FINDINGS_MAX ? arena_strdup(f->arena, text) : NULL;
     if (copy)
