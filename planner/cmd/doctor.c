@@ -1,0 +1,483 @@
+/*
+ * moe-layout doctor: one log, what is wrong with its run, and which layout would
+ * be faster.
+ *
+ * How it works: the log is read first and everything it says by itself is kept.
+ * Then its model is looked for (a script, the log's own dump, flags); whatever
+ * is missing for a layout is one reason in d->why, which later steps leave
+ * alone. With nothing missing the run is priced and layouts are searched.
+ */
+#include "doctor.h"
+
+#include "calibrate/fit_check.h"
+#include "calibrate/profile.h"
+#include "log/runlog.h"
+#include "megatron/args.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Worth a word: ranks of one stage that differ by more, a pipeline that idles
+ * for more of a step, FLOP/s as printed that are further from ours. */
+static const double DOCTOR_UNEVEN = 0.15, DOCTOR_BUBBLE = 0.25,
+                    DOCTOR_COUNTS = 0.2;
+
+static const double DOCTOR_GIB = 1024.0 * 1024 * 1024;
+
+static enum err doctor_no_memory(struct cmd *c)
+{
+    return err_set(&c->msg, ERR_NOMEM, "doctor: out of memory");
+}
+
+/* The first reason stands. */
+static void doctor_lacks(struct doctor *d, const char *why)
+{
+    if (!d->why)
+        d->why = why ? why : "out of memory";
+}
+
+/* What reading the model said is the answer, not an error of the command. */
+static enum err doctor_take(struct doctor *d, enum err e)
+{
+    struct cmd *c = d->cmd;
+    if (e == ERR_OK || e == ERR_NOMEM || e == ERR_IO)
+        return e;
+    doctor_lacks(d, arena_strdup(&c->arena, c->msg.text));
+    c->msg.text[0] = '\0';
+    return ERR_OK;
+}
+
+/* ---- the line ---- */
+
+/* Leaves one operand for the model's source: the script, else the log itself,
+ * or none where flags have to do for a log without a dump. */
+static enum err doctor_operands(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    if (c->n_args == 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "doctor: LOG missing: name the log of a run, and its "
+                       "launch script if the log has no dump of arguments");
+    d->path = c->args[0];
+    if (c->n_args == 2 && access(c->args[1], R_OK) != 0)
+        return err_set(&c->msg, ERR_PARSE, "doctor: %s: cannot be read",
+                       c->args[1]);
+    return logparse_read(&c->arena, d->path, &d->log, &c->msg);
+}
+
+static void doctor_source(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    if (c->n_args == 2)
+        c->args[0] = c->args[1];
+    c->n_args = c->n_args == 1 && c->has_flags && !d->log.n_arguments ? 0 : 1;
+}
+
+static enum err doctor_options(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    double tflops = 0, gib = 0;
+    enum err e = cmd_settings(c, &d->set);
+    if (e == ERR_OK && cmd_given(c, OPT_GPU))
+        e = card_find(c->option[OPT_GPU], "doctor: --gpu", &d->card, &c->msg);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_PEAK, 1e-6, 1e9, &tflops);
+    if (e == ERR_OK)
+        e = cmd_double(c, OPT_HBM, 1e-3, 1e6, &gib);
+    d->peak_flops = tflops * 1e12;
+    d->hbm_bytes = gib * DOCTOR_GIB;
+    return e;
+}
+
+/* ---- the model ---- */
+
+static bool doctor_unstated(const struct megatron_flags *f, enum flag_id id)
+{
+    return !flags_given(f, id) || flags_unknown(f, id);
+}
+
+/* Iteration lines state the batch, and timers list the ranks. */
+static enum err doctor_fill(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    struct megatron_args *args;
+    const enum err e = cmd_source(c, &args);
+    if (e != ERR_OK)
+        return e;
+    struct megatron_flags *f = megatron_args_flags(c->source);
+    if (doctor_unstated(f, FLAG_GLOBAL_BATCH_SIZE) && d->steps.global_batch)
+        flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, d->steps.global_batch);
+    if (doctor_unstated(f, FLAG_WORLD_SIZE) && d->steps.n_ranks > 1)
+        flags_set_int(f, FLAG_WORLD_SIZE, d->steps.n_ranks);
+    return ERR_OK;
+}
+
+/* All flags of a run; else a size that is not stated is not known. */
+static bool doctor_is_launch(const struct doctor *d)
+{
+    const char *from = megatron_args_account(d->cmd->opened)->source;
+    return strcmp(from, "script") == 0 || strcmp(from, "yaml") == 0;
+}
+
+/* A default that nobody stated would be a number of another run. */
+static void doctor_ask_sizes(struct doctor *d)
+{
+    const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
+    if (!flags_given(f, FLAG_PP) && !doctor_is_launch(d))
+        doctor_lacks(d, "the pipeline size is not stated: give --pp N, or the "
+                        "launch script");
+    if (!flags_given(f, FLAG_WORLD_SIZE))
+        doctor_lacks(d, "the number of ranks is not known: give --world N");
+    if (!d->m.batch_given)
+        doctor_lacks(d, "the global batch is not known: give --gbs B");
+    if (!d->m.seq_given)
+        doctor_lacks(d, "the length of a sequence is not known: give --seq N");
+}
+
+/* Sizes that the log's own lines contradict: the script is of another run. */
+static void doctor_compare_sizes(struct doctor *d)
+{
+    struct arena *a = &d->cmd->arena;
+    const struct model *m = &d->m.model;
+    if (d->why)
+        return;
+    if (d->steps.global_batch &&
+        d->steps.global_batch != m->batch.global_batch)
+        doctor_lacks(d, arena_printf(
+                            a,
+                            "%s says a global batch of %lld, the log %lld: "
+                            "they are not of the same run",
+                            d->m.name, (long long)m->batch.global_batch,
+                            (long long)d->steps.global_batch));
+    if (d->steps.n_ranks > 1 && d->steps.n_ranks != m->par.world)
+        doctor_lacks(d, arena_printf(a,
+                                     "%s says %d ranks, the log's timers list "
+                                     "%d: give --world %d if that is right",
+                                     d->m.name, m->par.world, d->steps.n_ranks,
+                                     d->steps.n_ranks));
+}
+
+static enum err doctor_model(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    doctor_source(d);
+    enum err e = doctor_fill(d);
+    if (e == ERR_OK)
+        e = cmd_model(c, &d->m);
+    d->has_model = e == ERR_OK;
+    e = doctor_take(d, e);
+    if (!d->has_model || e != ERR_OK)
+        return e;
+    doctor_ask_sizes(d);
+    doctor_compare_sizes(d);
+    return ERR_OK;
+}
+
+/* ---- what Megatron says of the flags ---- */
+
+/* Flags of a split, which Megatron takes none of beside a layout. */
+static const char *doctor_drop(struct doctor *d)
+{
+    static const enum flag_id split[] = {FLAG_VPP, FLAG_LAYERS_PER_VPP,
+                                         FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS,
+                                         FLAG_ACCOUNT_EMBEDDING,
+                                         FLAG_ACCOUNT_LOSS};
+    const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
+    const char *text = "";
+    for (size_t i = 0; i < sizeof split / sizeof split[0] && text; i++)
+        if (flags_given(f, split[i]))
+            text = arena_printf(&d->cmd->arena, "%s%s--%s", text,
+                                *text ? ", " : "", flag_name(split[i]));
+    return text ? text : "";
+}
+
+static enum err doctor_judge(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    const struct judge_question q = {megatron_args_flags(c->opened),
+                                     d->set.core, doctor_is_launch(d)};
+    struct judge_verdict *v = &d->verdict;
+    const enum err e = judge(&c->arena, &q, v, &c->msg);
+    if (e != ERR_OK)
+        return doctor_take(d, e);
+    for (const struct judge_refusal *r = v->refusals; r; r = r->next)
+        findings_add(&d->findings, FINDING_WRONG, "refused",
+                     "core %s refuses these flags: %s", d->set.core->name,
+                     r->text);
+    if (!v->valid)
+        doctor_lacks(d, "Megatron refuses the flags as they were read: mend "
+                        "them, or name the version that ran with --core");
+    if (!v->has_layout)
+        doctor_lacks(d, "the run's own layout is not known");
+    d->drop = doctor_drop(d);
+    if (!v->has_layout)
+        return ERR_OK;
+    d->layout = layout_string(&c->arena, &v->layout);
+    d->run = (struct fit_run){.layout_text = d->layout,
+                              .layout = v->layout,
+                              .log = &d->log,
+                              .speed = 1};
+    return d->layout ? ERR_OK : doctor_no_memory(c);
+}
+
+static void doctor_bubble(struct doctor *d)
+{
+    const struct model *m = &d->m.model;
+    const double n_mb = (double)m->batch.n_microbatches, pp = m->par.pp;
+    const double idle = (pp - 1) / (m->par.vpp * n_mb + pp - 1);
+    if (d->why || m->par.pp == 1)
+        return;
+    if (n_mb < pp)
+        findings_add(&d->findings, FINDING_WRONG, "few-micro-batches",
+                     "%.0f micro-batches for %d stages: ranks idle for %.0f%% "
+                     "of a step whatever the layout; a larger global batch, "
+                     "smaller micro-batches or fewer replicas make more",
+                     n_mb, m->par.pp, 100 * idle);
+    else if (idle > DOCTOR_BUBBLE)
+        findings_add(&d->findings, FINDING_NOTE, "bubble",
+                     "with %.0f micro-batches for %d stages ranks idle for "
+                     "%.0f%% of a step even where all stages are equal",
+                     n_mb, m->par.pp, 100 * idle);
+}
+
+/* ---- timers ---- */
+
+static bool doctor_has_extremes(const struct runlog *log)
+{
+    size_t at = 0;
+    const struct log_timer *t = runlog_next_timer(log, RUNLOG_FORWARD, &at);
+    return t && !t->per_rank;
+}
+
+/* Why the log has no times of stages, and what gives them. */
+static void doctor_no_timers(struct doctor *d)
+{
+    struct findings *f = &d->findings;
+    if (d->stages.source == STAGES_RANKS || d->timers)
+        return;
+    if (d->layout && fit_check_is_overlapped(&d->run))
+        findings_add(f, FINDING_NOTE, "ep-overlap",
+                     "made with EP overlap: forward-compute spans a forward "
+                     "and a backward, so its timers tell no stage's time");
+    else if (doctor_has_extremes(&d->log))
+        findings_add(f, FINDING_NOTE, "timers-extremes",
+                     "timers show only the fastest and the slowest rank, which "
+                     "does not tell whose they are: --timing-log-option all");
+    else
+        findings_add(f, FINDING_NOTE, "no-timers",
+                     "no per-rank forward-compute and backward-compute timers "
+                     "in iterations that count: --timing-log-level 2 "
+                     "--timing-log-option all --logging-level 20");
+}
+
+static void doctor_uneven(struct doctor *d)
+{
+    const struct stages *s = &d->stages;
+    for (int r = 0; s->spread && r < s->n; r++)
+        if (s->spread[r] > DOCTOR_UNEVEN)
+            findings_add(&d->findings, FINDING_WRONG, "uneven-ranks",
+                         "ranks of stage %d differ by %.0f%%: a slow card, or "
+                         "experts that get uneven loads; no layout mends that",
+                         r, 100 * s->spread[r]);
+}
+
+static enum err doctor_stages(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    enum err e = ERR_OK;
+    if (!d->why && !fit_check_is_overlapped(&d->run)) {
+        e = stages_of_timers(&c->arena, &d->m.model, &d->run, &d->stages,
+                             &c->msg);
+        d->timers = e == ERR_OK;
+        if (e == ERR_NOMEM)
+            return e;
+        c->msg.text[0] = '\0';
+    }
+    if (!d->timers && d->why)
+        e = stages_of_ranks(&c->arena, &d->log, d->steps.n_ranks, &d->stages,
+                            &c->msg);
+    if (e == ERR_NOMEM)
+        return e;
+    doctor_no_timers(d);
+    doctor_uneven(d);
+    return ERR_OK;
+}
+
+/* ---- rates ---- */
+
+static int64_t doctor_world(const struct doctor *d)
+{
+    const bool stated =
+        d->has_model && flags_given(megatron_args_flags(d->cmd->opened),
+                                    FLAG_WORLD_SIZE);
+    return stated ? d->m.model.par.world : d->steps.n_ranks;
+}
+
+/* Without a model the length of a sequence may still be stated. */
+static int64_t doctor_seq(const struct doctor *d)
+{
+    if (d->has_model)
+        return d->m.seq_given ? d->m.model.batch.seq_tokens : 0;
+    return d->cmd->opened
+               ? flags_int(megatron_args_flags(d->cmd->opened),
+                           FLAG_SEQ_LENGTH, 0)
+               : 0;
+}
+
+static void doctor_rate(struct doctor *d)
+{
+    const bool of_run = d->has_model && !findings_has(&d->findings,
+                                                      "batch-changes");
+    const struct rate_question q = {
+        .model = of_run ? &d->m.model : NULL,
+        .step_s = d->steps.mean_s,
+        .sequences = d->steps.global_batch ? d->steps.global_batch
+                     : of_run && d->m.batch_given
+                         ? d->m.model.batch.global_batch
+                         : 0,
+        .seq_tokens = doctor_seq(d),
+        .world = doctor_world(d),
+        .peak_flops = d->peak_flops,
+        .card = d->card};
+    rate_work_out(&q, &d->rate);
+    const double ours = d->rate.flops_per_s / 1e12;
+    if (d->rate.mfu > 1)
+        findings_add(&d->findings, FINDING_WRONG, "implausible-rate",
+                     "%.0f TFLOP/s a GPU are above the peak of %.0f: the "
+                     "model, the ranks, the batch or the card is another one",
+                     ours, d->rate.peak_flops / 1e12);
+    if (fabs(d->steps.printed_tflops / ours - 1) > DOCTOR_COUNTS)
+        findings_add(&d->findings, FINDING_NOTE, "other-count",
+                     "the log prints %.1f TFLOP/s a GPU, our count says %.1f: "
+                     "another counting rule, or another model",
+                     d->steps.printed_tflops, ours);
+}
+
+/* ---- the advice ---- */
+
+/* A run that is not steady, or did other work, gives no step to plan by. */
+static void doctor_ask_run(struct doctor *d)
+{
+    static const char *const bad[] = {"drift", "batch-changes", "nan-loss"};
+    const struct model *m = &d->m.model;
+    if (!d->steps.n_used)
+        doctor_lacks(d, "the log has no step time that counts");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (findings_has(&d->findings, bad[i]))
+            doctor_lacks(d, "the run's steps are no measure of a layout: see "
+                            "what is wrong with it");
+    if (d->log.failure == LOG_OOM && !d->hbm_bytes)
+        doctor_lacks(d, "the run ran out of memory, and what a rank has is not "
+                        "known: give --hbm-gb, so that only layouts that fit "
+                        "are looked at");
+    if (!d->why && m->par.pp == 1)
+        doctor_lacks(d, "one pipeline stage: there is no layout to choose");
+    if (!d->why && fit_check_is_overlapped(&d->run))
+        doctor_lacks(d, "one step with EP overlap does not tell what units "
+                        "cost from what the overlap saves: profile without it");
+    if (!d->why && m->overlap_moe_comm)
+        doctor_lacks(d, "with EP overlap one log does not tell what a layout "
+                        "saves: fit --overlap-run does, from more");
+}
+
+static enum err doctor_advise(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    doctor_ask_run(d);
+    if (!d->why)
+        doctor_take(d, fit_check_step_run(&c->arena, &d->m.model, &d->run,
+                                          &c->msg));
+    if (d->why)
+        return ERR_OK;
+    const struct price_question q = {&d->m.model, &d->run, &d->set, d->card,
+                                     d->timers};
+    enum err e = price_make(&c->arena, &q, &d->price, &c->msg);
+    if (e != ERR_OK)
+        return doctor_take(d, e);
+    e = advice_make(&c->arena, &q, &d->price, d->hbm_bytes, &d->advice);
+    if (e != ERR_OK)
+        return doctor_no_memory(c);
+    if (d->advice.verdict == ADVICE_NONE)
+        doctor_lacks(d, d->advice.why);
+    return d->timers ? ERR_OK
+                     : stages_of_costs(&c->arena, &d->m.model, &d->run.layout,
+                                       &d->price.cost, &d->stages, &c->msg);
+}
+
+/* The two runs that would tell more; none where units cannot be told apart. */
+static enum err doctor_profiles(struct doctor *d)
+{
+    struct cmd *c = d->cmd;
+    struct layout runs[DOCTOR_N_PROFILES];
+    const struct model *m = &d->m.model;
+    const struct profile_wish wish = {
+        .pp = m->par.pp, .n = DOCTOR_N_PROFILES, .standalone = false};
+    if (!d->layout || m->par.pp < 2)
+        return ERR_OK;
+    const enum err e = profile_layouts(&c->arena, m, &wish, runs, &c->msg);
+    for (int i = 0; i < DOCTOR_N_PROFILES && e == ERR_OK; i++) {
+        d->profile[i] = layout_string(&c->arena, &runs[i]);
+        if (!d->profile[i])
+            return doctor_no_memory(c);
+    }
+    if (e != ERR_OK && e != ERR_NOMEM)
+        c->msg.text[0] = '\0';
+    return e == ERR_NOMEM ? e : ERR_OK;
+}
+
+static enum err cmd_doctor_run(struct cmd *c)
+{
+    struct doctor d = {.cmd = c, .findings = {.arena = &c->arena}, .drop = ""};
+    enum err e = doctor_operands(&d);
+    if (e == ERR_OK)
+        e = doctor_options(&d);
+    if (e != ERR_OK)
+        return e;
+    steps_read(&c->arena, &d.log, &d.steps, &d.findings);
+    e = doctor_model(&d);
+    if (e == ERR_OK && d.has_model)
+        e = doctor_judge(&d);
+    if (e == ERR_OK)
+        e = doctor_stages(&d);
+    if (e != ERR_OK)
+        return e;
+    doctor_rate(&d);
+    doctor_bubble(&d);
+    e = doctor_advise(&d);
+    if (e == ERR_OK)
+        e = doctor_profiles(&d);
+    if (e == ERR_OK && d.findings.failed)
+        e = doctor_no_memory(c);
+    if (e == ERR_OK)
+        e = doctor_output(&d);
+    return e == ERR_OK && d.why ? ERR_MODEL : e;
+}
+
+static const enum cmd_option takes[] = {
+    OPT_GPU, OPT_PEAK,     OPT_HBM,    OPT_PP,  OPT_VPP,   OPT_TP,
+    OPT_CP,  OPT_EP,       OPT_ETP,    OPT_WORLD, OPT_GBS, OPT_MBS,
+    OPT_SEQ, OPT_CORE,     OPT_PLATFORM, OPT_NODE, OPT_P2P, OPT_MARGIN,
+    OPT_JSON, OPT_HELP,    N_OPTIONS};
+
+const struct command CMD_DOCTOR = {
+    .name = "doctor",
+    .run = cmd_doctor_run,
+    .synopsis = "doctor LOG [SCRIPT] [--gpu NAME] [--hbm-gb G]",
+    .help =
+        "Says of one training log which stage holds the others back and by how "
+        "much, which layout to\npaste instead with its predicted gain, an "
+        "interval and what that is made of, whether it fits,\nwhat else is "
+        "wrong with the run, and which two short runs would make it surer. The "
+        "model is\nthat of SCRIPT (any MODEL), of the log's dump of arguments, "
+        "or of flags after '--'; units are\npriced by the log's per-rank "
+        "timers, or by FLOPs scaled to the step where it has none.\nThe step "
+        "is also given as tokens/s, TFLOP/s and MFU a GPU. Exit 1: the log "
+        "cannot carry\nadvice on the layout; what is missing is said.\n"
+        "Examples: moe-layout doctor train.log\n          moe-layout doctor "
+        "train.log launch.sh --gpu H200 --hbm-gb 141",
+    .options = takes,
+    .takes_model = true,
+    .takes_layout = true, // the operand behind LOG
+    .lists_warnings = true,
+};
