@@ -21,8 +21,8 @@ enum err fit_check(struct arena *a, const struct model *m,
  * logs name a clock, times both, and its timers can be used. */
 bool fit_check_is_overlapped(const struct fit_run *run);
 
-/* Is the log of this model and layout, with an iteration that counts? Timers are
- * not looked at. ERR_PARSE as fit_check(). */
+/* Is the log of this model and layout, with an iteration that counts? Timers
+ * are not looked at. ERR_PARSE as fit_check(). */
 enum err fit_check_step_run(struct arena *a, const struct model *m,
                             const struct fit_run *run, struct err_msg *msg);
 

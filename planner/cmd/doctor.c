@@ -1,6 +1,6 @@
 /*
- * moe-layout doctor: one log, what is wrong with its run, and which layout would
- * be faster.
+ * moe-layout doctor: one log, what is wrong with its run, and which layout
+ * would be faster.
  *
  * How it works: the log is read first and everything it says by itself is kept.
  * Then its model is looked for (a script, the log's own dump, flags); whatever
@@ -21,7 +21,7 @@
 /* Worth a word: ranks of one stage that differ by more, a pipeline that idles
  * for more of a step, FLOP/s as printed that are further from ours. */
 static const double DOCTOR_UNEVEN = 0.15, DOCTOR_BUBBLE = 0.25,
-                    DOCTOR_COUNTS = 0.2;
+                    DOCTOR_COUNTS = 0.2, DOCTOR_BEYOND = 1.02;
 
 static const double DOCTOR_GIB = 1024.0 * 1024 * 1024;
 
@@ -97,15 +97,21 @@ static bool doctor_unstated(const struct megatron_flags *f, enum flag_id id)
     return !flags_given(f, id) || flags_unknown(f, id);
 }
 
-/* Iteration lines state the batch, and timers list the ranks. */
+/* Iteration lines state the batch, and timers list the ranks. A --pp for a
+ * source that states none is the source's: its layout goes with it. */
 static enum err doctor_fill(struct doctor *d)
 {
     struct cmd *c = d->cmd;
     struct megatron_args *args;
-    const enum err e = cmd_source(c, &args);
+    int64_t pp = 0;
+    enum err e = cmd_source(c, &args);
+    if (e == ERR_OK)
+        e = cmd_int(c, OPT_PP, 1, ORDER_MAX_RANKS, &pp);
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(c->source);
+    if (doctor_unstated(f, FLAG_PP) && pp)
+        flags_set_int(f, FLAG_PP, pp);
     if (doctor_unstated(f, FLAG_GLOBAL_BATCH_SIZE) && d->steps.global_batch)
         flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, d->steps.global_batch);
     if (doctor_unstated(f, FLAG_WORLD_SIZE) && d->steps.n_ranks > 1)
@@ -120,6 +126,27 @@ static bool doctor_is_launch(const struct doctor *d)
     return strcmp(from, "script") == 0 || strcmp(from, "yaml") == 0;
 }
 
+/* The flags that say how layers are split. */
+static const enum flag_id doctor_split[] = {
+    FLAG_LAYOUT,       FLAG_VPP,         FLAG_LAYERS_PER_VPP,
+    FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING,
+    FLAG_ACCOUNT_LOSS};
+enum { DOCTOR_N_SPLIT = sizeof doctor_split / sizeof doctor_split[0] };
+
+/* A launch without such a flag has Megatron's default split, and so has a dump
+ * with a pipeline size; a model alone tells nothing of it. */
+static bool doctor_states_split(const struct doctor *d)
+{
+    const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
+    const char *from = megatron_args_account(d->cmd->opened)->source;
+    if (doctor_is_launch(d) || strcmp(from, "log") == 0)
+        return true;
+    for (int i = 0; i < DOCTOR_N_SPLIT; i++)
+        if (flags_given(f, doctor_split[i]))
+            return true;
+    return false;
+}
+
 /* A default that nobody stated would be a number of another run. */
 static void doctor_ask_sizes(struct doctor *d)
 {
@@ -127,6 +154,15 @@ static void doctor_ask_sizes(struct doctor *d)
     if (!flags_given(f, FLAG_PP) && !doctor_is_launch(d))
         doctor_lacks(d, "the pipeline size is not stated: give --pp N, or the "
                         "launch script");
+    if (flags_given(megatron_args_flags(d->cmd->source), FLAG_LAYOUT) &&
+        !flags_given(f, FLAG_LAYOUT))
+        doctor_lacks(d, "--pp or --vpp say another split than the layout that "
+                        "the source states: leave them out, or name the layout "
+                        "that ran behind '--'");
+    if (!doctor_states_split(d))
+        doctor_lacks(d, "the run's own layout is not stated: name the launch "
+                        "script, or give '-- --pipeline-model-parallel-layout "
+                        "LAYOUT'");
     if (!flags_given(f, FLAG_WORLD_SIZE))
         doctor_lacks(d, "the number of ranks is not known: give --world N");
     if (!d->m.batch_given)
@@ -142,10 +178,9 @@ static void doctor_compare_sizes(struct doctor *d)
     const struct model *m = &d->m.model;
     if (d->why)
         return;
-    if (d->steps.global_batch &&
-        d->steps.global_batch != m->batch.global_batch)
-        doctor_lacks(d, arena_printf(
-                            a,
+    if (d->steps.global_batch && d->steps.global_batch != m->batch.global_batch)
+        doctor_lacks(
+            d, arena_printf(a,
                             "%s says a global batch of %lld, the log %lld: "
                             "they are not of the same run",
                             d->m.name, (long long)m->batch.global_batch,
@@ -161,6 +196,12 @@ static void doctor_compare_sizes(struct doctor *d)
 static enum err doctor_model(struct doctor *d)
 {
     struct cmd *c = d->cmd;
+    if (c->n_args == 1 && !c->has_flags && !d->log.n_arguments) {
+        doctor_lacks(d, "the log has no dump of arguments, so that the model "
+                        "and the layout are not known: name the launch script "
+                        "behind it, or give Megatron's flags after '--'");
+        return ERR_OK;
+    }
     doctor_source(d);
     enum err e = doctor_fill(d);
     if (e == ERR_OK)
@@ -179,16 +220,12 @@ static enum err doctor_model(struct doctor *d)
 /* Flags of a split, which Megatron takes none of beside a layout. */
 static const char *doctor_drop(struct doctor *d)
 {
-    static const enum flag_id split[] = {FLAG_VPP, FLAG_LAYERS_PER_VPP,
-                                         FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS,
-                                         FLAG_ACCOUNT_EMBEDDING,
-                                         FLAG_ACCOUNT_LOSS};
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     const char *text = "";
-    for (size_t i = 0; i < sizeof split / sizeof split[0] && text; i++)
-        if (flags_given(f, split[i]))
+    for (int i = 1; i < DOCTOR_N_SPLIT && text; i++) // behind the layout
+        if (flags_given(f, doctor_split[i]))
             text = arena_printf(&d->cmd->arena, "%s%s--%s", text,
-                                *text ? ", " : "", flag_name(split[i]));
+                                *text ? ", " : "", flag_name(doctor_split[i]));
     return text ? text : "";
 }
 
@@ -261,9 +298,10 @@ static void doctor_no_timers(struct doctor *d)
                      "made with EP overlap: forward-compute spans a forward "
                      "and a backward, so its timers tell no stage's time");
     else if (doctor_has_extremes(&d->log))
-        findings_add(f, FINDING_NOTE, "timers-extremes",
-                     "timers show only the fastest and the slowest rank, which "
-                     "does not tell whose they are: --timing-log-option all");
+        findings_add(f, FINDING_NOTE, "timers-not-by-rank",
+                     "the timers are of one rank, or only of the fastest and "
+                     "the slowest, which tells no stage's time: "
+                     "--timing-log-option all");
     else
         findings_add(f, FINDING_NOTE, "no-timers",
                      "no per-rank forward-compute and backward-compute timers "
@@ -280,6 +318,22 @@ static void doctor_uneven(struct doctor *d)
                          "ranks of stage %d differ by %.0f%%: a slow card, or "
                          "experts that get uneven loads; no layout mends that",
                          r, 100 * s->spread[r]);
+}
+
+/* Work of a rank beyond the step is of other steps. */
+static void doctor_beyond(struct doctor *d)
+{
+    const struct stages *s = &d->stages;
+    const double n =
+        s->source == STAGES_RANKS ? 1 : (double)d->m.model.batch.n_microbatches;
+    if (s->source == STAGES_NONE || !d->steps.n_used)
+        return;
+    const double busy_s = s->work_s[s->slowest] * n;
+    if (busy_s > DOCTOR_BEYOND * d->steps.mean_s)
+        findings_add(&d->findings, FINDING_WRONG, "timers-beyond-step",
+                     "a rank's timers add up to %.1f ms, more than the step of "
+                     "%.1f: they are not of these steps",
+                     busy_s * 1e3, d->steps.mean_s * 1e3);
 }
 
 static enum err doctor_stages(struct doctor *d)
@@ -301,6 +355,7 @@ static enum err doctor_stages(struct doctor *d)
         return e;
     doctor_no_timers(d);
     doctor_uneven(d);
+    doctor_beyond(d);
     return ERR_OK;
 }
 
@@ -309,8 +364,8 @@ static enum err doctor_stages(struct doctor *d)
 static int64_t doctor_world(const struct doctor *d)
 {
     const bool stated =
-        d->has_model && flags_given(megatron_args_flags(d->cmd->opened),
-                                    FLAG_WORLD_SIZE);
+        d->has_model &&
+        flags_given(megatron_args_flags(d->cmd->opened), FLAG_WORLD_SIZE);
     return stated ? d->m.model.par.world : d->steps.n_ranks;
 }
 
@@ -319,16 +374,15 @@ static int64_t doctor_seq(const struct doctor *d)
 {
     if (d->has_model)
         return d->m.seq_given ? d->m.model.batch.seq_tokens : 0;
-    return d->cmd->opened
-               ? flags_int(megatron_args_flags(d->cmd->opened),
-                           FLAG_SEQ_LENGTH, 0)
-               : 0;
+    return d->cmd->opened ? flags_int(megatron_args_flags(d->cmd->opened),
+                                      FLAG_SEQ_LENGTH, 0)
+                          : 0;
 }
 
 static void doctor_rate(struct doctor *d)
 {
-    const bool of_run = d->has_model && !findings_has(&d->findings,
-                                                      "batch-changes");
+    const bool of_run =
+        d->has_model && !findings_has(&d->findings, "batch-changes");
     const struct rate_question q = {
         .model = of_run ? &d->m.model : NULL,
         .step_s = d->steps.mean_s,
@@ -359,7 +413,8 @@ static void doctor_rate(struct doctor *d)
 /* A run that is not steady, or did other work, gives no step to plan by. */
 static void doctor_ask_run(struct doctor *d)
 {
-    static const char *const bad[] = {"drift", "batch-changes", "nan-loss"};
+    static const char *const bad[] = {"drift", "batch-changes", "nan-loss",
+                                      "timers-beyond-step"};
     const struct model *m = &d->m.model;
     if (!d->steps.n_used)
         doctor_lacks(d, "the log has no step time that counts");
@@ -386,12 +441,12 @@ static enum err doctor_advise(struct doctor *d)
     struct cmd *c = d->cmd;
     doctor_ask_run(d);
     if (!d->why)
-        doctor_take(d, fit_check_step_run(&c->arena, &d->m.model, &d->run,
-                                          &c->msg));
+        doctor_take(
+            d, fit_check_step_run(&c->arena, &d->m.model, &d->run, &c->msg));
     if (d->why)
         return ERR_OK;
-    const struct price_question q = {&d->m.model, &d->run, &d->set, d->card,
-                                     d->timers};
+    const struct price_question q = {&d->m.model, &d->run,   &d->set,
+                                     d->card,     d->timers, d->steps.half_s};
     enum err e = price_make(&c->arena, &q, &d->price, &c->msg);
     if (e != ERR_OK)
         return doctor_take(d, e);
@@ -401,8 +456,8 @@ static enum err doctor_advise(struct doctor *d)
     if (d->advice.verdict == ADVICE_NONE)
         doctor_lacks(d, d->advice.why);
     return d->timers ? ERR_OK
-                     : stages_of_costs(&c->arena, &d->m.model, &d->run.layout,
-                                       &d->price.cost, &d->stages, &c->msg);
+                     : stages_of_costs(&c->arena, &d->price.ctx, &d->run,
+                                       &d->stages, &c->msg);
 }
 
 /* The two runs that would tell more; none where units cannot be told apart. */
@@ -455,10 +510,10 @@ static enum err cmd_doctor_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_GPU, OPT_PEAK,     OPT_HBM,    OPT_PP,  OPT_VPP,   OPT_TP,
-    OPT_CP,  OPT_EP,       OPT_ETP,    OPT_WORLD, OPT_GBS, OPT_MBS,
-    OPT_SEQ, OPT_CORE,     OPT_PLATFORM, OPT_NODE, OPT_P2P, OPT_MARGIN,
-    OPT_JSON, OPT_HELP,    N_OPTIONS};
+    OPT_GPU,  OPT_PEAK, OPT_HBM,      OPT_PP,    OPT_VPP, OPT_TP,
+    OPT_CP,   OPT_EP,   OPT_ETP,      OPT_WORLD, OPT_GBS, OPT_MBS,
+    OPT_SEQ,  OPT_CORE, OPT_PLATFORM, OPT_NODE,  OPT_P2P, OPT_MARGIN,
+    OPT_JSON, OPT_HELP, N_OPTIONS};
 
 const struct command CMD_DOCTOR = {
     .name = "doctor",

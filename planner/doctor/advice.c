@@ -20,7 +20,7 @@ static const double ADVICE_PLANNER_SD = 0.0233;
  * nobody has. */
 static const double ADVICE_OUTSIDE_MOST = 0.3;
 
-static const double ADVICE_TIME_LIMIT_S = 0.4, ADVICE_95 = 1.96;
+static const double ADVICE_TIME_LIMIT_S = 0.3, ADVICE_95 = 1.96;
 
 const char *advice_part_name(enum advice_part p)
 {
@@ -97,9 +97,9 @@ static void advice_fits(const struct plan *pick, const struct price *p,
         m->why = pick->tight_memory
                      ? "below the limit, but not with what the driver takes"
                      : "below the limit given";
-    } else if (m->own_bytes && (double)m->pick_bytes *
-                                       (1 + p->ctx.memory_margin) <=
-                                   (double)m->own_bytes) {
+    } else if (m->own_bytes &&
+               (double)m->pick_bytes * (1 + p->ctx.memory_margin) <=
+                   (double)m->own_bytes) {
         m->fits = ADVICE_FIT_YES;
         m->why = "no more than a rank of this run held";
     } else {
@@ -162,7 +162,7 @@ static enum err advice_units(struct plan_engine *e, struct price *p,
 static void advice_interval(const struct price *p, struct advice *out)
 {
     double up = 0, down = 0;
-    const double scatter = ADVICE_95 * p->meas_se_s / p->meas_step_s;
+    const double scatter = p->meas_half_s / p->meas_step_s;
     const double planner = ADVICE_95 * ADVICE_PLANNER_SD;
     out->up[ADVICE_SCATTER] = out->down[ADVICE_SCATTER] = scatter;
     out->up[ADVICE_PLANNER] = out->down[ADVICE_PLANNER] = planner;
@@ -223,6 +223,7 @@ static enum err advice_search(struct arena *a, const struct price_question *q,
     memcpy(searched, found.searched, PROVE_DIGITS);
     out->searched = searched;
     out->proof = search_proof_name(found.proof);
+    out->gap = found.gap;
     out->pick = found.plans[0];
     return ERR_OK;
 }

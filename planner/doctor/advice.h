@@ -53,8 +53,9 @@ struct advice {
     const char *why; // of ADVICE_NONE
     struct plan own, pick;
     const char *searched, *proof;
-    double gain, gain_lo, gain_hi;           // of the step, relative
-    double step_s, step_lo_s, step_hi_s;     // of the pick
+    double gap; // no layout is faster than the pick by more, relative
+    double gain, gain_lo, gain_hi;                   // of the step, relative
+    double step_s, step_lo_s, step_hi_s;             // of the pick
     double down[N_ADVICE_PARTS], up[N_ADVICE_PARTS]; // half widths, of gains
     struct advice_memory memory;
 };

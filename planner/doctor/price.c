@@ -143,6 +143,7 @@ static struct lsq_problem price_rows(struct price_join *j, const double *meas_s,
         }
         j->b[rows++] = 1 / PRICE_ROW;
     }
+    // the base kind has none: the timers alone say how fast the machine is
     for (int i = 0; i < n; i++) {
         const enum unit_kind k = (enum unit_kind)j->kind[i];
         const struct unit_cost *u = &j->cost->unit[k];
@@ -157,6 +158,7 @@ static struct lsq_problem price_rows(struct price_join *j, const double *meas_s,
     return (struct lsq_problem){rows, n, j->a, j->b};
 }
 
+/* Worst relative difference of a stage's timer from its units' sum. */
 static void price_misfit(struct price_join *j, const double *meas_s,
                          const double *x)
 {
@@ -193,6 +195,7 @@ static enum err price_join_pass(struct arena *a, struct price_join *j,
     return ERR_OK;
 }
 
+/* Every kind is determined, by timers or by its prior: no layout is refused. */
 static enum err price_prior(struct arena *a, const struct price_question *q,
                             struct price *p, struct err_msg *msg)
 {
@@ -250,15 +253,15 @@ static void price_rules(const struct price_question *q, struct cost *c)
     c->rules = q->run->log->clock ? MEMORY_MOE_TRAIN : MEMORY_MEGATRON;
 }
 
+/* The context points into *p, whose costs are still to change. */
 static enum err price_context(const struct price_question *q, struct price *p,
                               struct err_msg *msg)
 {
     const struct order order = order_of_model(q->model);
     const enum err e = schedule_outline(
         &order, plan_settings_mode(q->set, q->model), &p->schedule, msg);
-    p->ctx = (struct plan_context){.model = q->model,
-                                   .n_mb = p->schedule.n_mb,
-                                   .schedule = &p->schedule};
+    p->ctx = (struct plan_context){
+        .model = q->model, .n_mb = p->schedule.n_mb, .schedule = &p->schedule};
     plan_settings_apply(q->set, q->model, &p->ctx);
     plan_context_costs(&p->ctx, &p->cost);
     return e;
@@ -335,7 +338,7 @@ enum err price_make(struct arena *a, const struct price_question *q,
         return e;
     price_rules(q, &out->cost);
     out->meas_step_s = step.mean_s;
-    out->meas_se_s = step.se_s;
+    out->meas_half_s = q->meas_half_s;
     e = price_context(q, out, msg);
     if (e == ERR_OK)
         e = price_fill_step(a, q, out, msg);

@@ -45,6 +45,7 @@ struct price_question {
     const struct plan_settings *set;
     const struct card *card; // for ratios; NULL: FLOPs
     bool timers;             // the run has usable ones
+    double meas_half_s;      // of the step's 95% interval
 };
 
 /* Costs whose standard errors are of what the way can be wrong by, and what a
@@ -55,10 +56,11 @@ struct price {
     struct cost cost;
     struct schedule schedule;
     struct plan_context ctx;
-    double pred_step_s, meas_step_s, meas_se_s; // of the run's own layout
-    double misfit;                              // worst of a stage's timers
-    const char *note;                           // of the fit, or NULL
-    const char *doubt;                          // NULL: believed
+    double pred_step_s, meas_step_s; // of the run's own layout
+    double meas_half_s;              // of the measured one's 95% interval
+    double misfit;                   // worst of a stage's timers
+    const char *note;                // of the fit, or NULL
+    const char *doubt;               // NULL: believed
 };
 
 /* ERR_MODEL or ERR_RANGE for what cannot be priced or simulated, with the

@@ -1,3 +1,7 @@
+/*
+ * How it works: Megatron's own count has changed over its versions, so ours is
+ * stated in words; what is not known is NAN and makes what follows NAN.
+ */
 #include "rate.h"
 
 #include <math.h>
@@ -36,8 +40,8 @@ void rate_work_out(const struct rate_question *q, struct rate *out)
     const double ranks = q->world > 0 ? (double)q->world : (double)NAN;
     rate_peak(q, &r);
     if (q->sequences > 0 && q->seq_tokens > 0)
-        r.tokens_per_s = (double)q->sequences * (double)q->seq_tokens /
-                         q->step_s / ranks;
+        r.tokens_per_s =
+            (double)q->sequences * (double)q->seq_tokens / q->step_s / ranks;
     if (q->model && q->sequences > 0)
         r.flops_per_s =
             rate_step_flops(q->model, q->sequences) / q->step_s / ranks;

@@ -14,8 +14,8 @@
 extern const char *const RATE_RULE;
 
 struct rate_question {
-    const struct model *model; // NULL: not known
-    double step_s;             // mean
+    const struct model *model;     // NULL: not known
+    double step_s;                 // mean
     int64_t sequences, seq_tokens; // of a step, of a sequence; 0: not known
     int64_t world;                 // ranks; 0: not known
     double peak_flops;             // stated; 0: not

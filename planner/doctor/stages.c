@@ -1,3 +1,8 @@
+/*
+ * How it works: forward and backward timers are means over the iterations that
+ * count, and over the ranks of a stage; ranks of a stage are compared apart,
+ * since a slow card is no matter of layout.
+ */
 #include "stages.h"
 
 #include "log/runlog.h"
@@ -107,29 +112,31 @@ enum err stages_of_ranks(struct arena *a, const struct runlog *log, int n_ranks,
         !runlog_timer_mean(log, RUNLOG_FORWARD, ms, ms + 2 * n, n_ranks) ||
         !runlog_timer_mean(log, RUNLOG_BACKWARD, ms + n, ms + 2 * n, n_ranks))
         return ERR_OK;
+    // a rank that is not listed may be the slowest: then nothing is said
     for (size_t r = 0; r < n; r++) {
         ms[r] = (ms[r] + ms[n + r]) * 1e-3;
         if (!isfinite(ms[r]))
             return ERR_OK;
     }
-    *out =
-        (struct stages){.source = STAGES_RANKS, .n = n_ranks, .work_s = ms};
+    *out = (struct stages){.source = STAGES_RANKS, .n = n_ranks, .work_s = ms};
     stages_compare(out, 1);
     return ERR_OK;
 }
 
-enum err stages_of_costs(struct arena *a, const struct model *m,
-                         const struct layout *l, const struct cost *cost,
-                         struct stages *out, struct err_msg *msg)
+enum err stages_of_costs(struct arena *a, const struct plan_context *ctx,
+                         const struct fit_run *run, struct stages *out,
+                         struct err_msg *msg)
 {
+    const struct layout *l = &run->layout;
     double *s = arena_alloc(a, (size_t)l->pp, sizeof *s);
     if (!s)
         return stages_no_memory(msg);
+    // a rank works for all of its chunks
     for (int i = 0; i < l->n_stages; i++) {
-        const struct cost_times t = cost_stage(cost, m, l, i);
+        const struct cost_times t = cost_stage(ctx->cost, ctx->model, l, i);
         s[i % l->pp] += t.fwd_s + t.bwd_s;
     }
     *out = (struct stages){.source = STAGES_COSTS, .n = l->pp, .work_s = s};
-    stages_compare(out, (double)m->batch.n_microbatches);
+    stages_compare(out, (double)ctx->model->batch.n_microbatches);
     return ERR_OK;
 }

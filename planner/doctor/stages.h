@@ -8,6 +8,7 @@
 #define DOCTOR_STAGES_H
 
 #include "cost/fit.h"
+#include "plan/plan.h"
 
 enum stages_source {
     STAGES_NONE,
@@ -19,9 +20,9 @@ enum stages_source {
 struct stages {
     enum stages_source source;
     int n;
-    const double *work_s;   // [n] of a micro-batch; of a step with RANKS
-    const double *spread;   // [n] slowest over fastest rank of a stage less 1,
-                            // or NULL
+    const double *work_s; // [n] of a micro-batch; of a step with RANKS
+    const double *spread; // [n] slowest over fastest rank of a stage less 1,
+                          // or NULL
     int slowest;
     double others_s; // mean of the others
     double excess;   // slowest over that, less 1; 0 where there is one stage
@@ -38,10 +39,10 @@ enum err stages_of_timers(struct arena *a, const struct model *m,
 enum err stages_of_ranks(struct arena *a, const struct runlog *log, int n_ranks,
                          struct stages *out, struct err_msg *msg);
 
-/* By costs. ERR_NOMEM. */
-enum err stages_of_costs(struct arena *a, const struct model *m,
-                         const struct layout *l, const struct cost *cost,
-                         struct stages *out, struct err_msg *msg);
+/* By the context's costs, of the run's layout. ERR_NOMEM. */
+enum err stages_of_costs(struct arena *a, const struct plan_context *ctx,
+                         const struct fit_run *run, struct stages *out,
+                         struct err_msg *msg);
 
 /* Stages within this of the mean of the others hold nobody back. */
 extern const double STAGES_EVEN;

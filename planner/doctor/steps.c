@@ -6,6 +6,7 @@
 #include "steps.h"
 
 #include "base/stats.h"
+#include "cost/lsq.h"
 #include "log/fail.h"
 
 #include <math.h>
@@ -63,6 +64,7 @@ static void steps_means(const struct runlog *log, struct steps *s, double *ms)
     const struct stats_mean mean = stats_mean(ms, s->n_used);
     s->mean_s = mean.mean * 1e-3;
     s->se_s = mean.se * 1e-3;
+    s->half_s = s->n_used > 1 ? s->se_s * lsq_t95((int)s->n_used - 1) : 0;
     s->printed_tflops = log_running_mean(&tflops);
     s->printed_tokens_per_s = log_running_mean(&tokens);
 }
@@ -155,10 +157,11 @@ static void steps_start(const struct steps *s, struct findings *f)
 {
     const double more = s->all_mean_s / s->mean_s - 1;
     if (more > STEPS_START)
-        findings_add(f, FINDING_NOTE, "warm-up",
-                     "an average over all %zu iterations would count start-up "
-                     "and say %.1f ms, %.1f%% too much: %zu are used",
-                     s->n_logged, s->all_mean_s * 1e3, 100 * more, s->n_used);
+        findings_add(
+            f, FINDING_NOTE, "warm-up",
+            "an average over all %zu iterations (start-up, skipped ones) "
+            "would say %.1f ms, %.1f%% too much: %zu of them count",
+            s->n_logged, s->all_mean_s * 1e3, 100 * more, s->n_used);
 }
 
 static void steps_drift(const double *ms, const struct steps *s,

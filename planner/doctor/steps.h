@@ -15,6 +15,7 @@
 struct steps {
     size_t n_logged, n_used, n_skipped, n_nan;
     double mean_s, se_s; // of the iterations that count
+    double half_s;       // of the mean's 95% interval; 0 with fewer than two
     double all_mean_s;   // of all of them
     double printed_tflops, printed_tokens_per_s; // a GPU, as the log has them
     int64_t global_batch; // sequences; 0 also where it changes
