@@ -4,10 +4,12 @@
  *
  * How it works: the log is read first and everything it says by itself is kept.
  * Then its model is looked for (a script, the log's own dump, flags); whatever
- * is missing for a layout is one reason in d->why, which later steps leave
+ * is missing for a layout is one reason in d->out.why, which later steps leave
  * alone. With nothing missing the run is priced and layouts are searched.
  */
-#include "doctor.h"
+#include "cmd.h"
+#include "doctor/page.h"
+#include "judge/judge.h"
 
 #include "calibrate/fit_check.h"
 #include "calibrate/profile.h"
@@ -25,20 +27,33 @@ static const double DOCTOR_UNEVEN = 0.15, DOCTOR_BUBBLE = 0.25,
 
 static const double DOCTOR_GIB = 1024.0 * 1024 * 1024;
 
+/* A run of the command. Not to be copied: what was found points into it. */
+struct doctor_run {
+    struct cmd *cmd;
+    struct plan_settings set;
+    const struct card *card; // --gpu, or NULL
+    double peak_flops;       // --peak-tflops, or 0
+    double hbm_bytes;        // --hbm-gb, or 0
+    struct cmd_model m;
+    bool has_model; // of a script, the log's dump or flags
+    struct judge_verdict verdict;
+    struct doctor out; // what is printed
+};
+
 static enum err doctor_no_memory(struct cmd *c)
 {
     return err_set(&c->msg, ERR_NOMEM, "doctor: out of memory");
 }
 
 /* The first reason stands. */
-static void doctor_lacks(struct doctor *d, const char *why)
+static void doctor_lacks(struct doctor_run *d, const char *why)
 {
-    if (!d->why)
-        d->why = why ? why : "out of memory";
+    if (!d->out.why)
+        d->out.why = why ? why : "out of memory";
 }
 
 /* What reading the model said is the answer, not an error of the command. */
-static enum err doctor_take(struct doctor *d, enum err e)
+static enum err doctor_take(struct doctor_run *d, enum err e)
 {
     struct cmd *c = d->cmd;
     if (e == ERR_OK || e == ERR_NOMEM || e == ERR_IO)
@@ -52,29 +67,30 @@ static enum err doctor_take(struct doctor *d, enum err e)
 
 /* Leaves one operand for the model's source: the script, else the log itself,
  * or none where flags have to do for a log without a dump. */
-static enum err doctor_operands(struct doctor *d)
+static enum err doctor_operands(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     if (c->n_args == 0)
         return err_set(&c->msg, ERR_PARSE,
                        "doctor: LOG missing: name the log of a run, and its "
                        "launch script if the log has no dump of arguments");
-    d->path = c->args[0];
+    d->out.path = c->args[0];
     if (c->n_args == 2 && access(c->args[1], R_OK) != 0)
         return err_set(&c->msg, ERR_PARSE, "doctor: %s: cannot be read",
                        c->args[1]);
-    return logparse_read(&c->arena, d->path, &d->log, &c->msg);
+    return logparse_read(&c->arena, d->out.path, &d->out.log, &c->msg);
 }
 
-static void doctor_source(struct doctor *d)
+static void doctor_source(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     if (c->n_args == 2)
         c->args[0] = c->args[1];
-    c->n_args = c->n_args == 1 && c->has_flags && !d->log.n_arguments ? 0 : 1;
+    c->n_args =
+        c->n_args == 1 && c->has_flags && !d->out.log.n_arguments ? 0 : 1;
 }
 
-static enum err doctor_options(struct doctor *d)
+static enum err doctor_options(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     double tflops = 0, gib = 0;
@@ -99,7 +115,7 @@ static bool doctor_unstated(const struct megatron_flags *f, enum flag_id id)
 
 /* Iteration lines state the batch, and timers list the ranks. A --pp for a
  * source that states none is the source's: its layout goes with it. */
-static enum err doctor_fill(struct doctor *d)
+static enum err doctor_fill(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     struct megatron_args *args;
@@ -112,15 +128,15 @@ static enum err doctor_fill(struct doctor *d)
     struct megatron_flags *f = megatron_args_flags(c->source);
     if (doctor_unstated(f, FLAG_PP) && pp)
         flags_set_int(f, FLAG_PP, pp);
-    if (doctor_unstated(f, FLAG_GLOBAL_BATCH_SIZE) && d->steps.global_batch)
-        flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, d->steps.global_batch);
-    if (doctor_unstated(f, FLAG_WORLD_SIZE) && d->steps.n_ranks > 1)
-        flags_set_int(f, FLAG_WORLD_SIZE, d->steps.n_ranks);
+    if (doctor_unstated(f, FLAG_GLOBAL_BATCH_SIZE) && d->out.steps.global_batch)
+        flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, d->out.steps.global_batch);
+    if (doctor_unstated(f, FLAG_WORLD_SIZE) && d->out.steps.n_ranks > 1)
+        flags_set_int(f, FLAG_WORLD_SIZE, d->out.steps.n_ranks);
     return ERR_OK;
 }
 
 /* All flags of a run; else a size that is not stated is not known. */
-static bool doctor_is_launch(const struct doctor *d)
+static bool doctor_is_launch(const struct doctor_run *d)
 {
     const char *from = megatron_args_account(d->cmd->opened)->source;
     return strcmp(from, "script") == 0 || strcmp(from, "yaml") == 0;
@@ -135,7 +151,7 @@ enum { DOCTOR_N_SPLIT = sizeof doctor_split / sizeof doctor_split[0] };
 
 /* A launch without such a flag has Megatron's default split, and so has a dump
  * with a pipeline size; a model alone tells nothing of it. */
-static bool doctor_states_split(const struct doctor *d)
+static bool doctor_states_split(const struct doctor_run *d)
 {
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     const char *from = megatron_args_account(d->cmd->opened)->source;
@@ -148,7 +164,7 @@ static bool doctor_states_split(const struct doctor *d)
 }
 
 /* A default that nobody stated would be a number of another run. */
-static void doctor_ask_sizes(struct doctor *d)
+static void doctor_ask_sizes(struct doctor_run *d)
 {
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     if (!flags_given(f, FLAG_PP) && !doctor_is_launch(d))
@@ -172,31 +188,33 @@ static void doctor_ask_sizes(struct doctor *d)
 }
 
 /* Sizes that the log's own lines contradict: the script is of another run. */
-static void doctor_compare_sizes(struct doctor *d)
+static void doctor_compare_sizes(struct doctor_run *d)
 {
     struct arena *a = &d->cmd->arena;
     const struct model *m = &d->m.model;
-    if (d->why)
+    if (d->out.why)
         return;
-    if (d->steps.global_batch && d->steps.global_batch != m->batch.global_batch)
+    if (d->out.steps.global_batch &&
+        d->out.steps.global_batch != m->batch.global_batch)
         doctor_lacks(
             d, arena_printf(a,
                             "%s says a global batch of %lld, the log %lld: "
                             "they are not of the same run",
                             d->m.name, (long long)m->batch.global_batch,
-                            (long long)d->steps.global_batch));
-    if (d->steps.n_ranks > 1 && d->steps.n_ranks != m->par.world)
-        doctor_lacks(d, arena_printf(a,
-                                     "%s says %d ranks, the log's timers list "
-                                     "%d: give --world %d if that is right",
-                                     d->m.name, m->par.world, d->steps.n_ranks,
-                                     d->steps.n_ranks));
+                            (long long)d->out.steps.global_batch));
+    if (d->out.steps.n_ranks > 1 && d->out.steps.n_ranks != m->par.world)
+        doctor_lacks(d,
+                     arena_printf(a,
+                                  "%s says %d ranks, the log's timers list "
+                                  "%d: give --world %d if that is right",
+                                  d->m.name, m->par.world, d->out.steps.n_ranks,
+                                  d->out.steps.n_ranks));
 }
 
-static enum err doctor_model(struct doctor *d)
+static enum err doctor_model(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
-    if (c->n_args == 1 && !c->has_flags && !d->log.n_arguments) {
+    if (c->n_args == 1 && !c->has_flags && !d->out.log.n_arguments) {
         doctor_lacks(d, "the log has no dump of arguments, so that the model "
                         "and the layout are not known: name the launch script "
                         "behind it, or give Megatron's flags after '--'");
@@ -210,6 +228,8 @@ static enum err doctor_model(struct doctor *d)
     e = doctor_take(d, e);
     if (!d->has_model || e != ERR_OK)
         return e;
+    d->out.model = &d->m.model;
+    d->out.model_name = d->m.name;
     doctor_ask_sizes(d);
     doctor_compare_sizes(d);
     return ERR_OK;
@@ -218,7 +238,7 @@ static enum err doctor_model(struct doctor *d)
 /* ---- what Megatron says of the flags ---- */
 
 /* Flags of a split, which Megatron takes none of beside a layout. */
-static const char *doctor_drop(struct doctor *d)
+static const char *doctor_drop(struct doctor_run *d)
 {
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     const char *text = "";
@@ -229,7 +249,7 @@ static const char *doctor_drop(struct doctor *d)
     return text ? text : "";
 }
 
-static enum err doctor_judge(struct doctor *d)
+static enum err doctor_judge(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     const struct judge_question q = {megatron_args_flags(c->opened),
@@ -239,7 +259,7 @@ static enum err doctor_judge(struct doctor *d)
     if (e != ERR_OK)
         return doctor_take(d, e);
     for (const struct judge_refusal *r = v->refusals; r; r = r->next)
-        findings_add(&d->findings, FINDING_WRONG, "refused",
+        findings_add(&d->out.findings, FINDING_WRONG, "refused",
                      "core %s refuses these flags: %s", d->set.core->name,
                      r->text);
     if (!v->valid)
@@ -247,32 +267,32 @@ static enum err doctor_judge(struct doctor *d)
                         "them, or name the version that ran with --core");
     if (!v->has_layout)
         doctor_lacks(d, "the run's own layout is not known");
-    d->drop = doctor_drop(d);
+    d->out.drop = doctor_drop(d);
     if (!v->has_layout)
         return ERR_OK;
-    d->layout = layout_string(&c->arena, &v->layout);
-    d->run = (struct fit_run){.layout_text = d->layout,
-                              .layout = v->layout,
-                              .log = &d->log,
-                              .speed = 1};
-    return d->layout ? ERR_OK : doctor_no_memory(c);
+    d->out.layout = layout_string(&c->arena, &v->layout);
+    d->out.run = (struct fit_run){.layout_text = d->out.layout,
+                                  .layout = v->layout,
+                                  .log = &d->out.log,
+                                  .speed = 1};
+    return d->out.layout ? ERR_OK : doctor_no_memory(c);
 }
 
-static void doctor_bubble(struct doctor *d)
+static void doctor_bubble(struct doctor_run *d)
 {
     const struct model *m = &d->m.model;
     const double n_mb = (double)m->batch.n_microbatches, pp = m->par.pp;
     const double idle = (pp - 1) / (m->par.vpp * n_mb + pp - 1);
-    if (d->why || m->par.pp == 1)
+    if (d->out.why || m->par.pp == 1)
         return;
     if (n_mb < pp)
-        findings_add(&d->findings, FINDING_WRONG, "few-micro-batches",
+        findings_add(&d->out.findings, FINDING_WRONG, "few-micro-batches",
                      "%.0f micro-batches for %d stages: ranks idle for %.0f%% "
                      "of a step whatever the layout; a larger global batch, "
                      "smaller micro-batches or fewer replicas make more",
                      n_mb, m->par.pp, 100 * idle);
     else if (idle > DOCTOR_BUBBLE)
-        findings_add(&d->findings, FINDING_NOTE, "bubble",
+        findings_add(&d->out.findings, FINDING_NOTE, "bubble",
                      "with %.0f micro-batches for %d stages ranks idle for "
                      "%.0f%% of a step even where all stages are equal",
                      n_mb, m->par.pp, 100 * idle);
@@ -288,16 +308,16 @@ static bool doctor_has_extremes(const struct runlog *log)
 }
 
 /* Why the log has no times of stages, and what gives them. */
-static void doctor_no_timers(struct doctor *d)
+static void doctor_no_timers(struct doctor_run *d)
 {
-    struct findings *f = &d->findings;
-    if (d->stages.source == STAGES_RANKS || d->timers)
+    struct findings *f = &d->out.findings;
+    if (d->out.stages.source == STAGES_RANKS || d->out.timers)
         return;
-    if (d->layout && fit_check_is_overlapped(&d->run))
+    if (d->out.layout && fit_check_is_overlapped(&d->out.run))
         findings_add(f, FINDING_NOTE, "ep-overlap",
                      "made with EP overlap: forward-compute spans a forward "
                      "and a backward, so its timers tell no stage's time");
-    else if (doctor_has_extremes(&d->log))
+    else if (doctor_has_extremes(&d->out.log))
         findings_add(f, FINDING_NOTE, "timers-not-by-rank",
                      "the timers are of one rank, or only of the fastest and "
                      "the slowest, which tells no stage's time: "
@@ -309,48 +329,48 @@ static void doctor_no_timers(struct doctor *d)
                      "--timing-log-option all --logging-level 20");
 }
 
-static void doctor_uneven(struct doctor *d)
+static void doctor_uneven(struct doctor_run *d)
 {
-    const struct stages *s = &d->stages;
+    const struct stages *s = &d->out.stages;
     for (int r = 0; s->spread && r < s->n; r++)
         if (s->spread[r] > DOCTOR_UNEVEN)
-            findings_add(&d->findings, FINDING_WRONG, "uneven-ranks",
+            findings_add(&d->out.findings, FINDING_WRONG, "uneven-ranks",
                          "ranks of stage %d differ by %.0f%%: a slow card, or "
                          "experts that get uneven loads; no layout mends that",
                          r, 100 * s->spread[r]);
 }
 
 /* Work of a rank beyond the step is of other steps. */
-static void doctor_beyond(struct doctor *d)
+static void doctor_beyond(struct doctor_run *d)
 {
-    const struct stages *s = &d->stages;
+    const struct stages *s = &d->out.stages;
     const double n =
         s->source == STAGES_RANKS ? 1 : (double)d->m.model.batch.n_microbatches;
-    if (s->source == STAGES_NONE || !d->steps.n_used)
+    if (s->source == STAGES_NONE || !d->out.steps.n_used)
         return;
     const double busy_s = s->work_s[s->slowest] * n;
-    if (busy_s > DOCTOR_BEYOND * d->steps.mean_s)
-        findings_add(&d->findings, FINDING_WRONG, "timers-beyond-step",
+    if (busy_s > DOCTOR_BEYOND * d->out.steps.mean_s)
+        findings_add(&d->out.findings, FINDING_WRONG, "timers-beyond-step",
                      "a rank's timers add up to %.1f ms, more than the step of "
                      "%.1f: they are not of these steps",
-                     busy_s * 1e3, d->steps.mean_s * 1e3);
+                     busy_s * 1e3, d->out.steps.mean_s * 1e3);
 }
 
-static enum err doctor_stages(struct doctor *d)
+static enum err doctor_stages(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     enum err e = ERR_OK;
-    if (!d->why && !fit_check_is_overlapped(&d->run)) {
-        e = stages_of_timers(&c->arena, &d->m.model, &d->run, &d->stages,
-                             &c->msg);
-        d->timers = e == ERR_OK;
+    if (!d->out.why && !fit_check_is_overlapped(&d->out.run)) {
+        e = stages_of_timers(&c->arena, &d->m.model, &d->out.run,
+                             &d->out.stages, &c->msg);
+        d->out.timers = e == ERR_OK;
         if (e == ERR_NOMEM)
             return e;
         c->msg.text[0] = '\0';
     }
-    if (!d->timers && d->why)
-        e = stages_of_ranks(&c->arena, &d->log, d->steps.n_ranks, &d->stages,
-                            &c->msg);
+    if (!d->out.timers && d->out.why)
+        e = stages_of_ranks(&c->arena, &d->out.log, d->out.steps.n_ranks,
+                            &d->out.stages, &c->msg);
     if (e == ERR_NOMEM)
         return e;
     doctor_no_timers(d);
@@ -361,16 +381,16 @@ static enum err doctor_stages(struct doctor *d)
 
 /* ---- rates ---- */
 
-static int64_t doctor_world(const struct doctor *d)
+static int64_t doctor_world(const struct doctor_run *d)
 {
     const bool stated =
         d->has_model &&
         flags_given(megatron_args_flags(d->cmd->opened), FLAG_WORLD_SIZE);
-    return stated ? d->m.model.par.world : d->steps.n_ranks;
+    return stated ? d->m.model.par.world : d->out.steps.n_ranks;
 }
 
 /* Without a model the length of a sequence may still be stated. */
-static int64_t doctor_seq(const struct doctor *d)
+static int64_t doctor_seq(const struct doctor_run *d)
 {
     if (d->has_model)
         return d->m.seq_given ? d->m.model.batch.seq_tokens : 0;
@@ -379,14 +399,14 @@ static int64_t doctor_seq(const struct doctor *d)
                           : 0;
 }
 
-static void doctor_rate(struct doctor *d)
+static void doctor_rate(struct doctor_run *d)
 {
     const bool of_run =
-        d->has_model && !findings_has(&d->findings, "batch-changes");
+        d->has_model && !findings_has(&d->out.findings, "batch-changes");
     const struct rate_question q = {
         .model = of_run ? &d->m.model : NULL,
-        .step_s = d->steps.mean_s,
-        .sequences = d->steps.global_batch ? d->steps.global_batch
+        .step_s = d->out.steps.mean_s,
+        .sequences = d->out.steps.global_batch ? d->out.steps.global_batch
                      : of_run && d->m.batch_given
                          ? d->m.model.batch.global_batch
                          : 0,
@@ -394,86 +414,88 @@ static void doctor_rate(struct doctor *d)
         .world = doctor_world(d),
         .peak_flops = d->peak_flops,
         .card = d->card};
-    rate_work_out(&q, &d->rate);
-    const double ours = d->rate.flops_per_s / 1e12;
-    if (d->rate.mfu > 1)
-        findings_add(&d->findings, FINDING_WRONG, "implausible-rate",
+    rate_work_out(&q, &d->out.rate);
+    const double ours = d->out.rate.flops_per_s / 1e12;
+    if (d->out.rate.mfu > 1)
+        findings_add(&d->out.findings, FINDING_WRONG, "implausible-rate",
                      "%.0f TFLOP/s a GPU are above the peak of %.0f: the "
                      "model, the ranks, the batch or the card is another one",
-                     ours, d->rate.peak_flops / 1e12);
-    if (fabs(d->steps.printed_tflops / ours - 1) > DOCTOR_COUNTS)
-        findings_add(&d->findings, FINDING_NOTE, "other-count",
+                     ours, d->out.rate.peak_flops / 1e12);
+    if (fabs(d->out.steps.printed_tflops / ours - 1) > DOCTOR_COUNTS)
+        findings_add(&d->out.findings, FINDING_NOTE, "other-count",
                      "the log prints %.1f TFLOP/s a GPU, our count says %.1f: "
                      "another counting rule, or another model",
-                     d->steps.printed_tflops, ours);
+                     d->out.steps.printed_tflops, ours);
 }
 
 /* ---- the advice ---- */
 
 /* A run that is not steady, or did other work, gives no step to plan by. */
-static void doctor_ask_run(struct doctor *d)
+static void doctor_ask_run(struct doctor_run *d)
 {
     static const char *const bad[] = {"drift", "batch-changes", "nan-loss",
                                       "timers-beyond-step"};
     const struct model *m = &d->m.model;
-    if (!d->steps.n_used)
+    if (!d->out.steps.n_used)
         doctor_lacks(d, "the log has no step time that counts");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (findings_has(&d->findings, bad[i]))
+        if (findings_has(&d->out.findings, bad[i]))
             doctor_lacks(d, "the run's steps are no measure of a layout: see "
                             "what is wrong with it");
-    if (d->log.failure == LOG_OOM && !d->hbm_bytes)
+    if (d->out.log.failure == LOG_OOM && !d->hbm_bytes)
         doctor_lacks(d, "the run ran out of memory, and what a rank has is not "
                         "known: give --hbm-gb, so that only layouts that fit "
                         "are looked at");
-    if (!d->why && m->par.pp == 1)
+    if (!d->out.why && m->par.pp == 1)
         doctor_lacks(d, "one pipeline stage: there is no layout to choose");
-    if (!d->why && fit_check_is_overlapped(&d->run))
+    if (!d->out.why && fit_check_is_overlapped(&d->out.run))
         doctor_lacks(d, "one step with EP overlap does not tell what units "
                         "cost from what the overlap saves: profile without it");
-    if (!d->why && m->overlap_moe_comm)
+    if (!d->out.why && m->overlap_moe_comm)
         doctor_lacks(d, "with EP overlap one log does not tell what a layout "
                         "saves: fit --overlap-run does, from more");
 }
 
-static enum err doctor_advise(struct doctor *d)
+static enum err doctor_advise(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     doctor_ask_run(d);
-    if (!d->why)
-        doctor_take(
-            d, fit_check_step_run(&c->arena, &d->m.model, &d->run, &c->msg));
-    if (d->why)
+    if (!d->out.why)
+        doctor_take(d, fit_check_step_run(&c->arena, &d->m.model, &d->out.run,
+                                          &c->msg));
+    if (d->out.why)
         return ERR_OK;
-    const struct price_question q = {&d->m.model, &d->run,   &d->set,
-                                     d->card,     d->timers, d->steps.half_s};
-    enum err e = price_make(&c->arena, &q, &d->price, &c->msg);
+    const struct price_question q = {&d->m.model,   &d->out.run,
+                                     &d->set,       d->card,
+                                     d->out.timers, d->out.steps.half_s};
+    enum err e = price_make(&c->arena, &q, &d->out.price, &c->msg);
     if (e != ERR_OK)
         return doctor_take(d, e);
-    e = advice_make(&c->arena, &q, &d->price, d->hbm_bytes, &d->advice);
+    e = advice_make(&c->arena, &q, &d->out.price, d->hbm_bytes, &d->out.advice);
     if (e != ERR_OK)
         return doctor_no_memory(c);
-    if (d->advice.verdict == ADVICE_NONE)
-        doctor_lacks(d, d->advice.why);
-    return d->timers ? ERR_OK
-                     : stages_of_costs(&c->arena, &d->price.ctx, &d->run,
-                                       &d->stages, &c->msg);
+    if (d->out.advice.verdict == ADVICE_NONE)
+        doctor_lacks(d, d->out.advice.why);
+    return d->out.timers
+               ? ERR_OK
+               : stages_of_costs(&c->arena, &d->out.price.ctx, &d->out.run,
+                                 &d->out.stages, &c->msg);
 }
 
 /* The two runs that would tell more; none where units cannot be told apart. */
-static enum err doctor_profiles(struct doctor *d)
+static enum err doctor_profiles(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
-    struct layout runs[DOCTOR_N_PROFILES];
+    struct layout runs[DOCTOR_PROFILES];
     const struct model *m = &d->m.model;
     const struct profile_wish wish = {
-        .pp = m->par.pp, .n = DOCTOR_N_PROFILES, .standalone = false};
-    if (!d->layout || m->par.pp < 2)
+        .pp = m->par.pp, .n = DOCTOR_PROFILES, .standalone = false};
+    if (!d->out.layout || m->par.pp < 2)
         return ERR_OK;
     const enum err e = profile_layouts(&c->arena, m, &wish, runs, &c->msg);
-    for (int i = 0; i < DOCTOR_N_PROFILES && e == ERR_OK; i++) {
-        d->profile[i] = layout_string(&c->arena, &runs[i]);
-        if (!d->profile[i])
+    for (int i = 0; i < DOCTOR_PROFILES && e == ERR_OK; i++) {
+        d->out.profile[i] = layout_string(&c->arena, &runs[i]);
+        if (!d->out.profile[i])
             return doctor_no_memory(c);
     }
     if (e != ERR_OK && e != ERR_NOMEM)
@@ -481,15 +503,30 @@ static enum err doctor_profiles(struct doctor *d)
     return e == ERR_NOMEM ? e : ERR_OK;
 }
 
+static enum err doctor_print(struct doctor_run *d)
+{
+    struct cmd *c = d->cmd;
+    struct writer_doc doc;
+    if (!cmd_given(c, OPT_JSON)) {
+        page_print(&d->out, stdout);
+        return ERR_OK;
+    }
+    struct writer top = writer_open(&doc);
+    page_write(&d->out, top);
+    cmd_write_account(c, top);
+    return writer_print(&doc, true, stdout, &c->msg);
+}
+
 static enum err cmd_doctor_run(struct cmd *c)
 {
-    struct doctor d = {.cmd = c, .findings = {.arena = &c->arena}, .drop = ""};
+    struct doctor_run d = {
+        .cmd = c, .out = {.findings = {.arena = &c->arena}, .drop = ""}};
     enum err e = doctor_operands(&d);
     if (e == ERR_OK)
         e = doctor_options(&d);
     if (e != ERR_OK)
         return e;
-    steps_read(&c->arena, &d.log, &d.steps, &d.findings);
+    steps_read(&c->arena, &d.out.log, &d.out.steps, &d.out.findings);
     e = doctor_model(&d);
     if (e == ERR_OK && d.has_model)
         e = doctor_judge(&d);
@@ -502,11 +539,11 @@ static enum err cmd_doctor_run(struct cmd *c)
     e = doctor_advise(&d);
     if (e == ERR_OK)
         e = doctor_profiles(&d);
-    if (e == ERR_OK && d.findings.failed)
+    if (e == ERR_OK && d.out.findings.failed)
         e = doctor_no_memory(c);
     if (e == ERR_OK)
-        e = doctor_output(&d);
-    return e == ERR_OK && d.why ? ERR_MODEL : e;
+        e = doctor_print(&d);
+    return e == ERR_OK && d.out.why ? ERR_MODEL : e;
 }
 
 static const enum cmd_option takes[] = {

@@ -82,6 +82,7 @@ static enum err advice_correct(struct arena *a, const struct price_question *q,
     return e;
 }
 
+/* Without a limit only what the run itself held is known to be there. */
 static void advice_fits(const struct plan *pick, const struct price *p,
                         struct advice_memory *m)
 {
@@ -159,6 +160,8 @@ static enum err advice_units(struct plan_engine *e, struct price *p,
     return ERR_OK;
 }
 
+/* Ratios take all of a step for the pipeline's: a part that is not shrinks the
+ * gain, and never grows it. */
 static void advice_interval(const struct price *p, struct advice *out)
 {
     double up = 0, down = 0;
