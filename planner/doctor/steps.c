@@ -44,6 +44,43 @@ static void steps_count(const struct runlog *log, struct steps *s)
     s->all_mean_s = n ? sum / (double)n * 1e-3 : (double)NAN;
 }
 
+/* Iterations behind the first that a reader counts, but that still start up:
+ * slow ones before any that is not. They count no more, nor do their timers. */
+static void steps_drop_start(struct arena *a, struct runlog *log,
+                             struct findings *f)
+{
+    struct log_iteration *all =
+        arena_alloc(a, log->n_iterations + 1, sizeof *all);
+    double *ms = arena_alloc(a, log->n_iterations + 1, sizeof *ms);
+    const struct log_iteration *it;
+    size_t n = 0, dropped = 0;
+    if (!all || !ms) {
+        f->failed = true;
+        return;
+    }
+    for (size_t at = 0; (it = runlog_next_used(log, &at)) != NULL;)
+        ms[n++] = it->step_ms;
+    const double median = stats_median(ms, n);
+    memcpy(all, log->iterations, log->n_iterations * sizeof *all);
+    for (size_t i = 0; i < log->n_iterations && n >= STEPS_FOR_SCATTER; i++) {
+        if (!all[i].usable || all[i].section != log->used_section)
+            continue;
+        if (!(all[i].step_ms > STEPS_SLOW * median))
+            break;
+        all[i].usable = false;
+        all[i].dropped = "warm-up";
+        dropped++;
+    }
+    log->iterations = all;
+    if (dropped)
+        findings_add(f, FINDING_NOTE, "warm-up-counted",
+                     "%zu iteration%s behind the first still start%s up, above "
+                     "one and a half of the median of %.1f ms: left out here, "
+                     "but whoever drops only the first one counts %s",
+                     dropped, dropped == 1 ? "" : "s", dropped == 1 ? "s" : "",
+                     median, dropped == 1 ? "it" : "them");
+}
+
 /* Means of what iterations that count print; a batch that changes is none. */
 static void steps_means(const struct runlog *log, struct steps *s, double *ms)
 {
@@ -221,12 +258,13 @@ static void steps_doubt(const struct runlog *log, struct steps *s, double *ms,
                      "steps of different work are in one mean");
 }
 
-void steps_read(struct arena *a, const struct runlog *log, struct steps *out,
+void steps_read(struct arena *a, struct runlog *log, struct steps *out,
                 struct findings *f)
 {
     struct steps s = {.n_ranks = steps_ranks(log)};
     double *ms = arena_alloc(a, log->n_iterations + 1, sizeof *ms);
     steps_failure(log, f);
+    steps_drop_start(a, log, f);
     steps_count(log, &s);
     if (ms)
         steps_means(log, &s, ms);

@@ -22,8 +22,9 @@ struct steps {
     int n_ranks;          // at least so many, by the timers
 };
 
-/* What is wrong with the iterations goes to `f`. */
-void steps_read(struct arena *a, const struct runlog *log, struct steps *out,
+/* What is wrong with the iterations goes to `f`. Iterations of the log that
+ * still start up are marked as not usable. */
+void steps_read(struct arena *a, struct runlog *log, struct steps *out,
                 struct findings *f);
 
 #endif

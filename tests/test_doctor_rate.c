@@ -1,0 +1,69 @@
+#include "doctor/rate.h"
+#include "small_model.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+
+/* One dense layer without attention's scores to speak of: 6 FLOPs a parameter
+ * and token is what everybody counts. */
+Test(doctor_rate, flops_are_six_a_weight_and_token_and_scores)
+{
+    struct model m = small_model();
+    m.n_mtp = 0;
+    double by_hand = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        by_hand += model_unit_count(&m, (enum unit_kind)k) *
+                   model_unit_fwd_flops(&m, (enum unit_kind)k);
+    cr_assert_float_eq(rate_step_flops(&m, 4 * m.batch.micro_batch),
+                       12 * by_hand, 1e-6 * by_hand);
+    const double tokens = (double)(m.batch.micro_batch * m.batch.seq_tokens);
+    const double weights = (double)(model_active_params_no_lookup(&m)) +
+                           (double)(m.padded_vocab * m.hidden);
+    // norms and the router's are in one of the two only
+    cr_assert_gt(3 * by_hand, 6 * 0.9 * (weights - (double)(m.padded_vocab *
+                                                            m.hidden)) *
+                                  tokens);
+}
+
+Test(doctor_rate, is_of_one_gpu_and_one_peak)
+{
+    const struct model m = small_model();
+    const struct card *card;
+    struct err_msg msg;
+    struct rate r;
+    cr_assert_eq(card_find("H200", "test", &card, &msg), ERR_OK);
+    struct rate_question q = {.model = &m,
+                              .step_s = 2,
+                              .sequences = 8,
+                              .seq_tokens = 100,
+                              .world = 4,
+                              .card = card};
+    rate_work_out(&q, &r);
+    cr_assert_float_eq(r.tokens_per_s, 100, 1e-9);
+    cr_assert_float_eq(r.flops_per_s, rate_step_flops(&m, 8) / 8, 1);
+    cr_assert_float_eq(r.mfu * card->flops16, r.flops_per_s,
+                       1e-9 * r.flops_per_s);
+    q.peak_flops = 1e12;
+    rate_work_out(&q, &r);
+    cr_assert_float_eq(r.mfu * 1e12, r.flops_per_s, 1e-9 * r.flops_per_s);
+    cr_assert_str_eq(r.peak_source, "as given");
+}
+
+Test(doctor_rate, what_is_not_known_is_no_number)
+{
+    const struct model m = small_model();
+    struct rate r;
+    rate_work_out(&(struct rate_question){.model = &m,
+                                          .step_s = 2,
+                                          .sequences = 8,
+                                          .seq_tokens = 100},
+                  &r);
+    cr_assert(isnan(r.tokens_per_s) && isnan(r.flops_per_s) && isnan(r.mfu));
+    rate_work_out(&(struct rate_question){.step_s = 2,
+                                          .sequences = 8,
+                                          .seq_tokens = 100,
+                                          .world = 4},
+                  &r);
+    cr_assert_float_eq(r.tokens_per_s, 100, 1e-9);
+    cr_assert(isnan(r.flops_per_s) && isnan(r.mfu) && !r.peak_source);
+}
