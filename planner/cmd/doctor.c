@@ -8,6 +8,7 @@
  * alone. With nothing missing the run is priced and layouts are searched.
  */
 #include "cmd.h"
+#include "doctor/doubts.h"
 #include "doctor/page.h"
 #include "judge/judge.h"
 
@@ -19,11 +20,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Worth a word: ranks of one stage that differ by more, a pipeline that idles
- * for more of a step, FLOP/s as printed that are further from ours. */
-static const double DOCTOR_UNEVEN = 0.15, DOCTOR_BUBBLE = 0.25,
-                    DOCTOR_COUNTS = 0.2, DOCTOR_BEYOND = 1.02;
 
 static const double DOCTOR_GIB = 1024.0 * 1024 * 1024;
 
@@ -181,6 +177,9 @@ static void doctor_ask_sizes(struct doctor_run *d)
                         "LAYOUT'");
     if (!flags_given(f, FLAG_WORLD_SIZE))
         doctor_lacks(d, "the number of ranks is not known: give --world N");
+    if (flags_given(f, FLAG_DP_LAST) && d->m.model.par.dp > 1)
+        doctor_lacks(d, "with --use-tp-pp-dp-mapping it is not read here which "
+                        "ranks are of one stage");
     if (!d->m.batch_given)
         doctor_lacks(d, "the global batch is not known: give --gbs B");
     if (!d->m.seq_given)
@@ -211,6 +210,26 @@ static void doctor_compare_sizes(struct doctor_run *d)
                                   d->out.steps.n_ranks));
 }
 
+/* MODEL with its sizes, as other commands take them. */
+static const char *doctor_command(const struct doctor_run *d)
+{
+    static const enum cmd_option given[] = {OPT_VPP, OPT_TP,  OPT_CP, OPT_EP,
+                                            OPT_ETP, OPT_MBS, OPT_SEQ};
+    struct cmd *c = d->cmd;
+    const struct model *m = &d->m.model;
+    const bool flags = strcmp(d->m.name, "flags") == 0;
+    const char *text =
+        arena_printf(&c->arena, "%s --pp %d --world %d --gbs %lld",
+                     flags ? "MODEL" : d->m.name, m->par.pp, m->par.world,
+                     (long long)m->batch.global_batch);
+    for (size_t i = 0; i < sizeof given / sizeof given[0] && text; i++)
+        if (cmd_given(c, given[i]))
+            text =
+                arena_printf(&c->arena, "%s %s %s", text,
+                             c->spec.rows[given[i]].name, c->option[given[i]]);
+    return text;
+}
+
 static enum err doctor_model(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -229,7 +248,9 @@ static enum err doctor_model(struct doctor_run *d)
     if (!d->has_model || e != ERR_OK)
         return e;
     d->out.model = &d->m.model;
-    d->out.model_name = d->m.name;
+    d->out.command = doctor_command(d);
+    if (!d->out.command)
+        return doctor_no_memory(c);
     doctor_ask_sizes(d);
     doctor_compare_sizes(d);
     return ERR_OK;
@@ -278,83 +299,7 @@ static enum err doctor_judge(struct doctor_run *d)
     return d->out.layout ? ERR_OK : doctor_no_memory(c);
 }
 
-static void doctor_bubble(struct doctor_run *d)
-{
-    const struct model *m = &d->m.model;
-    const double n_mb = (double)m->batch.n_microbatches, pp = m->par.pp;
-    const double idle = (pp - 1) / (m->par.vpp * n_mb + pp - 1);
-    if (d->out.why || m->par.pp == 1)
-        return;
-    if (n_mb < pp)
-        findings_add(&d->out.findings, FINDING_WRONG, "few-micro-batches",
-                     "%.0f micro-batches for %d stages: ranks idle for %.0f%% "
-                     "of a step whatever the layout; a larger global batch, "
-                     "smaller micro-batches or fewer replicas make more",
-                     n_mb, m->par.pp, 100 * idle);
-    else if (idle > DOCTOR_BUBBLE)
-        findings_add(&d->out.findings, FINDING_NOTE, "bubble",
-                     "with %.0f micro-batches for %d stages ranks idle for "
-                     "%.0f%% of a step even where all stages are equal",
-                     n_mb, m->par.pp, 100 * idle);
-}
-
 /* ---- timers ---- */
-
-static bool doctor_has_extremes(const struct runlog *log)
-{
-    size_t at = 0;
-    const struct log_timer *t = runlog_next_timer(log, RUNLOG_FORWARD, &at);
-    return t && !t->per_rank;
-}
-
-/* Why the log has no times of stages, and what gives them. */
-static void doctor_no_timers(struct doctor_run *d)
-{
-    struct findings *f = &d->out.findings;
-    if (d->out.stages.source == STAGES_RANKS || d->out.timers)
-        return;
-    if (d->out.layout && fit_check_is_overlapped(&d->out.run))
-        findings_add(f, FINDING_NOTE, "ep-overlap",
-                     "made with EP overlap: forward-compute spans a forward "
-                     "and a backward, so its timers tell no stage's time");
-    else if (doctor_has_extremes(&d->out.log))
-        findings_add(f, FINDING_NOTE, "timers-not-by-rank",
-                     "the timers are of one rank, or only of the fastest and "
-                     "the slowest, which tells no stage's time: "
-                     "--timing-log-option all");
-    else
-        findings_add(f, FINDING_NOTE, "no-timers",
-                     "no per-rank forward-compute and backward-compute timers "
-                     "in iterations that count: --timing-log-level 2 "
-                     "--timing-log-option all --logging-level 20");
-}
-
-static void doctor_uneven(struct doctor_run *d)
-{
-    const struct stages *s = &d->out.stages;
-    for (int r = 0; s->spread && r < s->n; r++)
-        if (s->spread[r] > DOCTOR_UNEVEN)
-            findings_add(&d->out.findings, FINDING_WRONG, "uneven-ranks",
-                         "ranks of stage %d differ by %.0f%%: a slow card, or "
-                         "experts that get uneven loads; no layout mends that",
-                         r, 100 * s->spread[r]);
-}
-
-/* Work of a rank beyond the step is of other steps. */
-static void doctor_beyond(struct doctor_run *d)
-{
-    const struct stages *s = &d->out.stages;
-    const double n =
-        s->source == STAGES_RANKS ? 1 : (double)d->m.model.batch.n_microbatches;
-    if (s->source == STAGES_NONE || !d->out.steps.n_used)
-        return;
-    const double busy_s = s->work_s[s->slowest] * n;
-    if (busy_s > DOCTOR_BEYOND * d->out.steps.mean_s)
-        findings_add(&d->out.findings, FINDING_WRONG, "timers-beyond-step",
-                     "a rank's timers add up to %.1f ms, more than the step of "
-                     "%.1f: they are not of these steps",
-                     busy_s * 1e3, d->out.steps.mean_s * 1e3);
-}
 
 static enum err doctor_stages(struct doctor_run *d)
 {
@@ -373,9 +318,7 @@ static enum err doctor_stages(struct doctor_run *d)
                             &d->out.stages, &c->msg);
     if (e == ERR_NOMEM)
         return e;
-    doctor_no_timers(d);
-    doctor_uneven(d);
-    doctor_beyond(d);
+    doubts_timers(&d->out);
     return ERR_OK;
 }
 
@@ -415,17 +358,6 @@ static void doctor_rate(struct doctor_run *d)
         .peak_flops = d->peak_flops,
         .card = d->card};
     rate_work_out(&q, &d->out.rate);
-    const double ours = d->out.rate.flops_per_s / 1e12;
-    if (d->out.rate.mfu > 1)
-        findings_add(&d->out.findings, FINDING_WRONG, "implausible-rate",
-                     "%.0f TFLOP/s a GPU are above the peak of %.0f: the "
-                     "model, the ranks, the batch or the card is another one",
-                     ours, d->out.rate.peak_flops / 1e12);
-    if (fabs(d->out.steps.printed_tflops / ours - 1) > DOCTOR_COUNTS)
-        findings_add(&d->out.findings, FINDING_NOTE, "other-count",
-                     "the log prints %.1f TFLOP/s a GPU, our count says %.1f: "
-                     "another counting rule, or another model",
-                     d->out.steps.printed_tflops, ours);
 }
 
 /* ---- the advice ---- */
@@ -535,7 +467,8 @@ static enum err cmd_doctor_run(struct cmd *c)
     if (e != ERR_OK)
         return e;
     doctor_rate(&d);
-    doctor_bubble(&d);
+    doubts_rate(&d.out);
+    doubts_bubble(&d.out);
     e = doctor_advise(&d);
     if (e == ERR_OK)
         e = doctor_profiles(&d);

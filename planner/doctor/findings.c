@@ -11,13 +11,14 @@ void findings_add(struct findings *f, enum finding_weight weight,
 {
     char text[FINDINGS_TEXT];
     va_list args;
+    if (f->n == FINDINGS_MAX) // those before say enough
+        return;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     for (char *c = text; *c; c++) // logs are quoted as they are
         *c = (unsigned char)*c < ' ' ? '?' : *c;
-    const char *copy =
-        f->n < FINDINGS_MAX ? arena_strdup(f->arena, text) : NULL;
+    const char *copy = arena_strdup(f->arena, text);
     if (copy)
         f->item[f->n++] = (struct finding){weight, name, copy};
     else

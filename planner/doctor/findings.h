@@ -26,10 +26,10 @@ struct findings {
     struct arena *arena; // owner of the texts
     struct finding item[FINDINGS_MAX];
     int n;
-    bool failed; // out of memory, or more than there is room for
+    bool failed; // out of memory
 };
 
-/* Adds one; `name` is a constant text. */
+/* Adds one, of the first FINDINGS_MAX; `name` is a constant text. */
 void findings_add(struct findings *f, enum finding_weight weight,
                   const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -258,9 +258,10 @@ static void page_print_advice(const struct doctor *d, FILE *out)
         page_print_by(d, out);
         return;
     }
+    const bool fits = d->advice.memory.fits == ADVICE_FIT_YES;
     fprintf(out, "%s\n",
             d->advice.verdict == ADVICE_PASTE
-                ? "paste this one:"
+                ? fits ? "paste this one:" : "paste this one, if it fits:"
                 : "this one may be faster, but the interval does not say so "
                   "for certain; profile first:");
     page_print_flag(d, out);
@@ -277,20 +278,6 @@ static void page_print_findings(const struct findings *f, FILE *out)
         page_label(finding_weight_name(f->item[i].weight), out);
         fprintf(out, "%s: %s\n", f->item[i].name, f->item[i].text);
     }
-}
-
-/* Flags of the command line have no name. */
-static const char *page_model_name(const struct doctor *d)
-{
-    return strcmp(d->model_name, "flags") == 0 ? "MODEL" : d->model_name;
-}
-
-/* What the profile runs have in common with this one. */
-static void page_print_sizes(const struct doctor *d, FILE *out)
-{
-    const struct model *m = d->model;
-    fprintf(out, "%s --pp %d --world %d --gbs %lld", page_model_name(d),
-            m->par.pp, m->par.world, (long long)m->batch.global_batch);
 }
 
 /* Commands that can be pasted; names of logs are the reader's. */
@@ -314,14 +301,13 @@ static void page_print_surer(const struct doctor *d, FILE *out)
                 d->profile[i]);
     }
     page_more(out);
-    fputs("then moe-layout fit ", out);
-    page_print_sizes(d, out);
-    fprintf(out, " --run '%s=first.log' --run '%s=second.log' -o costs.json\n",
-            d->profile[0], d->profile[1]);
+    fprintf(out,
+            "then moe-layout fit %s --run '%s=first.log' --run '%s=second.log' "
+            "-o costs.json\n",
+            d->command, d->profile[0], d->profile[1]);
     page_more(out);
-    fputs("and  moe-layout plan ", out);
-    page_print_sizes(d, out);
-    fprintf(out, " --costs costs.json --hbm-gb G\n");
+    fprintf(out, "and  moe-layout plan %s --costs costs.json --hbm-gb G\n",
+            d->command);
 }
 
 void page_print(const struct doctor *d, FILE *out)

@@ -23,7 +23,7 @@ struct doctor {
     struct steps steps;
     struct findings findings;
     const struct model *model; // NULL: not known
-    const char *model_name;    // of its source, for commands
+    const char *command;       // its source and sizes, for commands
     const char *why;           // no layout can be advised; or NULL
     struct fit_run run;
     const char *layout; // of the run, or NULL

@@ -87,6 +87,7 @@ static void price_ratios(const struct price_question *q, struct price *p)
     }
 }
 
+/* Ratios stay, and so do relative errors. */
 static void price_scale(struct cost *c, double by)
 {
     for (int k = 0; k < N_KINDS; k++) {
@@ -108,6 +109,7 @@ struct price_join {
     double misfit;
 };
 
+/* Units of all chunks of a rank, which its timer adds up. */
 static void price_rank_counts(const struct price_question *q, int rank,
                               int counts[N_KINDS])
 {
