@@ -129,11 +129,15 @@ static void steps_failure(const struct runlog *log, struct findings *f)
         [LOG_NAN] = "the loss is not a number",
         [LOG_ASSERT] = "an exception or a failed check ended it",
         [LOG_KILLED] = "a signal or a time limit ended it",
-        [LOG_TRUNCATED] = "the log ends before the run does",
     };
     char rank[32] = "";
     if (log->failure == LOG_OK)
         return;
+    if (log->failure == LOG_TRUNCATED) { // no failure where it still runs
+        findings_add(f, FINDING_NOTE, "truncated",
+                     "the log ends before the run does: cut, or still running");
+        return;
+    }
     if (log->failure_rank >= 0)
         snprintf(rank, sizeof rank, " (rank %d)", log->failure_rank);
     findings_add(f, FINDING_WRONG, log_failure_name(log->failure),
