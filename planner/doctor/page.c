@@ -108,8 +108,7 @@ static const char *page_source_text(enum stages_source s)
     static const char *const texts[] = {
         [STAGES_NONE] = "not known",
         [STAGES_TIMERS] = "by this run's per-rank timers",
-        [STAGES_RANKS] = "by this run's per-rank timers; which stage a rank is "
-                         "of is not known",
+        [STAGES_RANKS] = "by per-rank timers; whose stage is not known",
         [STAGES_COSTS] = "estimated, not measured"};
     return texts[s];
 }

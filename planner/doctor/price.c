@@ -65,7 +65,7 @@ static void price_ratios(const struct price_question *q, struct price *p)
     const struct model *m = q->model;
     struct cost *c = &p->cost;
     p->way = PRICE_FLOPS;
-    if (q->card && roofline_check(m, "doctor", NULL) == ERR_OK) {
+    if (q->card) {
         roofline_costs(&ROOFLINE_FITTED, q->card, m, c);
         p->way = PRICE_CARD;
     } else {
@@ -331,9 +331,13 @@ enum err price_make(struct arena *a, const struct price_question *q,
                     struct price *out, struct err_msg *msg)
 {
     struct run_step step;
+    // recompute by blocks makes layers of one kind differ, whatever the way
+    enum err e = roofline_check(q->model, "one log", msg);
     *out = (struct price){.misfit = 0};
-    price_ratios(q, out);
-    enum err e = run_view_step(q->run, &step, msg);
+    if (e == ERR_OK)
+        price_ratios(q, out);
+    if (e == ERR_OK)
+        e = run_view_step(q->run, &step, msg);
     if (e == ERR_OK && q->timers)
         e = price_timers(a, q, out, msg);
     if (e != ERR_OK)

@@ -36,8 +36,9 @@ static void rate_peak(const struct rate_question *q, struct rate *r)
 
 void rate_work_out(const struct rate_question *q, struct rate *out)
 {
-    struct rate r = {NAN, NAN, NAN, NAN, NULL};
-    const double ranks = q->world > 0 ? (double)q->world : (double)NAN;
+    const double unknown = (double)NAN;
+    struct rate r = {unknown, unknown, unknown, unknown, NULL};
+    const double ranks = q->world > 0 ? (double)q->world : unknown;
     rate_peak(q, &r);
     if (q->sequences > 0 && q->seq_tokens > 0)
         r.tokens_per_s =
