@@ -374,7 +374,7 @@ static void doctor_ask_run(struct doctor_run *d)
         if (findings_has(&d->out.findings, bad[i]))
             doctor_lacks(d, "the run's steps are no measure of a layout: see "
                             "what is wrong with it");
-    if (d->out.log.failure == LOG_OOM && !d->hbm_bytes)
+    if (d->out.log.failure == LOG_OOM && d->hbm_bytes <= 0)
         doctor_lacks(d, "the run ran out of memory, and what a rank has is not "
                         "known: give --hbm-gb, so that only layouts that fit "
                         "are looked at");

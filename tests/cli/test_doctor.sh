@@ -92,7 +92,8 @@ $L costs $MODEL --roofline H200 -o "$tmp/truth.json" >/dev/null 2>&1
 log() { # FILE LAYOUT KIND WORLD GBS OUTSIDE WORDS...
     file=$1 layout=$2
     shift 2
-    $L simulate $MODEL "$layout" --pp 4 --gbs "$3" --costs "$tmp/truth.json" \
+    # replicas share the batch
+    $L simulate $MODEL "$layout" --pp 4 --gbs $(($3 * 4 / $2)) --costs "$tmp/truth.json" \
         --json 2>/dev/null | python3 "$tmp/log.py" "$@" >"$file"
 }
 
@@ -285,6 +286,26 @@ grep -v ^pipeline_model "$tmp/dump" >"$tmp/less"
 log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/less"
 $L doctor "$tmp/log" >"$tmp/out" 2>/dev/null
 holds "a dump without the pipeline size: asked for" "give --pp N" "$tmp/out"
+
+# ---- flags under which one log tells no prices ----
+log "$tmp/log" "$OWN" all 4 64 30
+$L doctor "$tmp/log" $MODEL -- --pipeline-model-parallel-size 4 \
+    --pipeline-model-parallel-layout "$OWN" --recompute-granularity full \
+    --recompute-method block --recompute-num-layers 2 >"$tmp/out" 2>/dev/null
+is "recompute by blocks: exit 1" $? 1
+holds "recompute by blocks: said" "recompute by blocks" "$tmp/out"
+CHUNKS='Et*2|t*2|t*2|t*2|t*2|t*2|t*2|t*2mL'
+log "$tmp/log" "$CHUNKS" all 8 64 30
+$L doctor "$tmp/log" $MODEL -- --pipeline-model-parallel-size 4 \
+    --pipeline-model-parallel-layout "$CHUNKS" --expert-model-parallel-size 2 \
+    --overlap-moe-expert-parallel-comm --bf16 \
+    --moe-token-dispatcher-type alltoall >"$tmp/out" 2>/dev/null
+is "EP overlap: exit 1" $? 1
+holds "EP overlap: said" "EP overlap" "$tmp/out"
+doctor "$CHUNKS"
+is "virtual stages, two replicas: advice" \
+    "$status $(value 'd["advice"]["verdict"]')" "0 paste"
+covers "virtual stages: the interval holds the true gain" "$CHUNKS" 32 30
 
 # ---- logs of all shapes: an answer, no advice, a reason ----
 bad=
