@@ -23,7 +23,7 @@ static const double PRICE_PRIOR_REL = 0.5, PRICE_E = 0.1, PRICE_ROW = 0.02;
 /* A stage's timers off by more are of another layout or model; work of a rank
  * beyond the step, or a step that timers explain less of, is no step of theirs.
  */
-static const double PRICE_MISFIT = 0.15, PRICE_MORE = 1.05, PRICE_LESS = 0.5;
+static const double PRICE_MISFIT = 0.15, PRICE_MORE = 1.05, PRICE_LESS = 0.4;
 
 static const double PRICE_FLOP_S = 1e14; // any: ratios alone count
 
