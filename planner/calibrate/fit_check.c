@@ -329,22 +329,27 @@ static enum err check_pair(const struct fit_run *x, const struct fit_run *y,
     return ERR_OK;
 }
 
+enum err fit_check_step_run(struct arena *a, const struct model *m,
+                            const struct fit_run *run, struct err_msg *msg)
+{
+    const struct checker c = {a, m, run, msg};
+    enum err e = fit_check_check_model(&c);
+    if (e == ERR_OK)
+        e = check_layout(&c);
+    return e == ERR_OK ? check_iterations(&c) : e;
+}
+
 enum err fit_check_overlap_run(struct arena *a, const struct model *m,
                                const struct fit_run *run,
                                const struct fit_run *like, struct err_msg *msg)
 {
-    const struct checker c = {a, m, run, msg};
     const char *said = fit_check_overlap_said(run->log);
     if (said && strcmp(said, "True") != 0)
         return err_set(msg, ERR_PARSE,
                        "log of '%s': overlap_moe_expert_parallel_comm is %s: "
                        "--overlap-run wants a run with it",
                        run->layout_text, said);
-    enum err e = fit_check_check_model(&c);
-    if (e == ERR_OK)
-        e = check_layout(&c);
-    if (e == ERR_OK)
-        e = check_iterations(&c);
+    const enum err e = fit_check_step_run(a, m, run, msg);
     return e == ERR_OK ? check_pair(like, run, msg) : e;
 }
 

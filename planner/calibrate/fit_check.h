@@ -26,6 +26,11 @@ enum err fit_check_same(struct arena *a, const struct model *m,
  * logs name a clock, times both, and its timers can be used. */
 bool fit_check_is_overlapped(const struct fit_run *run);
 
+/* Is the log of this model and layout, with an iteration that counts? Timers
+ * are not looked at. ERR_PARSE as fit_check(). */
+enum err fit_check_step_run(struct arena *a, const struct model *m,
+                            const struct fit_run *run, struct err_msg *msg);
+
 /* fit_check() of a run with EP overlap, whose step alone is used: timers are
  * not looked at. Refused when its dump says that there was no overlap. `like`
  * is a profile run that it must agree with. */

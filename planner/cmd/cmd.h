@@ -84,6 +84,12 @@
       "compare with measured cases, DIR/cases/*.json")                         \
     X(OPT_MARGIN, "--memory-margin", "PCT",                                    \
       "kept free above predicted peaks (5.8, of measured under-estimates)")    \
+    /* rates of a step, by a card's peak */                                    \
+    X(OPT_GPU, "--gpu", "NAME",                                                \
+      "card whose peak MFU is of: A100, H100, H200, GH200, B200, B300, "       \
+      "GB200, GB300, MI300X, MI325X, MI355X (no MFU)")                         \
+    X(OPT_PEAK, "--peak-tflops", "X",                                          \
+      "peak of a GPU that MFU is of (the card's data sheet)")                  \
     /* the search: what it looks at and when it ends */                        \
     X(OPT_TOP, "--top", "K", "layouts to print (10)")                          \
     X(OPT_PROVE, "--prove", "",                                                \
@@ -182,7 +188,7 @@ struct command {
 /* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_READ, CMD_SIZE, CMD_CHECK, CMD_COUNT,
     CMD_BASELINES, CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN,
-    CMD_SIMULATE, CMD_MEMORY, CMD_RECORD;
+    CMD_SIMULATE, CMD_MEMORY, CMD_DOCTOR, CMD_RECORD;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */

@@ -15,7 +15,8 @@ static const struct command *const commands[] = {
     &CMD_READ,     &CMD_SIZE,      &CMD_CHECK,
     &CMD_COUNT,    &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
     &CMD_FIT,      &CMD_COSTS,     &CMD_PLAN,
-    &CMD_SIMULATE, &CMD_MEMORY,    &CMD_RECORD,
+    &CMD_SIMULATE, &CMD_MEMORY,    &CMD_DOCTOR,
+    &CMD_RECORD,
 };
 enum { MOE_LAYOUT_N_COMMANDS = sizeof commands / sizeof commands[0] };
 
