@@ -10,7 +10,7 @@
 #include "manifest/secret.h"
 
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 enum { LEAKS_MAX_BYTES = 1 << 30 };
 
@@ -72,9 +72,11 @@ enum err leaks_check_file(const char *path, struct err_msg *msg)
 {
     struct arena a;
     struct text_span text = {0};
+    struct stat st;
     if (!path)
         return err_set(msg, ERR_NOMEM, "publish: out of memory");
-    if (access(path, F_OK) != 0)
+    // what is no plain file is not published
+    if (lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return ERR_OK;
     arena_init(&a);
     enum err e = text_read_bytes(&a, path, LEAKS_MAX_BYTES, &text, msg);
