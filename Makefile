@@ -186,7 +186,7 @@ recipes: ## the planner beside public recipes, as reference data: searches only
 STUDIES := stage-a stage-c $(PLANNED)
 
 # CSV files of public step times (columns: results/README.md)
-ROWS ?= $(wildcard results/published/*/rows.csv)
+ROWS ?= $(or $(wildcard ../shared/corpora/step-times/*.csv),$(wildcard results/published/*/rows.csv))
 studies: ## the article and public step times beside the planner, as reference data
 	@$(MAKE) --no-print-directory $(B)/moe-bench
 	@$(B)/moe-bench reproduce --to results/reference/studies >/dev/null
