@@ -27,7 +27,7 @@ bad "tensor-model-parallel-size: got 2" 2 --tensor-model-parallel-size 2
 bad "expert-model-parallel-size" 1 --expert-model-parallel-size 2
 bad "context-parallel-size" 2 --context-parallel-size 2
 bad "ranks: got 2, want a multiple" 2 --pipeline-model-parallel-size 3
-bad "num_layers 5 is not divisible" 2 --num-layers 5 --pipeline-model-parallel-size 2
+bad "--num-layers 5 is not divisible" 2 --num-layers 5 --pipeline-model-parallel-size 2
 bad "interleaving needs P>1" 1 --pipeline-model-parallel-layout 'Et*3|tmL'
 bad "both this and --pipeline-model-parallel-layout" 2 \
     --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \
