@@ -10,7 +10,7 @@ for set in "$@"; do
     run) packages="$packages gcc libc6-dev make libcjson-dev libcsv-dev
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
         openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
-    test) packages="$packages libcriterion-dev python3" ;;
+    test) packages="$packages libcriterion-dev python3 bc" ;;
     check) packages="$packages clang-format cppcheck universal-ctags" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;

@@ -100,14 +100,17 @@ SLURM_JOB_USER=somebody NCCL_KEYFILE=zzz NCCL_X=$token CUDA_HOME=/home/somebody/
     ! grep -rq "somebody\|zzz\|$token" "$work/env"
 claim $? "of the caller's environment neither secrets nor people are recorded"
 
-"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub" \
+# variables of libraries are part of what a run is
+SLURM_JOB_USER=somebody NCCL_KEYFILE=zzz NCCL_X=$token CUDA_HOME=/home/somebody/x \
+    "$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub" \
     >/dev/null 2>"$work/err"
 [ $? -eq 0 ] && [ -f "$work/pub/dataset.json" ]
 claim $? "results without secrets are published"
 log=$(ls -d "$work"/env/runs/*default*)/log.txt
 printf 'login with %s\n' "$token" | cat - "$log" >"$work/log"
 cp "$work/log" "$log"
-"$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub2" \
+SLURM_JOB_USER=somebody NCCL_KEYFILE=zzz NCCL_X=$token CUDA_HOME=/home/somebody/x \
+    "$bench" publish "$work/torch.json" --out "$work/env" --to "$work/pub2" \
     >/dev/null 2>"$work/err"
 status=$?
 [ $status -ne 0 ] && [ ! -e "$work/pub2" ] && ! grep -q "$token" "$work/err" &&

@@ -51,7 +51,7 @@ const char *soak_text(struct soak *s, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
-    return text_read_file(s->a, path, SOAK_MAX_FILE, &text, &ignored) == ERR_OK
+    return text_read_bytes(s->a, path, SOAK_MAX_FILE, &text, &ignored) == ERR_OK
                ? text.data
                : "";
 }
@@ -196,7 +196,7 @@ const char *soak_mutate(struct soak *s, const char *from, const char *to)
 {
     struct text_span old;
     struct err_msg msg;
-    if (text_read_file(s->a, from, SOAK_MAX_FILE, &old, &msg) != ERR_OK) {
+    if (text_read_bytes(s->a, from, SOAK_MAX_FILE, &old, &msg) != ERR_OK) {
         soak_fail(s, "cannot read: %s", msg.text);
         return to;
     }
