@@ -124,9 +124,9 @@ static int find_rows(glob_t *found)
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         const int more = i > 0 ? GLOB_APPEND : 0;
         // results/published lacks those that may not be kept
-        const char *path = arena_printf(
+        const char *shared = arena_printf(
             &arena, "../shared/corpora/step-times/%s.csv", sources[i]);
-        if (glob(path, more, NULL, found) != 0)
+        if (glob(shared, more, NULL, found) != 0)
             return 0;
     }
     return 1;
