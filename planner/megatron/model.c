@@ -478,10 +478,27 @@ static enum err read_parts(struct arena *a, const struct megatron_flags *f,
     return e;
 }
 
+/* Defaults in place of values that are not known would be another model. */
+static enum err refuse_unknown(const struct megatron_flags *f,
+                               struct err_msg *msg)
+{
+    for (int i = 0; i < N_FLAGS; i++) {
+        const struct flag_unknown *u = f->slot[i].unknown;
+        if (u && flag_effect((enum flag_id)i) <= FLAG_FX_BATCH &&
+            i != FLAG_WORLD_SIZE && i != FLAG_TOKENIZER_TYPE)
+            return err_set(msg, ERR_PARSE, "--%s: not known: %s%s%s",
+                           flag_name((enum flag_id)i), u->where,
+                           *u->where ? ": " : "", u->why);
+    }
+    return ERR_OK;
+}
+
 enum err megatron_model(struct arena *a, const struct megatron_flags *f,
                         struct model *out, struct err_msg *msg)
 {
     enum err e = flags_check_ranges(f, msg);
+    if (e == ERR_OK)
+        e = refuse_unknown(f, msg);
     if (e != ERR_OK)
         return e;
     struct model m = {.n_layers = (int)flags_int(f, FLAG_NUM_LAYERS, 1),

@@ -431,8 +431,9 @@ static size_t element_place(const struct bash_var *v, const char *key,
     for (size_t i = 0; i < v->n; i++) {
         if (v->item[i].ghost)
             continue;
-        *there =
-            key ? strcmp(v->item[i].key, key) == 0 : v->item[i].index == index;
+        // what was an indexed array before has no keys
+        const char *own = v->item[i].key;
+        *there = key ? own && strcmp(own, key) == 0 : v->item[i].index == index;
         if (*there || (!key && v->item[i].index > index))
             return i;
     }
