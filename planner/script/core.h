@@ -108,7 +108,8 @@ struct bash {
     struct bash_oracle *oracle;
     struct bash_file *files;
     int n_files;
-    int n_streams; // made by <(...)
+    int n_streams;            // made by <(...)
+    unsigned n_substitutions; // $(...) that were read
     enum bash_flow flow;
     int flow_n; // loops that break or continue still leaves
     const char *ended;

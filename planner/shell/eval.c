@@ -66,6 +66,7 @@ const char *bash_capture(struct bash *sh, const char *commands,
     struct bash_state *outer = bash_subshell_begin(sh);
     sh->at.out = &out;
     sh->at.subst = shown;
+    sh->n_substitutions++;
     sh->at.subst_line = at.line;
     sh->at.loops = 0;
     // bash clears -e in $(...), unless it is in POSIX mode
@@ -234,10 +235,13 @@ static void simple_words(struct bash *sh, const struct bash_node *n)
         run_with(sh, n, n_set, &w);
         return;
     }
-    if (sh->flow == BASH_GO)
-        bash_set_status(sh, 0);
+    // $? in a value is that of the command before; the status is that of the
+    // last $(...), where there was one
+    const unsigned before = sh->n_substitutions;
     for (size_t i = 0; i < n_set; i++)
         bash_assign(sh, n->word[i]);
+    if (sh->flow == BASH_GO && sh->n_substitutions == before)
+        bash_set_status(sh, 0);
 }
 
 /* set -e: a command that fails ends the script, but not where its failure is
