@@ -97,7 +97,7 @@ Test(csv, a_megabyte_of_anything_is_read_at_once, .timeout = 60)
         p = stpcpy(p, cases[i].begin);
         for (int k = 0; k < PARTS; k++)
             p = stpcpy(p, cases[i].part);
-        strcpy(p, cases[i].end);
+        stpcpy(p, cases[i].end);
         enum err e = read_text(&a, text, &t, &msg);
         if (cases[i].n_columns == 0) {
             cr_expect_eq(e, ERR_PARSE, "rows of different lengths");
