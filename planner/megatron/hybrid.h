@@ -55,7 +55,7 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
  * the pattern is no longer known. */
 void hybrid_drop_pipes(struct megatron_flags *f);
 
-/* Is --spec the layers that Megatron itself builds of a pattern's symbols? */
+/* Is --spec the stack of layers that Megatron itself has for patterns? */
 bool hybrid_has_own_spec(const struct megatron_flags *f);
 
 /* Warns of flags that the pattern overrides and of the older flag. */

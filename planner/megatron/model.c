@@ -195,8 +195,8 @@ static enum err set_indexer(struct arena *a, const struct megatron_flags *f,
                                           FLAG_DISABLE_BIAS_LINEAR};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (!flags_given(f, wanted[i]))
-            return err_set(msg, ERR_RANGE,
-                           "--%s: missing, %s wants it", flag_name(wanted[i]),
+            return err_set(msg, ERR_RANGE, "--%s: missing, %s wants it",
+                           flag_name(wanted[i]),
                            hybrid_flag(f) == FLAG_NONE
                                ? "--experimental-attention-variant dsa"
                                : "a pattern with layers D");

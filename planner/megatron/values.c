@@ -174,8 +174,8 @@ static enum err values_moe_layers(struct arena *a,
 
 /* A dense model has none of these values. */
 static enum err values_experts(struct arena *a, const struct megatron_flags *f,
-                               const struct megatron_hybrid *h,
-                               struct value *v, struct err_msg *msg)
+                               const struct megatron_hybrid *h, struct value *v,
+                               struct err_msg *msg)
 {
     static const struct value none = {.is = VALUE_ABSENT};
     v[VALUE_MTP] = values_slot(f, FLAG_MTP_NUM_LAYERS, values_default(0));
@@ -276,9 +276,8 @@ static struct value values_pattern(const struct megatron_flags *f)
         return (struct value){.is = VALUE_ABSENT};
     if (flags_unknown(f, id))
         return values_of_unknown(f->slot[id].unknown);
-    return (struct value){.is = VALUE_TEXT,
-                          .text = flags_text(f, id),
-                          .from = f->slot[id].from};
+    return (struct value){
+        .is = VALUE_TEXT, .text = flags_text(f, id), .from = f->slot[id].from};
 }
 
 static enum err values_ranks(struct arena *a, const struct megatron_flags *f,
