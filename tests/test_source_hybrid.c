@@ -183,6 +183,27 @@ Test(source_hybrid, the_pattern_overrides_counts)
     arena_clear(&r.a);
 }
 
+/* Sizes of Mamba and of latents that nobody gave. */
+Test(source_hybrid, defaults_that_decide_are_said)
+{
+    struct read r;
+    words(&r, WIDTHS "--hybrid-layer-pattern M+-");
+    struct account *account = megatron_args_account(r.args);
+    account_say_defaults(account, megatron_args_flags(r.args));
+    static const char *const said[] = {"--mamba-state-dim", "--mamba-head-dim",
+                                       "--mamba-num-groups",
+                                       "--mamba-num-heads", "--kv-lora-rank"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        bool found = false;
+        const struct account_line *l = account->assumed.first;
+        for (; l; l = l->next)
+            found = found || strstr(l->text, said[i]) == l->text;
+        cr_expect(found, "%s", said[i]);
+    }
+    cr_assert_eq(r.e, ERR_RANGE, "two heads are no eight groups");
+    arena_clear(&r.a);
+}
+
 Test(source_hybrid, values_are_those_of_the_pattern)
 {
     struct read r;

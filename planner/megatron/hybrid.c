@@ -22,13 +22,19 @@ enum flag_id hybrid_flag(const struct megatron_flags *f)
                : FLAG_NONE;
 }
 
+const char *hybrid_text_of(const struct megatron_flags *f)
+{
+    const enum flag_id id = hybrid_flag(f);
+    return id == FLAG_NONE ? NULL : flags_text(f, id);
+}
+
 /* ---- the text ---- */
 
 /* The older flag for the layers of MTP depths, which --mtp-num-layers counts.
  */
 static const char *hybrid_text(struct arena *a, const struct megatron_flags *f)
 {
-    const char *text = flags_text(f, hybrid_flag(f));
+    const char *text = hybrid_text_of(f);
     const char *each = flags_text(f, FLAG_MTP_HYBRID_PATTERN);
     int64_t n = flags_int(f, FLAG_MTP_NUM_LAYERS, 0);
     if (!text || !each || strchr(text, '/'))
@@ -194,7 +200,7 @@ void hybrid_drop_pipes(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};
     const enum flag_id id = hybrid_flag(f);
-    const char *text = id == FLAG_NONE ? NULL : flags_text(f, id);
+    const char *text = hybrid_text_of(f);
     if (!text)
         return;
     char *bare = hybrid_without_pipes(f->arena, text, strlen(text));

@@ -30,6 +30,9 @@ struct megatron_hybrid {
 /* The flag that gives the pattern, FLAG_NONE where none does. */
 enum flag_id hybrid_flag(const struct megatron_flags *f);
 
+/* The pattern as it was given; NULL where there is none or it is not known. */
+const char *hybrid_text_of(const struct megatron_flags *f);
+
 /* Reads the pattern; owned by the arena. ERR_PARSE for another letter,
  * ERR_RANGE for what no model can be built of: no layer, MTP parts that differ,
  * attention with and without latents, two patterns, a hybrid model without
