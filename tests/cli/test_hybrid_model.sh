@@ -74,7 +74,7 @@ row 'Et*27|t*25L' >"$tmp/b.json"
 is "a symbol moves its parameters from one stage to the other" \
     "$(python3 - "$tmp/a.json" "$tmp/b.json" <<'EOF'
 import json, sys
-a, b = (json.load(open(f))["ranks"] for f in sys.argv[1:])
+a, b = (json.load(open(f))["stages"] for f in sys.argv[1:])
 d = [y["params"] - x["params"] for x, y in zip(a, b)]
 print(d[0] > 0, d[0] + d[1])
 EOF
