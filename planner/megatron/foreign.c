@@ -294,8 +294,6 @@ static const struct foreign_flag foreign[] = {
            "layers of Mamba between those of attention"),
     CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
-    CHANGE("mtp-hybrid-override-pattern", ONE, NULL, FLAG_NONE,
-           "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
     CHANGE("bert-no-binary-head", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
     CHANGE("biencoder-shared-query-context-model", SWITCH, NULL, FLAG_NONE,

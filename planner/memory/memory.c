@@ -54,6 +54,8 @@ const char *memory_refusal(const struct model *m)
         return "sizes multiply out to more than 4e18 bytes";
     if (m->memory.refusal)
         return m->memory.refusal;
+    if (model_is_hybrid(m))
+        return "hybrid models are sized in cases only";
     if (m->memory.distributed && m->memory.world_unknown)
         return "the distributed optimiser divides by the number of ranks, and "
                "the world size is not stated: give --world N";

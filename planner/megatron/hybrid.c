@@ -1,0 +1,313 @@
+/*
+ * How it works: the pattern room cuts the text into the decoder and one part
+ * for each MTP depth; everything else is a flag's slot that takes the value
+ * which the pattern gives.
+ */
+#include "hybrid.h"
+
+#include "pattern/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HYBRID_MAX_DEPTHS = 16 };
+
+enum flag_id hybrid_flag(const struct megatron_flags *f)
+{
+    if (flags_given(f, FLAG_HYBRID_LAYER_PATTERN))
+        return FLAG_HYBRID_LAYER_PATTERN;
+    return flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN)
+               ? FLAG_HYBRID_OVERRIDE_PATTERN
+               : FLAG_NONE;
+}
+
+/* ---- the text ---- */
+
+/* The older flag for the layers of MTP depths, which --mtp-num-layers counts.
+ */
+static const char *hybrid_text(struct arena *a, const struct megatron_flags *f)
+{
+    const char *text = flags_text(f, hybrid_flag(f));
+    const char *each = flags_text(f, FLAG_MTP_HYBRID_PATTERN);
+    int64_t n = flags_int(f, FLAG_MTP_NUM_LAYERS, 0);
+    if (!text || !each || strchr(text, '/'))
+        return text;
+    // what is beyond is refused by who judges ranges
+    for (int64_t i = 0; text && i < n && i < HYBRID_MAX_DEPTHS; i++)
+        text = arena_printf(a, "%s/%s", text, each);
+    return text;
+}
+
+/* Attention with heads' own keys does not go with that with latents. */
+static enum err hybrid_check_part(const char *flag, const char *what,
+                                  const struct pattern_part *part,
+                                  struct err_msg *msg)
+{
+    const size_t at =
+        part_stranger(part, PATTERN_ALL_SYMBOLS, strcmp(what, "letter") == 0);
+    if (at < part->len)
+        return err_set(msg, ERR_PARSE,
+                       "--%s: got '%c' as %s %zu, want M G * + D - E, '|' "
+                       "between stages, '/' before MTP depths",
+                       flag, part->p[at], what, at + 1);
+    if (part_mixes(part))
+        return err_set(msg, ERR_RANGE,
+                       "--%s: '*' stands beside '+' or 'D', want attention of "
+                       "one sort: with latents or without",
+                       flag);
+    return ERR_OK;
+}
+
+static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
+                             struct err_msg *msg)
+{
+    enum err e = hybrid_check_part(flag, "letter", &p->main, msg);
+    if (e == ERR_OK && p->differ)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: MTP depths differ, want '/%.*s' each time", flag,
+                       (int)p->mtp.len, p->mtp.p);
+    if (e == ERR_OK)
+        e = hybrid_check_part(flag, "MTP letter", &p->mtp, msg);
+    if (e == ERR_OK && (p->n_layers < 1 || p->n_layers > MODEL_MAX_LAYERS))
+        return err_set(msg, ERR_RANGE, "--%s: got %d layers, want 1 to %d",
+                       flag, p->n_layers, MODEL_MAX_LAYERS);
+    return e;
+}
+
+static char *hybrid_without_pipes(struct arena *a, const char *text, size_t len)
+{
+    char *bare = arena_strndup(a, text, len);
+    char *to = bare;
+    for (size_t i = 0; bare && i < len; i++)
+        if (text[i] != '|')
+            *to++ = text[i];
+    if (to)
+        *to = '\0';
+    return bare;
+}
+
+static enum err hybrid_parse(struct arena *a, const char *flag,
+                             struct megatron_hybrid *h, struct err_msg *msg)
+{
+    struct pattern_parts parts;
+    if (strlen(h->text) > PATTERN_MAX_CHARS)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: got %zu characters, want at most %d", flag,
+                       strlen(h->text), PATTERN_MAX_CHARS);
+    parts_read(h->text, &parts);
+    enum err e = hybrid_check(flag, &parts, msg);
+    if (e != ERR_OK)
+        return e;
+    h->symbols = hybrid_without_pipes(a, parts.main.p, parts.main.len);
+    h->mtp = arena_strndup(a, parts.mtp.p, parts.mtp.len);
+    if (!h->symbols || !h->mtp)
+        return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag);
+    h->mtp = parts.n_depths ? h->mtp : NULL;
+    h->n_layers = parts.n_layers;
+    h->n_depths = parts.n_depths;
+    h->n_segments = parts.n_segments;
+    return ERR_OK;
+}
+
+enum err hybrid_read(struct arena *a, const struct megatron_flags *f,
+                     struct megatron_hybrid *out, struct err_msg *msg)
+{
+    struct megatron_hybrid h = {.text = NULL};
+    const enum flag_id id = hybrid_flag(f);
+    *out = h;
+    if (id == FLAG_NONE)
+        return flags_given(f, FLAG_IS_HYBRID_MODEL)
+                   ? err_set(msg, ERR_RANGE,
+                             "--is-hybrid-model: missing "
+                             "--hybrid-layer-pattern, want the symbols of its "
+                             "layers")
+                   : ERR_OK;
+    if (id == FLAG_HYBRID_LAYER_PATTERN &&
+        flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN))
+        return err_set(msg, ERR_RANGE,
+                       "--hybrid-override-pattern: "
+                       "--hybrid-layer-pattern is given, too, want one");
+    if (flags_unknown(f, id))
+        return ERR_OK; // told by who asks for values
+    h.text = hybrid_text(a, f);
+    if (!h.text)
+        return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag_name(id));
+    enum err e = hybrid_parse(a, flag_name(id), &h, msg);
+    if (e == ERR_OK)
+        *out = h;
+    return e;
+}
+
+enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
+                       struct megatron_hybrid *h, struct megatron_flags *out,
+                       struct err_msg *msg)
+{
+    enum err e = hybrid_read(a, f, h, msg);
+    const enum flag_id id = hybrid_flag(f);
+    *out = *f;
+    if (e == ERR_OK && id != FLAG_NONE && flags_unknown(f, id))
+        return flags_set_unknown(out, FLAG_NUM_LAYERS, f->slot[id].unknown,
+                                 msg);
+    if (e != ERR_OK || !h->text)
+        return e;
+    out->from = f->slot[id].from;
+    flags_set_int(out, FLAG_NUM_LAYERS, h->n_layers);
+    flags_set_int(out, FLAG_MTP_NUM_LAYERS, h->n_depths);
+    if (strpbrk(h->text, "+D"))
+        flags_set_on(out, FLAG_MLA);
+    out->from = f->from;
+    return ERR_OK;
+}
+
+void hybrid_drop_pipes(struct megatron_flags *f)
+{
+    static const struct flag_unknown lost = {"", "out of memory"};
+    const enum flag_id id = hybrid_flag(f);
+    const char *text = id == FLAG_NONE ? NULL : flags_text(f, id);
+    if (!text)
+        return;
+    char *bare = hybrid_without_pipes(f->arena, text, strlen(text));
+    // where it was given, and when, stays
+    f->slot[id].value.text = bare;
+    f->slot[id].known = bare != NULL;
+    f->slot[id].unknown = bare ? NULL : &lost;
+}
+
+/* ---- the model ---- */
+
+static bool hybrid_has(const struct megatron_hybrid *h, char symbol)
+{
+    return strchr(h->symbols, symbol) || (h->mtp && strchr(h->mtp, symbol));
+}
+
+/* What Megatron asserts (ssm/mamba_mixer.py). Without a number of heads they
+ * are twice as wide as the hidden size. */
+static enum err hybrid_set_mamba(const struct megatron_flags *f,
+                                 struct model *m, struct err_msg *msg)
+{
+    struct mamba x = {.state_dim = flags_int(f, FLAG_MAMBA_STATE_DIM, 1),
+                      .head_dim = flags_int(f, FLAG_MAMBA_HEAD_DIM, 1),
+                      .n_groups = flags_int(f, FLAG_MAMBA_NUM_GROUPS, 1)};
+    if (!flags_given(f, FLAG_MAMBA_NUM_HEADS) && 2 * m->hidden % x.head_dim)
+        return err_set(msg, ERR_RANGE,
+                       "--mamba-head-dim: got %lld, want a divisor of twice "
+                       "--hidden-size %lld, or give --mamba-num-heads",
+                       (long long)x.head_dim, (long long)m->hidden);
+    x.n_heads = flags_int(f, FLAG_MAMBA_NUM_HEADS, 2 * m->hidden / x.head_dim);
+    const struct {
+        const char *what, *of;
+        int64_t n, among;
+    } shares[] = {
+        {"--mamba-num-heads", "--tensor-model-parallel-size", x.n_heads,
+         m->par.tp},
+        {"--mamba-num-groups", "--tensor-model-parallel-size", x.n_groups,
+         m->par.tp},
+        {"--mamba-num-heads", "--mamba-num-groups", x.n_heads, x.n_groups},
+    };
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        if (shares[i].n % shares[i].among)
+            return err_set(msg, ERR_RANGE,
+                           "%s %lld is not a multiple of %s %lld",
+                           shares[i].what, (long long)shares[i].n, shares[i].of,
+                           (long long)shares[i].among);
+    m->mamba = x;
+    return ERR_OK;
+}
+
+static enum err hybrid_check_parts(const struct megatron_hybrid *h,
+                                   const struct model *m, struct err_msg *msg)
+{
+    if (hybrid_has(h, 'E') && !m->n_experts)
+        return err_set(msg, ERR_RANGE,
+                       "--num-experts: missing, the pattern has layers E");
+    if (hybrid_has(h, 'D') && m->layer_lean)
+        return err_set(msg, ERR_RANGE,
+                       "--dsa-indexer-topk-freq: layers D that share the top-k "
+                       "of another one are not counted, want 1");
+    return ERR_OK;
+}
+
+enum err hybrid_set_model(const struct megatron_hybrid *h,
+                          const struct megatron_flags *f, struct model *m,
+                          struct err_msg *msg)
+{
+    uint8_t *moe = arena_alloc(f->arena, (size_t)h->n_layers, 1);
+    if (!moe)
+        return err_set(msg, ERR_NOMEM, "model: out of memory");
+    for (int i = 0; i < h->n_layers; i++)
+        moe[i] = h->symbols[i] == 'E';
+    m->layer_moe = moe;
+    m->symbols = h->symbols;
+    m->mtp_symbols = h->mtp;
+    enum err e = hybrid_check_parts(h, m, msg);
+    if (e == ERR_OK && hybrid_has(h, 'M'))
+        e = hybrid_set_mamba(f, m, msg);
+    return e;
+}
+
+/* ---- beside it ---- */
+
+/* Both names of the module, as main and older releases have it; a list may be
+ * written with brackets. */
+bool hybrid_has_own_spec(const struct megatron_flags *f)
+{
+    static const char *const own[] = {"hybrid_stack_spec", "mamba_stack_spec"};
+    const char *text = flags_text(f, FLAG_SPEC);
+    if (!text)
+        return false;
+    size_t len = strlen(text);
+    while (len && strchr("]'\", ", text[len - 1]))
+        len--;
+    size_t begin = len;
+    while (begin && !strchr("['\", .", text[begin - 1]))
+        begin--;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strlen(own[i]) == len - begin &&
+            memcmp(own[i], text + begin, len - begin) == 0)
+            return true;
+    return false;
+}
+
+/* Without a "/" the depths are not built (arguments.py). */
+static void hybrid_say_mtp(struct account *to, const struct megatron_flags *f,
+                           const struct megatron_hybrid *h)
+{
+    char line[200];
+    const int64_t given = flags_int(f, FLAG_MTP_NUM_LAYERS, 0);
+    if (!flags_given(f, FLAG_MTP_NUM_LAYERS) || given == h->n_depths)
+        return;
+    if (h->mtp)
+        snprintf(line, sizeof line,
+                 "--mtp-num-layers %lld: the pattern has %d MTP depths, which "
+                 "Megatron takes",
+                 (long long)given, h->n_depths);
+    else
+        snprintf(
+            line, sizeof line,
+            "--mtp-num-layers %lld: the pattern has no MTP depth ('/'), so "
+            "that Megatron builds none",
+            (long long)given);
+    account_add(to, &to->warnings, line);
+}
+
+void hybrid_say(struct account *to, const struct megatron_flags *f)
+{
+    struct megatron_hybrid h;
+    struct err_msg msg;
+    char line[200];
+    if (hybrid_read(f->arena, f, &h, &msg) != ERR_OK || !h.text)
+        return;
+    if (hybrid_flag(f) == FLAG_HYBRID_OVERRIDE_PATTERN)
+        account_add(to, &to->warnings,
+                    "--hybrid-override-pattern: since core 0.17 the same is "
+                    "--hybrid-layer-pattern");
+    const int64_t layers = flags_int(f, FLAG_NUM_LAYERS, h.n_layers);
+    if (layers != h.n_layers) {
+        snprintf(line, sizeof line,
+                 "--num-layers %lld: the pattern has %d layers, which Megatron "
+                 "takes",
+                 (long long)layers, h.n_layers);
+        account_add(to, &to->warnings, line);
+    }
+    hybrid_say_mtp(to, f, &h);
+}
