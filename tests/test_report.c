@@ -1,3 +1,5 @@
+#include "report/draw.h"
+#include "report/fill.h"
 #include "report/report.h"
 
 #include <criterion/criterion.h>
