@@ -196,7 +196,7 @@ enum err figure_show_all(struct arena *a, const struct report_source *source,
                          FILE *out, struct err_msg *msg)
 {
     const char *gap = ""; // between two figures
-    for (size_t i = 0; i < COUNT(figures); i++) {
+    for (size_t i = 0; source->figures && i < COUNT(figures); i++) {
         size_t n = 0;
         enum err e = figure_count(a, &figures[i], source, &n, msg);
         if (e == ERR_OK && n > 0) {

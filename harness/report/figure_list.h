@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 /* A folder with an experiment's CSV files, the one of its figures as the text
- * that shows them names it, and `dir` as captions name it (NULL: files are
- * named alone). */
+ * that shows them names it (NULL: none were drawn), and `dir` as captions name
+ * it (NULL: files are named alone). */
 struct report_source {
     const char *experiment, *dir, *figures;
     const char *shown;

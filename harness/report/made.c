@@ -183,7 +183,7 @@ enum err made_commands(struct arena *a, const struct report_source *source,
 {
     struct csv runs;
     enum err e =
-        report_source_read(a, source, "runs.csv", "run_id", &runs, msg);
+        report_source_read(a, source, "runs.csv", "status", &runs, msg);
     if (e != ERR_OK)
         return e;
     const long before = ftell(out);

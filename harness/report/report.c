@@ -6,16 +6,19 @@
 #include "report.h"
 
 #include "base/text.h"
+#include "draw.h"
 #include "experiment_tables.h"
 #include "made.h"
 #include "published_tables.h"
 #include "recipes_tables.h"
 #include "reference_tables.h"
+#include "store/tidy.h"
 #include "study_tables.h"
 #include "summary.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -197,4 +200,47 @@ enum err report_write_page(struct arena *a, const struct report_source *source,
     if (e == ERR_OK)
         *out = path;
     return e;
+}
+
+/* Why no figure can be drawn, or NULL. */
+static const char *no_figures(struct arena *a, const struct report_own *own)
+{
+    const char *wish = getenv("MOE_BENCH_FIGURES");
+    const char *style = arena_printf(a, "%s/style.gp", own->plots);
+    if (wish && strcmp(wish, "no") == 0)
+        return "MOE_BENCH_FIGURES is 'no'";
+    if (!style || access(style, R_OK) != 0)
+        return "the folder plots/ is not here";
+    return draw_is_possible(a) ? NULL : "gnuplot is not in PATH";
+}
+
+/* True when they are drawn; what went wrong is no reason to lose the page. */
+static bool draw_own(struct arena *a, const struct report_own *own,
+                     const struct report_source *source)
+{
+    struct err_msg msg = {""};
+    const char *why = no_figures(a, own);
+    const struct drawing d = {.source = source,
+                              .plots = own->plots,
+                              .out = arena_printf(a, "%s/figures", own->dir)};
+    if (!why && (!d.out || tidy_check_folder(d.out, &msg) != ERR_OK ||
+                 draw_figures(a, &d, &msg) != ERR_OK))
+        why = msg.text;
+    if (why)
+        fprintf(own->warn,
+                "moe-bench: no figures in %s: %s; draw them with "
+                "'moe-bench report %s'\n",
+                own->dir, why, own->dir);
+    return !why;
+}
+
+enum err report_write_own(struct arena *a, const struct report_own *own,
+                          const char **out, struct err_msg *msg)
+{
+    const char *slash = strrchr(own->dir, '/');
+    struct report_source source = {slash && slash[1] ? slash + 1 : own->dir,
+                                   own->dir, "figures", NULL};
+    if (!draw_own(a, own, &source))
+        source.figures = NULL;
+    return report_write_page(a, &source, out, msg);
 }

@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "sources.h"
 
+#include <stdio.h>
+
 /* ERR_PARSE for a name that no table and no figure has; the nearest is named.
  */
 enum err report_find_table(struct arena *a, const char *name,
@@ -31,5 +33,16 @@ enum err report_page(struct arena *a, const struct report_source *source,
 /* The page into DIR/report.md, whose path is *out. */
 enum err report_write_page(struct arena *a, const struct report_source *source,
                            const char **out, struct err_msg *msg);
+
+/* The report of results that were just made: DIR/figures and DIR/report.md. The
+ * page is without figures where gnuplot or the folder of scripts `plots` is not
+ * there, or MOE_BENCH_FIGURES=no is set; a line on `warn` says so, also where
+ * gnuplot fails. ERR_IO when the page cannot be written. */
+struct report_own {
+    const char *dir, *plots;
+    FILE *warn;
+};
+enum err report_write_own(struct arena *a, const struct report_own *own,
+                          const char **out, struct err_msg *msg);
 
 #endif
