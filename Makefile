@@ -172,10 +172,11 @@ reference: ## run-full, then publish all results as reference data
 	@$(MAKE) --no-print-directory report
 
 PLANNED := deepseek-v3 kimi-k2 glm-4.5 qwen3-235b
+HALVES  := hybrid-deepseek-v3 hybrid-qwen3-235b hybrid-7b-a1b hybrid-nemotron-3-nano
 
 recipes: ## the planner beside public recipes, as reference data: searches only
 	@$(MAKE) --no-print-directory $(B)/moe-bench
-	@for m in $(PLANNED); do \
+	@for m in $(PLANNED) $(HALVES); do \
 	    $(B)/moe-bench run experiments/$$m.json && \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
 	@$(MAKE) --no-print-directory report

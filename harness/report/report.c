@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "draw.h"
 #include "experiment_tables.h"
+#include "halves_tables.h"
 #include "made.h"
 #include "published_tables.h"
 #include "recipes_tables.h"
@@ -83,6 +84,8 @@ static const struct table tables[] = {
      reference_tables_costs},
     {"memory", "Memory of Megatron-LM", "memory.csv", NULL, NULL,
      reference_tables_memory},
+    {"halves", "Cuts inside layers", "overview.csv", NULL, NULL,
+     halves_tables_print},
     {"commands", "Commands", "runs.csv", NULL, NULL, made_commands},
 };
 
