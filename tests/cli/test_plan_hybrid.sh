@@ -101,3 +101,15 @@ refuses "a GPT layout for a hybrid model is refused with the place" 2 \
     "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
+
+# Megatron's own split of a pattern, and the rules of the field
+NANO=experiments/models/nemotron-3-nano.json
+is "baselines of a hybrid model are patterns" \
+    "$($L baselines $NANO --pp 4 2>"$tmp/err" | sed -n 's/^default *//p')" \
+    'MEMEM*EMEMEM*|EMEMEM*EMEMEM|*EMEMEM*EMEME|MEM*EMEMEMEME'
+is "layers that do not divide have no default" \
+    "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c '^default.*not divisible')" 1
+is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up" \
+    "$($L size $NANO --json 2>"$tmp/err" |
+        json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
+    "31.6 3.6 3.2"
