@@ -6,6 +6,7 @@
 #include "hybrid.h"
 
 #include "pattern/parts.h"
+#include "pattern/pattern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,36 @@ enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
         flags_set_on(out, FLAG_MLA);
     out->from = f->from;
     return ERR_OK;
+}
+
+enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
+                       struct layout *out, struct err_msg *msg)
+{
+    struct megatron_hybrid h;
+    struct pattern p;
+    struct err_msg why = {""};
+    const int first = (int)flags_int(f, FLAG_FIRST_LAYERS, 0);
+    const int last = (int)flags_int(f, FLAG_LAST_LAYERS, 0);
+    enum err e = hybrid_read(a, f, &h, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct pattern_flags flags = {
+        .pattern = h.text,
+        .pp = pp,
+        .first = flags_given(f, FLAG_FIRST_LAYERS) ? &first : NULL,
+        .last = flags_given(f, FLAG_LAST_LAYERS) ? &last : NULL,
+        .no_overlap_p2p = flags_given(f, FLAG_NO_OVERLAP_P2P)};
+    const enum pattern_error bad = pattern_read(a, &flags, &p, &why);
+    if (bad == PATTERN_NO_MEMORY)
+        return err_set(msg, ERR_NOMEM, "pattern: out of memory");
+    if (bad != PATTERN_OK)
+        return err_set(msg, ERR_RANGE, "--%s: %s", flag_name(hybrid_flag(f)),
+                       why.text);
+    if (!p.covers)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: its segments do not cover the layers once each",
+                       flag_name(hybrid_flag(f)));
+    return pattern_layout(a, &p, out, msg);
 }
 
 void hybrid_drop_pipes(struct megatron_flags *f)
