@@ -33,19 +33,12 @@ static void pattern_line_int(struct reader flags, const char *key, int *value,
 
 static void pattern_line_flags(struct reader flags, struct pattern_line *out)
 {
-    static const char *const keys[] = {"num_layers",
-                                       "mtp_num_layers",
-                                       "override",
-                                       "mtp_override",
-                                       "first",
-                                       "last",
-                                       "layers_per_virtual",
-                                       "virtual_stages",
-                                       "layout",
-                                       "account_embedding",
-                                       "account_loss",
-                                       "no_overlap_p2p",
-                                       "position_embedding"};
+    static const char *const keys[] = {
+        "num_layers",         "mtp_num_layers", "override",
+        "mtp_override",       "first",          "last",
+        "layers_per_virtual", "virtual_stages", "layout",
+        "account_embedding",  "account_loss",   "no_overlap_p2p",
+        "position_embedding"};
     struct pattern_flags *f = &out->flags;
     reader_keys(flags, keys, sizeof keys / sizeof keys[0]);
     reader_text(flags, "override", &f->override);

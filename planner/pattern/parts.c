@@ -21,8 +21,8 @@ static void parts_read_mtp(const char *p, struct pattern_parts *out)
     out->mtp = part_until(p, '/');
     for (;;) {
         struct pattern_part one = part_until(p, '/');
-        bool same = one.len == out->mtp.len &&
-                    memcmp(one.p, out->mtp.p, one.len) == 0;
+        bool same =
+            one.len == out->mtp.len && memcmp(one.p, out->mtp.p, one.len) == 0;
         any = any || one.len;
         out->n_depths++;
         if (!same && !out->differ)
@@ -37,9 +37,8 @@ static void parts_read_mtp(const char *p, struct pattern_parts *out)
 
 void parts_read(const char *text, struct pattern_parts *out)
 {
-    *out = (struct pattern_parts){.main = part_until(text, '/'),
-                                  .mtp = {"", 0},
-                                  .n_segments = 1};
+    *out = (struct pattern_parts){
+        .main = part_until(text, '/'), .mtp = {"", 0}, .n_segments = 1};
     for (size_t i = 0; i < out->main.len; i++)
         out->n_segments += text[i] == '|';
     out->n_layers = (int)out->main.len - (out->n_segments - 1);
@@ -170,8 +169,8 @@ bool parts_segments(struct arena *a, const struct pattern_parts *parts,
     out->segment =
         arena_alloc(a, (size_t)out->n_segments, sizeof *out->segment);
     out->main = parts_main(a, parts);
-    out->mtp = parts->n_depths ? arena_strndup(a, parts->mtp.p, parts->mtp.len)
-                               : "";
+    out->mtp =
+        parts->n_depths ? arena_strndup(a, parts->mtp.p, parts->mtp.len) : "";
     out->offset = offset;
     if (!offset || !out->segment || !out->main || !out->mtp)
         return false;

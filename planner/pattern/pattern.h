@@ -89,8 +89,7 @@ enum { PATTERN_MAX_CHARS = 100000 };
       "hybrid_layer_allocation.py _validate_pattern",                          \
       "* does not go with + or D in the pattern of MTP")                       \
     X(PATTERN_MTP_POSITIONS, "mtp_position_embedding", "arguments",            \
-      PATTERN_ARGUMENTS,                                                       \
-      "MTP wants --position-embedding-type rope or none")                      \
+      PATTERN_ARGUMENTS, "MTP wants --position-embedding-type rope or none")   \
     X(PATTERN_VIRTUAL_PP2, "virtual_needs_pp2", "arguments",                   \
       PATTERN_ARGUMENTS,                                                       \
       "several segments a rank want a pipeline of two ranks or more")          \

@@ -23,8 +23,8 @@ const char *translate_error_text(enum translate_error e)
 
 /* "MTP ...: stage 3 has m" */
 static enum translate_error translate_fail(enum translate_error e,
-                                           struct err_msg *msg, const char *what,
-                                           int where)
+                                           struct err_msg *msg,
+                                           const char *what, int where)
 {
     err_set(msg, e == TRANSLATE_NO_MEMORY ? ERR_NOMEM : ERR_RANGE,
             "%s: got %s %d", translate_error_text(e), what, where);
