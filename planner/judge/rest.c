@@ -9,8 +9,7 @@
 
 /* ---- positions and MTP ---- */
 
-/* The switch of old wins over the type. */
-static const char *judge_position(const struct judge *j)
+const char *judge_position(const struct judge *j)
 {
     return judge_on(j, FLAG_USE_ROTARY)
                ? "rope"
@@ -227,7 +226,7 @@ static void judge_rampup_iters(struct judge *j)
 const struct judge_rule JUDGE_REST[] = {
     {"positions of MTP", JUDGE_ARGUMENTS, judge_mtp_positions,
      JUDGE_FLAGS(FLAG_MTP_NUM_LAYERS), NULL,
-     JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY)},
+     JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY), true},
     {"no positions", JUDGE_ARGUMENTS, judge_no_positions,
      JUDGE_FLAGS(FLAG_NO_POSITION_EMBEDDING), NULL,
      JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY)},

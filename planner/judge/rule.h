@@ -27,6 +27,7 @@ struct judge {
     const struct core_version *core;
     int minor; // of the version: 16 of 0.16
     bool launch;
+    bool hybrid; // a pattern decides the split
     struct judge_sizes n;
     const struct judge_rule *rule; // that is being asked
     struct account said;           // its warnings become the verdict's
@@ -43,13 +44,14 @@ struct judge_rule {
     const enum flag_id *when;  // only where one of these is given
     const enum flag_id *needs; // values without which there is no question
     const enum flag_id *uses;  // must not be unknown
+    bool gpt;                  // not asked of hybrid models
 };
 #define JUDGE_FLAGS(...) ((const enum flag_id[]){__VA_ARGS__, FLAG_NONE})
 
 /* The tables, each in Megatron's order; they end with a row without a name.
  * Rules on the split come first: they give the virtual stages. */
-extern const struct judge_rule JUDGE_SPLIT[], JUDGE_RANKS[], JUDGE_BATCH[],
-    JUDGE_OVERLAP[], JUDGE_REST[];
+extern const struct judge_rule JUDGE_PATTERN[], JUDGE_SPLIT[], JUDGE_RANKS[],
+    JUDGE_BATCH[], JUDGE_OVERLAP[], JUDGE_REST[];
 
 /* ---- for the rules ---- */
 
@@ -78,6 +80,9 @@ bool judge_has_word(const struct judge *j, enum flag_id id, const char *word);
 /* Does the interleaved schedule run? Before 0.14 also with one virtual stage,
  * where a flag states it. */
 bool judge_interleaves(const struct judge *j);
+
+/* Type of the position embedding; the switch of old wins. */
+const char *judge_position(const struct judge *j);
 
 /* "--name", for messages; owned by the arena, "" when out of memory. */
 const char *judge_flag(struct judge *j, enum flag_id id);

@@ -90,6 +90,32 @@ static void judge_ends_flags(struct judge *j)
 
 /* ---- a layout ---- */
 
+/* What an open proposal would accept is said with its number. */
+static enum layout_error judge_validate(struct judge *j, const struct layout *l,
+                                        struct err_msg *why)
+{
+    const int n = (int)j->n.layers, m = (int)j->n.mtp;
+    const struct core_version *dev = j->core;
+    enum layout_error now = layout_validate(l, n, m, why);
+    if (now != LAYOUT_L_COUNT && now != LAYOUT_M_SPLIT)
+        return now;
+    const char *what = now == LAYOUT_L_COUNT
+                           ? "several L (Megatron-LM pull request 5318)"
+                           : "m on several ranks (Megatron-LM pull request "
+                             "5329)";
+    core_version_find("dev", &dev, NULL);
+    bool would = core_version_validate(dev, l, n, m, NULL) == LAYOUT_OK;
+    if (would && !j->core->proposals)
+        judge_warn(j, "an open proposal accepts %s: --core dev judges by it",
+                   what);
+    else if (would)
+        judge_warn(j,
+                   "%s: an open proposal, in no release; what it costs is not "
+                   "modelled",
+                   what);
+    return core_version_validate(j->core, l, n, m, why);
+}
+
 /* The version is asked last: it may refuse only what the validator accepts. */
 static void judge_layout(struct judge *j)
 {
@@ -102,7 +128,7 @@ static void judge_layout(struct judge *j)
         layout_parse(j->arena, v->text, (int)j->n.pp, &v->layout, &why);
     v->has_layout = e == LAYOUT_OK;
     if (e == LAYOUT_OK)
-        e = layout_validate(&v->layout, (int)j->n.layers, (int)j->n.mtp, &why);
+        e = judge_validate(j, &v->layout, &why);
     v->layout_error = e;
     if (e == LAYOUT_NO_MEMORY)
         j->nomem = true;
@@ -389,33 +415,34 @@ static void judge_moe_freq(struct judge *j)
         judge_refuse(j, "%s", why.text);
 }
 
-// what decides the split is known when rules are asked
+// what decides the split is known when rules are asked; a pattern of a hybrid
+// model has been read then
 const struct judge_rule JUDGE_SPLIT[] = {
     {"vpp-flags", "arguments.py validate_args", judge_vpp_flags, NULL, NULL,
-     NULL},
+     NULL, true},
     {"layout-flags", "transformer_config.py __post_init__", judge_layout_flags,
-     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL},
+     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL, true},
     {"ends-flags", "transformer_config.py __post_init__, arguments.py",
      judge_ends_flags, JUDGE_FLAGS(FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS), NULL,
-     NULL},
+     NULL, true},
     {"layout", "pipeline_parallel_layer_layout.py", judge_layout,
-     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL},
+     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL, true},
     {"split",
      "arguments.py, transformer_config.py, transformer_block.py "
      "get_num_layers_to_build",
-     judge_split, NULL, NULL, NULL},
+     judge_split, NULL, NULL, NULL, true},
     {"vpp-ranks", "arguments.py validate_args", judge_vpp_ranks, NULL, NULL,
-     NULL},
+     NULL, true},
     {"layout-version", "", judge_layout_core, JUDGE_FLAGS(FLAG_LAYOUT), NULL,
-     NULL},
+     NULL, true},
     {"p2p-flush", "model_parallel_config.py __post_init__", judge_p2p_flush,
      JUDGE_FLAGS(FLAG_OVERLAP_P2P_FLUSH), NULL,
      JUDGE_FLAGS(FLAG_NO_OVERLAP_P2P)},
     {"stages", "", judge_stages, NULL, NULL, NULL},
     {"stages without experts", "", judge_stages_without_experts, NULL, NULL,
-     JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ)},
+     JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ), true},
     {"moe-layer-freq", "gpt_layer_specs.py get_gpt_decoder_block_spec",
      judge_moe_freq, JUDGE_FLAGS(FLAG_MOE_LAYER_FREQ), NULL,
-     JUDGE_FLAGS(FLAG_NUM_EXPERTS)},
+     JUDGE_FLAGS(FLAG_NUM_EXPERTS), true},
     {.name = NULL},
 };

@@ -77,14 +77,10 @@ static void pattern_write_segments(struct writer to, const struct pattern *p)
         writer_text(list, NULL, p->segment[s]);
 }
 
-void pattern_write(struct writer to, enum pattern_error e,
-                   const struct pattern *p)
+void pattern_write(struct writer to, const struct pattern *p)
 {
     static const struct pattern none = {.mtp = ""};
     const struct pattern *q = p ? p : &none;
-    writer_bool(to, "valid", p != NULL);
-    writer_text(to, "error", pattern_error_id(e));
-    writer_text(to, "where", pattern_error_where(e));
     writer_number(to, "vpp", q->vpp);
     writer_number(to, "num_layers", q->n_layers);
     writer_text(to, "mtp", q->mtp);
@@ -108,11 +104,18 @@ enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
     enum pattern_error e = pattern_read(a, &line->flags, &p, &why);
     if (e == PATTERN_NO_MEMORY)
         return err_set(msg, ERR_NOMEM, "check: out of memory");
-    pattern_write(to, e, e == PATTERN_OK ? &p : NULL);
+    writer_bool(to, "valid", e == PATTERN_OK);
+    writer_text(to, "error", pattern_error_id(e));
+    writer_text(to, "where", pattern_error_where(e));
+    pattern_write(to, e == PATTERN_OK ? &p : NULL);
     struct writer warnings = writer_list(to, "warnings");
     int n = e == PATTERN_OK ? pattern_warnings(a, &line->flags, &p, texts) : 0;
     for (int i = 0; i < n; i++)
         writer_text(warnings, NULL, texts[i]);
+    if (e == PATTERN_OK && !p.covers)
+        writer_text(warnings, NULL,
+                    "the segments do not add up to the pattern: layers are "
+                    "built twice or left out, and Megatron does not say so");
     return ERR_OK;
 }
 
