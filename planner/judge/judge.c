@@ -237,8 +237,7 @@ static void judge_ask(struct judge *j, const struct judge_rule *rules)
 {
     for (const struct judge_rule *r = rules; r->name; r++) {
         j->rule = r;
-        if (!(r->gpt && j->hybrid) && judge_is_asked(j, r) &&
-            judge_has_all(j, r))
+        if (judge_is_asked(j, r) && judge_has_all(j, r))
             r->ask(j);
     }
 }
@@ -319,9 +318,13 @@ static enum err judge_demand_layers(const struct judge *j, struct err_msg *msg)
 
 static enum err judge_all(struct judge *j, struct err_msg *msg)
 {
-    static const struct judge_rule *const tables[] = {
-        JUDGE_PATTERN, JUDGE_SPLIT,   JUDGE_RANKS,
-        JUDGE_BATCH,   JUDGE_OVERLAP, JUDGE_REST};
+    static const struct {
+        const struct judge_rule *rules;
+        bool gpt; // not asked of hybrid models
+    } tables[] = {{JUDGE_PATTERN, false}, {JUDGE_SPLIT, true},
+                  {JUDGE_STAGES, false},  {JUDGE_RANKS, false},
+                  {JUDGE_BATCH, false},   {JUDGE_OVERLAP, true},
+                  {JUDGE_BESIDE, false},  {JUDGE_REST, false}};
     enum err e = judge_demand_layers(j, msg);
     if (e == ERR_OK)
         e = judge_demand_split(j, msg);
@@ -331,7 +334,8 @@ static enum err judge_all(struct judge *j, struct err_msg *msg)
         return e; // others would divide by it
     judge_read_sizes(j);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        judge_ask(j, tables[i]);
+        if (!j->hybrid || !tables[i].gpt)
+            judge_ask(j, tables[i].rules);
     judge_tell_unjudged(j);
     return ERR_OK;
 }

@@ -221,7 +221,7 @@ static void judge_overlap_reports(struct judge *j)
 #define JUDGE_OVERLAP_ROW(name, ask, ...)                                      \
     {                                                                          \
         name, JUDGE_CONFIG, ask, JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL,     \
-            JUDGE_FLAGS(__VA_ARGS__), true                                     \
+            JUDGE_FLAGS(__VA_ARGS__)                                           \
     }
 
 const struct judge_rule JUDGE_OVERLAP[] = {
@@ -246,11 +246,15 @@ const struct judge_rule JUDGE_OVERLAP[] = {
                       FLAG_CUDA_GRAPH_IMPL, FLAG_CUDA_GRAPH_MODULES),
     {"EP overlap: MTP layer", "fine_grained_callables.py",
      judge_overlap_mtp_moe, JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL,
-     JUDGE_FLAGS(FLAG_MTP_NUM_LAYERS, FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ),
-     true},
+     JUDGE_FLAGS(FLAG_MTP_NUM_LAYERS, FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ)},
     {"EP overlap: FSDP", "combined_1f1b.py", judge_overlap_fsdp,
-     JUDGE_FLAGS(FLAG_MEGATRON_FSDP), JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL,
-     true},
+     JUDGE_FLAGS(FLAG_MEGATRON_FSDP), JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL},
+    {"EP overlap: reports", "", judge_overlap_reports,
+     JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL, NULL},
+    {.name = NULL},
+};
+
+const struct judge_rule JUDGE_BESIDE[] = {
     {"delayed weight gradients", JUDGE_CONFIG, judge_delay_wgrad,
      JUDGE_FLAGS(FLAG_DELAY_WGRAD), NULL,
      JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM, FLAG_TRANSFORMER_IMPL)},
@@ -260,7 +264,5 @@ const struct judge_rule JUDGE_OVERLAP[] = {
     {"dispatch beside weight gradients", JUDGE_CONFIG, judge_dispatch_wgrad,
      JUDGE_FLAGS(FLAG_DISPATCH_WGRAD), NULL,
      JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM, FLAG_DELAY_WGRAD)},
-    {"EP overlap: reports", "", judge_overlap_reports,
-     JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL, NULL, true},
     {.name = NULL},
 };

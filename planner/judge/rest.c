@@ -19,7 +19,9 @@ const char *judge_position(const struct judge *j)
 static void judge_mtp_positions(struct judge *j)
 {
     const char *type = judge_position(j);
-    if (j->n.mtp && strcmp(type, "rope") != 0 && strcmp(type, "none") != 0)
+    // a pattern has asked already
+    if (!j->hybrid && j->n.mtp && strcmp(type, "rope") != 0 &&
+        strcmp(type, "none") != 0)
         judge_refuse(
             j,
             "--mtp-num-layers wants --position-embedding-type rope "
@@ -226,7 +228,7 @@ static void judge_rampup_iters(struct judge *j)
 const struct judge_rule JUDGE_REST[] = {
     {"positions of MTP", JUDGE_ARGUMENTS, judge_mtp_positions,
      JUDGE_FLAGS(FLAG_MTP_NUM_LAYERS), NULL,
-     JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY), true},
+     JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY)},
     {"no positions", JUDGE_ARGUMENTS, judge_no_positions,
      JUDGE_FLAGS(FLAG_NO_POSITION_EMBEDDING), NULL,
      JUDGE_FLAGS(FLAG_POSITION_EMBEDDING_TYPE, FLAG_USE_ROTARY)},

@@ -44,14 +44,14 @@ struct judge_rule {
     const enum flag_id *when;  // only where one of these is given
     const enum flag_id *needs; // values without which there is no question
     const enum flag_id *uses;  // must not be unknown
-    bool gpt;                  // not asked of hybrid models
 };
 #define JUDGE_FLAGS(...) ((const enum flag_id[]){__VA_ARGS__, FLAG_NONE})
 
 /* The tables, each in Megatron's order; they end with a row without a name.
- * Rules on the split come first: they give the virtual stages. */
-extern const struct judge_rule JUDGE_PATTERN[], JUDGE_SPLIT[], JUDGE_RANKS[],
-    JUDGE_BATCH[], JUDGE_OVERLAP[], JUDGE_REST[];
+ * Rules on pattern and split come first: they give the virtual stages. Those of
+ * SPLIT and OVERLAP are of GPT models alone. */
+extern const struct judge_rule JUDGE_PATTERN[], JUDGE_SPLIT[], JUDGE_STAGES[],
+    JUDGE_RANKS[], JUDGE_BATCH[], JUDGE_OVERLAP[], JUDGE_BESIDE[], JUDGE_REST[];
 
 /* ---- for the rules ---- */
 

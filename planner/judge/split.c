@@ -387,7 +387,7 @@ static void judge_stages_without_experts(struct judge *j)
 {
     const struct layout *l = &j->out->layout;
     struct judge_stages all = {"", 0};
-    if (!j->out->valid || !j->out->has_layout || !j->n.experts)
+    if (!j->out->valid || !j->out->has_layout || !j->n.experts || j->hybrid)
         return;
     enum err e;
     const uint8_t *moe = judge_moe_layers(j, &e, NULL);
@@ -407,7 +407,7 @@ static void judge_moe_freq(struct judge *j)
 {
     struct err_msg why = {""};
     enum err e;
-    if (!j->n.experts || judge_moe_layers(j, &e, &why) || j->nomem)
+    if (j->hybrid || !j->n.experts || judge_moe_layers(j, &e, &why) || j->nomem)
         return;
     if (e == ERR_PARSE)
         judge_warn(j, "not judged: %s", why.text);
@@ -415,34 +415,38 @@ static void judge_moe_freq(struct judge *j)
         judge_refuse(j, "%s", why.text);
 }
 
-// what decides the split is known when rules are asked; a pattern of a hybrid
-// model has been read then
+// what decides the split is known when rules are asked
 const struct judge_rule JUDGE_SPLIT[] = {
     {"vpp-flags", "arguments.py validate_args", judge_vpp_flags, NULL, NULL,
-     NULL, true},
+     NULL},
     {"layout-flags", "transformer_config.py __post_init__", judge_layout_flags,
-     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL, true},
+     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL},
     {"ends-flags", "transformer_config.py __post_init__, arguments.py",
      judge_ends_flags, JUDGE_FLAGS(FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS), NULL,
-     NULL, true},
+     NULL},
     {"layout", "pipeline_parallel_layer_layout.py", judge_layout,
-     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL, true},
+     JUDGE_FLAGS(FLAG_LAYOUT), NULL, NULL},
     {"split",
      "arguments.py, transformer_config.py, transformer_block.py "
      "get_num_layers_to_build",
-     judge_split, NULL, NULL, NULL, true},
+     judge_split, NULL, NULL, NULL},
     {"vpp-ranks", "arguments.py validate_args", judge_vpp_ranks, NULL, NULL,
-     NULL, true},
+     NULL},
     {"layout-version", "", judge_layout_core, JUDGE_FLAGS(FLAG_LAYOUT), NULL,
-     NULL, true},
+     NULL},
+    {.name = NULL},
+};
+
+// a pattern of a hybrid model has been read then, too
+const struct judge_rule JUDGE_STAGES[] = {
     {"p2p-flush", "model_parallel_config.py __post_init__", judge_p2p_flush,
      JUDGE_FLAGS(FLAG_OVERLAP_P2P_FLUSH), NULL,
      JUDGE_FLAGS(FLAG_NO_OVERLAP_P2P)},
     {"stages", "", judge_stages, NULL, NULL, NULL},
     {"stages without experts", "", judge_stages_without_experts, NULL, NULL,
-     JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ), true},
+     JUDGE_FLAGS(FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ)},
     {"moe-layer-freq", "gpt_layer_specs.py get_gpt_decoder_block_spec",
      judge_moe_freq, JUDGE_FLAGS(FLAG_MOE_LAYER_FREQ), NULL,
-     JUDGE_FLAGS(FLAG_NUM_EXPERTS), true},
+     JUDGE_FLAGS(FLAG_NUM_EXPERTS)},
     {.name = NULL},
 };
