@@ -557,7 +557,7 @@ Test(judge, all_unknowns_of_the_split_are_named_with_their_options)
 Test(judge, other_models_and_sizes_are_no_verdict)
 {
     struct asked q;
-    ask(&q, "--num-layers 8 --hybrid-layer-pattern M*M*", NULL, true);
+    ask(&q, "--num-layers 8 --is-hybrid-model", NULL, true);
     cr_assert_eq(q.e, ERR_RANGE);
     arena_clear(&q.a);
     ask(&q, "--num-layers 8 " PP "100000", NULL, true);

@@ -320,11 +320,11 @@ static enum err judge_all(struct judge *j, struct err_msg *msg)
 {
     static const struct {
         const struct judge_rule *rules;
-        bool gpt; // not asked of hybrid models
-    } tables[] = {{JUDGE_PATTERN, false}, {JUDGE_SPLIT, true},
-                  {JUDGE_STAGES, false},  {JUDGE_RANKS, false},
-                  {JUDGE_BATCH, false},   {JUDGE_OVERLAP, true},
-                  {JUDGE_BESIDE, false},  {JUDGE_REST, false}};
+        bool gpt, hybrid; // of which models it is asked
+    } tables[] = {{JUDGE_PATTERN, false, true}, {JUDGE_SPLIT, true, false},
+                  {JUDGE_STAGES, true, true},   {JUDGE_RANKS, true, true},
+                  {JUDGE_BATCH, true, true},    {JUDGE_OVERLAP, true, false},
+                  {JUDGE_BESIDE, true, true},   {JUDGE_REST, true, true}};
     enum err e = judge_demand_layers(j, msg);
     if (e == ERR_OK)
         e = judge_demand_split(j, msg);
@@ -334,7 +334,7 @@ static enum err judge_all(struct judge *j, struct err_msg *msg)
         return e; // others would divide by it
     judge_read_sizes(j);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (!j->hybrid || !tables[i].gpt)
+        if (j->hybrid ? tables[i].hybrid : tables[i].gpt)
             judge_ask(j, tables[i].rules);
     judge_tell_unjudged(j);
     return ERR_OK;

@@ -122,7 +122,7 @@ static void judge_pattern(struct judge *j)
     struct judge_pattern_values values;
     struct judge_verdict *v = j->out;
     struct err_msg why = {""};
-    if (!j->hybrid || !v->valid)
+    if (!v->valid)
         return;
     const struct pattern_flags f = judge_pattern_flags(j, &values);
     struct pattern *p = arena_alloc(j->arena, 1, sizeof *p);
@@ -146,9 +146,8 @@ static void judge_pattern(struct judge *j)
 /* No plan of a chunk's schedule: found when the first step starts. */
 static void judge_pattern_overlap(struct judge *j)
 {
-    if (j->hybrid)
-        judge_refuse(j, "--overlap-moe-expert-parallel-comm is there for GPT "
-                        "models only: leave it out with a hybrid pattern");
+    judge_refuse(j, "--overlap-moe-expert-parallel-comm is there for GPT "
+                    "models only: leave it out with a hybrid pattern");
 }
 
 const struct judge_rule JUDGE_PATTERN[] = {

@@ -49,7 +49,8 @@ struct judge_rule {
 
 /* The tables, each in Megatron's order; they end with a row without a name.
  * Rules on pattern and split come first: they give the virtual stages. Those of
- * SPLIT and OVERLAP are of GPT models alone. */
+ * PATTERN are of hybrid models alone, those of SPLIT and OVERLAP of GPT models.
+ */
 extern const struct judge_rule JUDGE_PATTERN[], JUDGE_SPLIT[], JUDGE_STAGES[],
     JUDGE_RANKS[], JUDGE_BATCH[], JUDGE_OVERLAP[], JUDGE_BESIDE[], JUDGE_REST[];
 
