@@ -260,7 +260,8 @@ static void judge_tell_unjudged(struct judge *j)
 /* Symbols of a pattern are counted, whatever --num-layers says. */
 static bool judge_counts_symbols(const struct judge *j)
 {
-    return j->hybrid && j->core->has_pattern;
+    return j->hybrid &&
+           (j->core->has_pattern || judge_on(j, FLAG_HYBRID_LAYER_PATTERN));
 }
 
 /* All that the split needs at once, each with the option that gives it. */
