@@ -1,3 +1,8 @@
+/*
+ * How it works: a line is read with base/reader into the plain structs of this
+ * room, asked, and the answer written with base/writer. A refusal is an answer;
+ * only what is no question at all ends a batch.
+ */
 #include "lines.h"
 
 #include "translate.h"
@@ -31,6 +36,8 @@ static void pattern_line_int(struct reader flags, const char *key, int *value,
     *out = pattern_line_has(flags, key) ? value : NULL;
 }
 
+/* Flags are named as Megatron's arguments, shortened. A value of null is a flag
+ * that is not given; of flags that never go with a pattern only that counts. */
 static void pattern_line_flags(struct reader flags, struct pattern_line *out)
 {
     static const char *const keys[] = {
@@ -150,6 +157,7 @@ static void translate_line_attention(struct arena *a, struct reader top,
     t->attention = all;
 }
 
+/* A layout leaves open what its layers are: the line says it. */
 static void translate_line_layout(struct arena *a, struct reader top,
                                   struct translate_line *t)
 {
@@ -177,8 +185,8 @@ static void translate_line_pattern(struct reader top, struct translate_line *t)
     reader_text(top, "pattern", &t->pattern);
 }
 
-/* Members of the answer on a pattern. An error is a name; the text of what was
- * found goes along. */
+/* Members of the answer on a pattern, the same for an error, which is a name;
+ * the text of what was found goes along. */
 static void translate_write_pattern(struct writer to, const struct pattern *p,
                                     const char *text, const char *error)
 {
@@ -206,6 +214,8 @@ static enum layout_error translate_line_read(struct arena *a,
                           : e;
 }
 
+/* Three steps may say why not, each with names of its own: the layout, the
+ * translation, and Megatron's reading of its result. */
 static enum err translate_answer_pattern(struct arena *a,
                                          const struct translate_line *t,
                                          struct writer to, struct err_msg *msg)
@@ -259,6 +269,7 @@ static const char *translate_line_error(struct arena *a,
                : translate_error_id(translate_to_layout(a, &p, l, layers, why));
 }
 
+/* The other way, with the members of its own. */
 static enum err translate_answer_layout(struct arena *a,
                                         const struct translate_line *t,
                                         struct writer to, struct err_msg *msg)

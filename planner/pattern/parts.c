@@ -9,13 +9,16 @@
 
 /* ---- cutting ---- */
 
+/* The text up to a character, or all of it. */
 static struct pattern_part part_until(const char *p, char end)
 {
     const char *q = strchr(p, end);
     return (struct pattern_part){p, q ? (size_t)(q - p) : strlen(p)};
 }
 
-static void parts_read_mtp(const char *p, struct pattern_parts *out)
+/* Parts that are all empty are no MTP, however many: "M*/ / " has none. */
+    static void
+    parts_read_mtp(const char *p, struct pattern_parts *out)
 {
     bool any = false;
     out->mtp = part_until(p, '/');
@@ -118,6 +121,7 @@ static bool parts_fill_even(struct arena *a, const struct pattern_flags *f,
     return true;
 }
 
+/* What stands between the bars, which may be nothing. */
 static bool parts_fill_bars(struct arena *a, const struct pattern_parts *parts,
                             struct pattern *p, int *offset)
 {

@@ -118,6 +118,8 @@ static bool pattern_is_long(const char *main, const char *mtp, int n_depths)
            (m && (size_t)n_depths > (PATTERN_MAX_CHARS - n) / m);
 }
 
+/* validate_args() forwards the alias and joins the MTP pattern of old before it
+ * looks at anything else. */
 static enum pattern_error pattern_one_text(struct arena *a,
                                            const struct pattern_flags *f,
                                            const char **out,
@@ -277,6 +279,7 @@ static enum pattern_error pattern_check(const struct pattern_parts *p,
 
 /* ---- the result ---- */
 
+/* The copies are made last, so that a refused pattern costs no memory. */
 enum pattern_error pattern_read(struct arena *a, const struct pattern_flags *f,
                                 struct pattern *out, struct err_msg *msg)
 {
@@ -348,6 +351,8 @@ enum pattern_error pattern_read_old(struct arena *a,
 
 /* ---- places ---- */
 
+/* Of the first part that shows it; flags beside the text have no place in it.
+ */
 bool pattern_error_place(const char *text, const char *symbols,
                          enum pattern_error e, size_t *byte)
 {
@@ -433,6 +438,7 @@ const char *pattern_text(struct arena *a, const struct pattern *p)
     return pattern_of_layout(a, &of, &l);
 }
 
+/* Symbols are dealt out along the layout's t, as many m as there are depths. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l)
 {
