@@ -16,9 +16,8 @@ static struct pattern_part part_until(const char *p, char end)
     return (struct pattern_part){p, q ? (size_t)(q - p) : strlen(p)};
 }
 
-/* Parts that are all empty are no MTP, however many: "M*/ / " has none. */
-    static void
-    parts_read_mtp(const char *p, struct pattern_parts *out)
+/* Parts that are all empty are no MTP, however many slashes there are. */
+static void parts_read_mtp(const char *p, struct pattern_parts *out)
 {
     bool any = false;
     out->mtp = part_until(p, '/');
