@@ -47,7 +47,7 @@ Test(weights, the_largest_unit_fills_the_table_and_no_unit_is_larger)
             most = t.n > most ? t.n : most;
         }
     }
-    cr_assert_eq(most, WEIGHTS_MAX, "%d rows at most", most);
+    cr_assert_eq(most, WEIGHTS_MTP, "%d rows at most", most);
 }
 
 Test(weights, a_row_beyond_the_capacity_is_counted_not_written)

@@ -152,19 +152,19 @@ static struct hybrid_unit around(const struct model *m)
 }
 
 /* Widths of a Mamba layer on one rank. */
-struct mamba {
+struct mamba_widths {
     int64_t inner, heads, convolved, projected;
 };
 
-static struct mamba mamba_of(const struct model *m,
-                             const struct memory_hybrid *h)
+static struct mamba_widths mamba_of(const struct model *m,
+                                    const struct memory_hybrid *h)
 {
     const int64_t tp = m->par.tp;
     int64_t heads = h->n_heads ? h->n_heads : 2 * m->hidden / h->head_dim;
     int64_t inner = heads * h->head_dim / tp;
     int64_t states = h->n_groups * h->state_dim / tp;
-    return (struct mamba){inner, heads / tp, inner + 2 * states,
-                          2 * inner + 2 * states + heads / tp};
+    return (struct mamba_widths){inner, heads / tp, inner + 2 * states,
+                                 2 * inner + 2 * states + heads / tp};
 }
 
 /* Projections in and out; a convolution over four steps with its bias; a step,
@@ -173,7 +173,7 @@ static struct hybrid_unit mamba_layer(const struct model *m,
                                       const struct memory_hybrid *h)
 {
     enum { STEPS = 4 };
-    const struct mamba w = mamba_of(m, h);
+    const struct mamba_widths w = mamba_of(m, h);
     const struct weight rows[] = {
         {w.projected, m->hidden, 1, WEIGHT_LINEAR, false},
         {m->hidden, w.inner, 1, WEIGHT_LINEAR, false},
@@ -240,7 +240,7 @@ static void hybrid_workspaces(const struct memory_terms *t,
                               struct workspaces *out)
 {
     const struct model *m = t->model;
-    const struct mamba w = mamba_of(m, h);
+    const struct mamba_widths w = mamba_of(m, h);
     const struct workspace_place at = {
         .platform = t->platform,
         .has = {[KIND_E] = true,

@@ -12,16 +12,23 @@
 #include <string.h>
 
 static const struct {
-    char letter;
+    char letter, symbol;
     const char *name;
 } kinds[N_KINDS] = {
-    [KIND_E] = {'E', "E"},
-    [KIND_T] = {'t', "t"},
-    [KIND_T_DENSE] = {'t', "t_dense"},
-    [KIND_T_LEAN] = {'t', "t_lean"},
-    [KIND_T_DENSE_LEAN] = {'t', "t_dense_lean"},
-    [KIND_M] = {'m', "m"},
-    [KIND_L] = {'L', "L"},
+    [KIND_E] = {'E', 0, "E"},
+    [KIND_T] = {'t', 0, "t"},
+    [KIND_T_DENSE] = {'t', 0, "t_dense"},
+    [KIND_T_LEAN] = {'t', 0, "t_lean"},
+    [KIND_T_DENSE_LEAN] = {'t', 0, "t_dense_lean"},
+    [KIND_M] = {'m', 0, "m"},
+    [KIND_L] = {'L', 0, "L"},
+    [KIND_MAMBA] = {'t', 'M', "mamba"},
+    [KIND_DELTA] = {'t', 'G', "delta"},
+    [KIND_ATTENTION] = {'t', '*', "attention"},
+    [KIND_LATENT] = {'t', '+', "latent"},
+    [KIND_SPARSE] = {'t', 'D', "sparse"},
+    [KIND_MLP] = {'t', '-', "mlp"},
+    [KIND_EXPERTS] = {'t', 'E', "experts"},
 };
 
 /* Megatron: bf16 parameters, fp32 gradients, and an fp32 copy with two moments
@@ -85,9 +92,39 @@ bool kind_is_lean(enum unit_kind kind)
     return kind == KIND_T_LEAN || kind == KIND_T_DENSE_LEAN;
 }
 
+bool kind_is_symbol(enum unit_kind kind)
+{
+    return kinds[kind].symbol != '\0';
+}
+
+bool kind_has_scores(enum unit_kind kind)
+{
+    return kind == KIND_ATTENTION || kind == KIND_LATENT || kind == KIND_SPARSE;
+}
+
+char kind_symbol(enum unit_kind kind)
+{
+    return kinds[kind].symbol;
+}
+
+enum unit_kind kind_of_symbol(char symbol)
+{
+    int k = symbol ? 0 : N_KINDS;
+    while (k < N_KINDS && kinds[k].symbol != symbol)
+        k++;
+    return (enum unit_kind)k;
+}
+
+bool model_is_hybrid(const struct model *m)
+{
+    return m->symbols != NULL;
+}
+
 /* No layer of a model without experts is of a dense kind. */
 enum unit_kind model_layer_kind(const struct model *m, int layer)
 {
+    if (m->symbols)
+        return kind_of_symbol(m->symbols[layer]);
     bool lean = m->layer_lean && m->layer_lean[layer];
     if (m->n_experts == 0 || m->layer_moe[layer])
         return lean ? KIND_T_LEAN : KIND_T;
@@ -185,6 +222,12 @@ int64_t model_mtp_params(const struct model *m)
 
 /* ---- floating-point operations ---- */
 
+/* Do queries of the layer meet the keys that an indexer picked? */
+static bool is_sparse(const struct model *m, enum unit_kind layer)
+{
+    return m->indexer.heads && (!kind_is_symbol(layer) || layer == KIND_SPARSE);
+}
+
 static bool attends_to_all(const struct model *m, int layer)
 {
     return !m->window || !m->layer_window || !m->layer_window[layer];
@@ -201,7 +244,7 @@ static double mean_keys(const struct model *m, int64_t most)
 
 static int64_t most_keys(const struct model *m, int layer)
 {
-    if (m->indexer.heads)
+    if (is_sparse(m, model_layer_kind(m, layer)))
         return m->indexer.topk;
     return attends_to_all(m, layer) ? 0 : m->window;
 }
@@ -216,7 +259,7 @@ static double kind_keys(const struct model *m, enum unit_kind kind)
             sum += mean_keys(m, most_keys(m, i));
             n++;
         }
-    return n ? sum / n : mean_keys(m, 0);
+    return n ? sum / n : mean_keys(m, is_sparse(m, kind) ? m->indexer.topk : 0);
 }
 
 /* Parameters that are factors of a matrix product for one token. */
@@ -235,26 +278,38 @@ static double product_params(const struct model *m, enum unit_kind kind)
 
 /* Of one key that a query meets: the product with it and with its value. Sparse
  * attention keeps latents and lets all heads share them. */
-static int64_t key_products(const struct model *m)
+static int64_t key_products(const struct model *m, enum unit_kind layer)
 {
-    if (!m->mla)
+    if (!m->mla || layer == KIND_ATTENTION)
         return m->n_heads * 2 * m->head_dim;
-    if (m->indexer.heads)
+    if (is_sparse(m, layer))
         return m->n_heads * (2 * m->kv_lora + m->qk_rope_dim);
     return m->n_heads * (m->qk_dim + m->qk_rope_dim + m->v_dim);
 }
 
+/* Gated delta net updates and reads a state of key x value size: training.py
+ * counts four products of that size a head; and seven operations for each entry
+ * of Mamba's state. */
+static double state_flops(const struct model *m, enum unit_kind layer)
+{
+    const struct linear_attention *l = &m->linear;
+    if (layer == KIND_MAMBA)
+        return 7 * (double)(weights_mamba_width(m) * m->mamba.state_dim);
+    return 2 * 4 * (double)(l->v_heads * l->k_dim * l->v_dim);
+}
+
 /* Queries with keys, and what comes of it with values; an indexer looks at all
- * keys first. Gated delta net updates and reads a state of key x value size:
- * training.py counts four products of that size a head. */
+ * keys first. */
 static double attention_flops(const struct model *m, enum unit_kind layer,
                               double tokens)
 {
-    const struct linear_attention *l = &m->linear;
-    if (kind_is_lean(layer) && l->v_heads)
-        return 2 * tokens * 4 * (double)(l->v_heads * l->k_dim * l->v_dim);
-    double products = kind_keys(m, layer) * (double)key_products(m);
-    if (m->indexer.heads && !kind_is_lean(layer))
+    if (layer == KIND_MAMBA || layer == KIND_DELTA ||
+        (kind_is_lean(layer) && m->linear.v_heads))
+        return tokens * state_flops(m, layer);
+    if (layer == KIND_MLP || layer == KIND_EXPERTS)
+        return 0;
+    double products = kind_keys(m, layer) * (double)key_products(m, layer);
+    if (is_sparse(m, layer) && !kind_is_lean(layer))
         products +=
             mean_keys(m, 0) * (double)(m->indexer.heads * m->indexer.dim);
     return 2 * tokens * products;
@@ -269,9 +324,14 @@ double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
         return 0;
     if (kind == KIND_L) // tied or not, a product with the table's shape
         return (1 + m->n_mtp) * 2 * tokens * (double)table_params(m);
-    enum unit_kind layer = kind == KIND_M ? model_mtp_kind(m) : kind;
-    return attention_flops(m, layer, tokens) +
-           2 * tokens * product_params(m, kind);
+    double flops = 2 * tokens * product_params(m, kind);
+    if (kind != KIND_M)
+        return flops + attention_flops(m, kind, tokens);
+    if (!model_is_hybrid(m))
+        return flops + attention_flops(m, model_mtp_kind(m), tokens);
+    for (const char *s = m->mtp_symbols; s && *s; s++)
+        flops += attention_flops(m, kind_of_symbol(*s), tokens);
+    return flops;
 }
 
 /* ---- fingerprint ---- */
@@ -309,6 +369,23 @@ static void facts_of_setting(const struct model *m, struct fact_list *f)
     facts_add(f, setting, sizeof setting / sizeof setting[0]);
 }
 
+static void facts_of_symbols(const struct model *m, struct fact_list *f)
+{
+    static const struct {
+        const char *key;
+        enum unit_kind kind;
+    } counts[] = {
+        {"mamba_layers", KIND_MAMBA},         {"delta_layers", KIND_DELTA},
+        {"attention_layers", KIND_ATTENTION}, {"latent_layers", KIND_LATENT},
+        {"sparse_layers", KIND_SPARSE},       {"mlp_layers", KIND_MLP},
+        {"experts_layers", KIND_EXPERTS}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const struct model_fact fact = {counts[i].key,
+                                        model_unit_count(m, counts[i].kind)};
+        facts_add(f, &fact, 1);
+    }
+}
+
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
 {
     const struct model_fact all[] = {
@@ -322,7 +399,8 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
         {"padded_vocab_size", m->padded_vocab},
         {"num_experts", m->n_experts},
         {"moe_layers", m->n_experts ? model_unit_count(m, KIND_T) +
-                                          model_unit_count(m, KIND_T_LEAN)
+                                          model_unit_count(m, KIND_T_LEAN) +
+                                          model_unit_count(m, KIND_EXPERTS)
                                     : 0},
         {"moe_ffn_hidden_size", m->n_experts ? m->moe_ffn : 0},
         {"moe_router_topk", m->n_experts ? m->topk : 0},
@@ -347,5 +425,7 @@ int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS])
     facts_of_setting(m, &f);
     if (m->mla)
         facts_add(&f, latents, sizeof latents / sizeof latents[0]);
+    if (model_is_hybrid(m))
+        facts_of_symbols(m, &f);
     return f.n;
 }

@@ -10,6 +10,11 @@
  * A layer is lean where its attention does without what the others have: gated
  * delta net in place of scores (Qwen3-Next), or no indexer of its own beside
  * sparse attention (GLM with shared top-k).
+ *
+ * A hybrid model (--hybrid-layer-pattern) has a symbol for each decoder layer:
+ * attention and MLP or experts are layers of their own, beside Mamba and gated
+ * delta net, each with one norm. Its layouts have one t for each symbol, so all
+ * that is said of layers and kinds here holds for it unchanged.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -29,6 +34,14 @@ enum unit_kind {
     KIND_T_DENSE_LEAN,
     KIND_M,
     KIND_L,
+    // symbols of hybrid models
+    KIND_MAMBA,     // M
+    KIND_DELTA,     // G gated delta net
+    KIND_ATTENTION, // *
+    KIND_LATENT,    // + multi-latent attention
+    KIND_SPARSE,    // D DeepSeek's sparse attention
+    KIND_MLP,       // -
+    KIND_EXPERTS,   // E
     N_KINDS
 };
 
@@ -67,6 +80,12 @@ struct linear_attention {
  * dsa.py): queries attend to the `topk` keys that it picks. heads 0: none. */
 struct indexer {
     int64_t heads, dim, topk;
+};
+
+/* Mamba-2 (ssm/mamba_mixer.py): n_heads of head_dim values, each with a state
+ * of state_dim, which n_groups of heads share the ways into. */
+struct mamba {
+    int64_t state_dim, head_dim, n_groups, n_heads;
 };
 
 struct model {
@@ -111,6 +130,9 @@ struct model {
                                  // the window only; NULL without a window
     int64_t optimizer_instances; // of the distributed optimiser, 0 as 1
     const uint8_t *layer_moe;    // n_layers flags: 1 when the layer has experts
+    const char *symbols;         // hybrid: n_layers of "MG*+D-E"; NULL: GPT
+    const char *mtp_symbols;     // hybrid with MTP: those of one depth
+    struct mamba mamba;          // of layers M
     struct memory_options memory;
     struct parallel par;
     struct default_split split;
@@ -152,12 +174,23 @@ bool kind_is_layer(enum unit_kind kind);
 bool kind_is_dense(enum unit_kind kind);
 bool kind_is_lean(enum unit_kind kind);
 
+/* A symbol of hybrid models? One whose layer attends to keys? The symbol of a
+ * kind, '\0' of others; the kind of a symbol, N_KINDS where there is none. */
+bool kind_is_symbol(enum unit_kind kind);
+bool kind_has_scores(enum unit_kind kind);
+char kind_symbol(enum unit_kind kind);
+enum unit_kind kind_of_symbol(char symbol);
+
+bool model_is_hybrid(const struct model *m);
+
 /* Kind of decoder layer `layer` (0-based): KIND_T when it has experts or when
- * the model has none at all, else KIND_T_DENSE; or the lean one of these. */
+ * the model has none at all, else KIND_T_DENSE; or the lean one of these. That
+ * of its symbol in a hybrid model. */
 enum unit_kind model_layer_kind(const struct model *m, int layer);
 
 /* Kind of the decoder layer within an MTP layer: that of the last one, but with
- * an indexer where there are any (multi_token_prediction.py numbers it 1). */
+ * an indexer where there are any (multi_token_prediction.py numbers it 1). Of
+ * GPT models: a hybrid one's MTP depth has the layers of mtp_symbols. */
 enum unit_kind model_mtp_kind(const struct model *m);
 
 /* How many units of the kind the model has. */
@@ -178,7 +211,8 @@ int64_t model_unit_active_params(const struct model *m, enum unit_kind kind);
  * norms, biases and softmax left out). Where windowed and full layers are of
  * one kind this is their mean. Sparse attention meets its top-k keys, whose
  * latents stand for all heads' (absorbed_mla.py); gated delta net takes four
- * products of a head's key and value sizes a token, as Megatron counts it.
+ * products of a head's key and value sizes a token, Mamba's scan 7 operations
+ * for each value and entry of its state, as Megatron counts them (training.py).
  * L makes 1+K output passes, as Megatron computes the MTP heads there. The
  * backward pass is twice this. */
 double model_unit_fwd_flops(const struct model *m, enum unit_kind kind);
@@ -197,12 +231,13 @@ struct model_fact {
     const char *key;
     int64_t value;
 };
-enum { MODEL_N_FACTS = 40 };
+enum { MODEL_N_FACTS = 48 };
 
 /* The fingerprint of costs: what two runs of the same model, batch, split over
  * ranks, recompute and precision share; layout, pipeline size and file names
  * are not part of it. Fills `facts` and returns how many; the keys are the same
- * for all models but for latent attention's two at the end. */
+ * for all models but for latent attention's two and the layers of each symbol
+ * of a hybrid model at the end. */
 int model_facts(const struct model *m, struct model_fact facts[MODEL_N_FACTS]);
 
 #endif

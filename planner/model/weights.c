@@ -121,6 +121,31 @@ static void weights_gated_delta_net(const struct builder *b)
     weights_linear(b, m->hidden, v);
 }
 
+int64_t weights_mamba_width(const struct model *m)
+{
+    return m->mamba.n_heads * m->mamba.head_dim;
+}
+
+/* Mamba-2: one way in to gate, values, the ways into and out of the state, and
+ * a step a head; a convolution with its bias over all but gate and step; a
+ * step's bias, a decay and a skip weight a head; the gated norm; the way out
+ * (ssm/mamba_mixer.py: neither projection has a bias, the norm none either). */
+static void weights_mamba(const struct builder *b)
+{
+    enum { TAPS = 4 };
+    const struct mamba *x = &b->m->mamba;
+    int64_t tp = b->shares->tp;
+    int64_t inner = weights_mamba_width(b->m) / tp, heads = x->n_heads / tp;
+    int64_t convolved = inner + 2 * x->n_groups * x->state_dim / tp;
+    weights_linear(b, inner + convolved + heads, b->m->hidden);
+    weights_matrix(b, WEIGHT_CONV, convolved, TAPS);
+    weights_vector(b, WEIGHT_BIAS, convolved);
+    for (int i = 0; i < 3; i++)
+        weights_vector(b, WEIGHT_BIAS, heads);
+    weights_vector(b, WEIGHT_NORM, inner);
+    weights_linear(b, b->m->hidden, inner);
+}
+
 /* Multi-latent attention: queries through a latent of q_lora (or straight),
  * keys and values through one of kv_lora beside the rotary part. The ways down
  * are whole on every rank. */
@@ -161,23 +186,27 @@ static void weights_heads(const struct builder *b)
 
 /* The output bias is added once the ranks' shares are summed: whole on each.
  * The offsets of the softmax go with their heads. */
-static void weights_attention(const struct builder *b, bool lean)
+static void weights_scores(const struct builder *b, bool latent, bool indexer)
 {
     const struct model *m = b->m;
-    if (lean && m->linear.v_heads) {
-        weights_gated_delta_net(b);
-        return;
-    }
-    if (m->mla)
+    if (latent)
         weights_mla(b);
     else
         weights_heads(b);
-    if (m->indexer.heads && !lean)
+    if (indexer)
         weights_indexer(b);
     if (m->linear_bias || m->attn_out_bias)
         weights_vector(b, WEIGHT_BIAS, m->hidden);
     if (m->sinks)
         weights_vector(b, WEIGHT_BIAS, m->n_heads / b->shares->tp);
+}
+
+static void weights_attention(const struct builder *b, bool lean)
+{
+    if (lean && b->m->linear.v_heads)
+        weights_gated_delta_net(b);
+    else
+        weights_scores(b, b->m->mla, b->m->indexer.heads && !lean);
 }
 
 /* `count` MLPs of `width` between vectors of `outer`, over `parts` ranks. */
@@ -239,6 +268,15 @@ static void weights_experts(const struct builder *b)
         weights_vector(b, WEIGHT_GATE, h);
 }
 
+static void weights_dense_mlp(const struct builder *b)
+{
+    weights_mlp(b, &(struct mlp_shape){.outer = b->m->hidden,
+                                       .width = b->m->ffn,
+                                       .parts = b->shares->tp,
+                                       .count = 1,
+                                       .bias = b->m->linear_bias});
+}
+
 /* ---- units ---- */
 
 /* Where a layer has no experts its MLP has the width `ffn`, also in a model
@@ -254,12 +292,27 @@ static void weights_layer(const struct builder *b, enum unit_kind kind)
     if (m->n_experts && !kind_is_dense(kind))
         weights_experts(b);
     else
-        weights_mlp(b, &(struct mlp_shape){.outer = m->hidden,
-                                           .width = m->ffn,
-                                           .parts = b->shares->tp,
-                                           .count = 1,
-                                           .bias = m->linear_bias});
+        weights_dense_mlp(b);
     if (m->post_norms)
+        weights_norm(b, m->hidden);
+}
+
+/* A symbol of a hybrid model is half of that: a norm and one part. */
+static void weights_symbol(const struct builder *b, enum unit_kind kind)
+{
+    const struct model *m = b->m;
+    weights_norm(b, m->hidden);
+    if (kind == KIND_MAMBA)
+        weights_mamba(b);
+    else if (kind == KIND_DELTA)
+        weights_gated_delta_net(b);
+    else if (kind == KIND_EXPERTS)
+        weights_experts(b);
+    else if (kind == KIND_MLP)
+        weights_dense_mlp(b);
+    else
+        weights_scores(b, kind != KIND_ATTENTION, kind == KIND_SPARSE);
+    if (m->post_norms && kind != KIND_MAMBA)
         weights_norm(b, m->hidden);
 }
 
@@ -288,7 +341,10 @@ static void weights_mtp(const struct builder *b)
     for (int i = 0; i < 3; i++)
         weights_norm(b, m->hidden);
     weights_linear(b, m->hidden / b->shares->tp, 2 * m->hidden);
-    weights_layer(b, model_mtp_kind(m));
+    if (!model_is_hybrid(m))
+        weights_layer(b, model_mtp_kind(m));
+    for (const char *s = m->mtp_symbols; s && *s; s++)
+        weights_symbol(b, kind_of_symbol(*s));
 }
 
 /* A tied output layer is the token table of E; where L stands on another stage
@@ -316,6 +372,8 @@ void weights_of_unit(const struct model *m, enum unit_kind kind,
         weights_mtp(&b);
     else if (kind == KIND_L)
         weights_loss(&b);
+    else if (kind_is_symbol(kind))
+        weights_symbol(&b, kind);
     else
         weights_layer(&b, kind);
 }

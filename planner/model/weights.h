@@ -63,7 +63,9 @@ extern const struct weight_shares WEIGHTS_WHOLE; // one rank holds all
 struct weight_shares weights_shares(const struct model *m);
 
 /* The most rows a unit can have: an MTP layer with experts that has everything
- * Megatron offers at once. A test builds it and finds no row to spare. */
+ * Megatron offers at once. A test builds it and finds no row to spare. An MTP
+ * depth of a hybrid model may have as many layers as find room: weights_check()
+ * refuses longer ones. */
 enum {
     // LayerNorm: weight and bias
     WEIGHTS_NORM = 2,
@@ -78,7 +80,8 @@ enum {
     // norms before and behind attention and MLP
     WEIGHTS_LAYER = 4 * WEIGHTS_NORM + WEIGHTS_ATTENTION + WEIGHTS_EXPERTS,
     // MTP: three norms and the projection more
-    WEIGHTS_MAX = 3 * WEIGHTS_NORM + 1 + WEIGHTS_LAYER
+    WEIGHTS_MTP = 3 * WEIGHTS_NORM + 1 + WEIGHTS_LAYER,
+    WEIGHTS_MAX = 2 * WEIGHTS_MTP
 };
 
 struct weights {
@@ -90,6 +93,9 @@ struct weights {
 /* Adds a row. Without room nothing is written: the row is counted in n_lost,
  * which weights_check() makes an error. */
 void weights_add(struct weights *t, struct weight w);
+
+/* Heads of a Mamba layer times their width: what its projections work on. */
+int64_t weights_mamba_width(const struct model *m);
 
 /* The weights of one unit of the kind, as one of the ranks that share it holds
  * them. L is the final norm and, unless tied, the output layer; copies of the
