@@ -107,16 +107,35 @@ static enum err check_fit(const struct dims *d, int64_t vocab,
 
 /* ---- shapes ---- */
 
+static struct layer_shape shape_of_symbol(char symbol)
+{
+    enum unit_kind kind = kind_of_symbol(symbol);
+    return (struct layer_shape){.attention = kind == KIND_ATTENTION,
+                                .mlp = kind == KIND_MLP || kind == KIND_EXPERTS,
+                                .moe = kind == KIND_EXPERTS};
+}
+
 struct layer_shape layer_shape_of(const struct model *m, int i)
 {
+    if (model_is_hybrid(m))
+        return shape_of_symbol(m->symbols[i]);
     return (struct layer_shape){
         .attention = true, .mlp = true, .moe = m->layer_moe[i]};
 }
 
-/* As the last decoder layer, as in Megatron. */
+/* A pattern says it; else as the last decoder layer, as in Megatron. */
 struct layer_shape layer_shape_of_mtp(const struct model *m)
 {
-    return layer_shape_of(m, m->n_layers - 1);
+    struct layer_shape all = {false, false, false};
+    if (!model_is_hybrid(m))
+        return layer_shape_of(m, m->n_layers - 1);
+    for (const char *s = m->mtp_symbols; s && *s; s++) {
+        struct layer_shape one = shape_of_symbol(*s);
+        all.attention |= one.attention;
+        all.mlp |= one.mlp;
+        all.moe |= one.moe;
+    }
+    return all;
 }
 
 int layer_block(const struct model *m, int i)

@@ -42,7 +42,8 @@ struct layer_shape {
     bool moe; // the mlp half has experts
 };
 
-/* Of decoder layer `i`, and of an MTP layer. */
+/* Of decoder layer `i`, and of an MTP layer: one symbol of a pattern, and the
+ * one or two of an MTP part, see args.c for what those may be. */
 struct layer_shape layer_shape_of(const struct model *m, int i);
 struct layer_shape layer_shape_of_mtp(const struct model *m);
 
