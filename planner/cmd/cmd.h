@@ -103,6 +103,8 @@
       "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
+    X(OPT_HYBRID, "--hybrid", "",                                              \
+      "take a GPT model as a hybrid one: stages may end inside its layers")    \
     X(OPT_IN, "--in", "DIR", "run the script there (an empty folder)")         \
     /* order of work and transfers */                                          \
     X(OPT_P2P, "--p2p", "MODE",                                                \
@@ -217,6 +219,8 @@ struct cmd_model {
     bool seq_given;    // and the length of a sequence
     bool any_replicas; // costs of another data-parallel size fit, too
     const char *name;  // for messages
+    bool as_hybrid;    // --hybrid made `model` of this one
+    struct model gpt;
 };
 enum err cmd_model(struct cmd *c, struct cmd_model *out);
 

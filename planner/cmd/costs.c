@@ -93,6 +93,7 @@ static const enum cmd_option takes[] = {OPT_ANALYTIC,
                                         OPT_BETWEEN_BANDWIDTH,
                                         OPT_EP_SAVE,
                                         OPT_OUT,
+                                        OPT_HYBRID,
                                         OPT_JSON,
                                         OPT_HELP,
                                         N_OPTIONS};

@@ -256,7 +256,7 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     else
         err_set(&why, ERR_MODEL, "%s", reason);
     if (e == ERR_OK)
-        text = layout_string(&c->arena, &l);
+        text = layout_text(&c->arena, &l, m);
     if (e == ERR_NOMEM || (e == ERR_OK && !text))
         return baseline_nomem(c);
     if (e != ERR_OK && e != ERR_MODEL)
@@ -307,13 +307,14 @@ static enum err run_baselines(struct cmd *c)
 /* ---- profile-layouts ---- */
 
 /* One layout a line, ready for a loop in a shell. */
-static enum err print_profile(struct cmd *c, const struct layout *l, int n)
+static enum err print_profile(struct cmd *c, const struct model *m,
+                              const struct layout *l, int n)
 {
     struct writer_doc doc;
     bool json = cmd_given(c, OPT_JSON);
     struct writer top = writer_open(&doc), list = writer_list(top, "layouts");
     for (int i = 0; i < n; i++) {
-        const char *text = layout_string(&c->arena, &l[i]);
+        const char *text = layout_text(&c->arena, &l[i], m);
         writer_text(list, NULL, text);
         if (!json && text)
             printf("%s\n", text);
@@ -351,10 +352,11 @@ static enum err run_profile(struct cmd *c)
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
     const struct profile_wish wish = {m.model.par.pp, (int)n,
-                                      core_version_parts_mtp(set.core)};
+                                      core_version_parts_mtp(set.core) &&
+                                          !model_is_hybrid(&m.model)};
     e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
     if (e == ERR_OK)
-        e = print_profile(c, l, (int)n);
+        e = print_profile(c, &m.model, l, (int)n);
     bool apart = false;
     for (int i = 0; i < (int)n && e == ERR_OK; i++)
         apart = apart || layout_mtp_standalone(&l[i]);
@@ -369,15 +371,15 @@ static enum err run_profile(struct cmd *c)
 /* ---- the table's rows ---- */
 
 static const enum cmd_option model_options[] = {
-    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,   OPT_EP,   OPT_ETP,  OPT_WORLD,
-    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_JSON, OPT_HELP, N_OPTIONS};
+    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,     OPT_EP,   OPT_ETP,  OPT_WORLD,
+    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_HYBRID, OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option count_options[] = {
     OPT_LAYERS, OPT_MTP,  OPT_PP,   OPT_VPP,  OPT_EMPTY,
     OPT_ANY,    OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option profile_options[] = {
-    OPT_PP,  OPT_RUNS, OPT_CORE, OPT_TP,    OPT_VPP,
-    OPT_CP,  OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_MBS,
-    OPT_GBS, OPT_SEQ,  OPT_JSON, OPT_HELP,  N_OPTIONS};
+    OPT_PP,     OPT_RUNS, OPT_CORE,  OPT_TP,   OPT_VPP, OPT_CP,
+    OPT_EP,     OPT_ETP,  OPT_WORLD, OPT_MBS,  OPT_GBS, OPT_SEQ,
+    OPT_HYBRID, OPT_JSON, OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_SIZE = {
     .name = "size",
