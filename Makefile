@@ -3,7 +3,7 @@ include config.mk
 
 # ---- rooms, in dependency order: an include may only point left --------------
 # a room is a folder, and all files in it belong to it
-PLANNER := base script shell log model layout schedule megatron source judge cost \
+PLANNER := base script shell log model layout pattern schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
 HARNESS := manifest launch store figures experiment published study report
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \

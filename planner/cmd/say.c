@@ -119,24 +119,13 @@ void open_assume_unknowns(struct megatron_args *args)
     }
 }
 
-/* Flags of models that are not sized here are as little understood as those of
- * a fork. */
+/* An adapter is as little understood as the flags of a fork. */
 void open_note_refused(struct megatron_args *args)
 {
     const struct megatron_flags *f = megatron_args_flags(args);
     const char *adapter = megatron_memory_adapter(f);
     if (adapter)
         account_change(megatron_args_account(args), "LoRA", adapter);
-    for (int i = 0; i < N_FLAGS; i++) {
-        char name[120];
-        enum flag_id id = (enum flag_id)i;
-        if (flag_effect(id) != FLAG_FX_REFUSED || !flags_given(f, id))
-            continue;
-        snprintf(name, sizeof name, "--%s", flag_name(id));
-        account_change(megatron_args_account(args), name,
-                       "models of attention and Mamba layers are not sized "
-                       "here, want a GPT model");
-    }
 }
 
 /* ---- what was read ---- */

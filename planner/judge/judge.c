@@ -6,6 +6,7 @@
  */
 #include "judge.h"
 
+#include "megatron/hybrid.h"
 #include "megatron/overrides.h"
 #include "rule.h"
 
@@ -289,15 +290,13 @@ static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
 /* A pattern of Mamba and attention layers has a split of its own. */
 static enum err judge_demand_gpt(const struct judge *j, struct err_msg *msg)
 {
-    for (int i = 0; i < N_FLAGS; i++)
-        if (flag_effect((enum flag_id)i) == FLAG_FX_REFUSED &&
-            flags_given(j->f, (enum flag_id)i))
-            return err_set(msg, ERR_RANGE,
-                           "%s%s--%s: models of attention and Mamba layers are "
-                           "not judged here, want a GPT model",
-                           j->f->where, *j->f->where ? ": " : "",
-                           flag_name((enum flag_id)i));
-    return ERR_OK;
+    const enum flag_id id = hybrid_flag(j->f);
+    if (id == FLAG_NONE)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "%s%s--%s: hybrid models are not judged here, want a GPT "
+                   "model",
+                   j->f->where, *j->f->where ? ": " : "", flag_name(id));
 }
 
 /* ---- the whole ---- */

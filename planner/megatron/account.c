@@ -1,5 +1,7 @@
 #include "account.h"
 
+#include "hybrid.h"
+
 #include "base/join.h"
 
 #include <stdarg.h>
@@ -245,4 +247,5 @@ void account_say_defaults(struct account *to, const struct megatron_flags *f)
     account_say_experts(to, f);
     account_say_vocab(to, f);
     account_say_mla(to, f);
+    hybrid_say(to, f);
 }

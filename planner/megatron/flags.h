@@ -33,10 +33,10 @@
  * Range: FROM(lowest, highest) of an integer, so that products of sizes fit
  * into 64 bits; NEED(lowest, highest): the flag must be given, too; ANY.
  *
- * Effect: what the flag changes. REFUSED makes a model that this program does
- * not size; CHANGES makes one, too, and stops commands by name (account);
- * UNMODELLED is warned about and has no effect here; JUDGED is read for the
- * rules on launches alone, and demanded by nothing.
+ * Effect: what the flag changes. CHANGES makes a model that this program does
+ * not size, and stops commands by name (account); UNMODELLED is warned about
+ * and has no effect here; JUDGED is read for the rules on launches alone, and
+ * demanded by nothing.
  *
  * Some rows are not Megatron's, but what published models have beyond its
  * flags: qk-norm-full-width (OLMoE's norms over all heads at once),
@@ -339,23 +339,26 @@
       "", ANY, MEMORY)                                                         \
     X(FLAG_CPU_OFFLOAD_LAYERS, "cpu-offloading-num-layers", "", INT, "", ANY,  \
       MEMORY)                                                                  \
-    /* widths of the Mamba layers of a hybrid pattern; without a number of     \
+    /* hybrid models: a symbol for each layer, which says more than the number \
+     * of layers, and the widths of their Mamba layers; without a number of    \
      * heads they are twice the hidden size wide */                            \
+    X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY,    \
+      MODEL)                                                                   \
+    X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
+      ANY, MODEL)                                                              \
+    X(FLAG_MTP_HYBRID_PATTERN, "mtp-hybrid-override-pattern", "", TEXT, "",    \
+      ANY, MODEL)                                                              \
+    X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, MODEL)       \
     X(FLAG_MAMBA_STATE_DIM, "mamba-state-dim", "", INT, "128",                 \
-      FROM(1, 1 << 16), MEMORY)                                                \
+      FROM(1, 1 << 16), MODEL)                                                 \
     X(FLAG_MAMBA_HEAD_DIM, "mamba-head-dim", "", INT, "64", FROM(1, 1 << 16),  \
-      MEMORY)                                                                  \
+      MODEL)                                                                   \
     X(FLAG_MAMBA_NUM_GROUPS, "mamba-num-groups", "", INT, "8",                 \
-      FROM(1, 1 << 16), MEMORY)                                                \
+      FROM(1, 1 << 16), MODEL)                                                 \
     X(FLAG_MAMBA_NUM_HEADS, "mamba-num-heads", "", INT, "", FROM(1, 1 << 16),  \
-      MEMORY)                                                                  \
+      MODEL)                                                                   \
     /* models that are not sized, or not as they are: an error or a warning    \
      * is better than the number of another model */                           \
-    X(FLAG_HYBRID_LAYER_PATTERN, "hybrid-layer-pattern", "", TEXT, "", ANY,    \
-      REFUSED)                                                                 \
-    X(FLAG_HYBRID_OVERRIDE_PATTERN, "hybrid-override-pattern", "", TEXT, "",   \
-      ANY, REFUSED)                                                            \
-    X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, REFUSED)     \
     X(FLAG_SPEC, "spec", "", WORDS, "", ANY, CHANGES)                          \
     X(FLAG_HETEROGENEOUS_LAYERS_CONFIG_PATH,                                   \
       "heterogeneous-layers-config-path", "", TEXT, "", ANY, CHANGES)          \
@@ -394,7 +397,6 @@ enum flag_effect {
     FLAG_FX_BATCH,    // micro-batches of a step
     FLAG_FX_SCHEDULE,
     FLAG_FX_MEMORY,
-    FLAG_FX_REFUSED,    // an error
     FLAG_FX_CHANGES,    // a change of the account
     FLAG_FX_UNMODELLED, // a warning
     FLAG_FX_JUDGED      // nothing but whether Megatron takes the launch

@@ -7,6 +7,7 @@
 #include "foreign.h"
 
 #include "base/text.h"
+#include "hybrid.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -294,8 +295,6 @@ static const struct foreign_flag foreign[] = {
            "layers of Mamba between those of attention"),
     CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
-    CHANGE("mtp-hybrid-override-pattern", ONE, NULL, FLAG_NONE,
-           "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
     CHANGE("bert-no-binary-head", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
     CHANGE("biencoder-shared-query-context-model", SWITCH, NULL, FLAG_NONE,
@@ -495,6 +494,8 @@ void foreign_settle(struct account *account, const struct megatron_flags *f)
     account->changes = account->reasons = (struct account_list){.n = 0};
     for (; flag && reason; flag = flag->next, reason = reason->next) {
         const struct foreign_flag *row = foreign_of_change(flag->text);
+        if (strcmp(flag->text, "--spec") == 0 && hybrid_has_own_spec(f))
+            continue;
         if (!row || !foreign_answered(f, row->flag)) {
             account_change(account, flag->text, reason->text);
             continue;

@@ -19,11 +19,6 @@ static const struct {
     // out of it
 } refused[] = {
     {FLAG_TORCH_FSDP2, "PyTorch FSDP2 is not modelled"},
-    {FLAG_HYBRID_LAYER_PATTERN,
-     "hybrid models (Mamba layers) are not modelled"},
-    {FLAG_HYBRID_OVERRIDE_PATTERN,
-     "hybrid models (Mamba layers) are not modelled"},
-    {FLAG_IS_HYBRID_MODEL, "hybrid models (Mamba layers) are not modelled"},
     {FLAG_CPU_OFFLOADING,
      "--cpu-offloading (Transformer Engine's, of whole layers) is not "
      "modelled"},

@@ -7,6 +7,7 @@
 #include "model.h"
 
 #include "base/text.h"
+#include "hybrid.h"
 #include "layout/layout.h"
 #include "memory.h"
 #include "model/layer_freq.h"
@@ -105,18 +106,11 @@ static enum err set_window(struct arena *a, const struct megatron_flags *f,
                               windowed, msg);
 }
 
-/* Gated delta net in all layers but those that --linear-attention-freq leaves
- * out; the conditions are those of transformer_config.py. */
-static enum err set_linear(struct arena *a, const struct megatron_flags *f,
-                           struct model *m, struct err_msg *msg)
+/* Sizes of gated delta net; the conditions are those of
+ * transformer_config.py. */
+static enum err set_linear_sizes(const struct megatron_flags *f,
+                                 struct model *m, struct err_msg *msg)
 {
-    static const char freq[] = "--linear-attention-freq";
-    const char *text = flags_text(f, FLAG_LINEAR_ATTENTION_FREQ);
-    if (!text)
-        return err_set(msg, ERR_RANGE,
-                       "%s: missing, gated delta net wants the layers that "
-                       "have it",
-                       freq);
     m->linear = (struct linear_attention){
         .k_heads = flags_int(f, FLAG_LINEAR_KEY_HEADS, 0),
         .v_heads = flags_int(f, FLAG_LINEAR_VALUE_HEADS, 0),
@@ -131,6 +125,24 @@ static enum err set_linear(struct arena *a, const struct megatron_flags *f,
                        "--linear-num-key-heads %lld",
                        (long long)m->linear.v_heads,
                        (long long)m->linear.k_heads);
+    return ERR_OK;
+}
+
+/* Gated delta net in all layers but those that --linear-attention-freq leaves
+ * out. */
+static enum err set_linear(struct arena *a, const struct megatron_flags *f,
+                           struct model *m, struct err_msg *msg)
+{
+    static const char freq[] = "--linear-attention-freq";
+    const char *text = flags_text(f, FLAG_LINEAR_ATTENTION_FREQ);
+    if (!text)
+        return err_set(msg, ERR_RANGE,
+                       "%s: missing, gated delta net wants the layers that "
+                       "have it",
+                       freq);
+    enum err e = set_linear_sizes(f, m, msg);
+    if (e != ERR_OK)
+        return e;
     uint8_t *lean = arena_alloc(a, (size_t)m->n_layers, 1);
     if (!lean)
         return megatron_model_no_memory(msg);
@@ -183,10 +195,11 @@ static enum err set_indexer(struct arena *a, const struct megatron_flags *f,
                                           FLAG_DISABLE_BIAS_LINEAR};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (!flags_given(f, wanted[i]))
-            return err_set(msg, ERR_RANGE,
-                           "--%s: missing, --experimental-attention-variant "
-                           "dsa wants it",
-                           flag_name(wanted[i]));
+            return err_set(msg, ERR_RANGE, "--%s: missing, %s wants it",
+                           flag_name(wanted[i]),
+                           hybrid_flag(f) == FLAG_NONE
+                               ? "--experimental-attention-variant dsa"
+                               : "a pattern with layers D");
     m->indexer = (struct indexer){.heads = flags_int(f, FLAG_DSA_HEADS, 0),
                                   .dim = flags_int(f, FLAG_DSA_DIM, 0),
                                   .topk = flags_int(f, FLAG_DSA_TOPK, 0)};
@@ -194,11 +207,31 @@ static enum err set_indexer(struct arena *a, const struct megatron_flags *f,
 }
 
 /* "gated_delta_net" is the older name of "gdn". */
+static bool is_delta_net(const struct megatron_flags *f)
+{
+    const enum flag_id id = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
+    return flags_is(f, id, "gdn") || flags_is(f, id, "gdn2") ||
+           flags_is(f, id, "gated_delta_net");
+}
+
+/* Symbols say which layers have which attention; the variant says no more than
+ * which gated delta net G is (models/hybrid/hybrid_block.py). */
+static enum err set_symbols(struct arena *a, const struct megatron_flags *f,
+                            const struct megatron_hybrid *h, struct model *m,
+                            struct err_msg *msg)
+{
+    enum err e = ERR_OK;
+    if (strchr(h->text, 'G'))
+        e = set_linear_sizes(f, m, msg);
+    if (e == ERR_OK && strchr(h->text, 'D'))
+        e = set_indexer(a, f, m, msg);
+    return e;
+}
+
 static enum err set_variant(struct arena *a, const struct megatron_flags *f,
                             struct model *m, struct err_msg *msg)
 {
     const enum flag_id id = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
-    m->attn_gate = flags_given(f, FLAG_ATTENTION_OUTPUT_GATE);
     if (m->attn_gate && m->mla)
         return err_set(msg, ERR_RANGE,
                        "--attention-output-gate: Megatron has none for "
@@ -208,8 +241,7 @@ static enum err set_variant(struct arena *a, const struct megatron_flags *f,
         return ERR_OK;
     if (flags_is(f, id, "dsa"))
         return set_indexer(a, f, m, msg);
-    if (flags_is(f, id, "gdn") || flags_is(f, id, "gdn2") ||
-        flags_is(f, id, "gated_delta_net"))
+    if (is_delta_net(f))
         return set_linear(a, f, m, msg);
     return err_set(msg, ERR_RANGE,
                    "--%s: got '%.60s', want gdn, gdn2, gated_delta_net or dsa",
@@ -219,7 +251,8 @@ static enum err set_variant(struct arena *a, const struct megatron_flags *f,
 /* Megatron adds learned positions only to models that have neither rotary ones
  * nor --no-position-embedding. */
 static enum err set_attention(struct arena *a, const struct megatron_flags *f,
-                              struct model *m, struct err_msg *msg)
+                              const struct megatron_hybrid *h, struct model *m,
+                              struct err_msg *msg)
 {
     m->mla = flags_given(f, FLAG_MLA);
     if (m->mla) {
@@ -246,7 +279,8 @@ static enum err set_attention(struct arena *a, const struct megatron_flags *f,
         flags_is(f, FLAG_POSITION_EMBEDDING_TYPE, "learned_absolute");
     m->max_positions =
         flags_int(f, FLAG_MAX_POSITION_EMBEDDINGS, m->batch.seq_tokens);
-    e = set_variant(a, f, m, msg);
+    m->attn_gate = flags_given(f, FLAG_ATTENTION_OUTPUT_GATE);
+    e = h->text ? set_symbols(a, f, h, m, msg) : set_variant(a, f, m, msg);
     return e == ERR_OK ? set_window(a, f, m, msg) : e;
 }
 
@@ -283,7 +317,7 @@ static enum err set_experts(struct arena *a, const struct megatron_flags *f,
     if (!moe)
         return megatron_model_no_memory(msg);
     m->layer_moe = moe;
-    if (!m->n_experts)
+    if (!m->n_experts || hybrid_flag(f) != FLAG_NONE)
         return ERR_OK;
     return layer_freq_expand(flags_text(f, FLAG_MOE_LAYER_FREQ), m->n_layers,
                              moe, msg);
@@ -340,6 +374,17 @@ static enum err layout_chunks(struct arena *a, const char *text, int pp,
     return ERR_OK;
 }
 
+/* Segments a rank; what does not divide is left to the check of the pattern. */
+static enum err pattern_chunks(struct arena *a, const struct megatron_flags *f,
+                               int pp, int *out, struct err_msg *msg)
+{
+    struct megatron_hybrid h;
+    enum err e = hybrid_read(a, f, &h, msg);
+    if (e == ERR_OK && h.n_segments % pp == 0)
+        *out = h.n_segments / pp;
+    return e;
+}
+
 /* What does not divide is left to the check of the layout itself. */
 enum err megatron_virtual_stages(struct arena *a,
                                  const struct megatron_flags *f, int *out,
@@ -350,6 +395,8 @@ enum err megatron_virtual_stages(struct arena *a,
     *out = (int)flags_int(f, FLAG_VPP, 1);
     if (flags_given(f, FLAG_VPP))
         return ERR_OK;
+    if (hybrid_flag(f) != FLAG_NONE)
+        return pattern_chunks(a, f, pp, out, msg);
     if (text && pp > 1) // Megatron interleaves over two ranks or more
         return layout_chunks(a, text, pp, out, msg);
     int64_t each = flags_int(f, FLAG_LAYERS_PER_VPP, 0);
@@ -407,18 +454,17 @@ static enum err set_batch(const struct megatron_flags *f, struct model *m,
 
 /* ---- the whole ---- */
 
-/* Sizing a Mamba layer as attention would be wrong by far and look right. */
-static enum err refuse_other_models(const struct megatron_flags *f,
-                                    struct err_msg *msg)
+/* The pipes are the layout of a hybrid model; virtual stages of one's own stand
+ * for pipes that are to be found. */
+static enum err check_one_layout(const struct megatron_flags *f,
+                                 const struct megatron_hybrid *h,
+                                 struct err_msg *msg)
 {
-    for (int i = 0; i < N_FLAGS; i++)
-        if (flag_effect((enum flag_id)i) == FLAG_FX_REFUSED &&
-            flags_given(f, (enum flag_id)i))
-            return err_set(msg, ERR_RANGE,
-                           "--%s: models of attention and Mamba layers are not "
-                           "sized here, want a GPT model",
-                           flag_name((enum flag_id)i));
-    return ERR_OK;
+    if (!h->text || !flags_given(f, FLAG_LAYOUT))
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "--pipeline-model-parallel-layout: Megatron takes none "
+                   "beside --hybrid-layer-pattern, want pipes in the pattern");
 }
 
 /* What Megatron refuses: parts that the ranks cannot share evenly. */
@@ -460,15 +506,18 @@ static enum err check_shares(const struct model *m, struct err_msg *msg)
 /* In the order of dependence: experts need layers, ranks the virtual stages,
  * micro-batches the ranks, the padded vocabulary TP. */
 static enum err read_parts(struct arena *a, const struct megatron_flags *f,
-                           struct model *m, struct err_msg *msg)
+                           const struct megatron_hybrid *h, struct model *m,
+                           struct err_msg *msg)
 {
-    enum err e = refuse_other_models(f, msg);
+    enum err e = check_one_layout(f, h, msg);
     if (e == ERR_OK)
-        e = set_attention(a, f, m, msg);
+        e = set_attention(a, f, h, m, msg);
     if (e == ERR_OK)
         e = set_experts(a, f, m, msg);
     if (e == ERR_OK)
         e = set_parallel(a, f, m, msg);
+    if (e == ERR_OK && h->text)
+        e = hybrid_set_model(h, f, m, msg);
     if (e == ERR_OK)
         e = set_batch(f, m, msg);
     if (e == ERR_OK)
@@ -493,14 +542,10 @@ static enum err refuse_unknown(const struct megatron_flags *f,
     return ERR_OK;
 }
 
-enum err megatron_model(struct arena *a, const struct megatron_flags *f,
-                        struct model *out, struct err_msg *msg)
+static enum err model_of_flags(struct arena *a, const struct megatron_flags *f,
+                               const struct megatron_hybrid *h,
+                               struct model *out, struct err_msg *msg)
 {
-    enum err e = flags_check_ranges(f, msg);
-    if (e == ERR_OK)
-        e = refuse_unknown(f, msg);
-    if (e != ERR_OK)
-        return e;
     struct model m = {.n_layers = (int)flags_int(f, FLAG_NUM_LAYERS, 1),
                       .n_mtp = (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0),
                       .overlap_moe_comm = flags_given(f, FLAG_OVERLAP_MOE_COMM),
@@ -517,13 +562,31 @@ enum err megatron_model(struct arena *a, const struct megatron_flags *f,
     m.ffn =
         flags_int(f, FLAG_FFN_HIDDEN_SIZE, megatron_default_ffn(f, m.hidden));
     m.batch.seq_tokens = flags_int(f, FLAG_SEQ_LENGTH, 1);
-    e = read_parts(a, f, &m, msg);
+    enum err e = read_parts(a, f, h, &m, msg);
     if (e == ERR_OK)
         e = check_shares(&m, msg);
     if (e != ERR_OK)
-        return err_prefix(msg, e, "%s", *f->where ? f->where : "model");
+        return e;
     // never fails: what it cannot model it notes as a refusal
     megatron_memory(f, &m.memory);
     *out = m;
     return ERR_OK;
+}
+
+enum err megatron_model(struct arena *a, const struct megatron_flags *f,
+                        struct model *out, struct err_msg *msg)
+{
+    const char *where = *f->where ? f->where : "model";
+    struct megatron_hybrid h;
+    struct megatron_flags own;
+    enum err e = hybrid_settle(a, f, &h, &own, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", where);
+    e = flags_check_ranges(&own, msg);
+    if (e == ERR_OK)
+        e = refuse_unknown(&own, msg);
+    if (e != ERR_OK)
+        return e;
+    e = model_of_flags(a, &own, &h, out, msg);
+    return e == ERR_OK ? e : err_prefix(msg, e, "%s", where);
 }

@@ -5,6 +5,8 @@
  */
 #include "overrides.h"
 
+#include "hybrid.h"
+
 static const struct {
     enum flag_id flag;
     const char *option, *key;
@@ -40,6 +42,7 @@ static void overrides_drop_split(const struct overrides *o,
     flags_clear(f, FLAG_LAYOUT);
     flags_clear(f, FLAG_LAYERS_PER_VPP);
     flags_clear(f, FLAG_VPP);
+    hybrid_drop_pipes(f);
 }
 
 void overrides_apply(const struct overrides *o, struct megatron_flags *f)

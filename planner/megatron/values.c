@@ -6,6 +6,7 @@
  */
 #include "values.h"
 
+#include "hybrid.h"
 #include "model.h"
 #include "model/layer_freq.h"
 
@@ -173,7 +174,8 @@ static enum err values_moe_layers(struct arena *a,
 
 /* A dense model has none of these values. */
 static enum err values_experts(struct arena *a, const struct megatron_flags *f,
-                               struct value *v, struct err_msg *msg)
+                               const struct megatron_hybrid *h, struct value *v,
+                               struct err_msg *msg)
 {
     static const struct value none = {.is = VALUE_ABSENT};
     v[VALUE_MTP] = values_slot(f, FLAG_MTP_NUM_LAYERS, values_default(0));
@@ -186,7 +188,13 @@ static enum err values_experts(struct arena *a, const struct megatron_flags *f,
     v[VALUE_MOE_FFN] =
         values_slot(f, FLAG_MOE_FFN_HIDDEN_SIZE, values_like(&v[VALUE_FFN]));
     v[VALUE_TOPK] = values_slot(f, FLAG_MOE_ROUTER_TOPK, values_not_stated);
-    return values_moe_layers(a, f, v, msg);
+    if (!h->text)
+        return values_moe_layers(a, f, v, msg);
+    v[VALUE_MOE_LAYERS] = v[VALUE_LAYERS];
+    v[VALUE_MOE_LAYERS].whole = 0;
+    for (const char *s = h->symbols; *s; s++)
+        v[VALUE_MOE_LAYERS].whole += *s == 'E';
+    return ERR_OK;
 }
 
 /* Padding needs the tokens, or the padded size itself. */
@@ -240,9 +248,10 @@ static struct value values_product(const struct value *a, const struct value *b)
 static enum err values_virtual(struct arena *a, const struct megatron_flags *f,
                                struct value *v, struct err_msg *msg)
 {
-    static const enum flag_id given[] = {FLAG_VPP, FLAG_LAYOUT,
-                                         FLAG_LAYERS_PER_VPP};
-    for (int i = 0; i < 3; i++)
+    static const enum flag_id given[] = {
+        FLAG_VPP, FLAG_LAYOUT, FLAG_LAYERS_PER_VPP, FLAG_HYBRID_LAYER_PATTERN,
+        FLAG_HYBRID_OVERRIDE_PATTERN};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         if (f->slot[given[i]].unknown) {
             v[VALUE_VPP] = values_of_unknown(f->slot[given[i]].unknown);
             return ERR_OK;
@@ -260,6 +269,17 @@ static enum err values_virtual(struct arena *a, const struct megatron_flags *f,
     return e;
 }
 
+static struct value values_pattern(const struct megatron_flags *f)
+{
+    const enum flag_id id = hybrid_flag(f);
+    if (id == FLAG_NONE)
+        return (struct value){.is = VALUE_ABSENT};
+    if (flags_unknown(f, id))
+        return values_of_unknown(f->slot[id].unknown);
+    return (struct value){
+        .is = VALUE_TEXT, .text = flags_text(f, id), .from = f->slot[id].from};
+}
+
 static enum err values_ranks(struct arena *a, const struct megatron_flags *f,
                              struct value *v, struct err_msg *msg)
 {
@@ -275,6 +295,7 @@ static enum err values_ranks(struct arena *a, const struct megatron_flags *f,
     v[VALUE_DP] = values_ratio(&v[VALUE_WORLD], &one,
                                "TP x PP x CP do not divide the world size");
     v[VALUE_LAYOUT] = none;
+    v[VALUE_PATTERN] = values_pattern(f);
     if (f->slot[FLAG_LAYOUT].unknown)
         v[VALUE_LAYOUT] = values_of_unknown(f->slot[FLAG_LAYOUT].unknown);
     else if (flags_given(f, FLAG_LAYOUT))
@@ -297,20 +318,31 @@ static void values_batch(const struct megatron_flags *f, struct value *v)
     v[VALUE_SEQ] = values_slot(f, FLAG_SEQ_LENGTH, values_not_stated);
 }
 
-enum err values_read(struct arena *a, const struct megatron_flags *f,
-                     struct value out[N_VALUES], struct err_msg *msg)
+/* Of flags in which a pattern has spoken; the checks of what was given come
+ * first, as for any model. */
+static enum err values_all(struct arena *a, const struct megatron_flags *f,
+                           const struct megatron_hybrid *h,
+                           struct value out[N_VALUES], struct err_msg *msg)
 {
-    memset(out, 0, N_VALUES * sizeof *out);
-    enum err e = flags_check_given(f, msg);
-    if (e != ERR_OK)
-        return e;
     values_widths(f, out);
-    e = values_ranks(a, f, out, msg);
+    enum err e = values_ranks(a, f, out, msg);
     if (e == ERR_OK)
-        e = values_experts(a, f, out, msg);
+        e = values_experts(a, f, h, out, msg);
     if (e != ERR_OK)
         return e;
     values_vocab(f, out);
     values_batch(f, out);
     return ERR_OK;
+}
+
+enum err values_read(struct arena *a, const struct megatron_flags *f,
+                     struct value out[N_VALUES], struct err_msg *msg)
+{
+    struct megatron_hybrid h;
+    struct megatron_flags own;
+    memset(out, 0, N_VALUES * sizeof *out);
+    enum err e = flags_check_given(f, msg);
+    if (e == ERR_OK)
+        e = hybrid_settle(a, f, &h, &own, msg);
+    return e == ERR_OK ? values_all(a, &own, &h, out, msg) : e;
 }

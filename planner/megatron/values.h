@@ -47,7 +47,9 @@
     X(VALUE_MICROBATCHES, "microbatches", "--world N", NEVER)                  \
     X(VALUE_SEQ, "seq", "--seq N", STATED)                                     \
     X(VALUE_LAYOUT, "layout", "-- --pipeline-model-parallel-layout LAYOUT",    \
-      STATED)
+      STATED)                                                                  \
+    X(VALUE_PATTERN, "hybrid_layer_pattern",                                   \
+      "-- --hybrid-layer-pattern PATTERN", STATED)
 
 enum value_id {
 #define VALUE_ENUM(id, key, option, demand) id,

@@ -1,0 +1,64 @@
+/*
+ * hybrid: what the pattern of a hybrid model (--hybrid-layer-pattern, or the
+ * older --hybrid-override-pattern) says in place of other flags: layers, MTP
+ * depths and virtual stages; latent attention where it has + or D
+ * (validate_args() in megatron/training/arguments.py). The pattern's own
+ * rules, and where its pipes cut, are judged elsewhere: here a model is read
+ * that may then be cut in any way.
+ *
+ * Sized for patterns of some thousand letters.
+ */
+#ifndef MEGATRON_HYBRID_H
+#define MEGATRON_HYBRID_H
+
+#include "account.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "flags.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+struct megatron_hybrid {
+    const char *text;    // the whole, MTP parts included; NULL: a GPT model
+    const char *symbols; // of all segments, without pipes
+    const char *mtp;     // of one MTP depth, NULL: no MTP
+    int n_layers, n_depths, n_segments;
+};
+
+/* The flag that gives the pattern, FLAG_NONE where none does. */
+enum flag_id hybrid_flag(const struct megatron_flags *f);
+
+/* Reads the pattern; owned by the arena. ERR_PARSE for another letter,
+ * ERR_RANGE for what no model can be built of: no layer, MTP parts that differ,
+ * attention with and without latents, two patterns, a hybrid model without
+ * one. A model without a pattern has all members 0. */
+enum err hybrid_read(struct arena *a, const struct megatron_flags *f,
+                     struct megatron_hybrid *out, struct err_msg *msg);
+
+/* A copy of the flags in which the pattern has spoken: --num-layers and
+ * --mtp-num-layers are its own, --multi-latent-attention is on where it needs
+ * it. Of a pattern that is not known the layers are not known, either; the
+ * same flags where there is none. Errors as above. */
+enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
+                       struct megatron_hybrid *h, struct megatron_flags *out,
+                       struct err_msg *msg);
+
+/* Sets symbols, MTP and Mamba's sizes of a model of n_layers layers whose
+ * experts were read, and layer_moe; ERR_RANGE where a symbol's flags are
+ * missing or ranks cannot share its parts. */
+enum err hybrid_set_model(const struct megatron_hybrid *h,
+                          const struct megatron_flags *f, struct model *m,
+                          struct err_msg *msg);
+
+/* Takes the pipes out of the pattern, for a split of one's own. Short of memory
+ * the pattern is no longer known. */
+void hybrid_drop_pipes(struct megatron_flags *f);
+
+/* Is --spec the layers that Megatron itself builds of a pattern's symbols? */
+bool hybrid_has_own_spec(const struct megatron_flags *f);
+
+/* Warns of flags that the pattern overrides and of the older flag. */
+void hybrid_say(struct account *to, const struct megatron_flags *f);
+
+#endif

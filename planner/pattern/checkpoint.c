@@ -1,0 +1,44 @@
+#include "checkpoint.h"
+
+#include <string.h>
+
+static const struct {
+    const char *id, *text;
+} checkpoint_rows[] = {
+#define CHECKPOINT_ROW(name, id, text) {id, text},
+    CHECKPOINT_TABLE(CHECKPOINT_ROW)
+#undef CHECKPOINT_ROW
+};
+
+const char *checkpoint_id(enum checkpoint_reason r)
+{
+    return checkpoint_rows[r].id;
+}
+
+const char *checkpoint_text(enum checkpoint_reason r)
+{
+    return checkpoint_rows[r].text;
+}
+
+static int checkpoint_count(const char *main, char symbol)
+{
+    int n = 0;
+    for (; *main; main++)
+        n += *main == symbol;
+    return n;
+}
+
+enum checkpoint_reason checkpoint_of_gpt(const struct pattern *p)
+{
+    int attention = checkpoint_count(p->main, '*');
+    int dense = checkpoint_count(p->main, '-');
+    int moe = checkpoint_count(p->main, 'E');
+    if (p->n_depths)
+        return CHECKPOINT_MTP;
+    if (p->main[strspn(p->main, "*-EM")])
+        return CHECKPOINT_SYMBOLS;
+    if (dense && moe)
+        return CHECKPOINT_MIXED;
+    return attention && attention == dense + moe ? CHECKPOINT_LOADS
+                                                 : CHECKPOINT_COUNTS;
+}
