@@ -194,25 +194,25 @@ static enum err check_router(const struct train_args *t, const struct model *m,
     return ERR_OK;
 }
 
-/* Of a pattern the symbols that GPT models are made of; and of an MTP part as
- * much as there is in a layer. */
-static enum err check_symbols(const struct model *m, struct err_msg *msg)
+/* Layers of kinds that are not here; asked before the model is read, which
+ * wants their sizes. Letters that are no symbol are for the reader. */
+static enum err check_symbols(const struct train_args *t, struct err_msg *msg)
 {
-    const char *const all[] = {m->symbols, m->mtp_symbols};
+    const enum flag_id id = FLAG_HYBRID_LAYER_PATTERN;
+    const char *text = flags_text(megatron_args_flags(t->megatron), id);
+    const char *bad = text ? strpbrk(text, "MG+D") : NULL;
+    if (!bad)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "--%s: got symbol '%c' (%s), moe-train has attention *, MLP "
+                   "- and experts E",
+                   flag_name(id), *bad, kind_name(kind_of_symbol(*bad)));
+}
+
+/* An MTP part has as much as there is in a layer. */
+static enum err check_pattern(const struct model *m, struct err_msg *msg)
+{
     const char *mtp = m->mtp_symbols ? m->mtp_symbols : "";
-    for (int i = 0; i < 2; i++) {
-        const char *bad = all[i] ? all[i] + strspn(all[i], "*-E") : "";
-        if (*bad)
-            return err_set(msg, ERR_RANGE,
-                           "--%s: got symbol '%c' (%s), moe-train has "
-                           "attention *, MLP - and experts E",
-                           flag_name(FLAG_HYBRID_LAYER_PATTERN), *bad,
-                           kind_name(kind_of_symbol(*bad)));
-        if (all[i] && strchr(all[i], 'E') && !m->n_experts)
-            return err_set(msg, ERR_RANGE,
-                           "--%s: symbol 'E' wants --num-experts",
-                           flag_name(FLAG_HYBRID_LAYER_PATTERN));
-    }
     if (strlen(mtp) > 2 || (strlen(mtp) == 2 && (*mtp != '*' || mtp[1] == '*')))
         return err_set(msg, ERR_RANGE,
                        "--%s: MTP part '/%s': moe-train wants one layer or "
@@ -247,7 +247,7 @@ static enum err train_args_check_model(const struct train_args *t,
             return err_set(msg, ERR_RANGE, "%s", rule[i].text);
     enum err e = check_router(t, m, msg);
     if (e == ERR_OK)
-        e = check_symbols(m, msg);
+        e = check_pattern(m, msg);
     return e == ERR_OK ? check_parallel(m, msg) : e;
 }
 
@@ -263,6 +263,8 @@ enum err train_args_read(struct arena *a, struct option_line line, int world,
     t.help = train_args_text(&t, TRAIN_HELP) != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);
+    if (e == ERR_OK && !t.help)
+        e = check_symbols(&t, msg);
     if (e == ERR_OK && !t.help) {
         flags_set_int(megatron_args_flags(t.megatron), FLAG_WORLD_SIZE, world);
         e = megatron_args_model(a, t.megatron, &t.model, msg);

@@ -103,13 +103,15 @@ bad() { # WANTED_TEXT FLAGS...
     fi
 }
 
+bad "experts: missing" $pattern '*E' --num-experts 0
 bad "symbol 'M' (mamba)" $pattern 'M*E'
 bad "symbol 'G' (delta)" $pattern 'GE*E'
-bad "'+'" $pattern '+E+E'
-bad "'D'" $pattern 'DEDE'
+bad "symbol '+' (latent)" $pattern '+E+E'
+bad "symbol 'D' (sparse)" $pattern 'DEDE'
 bad "MTP part '/\*E\*E'" $pattern '*E*E/*E*E'
 bad "MTP part '/E\*'" $pattern '*E*E/E*'
-bad "Z" $pattern '*EZE'
-bad "both this and --hybrid-layer-pattern" $pattern '*E*E' \
+bad "'Z'" $pattern '*EZE'
+bad "interleaving needs P>1" $pattern '*E|*E|*E|*E'
+bad "takes none beside --hybrid-layer-pattern" $pattern '*E*E' \
     --pipeline-model-parallel-layout 'EttttL'
-bad "hybrid" $pattern '*E*E' --overlap-moe-expert-parallel-comm
+bad "overlap-moe-expert-parallel-comm: a hybrid pattern" $pattern '*E*E' --overlap-moe-expert-parallel-comm
