@@ -145,6 +145,27 @@ static bool same_layout(const struct layout *a, const struct layout *b)
     return true;
 }
 
+/* The argument that says a run's stages, with its layout in *l; NULL where it
+ * is not there or says none, as a pattern without pipes. */
+static const char *argued_layout(const struct checker *c, struct layout *l)
+{
+    const bool hybrid = model_is_hybrid(c->model);
+    const char *text =
+        runlog_argument(c->run->log, hybrid ? "hybrid_layer_pattern"
+                                            : "pipeline_model_parallel_layout");
+    struct model m = *c->model;
+    m.par.pp = c->run->layout.pp;
+    if (!text || strcmp(text, "None") == 0)
+        return NULL;
+    if (hybrid)
+        return strchr(text, '|') &&
+                       layout_read(c->arena, text, &m, l, NULL) == ERR_OK
+                   ? text
+                   : NULL;
+    return layout_parse(c->arena, text, m.par.pp, l, NULL) == LAYOUT_OK ? text
+                                                                        : NULL;
+}
+
 /* The layout that the log says was run: its argument, or Megatron's default
  * split where the dump has pipeline sizes but no layout. NULL: not said. */
 static const char *logged_layout(const struct checker *c, struct layout *l)
@@ -154,9 +175,9 @@ static const char *logged_layout(const struct checker *c, struct layout *l)
     int pp = c->run->layout.pp;
     if (!text || !runlog_argument(log, "num_layers"))
         return NULL;
-    if (strcmp(text, "None") != 0)
-        return layout_parse(c->arena, text, pp, l, NULL) == LAYOUT_OK ? text
-                                                                      : NULL;
+    const char *argued = argued_layout(c, l);
+    if (argued || strcmp(text, "None") != 0)
+        return argued;
     static const char *const other[] = {"decoder_first_pipeline_num_layers",
                                         "decoder_last_pipeline_num_layers"};
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {

@@ -103,7 +103,6 @@ bad() { # WANTED_TEXT FLAGS...
     fi
 }
 
-bad "experts: missing" $pattern '*E' --num-experts 0
 bad "symbol 'M' (mamba)" $pattern 'M*E'
 bad "symbol 'G' (delta)" $pattern 'GE*E'
 bad "symbol '+' (latent)" $pattern '+E+E'
