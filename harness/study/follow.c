@@ -156,8 +156,9 @@ enum err follow_pick(const struct follow *f, struct study_row *to,
     return to->computed.text && to->note ? ERR_OK : no_memory(msg);
 }
 
-static enum err follow_layout_text(const struct follow *f, const struct layout *l,
-                            struct study_row *to, struct err_msg *msg)
+static enum err follow_layout_text(const struct follow *f,
+                                   const struct layout *l, struct study_row *to,
+                                   struct err_msg *msg)
 {
     to->computed.text = layout_string(f->a, l);
     return to->computed.text ? ERR_OK : no_memory(msg);
