@@ -101,6 +101,8 @@ refuses "a GPT layout for a hybrid model is refused with the place" 2 \
     "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
+refuses "step times alone do not fit symbols" 1 "profile-layouts" \
+    $L fit "$@" --hybrid --step "$pattern=1000"
 
 # Megatron's own split of a pattern, and the rules of the field
 NANO=experiments/models/nemotron-3-nano.json
