@@ -3,6 +3,7 @@
  * loss 3.8; backward twice the forward), 16 layers on 4 stages.
  */
 #include "experiment/roles.h"
+#include "model/as_hybrid.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -238,6 +239,74 @@ Test(roles, a_role_without_a_layout_is_left_out)
     struct targets t = resolve(m, 2, false);
     cr_assert_eq(t.n, 1);
     cr_expect_eq(t.target[0].role, ROLE_COUNT_BASED);
+    cr_expect_eq(n_warnings, 1);
+}
+
+/* The article's layers as two symbols each, of which attention takes 0.3. */
+static void as_hybrid(void)
+{
+    struct err_msg msg = {""};
+    struct model gpt = model;
+    cr_assert_eq(model_as_hybrid(&arena, &gpt, &model, &msg), ERR_OK);
+    cost.unit[KIND_T].known = false;
+    cost.unit[KIND_ATTENTION] = (struct unit_cost){true, 0.3e-3, 0, 0.6e-3, 0};
+    cost.unit[KIND_EXPERTS] = (struct unit_cost){true, 0.7e-3, 0, 1.4e-3, 0};
+}
+
+/* Does each stage but the last begin with a layer's attention? */
+static bool begins_with_attention(const char *pattern)
+{
+    for (const char *p = strchr(pattern, '|'); p; p = strchr(p + 1, '|'))
+        if (p[1] == 'E' || p[1] == '-')
+            return false;
+    return true;
+}
+
+Test(roles, layouts_of_a_hybrid_model_are_patterns)
+{
+    const struct manifest_measure m[] = {{ROLE_DEFAULT, NULL, false},
+                                         {ROLE_COUNT_BASED, NULL, false},
+                                         {ROLE_PICK, NULL, false},
+                                         {ROLE_NEIGHBOUR, NULL, false},
+                                         {ROLE_LAYOUT,
+                                          "*E*E*E*E*|E*E*E*E|*E*E*E*|"
+                                          "E*E*E*E*E/*E",
+                                          false}};
+    as_hybrid();
+    struct targets t = resolve(m, 5, false);
+    cr_assert_eq(t.n, 5);
+    cr_expect_str_eq(t.target[0].layout,
+                     "*E*E*E*E|*E*E*E*E|*E*E*E*E|*E*E*E*E/*E");
+    cr_expect_str_eq(t.target[4].layout, m[4].layout);
+    for (int i = 0; i < t.n; i++)
+        cr_expect_eq(strspn(t.target[i].layout, "*E|/"),
+                     strlen(t.target[i].layout), "%s", t.target[i].layout);
+    cr_expect_gt(t.target[3].pred.pred_step_s, t.target[2].pred.pred_step_s);
+}
+
+/* 16.25 + 5.2 units of time over four stages: whole layers cannot part them as
+ * evenly as halves can. */
+Test(roles, whole_layers_is_the_fastest_without_cuts_inside_layers)
+{
+    const struct manifest_measure m[] = {{ROLE_PICK, NULL, false},
+                                         {ROLE_WHOLE_LAYERS, NULL, false}};
+    struct model gpt = model;
+    struct cost of_gpt = cost;
+    struct targets whole = resolve(m, 1, false); // of the GPT model
+    double gpt_step_s = whole.target[0].pred.pred_step_s;
+    as_hybrid();
+    struct targets t = resolve(m, 2, false);
+    cr_expect_not(begins_with_attention(t.target[0].layout), "%s",
+                  t.target[0].layout);
+    cr_expect(begins_with_attention(t.target[1].layout), "%s",
+              t.target[1].layout);
+    cr_expect_lt(t.target[0].pred.pred_step_s, gpt_step_s);
+    cr_expect_float_eq(t.target[1].pred.pred_step_s, gpt_step_s,
+                       1e-9 * gpt_step_s, "as of the GPT model");
+    model = gpt;
+    cost = of_gpt;
+    t = resolve(m, 2, false);
+    cr_expect_eq(t.n, 1, "a GPT model has no such cuts");
     cr_expect_eq(n_warnings, 1);
 }
 

@@ -37,7 +37,9 @@ static struct memory_rank of(const struct model *m)
     char text[40];
     arena_init(&a);
     snprintf(text, sizeof text, "Et*%d%.*sL", m->n_layers, m->n_mtp, "mmmm");
-    cr_assert_eq(layout_read(&a, text, m, &l, &msg), ERR_OK, "%s", msg.text);
+    const struct layout_question q = {text, m->par.pp, m->n_layers, m->n_mtp};
+    cr_assert_eq(layout_read_question(&a, &q, &l, &msg), ERR_OK, "%s",
+                 msg.text);
     memory_terms(m, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t);
     memory_rank(&t, &l, 0, &r);
     arena_clear(&a);
@@ -227,7 +229,8 @@ static void same_ranks(struct arena *a, const struct model *gpt,
     cr_assert_eq(model_as_hybrid(a, gpt, &h, &msg), ERR_OK, "%s", msg.text);
     cr_assert_eq(layout_read(a, text[0], gpt, &l[0], &msg), ERR_OK, "%s: %s",
                  text[0], msg.text);
-    cr_assert_eq(layout_read(a, text[1], &h, &l[1], &msg), ERR_OK, "%s: %s",
+    const struct layout_question q = {text[1], h.par.pp, h.n_layers, h.n_mtp};
+    cr_assert_eq(layout_read_question(a, &q, &l[1], &msg), ERR_OK, "%s: %s",
                  text[1], msg.text);
     memory_terms(gpt, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t[0]);
     memory_terms(&h, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t[1]);

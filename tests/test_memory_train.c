@@ -2,28 +2,35 @@
 #include "small_model.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 /* small_model(): T = S = 32, C = 64, 4 heads of 16, 2 groups, 4 experts of 128,
  * top-2, 512 words, one MTP layer. All sizes are multiples of 64 bytes but
  * where tensors of T or of experts are. */
 enum { T = 32, C = 64, A = 64, Q = 128, F = 128, N = 4, V = 512 };
 
-static struct memory_train stage(const char *text, int s)
+static struct memory_train stage_of(const struct model *m, const char *text,
+                                    int s)
 {
     struct arena a;
     struct layout l;
     struct err_msg msg;
     struct memory_train out;
-    struct model m = small_model();
     arena_init(&a);
     cr_assert_eq(layout_read_question(
                      &a,
-                     &(struct layout_question){text, 4, m.n_layers, m.n_mtp},
+                     &(struct layout_question){text, 4, m->n_layers, m->n_mtp},
                      &l, &msg),
                  ERR_OK);
-    memory_train_stage(&m, &l, s, &out);
+    memory_train_stage(m, &l, s, &out);
     arena_clear(&a);
     return out;
+}
+
+static struct memory_train stage(const char *text, int s)
+{
+    struct model m = small_model();
+    return stage_of(&m, text, s);
 }
 
 static const int64_t layer =
@@ -77,6 +84,55 @@ Test(memory_train, a_standalone_mtp_stage_starts_behind_the_last_layer)
     cr_assert_eq(apart.weights, layer + 4 * (3 * C + 2 * C * C + V * C));
     cr_assert_eq(apart.head, 0);
     cr_assert_eq(loss.weights, 4 * V * C, "the tied table alone");
+}
+
+/* ---- halves of layers ---- */
+
+/* The model with these symbols for its layers, and in an MTP part. */
+static struct model halved(const char *symbols, const char *mtp)
+{
+    struct model m = small_model();
+    m.symbols = symbols;
+    m.mtp_symbols = mtp;
+    m.n_layers = (int)strlen(symbols);
+    return m;
+}
+
+Test(memory_train, pairs_of_halves_take_what_whole_layers_take)
+{
+    struct model m = halved("*E*E*E*E*E*E*E*E", "*E");
+    for (int s = 0; s < 4; s++) {
+        struct memory_train whole = stage("Et*2|t*3|t|t*2mL", s);
+        struct memory_train pairs = stage_of(&m, "Et*4|t*6|tt|t*4mL", s);
+        cr_expect_arr_eq(&whole, &pairs, sizeof whole, "stage %d", s);
+    }
+}
+
+Test(memory_train, a_cut_within_a_layer_parts_its_weights_and_activations)
+{
+    struct model m = halved("*E*E*E*E*E*E*E*E", "*E");
+    struct memory_train even = stage_of(&m, "Et*4|t*4|t*4|t*4mL", 1);
+    struct memory_train more = stage_of(&m, "Et*4|t*5|t*3|t*4mL", 1);
+    struct memory_train less = stage_of(&m, "Et*4|t*4|t*4|t*4mL", 2);
+    struct memory_train late = stage_of(&m, "Et*4|t*5|t*3|t*4mL", 2);
+    cr_expect_eq(more.weights - even.weights, 4 * (C + Q * C + C * A));
+    cr_expect_eq(more.slot - even.slot,
+                 4 * (T * C + T + T * Q + T * A + 4 * T * T + T * C),
+                 "attention and the state behind it");
+    cr_expect_eq(less.weights - late.weights, more.weights - even.weights);
+    cr_expect_eq(less.slot - late.slot, more.slot - even.slot);
+}
+
+Test(memory_train, mtp_of_one_symbol_keeps_one_half)
+{
+    struct model both = halved("*E*E*E*E*E*E*E*E", "*E");
+    struct model one = halved("*E*E*E*E*E*E*E*E", "E");
+    struct memory_train two = stage_of(&both, "Et*4|t*4|t*4|t*4mL", 3);
+    struct memory_train half = stage_of(&one, "Et*4|t*4|t*4|t*4mL", 3);
+    cr_expect_eq(two.weights - half.weights, 4 * (C + Q * C + C * A));
+    cr_expect_eq(two.slot - half.slot,
+                 4 * (T * C + T + T * Q + T * A + 4 * T * T + T * C),
+                 "and what passes between the two");
 }
 
 /* transformer_block.py: with the last layer where there is MTP, else with L. */

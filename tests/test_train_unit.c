@@ -27,6 +27,8 @@ static const struct dims dims = {.n_seq = 2,
                                  .hidden = 16,
                                  .n_layers = 2,
                                  .n_mtp = 1,
+                                 .n_blocks = 2,
+                                 .n_halves = 4,
                                  .n_heads = 4,
                                  .n_groups = 2,
                                  .head_dim = 6,
@@ -40,6 +42,12 @@ static const struct dims dims = {.n_seq = 2,
 
 /* of the auxiliary loss, in checks of routers */
 static const double balance_weight = 0.8;
+
+static const struct layer_shape whole_moe = {true, true, true},
+                                whole_dense = {true, true, false},
+                                attention_half = {true, false, false},
+                                moe_half = {false, true, true},
+                                mlp_half = {false, true, false};
 
 /* A unit under check: forward gives the loss, backward fills gradients. */
 struct subject {
@@ -80,13 +88,13 @@ static double weighted_sum(const struct subject *s)
 static const int64_t n_hidden = 10 * 16;
 
 /* All tensors that any unit needs, in one table a kind. */
-static void carve(struct subject *s, bool moe)
+static void carve(struct subject *s, struct layer_shape shape)
 {
     int64_t table = (int64_t)dims.vocab * dims.hidden;
-    layer_carve_weights(&dims, moe, 1, &s->weights, &s->layer.w);
-    layer_carve_weights(&dims, moe, 1, &s->grads, &s->layer.dw);
-    mtp_carve_weights(&dims, moe, 5, &s->weights, &s->mtp.w);
-    mtp_carve_weights(&dims, moe, 5, &s->grads, &s->mtp.dw);
+    layer_carve_weights(&dims, shape, 1, &s->weights, &s->layer.w);
+    layer_carve_weights(&dims, shape, 1, &s->grads, &s->layer.dw);
+    mtp_carve_weights(&dims, shape, 5, &s->weights, &s->mtp.w);
+    mtp_carve_weights(&dims, shape, 5, &s->grads, &s->mtp.dw);
     s->table = tensors_carve(&s->weights, weight_spec("table", table, 0, 0.5));
     s->dtable = tensors_carve(&s->grads, weight_spec("table", table, 0, 0.5));
     s->norm.w =
@@ -94,8 +102,8 @@ static void carve(struct subject *s, bool moe)
     s->norm.dw =
         tensors_carve(&s->grads, weight_spec("norm", dims.hidden, 7, -1));
     s->norm.inv = tensors_carve_real(&s->acts, "inv", dims.n_tokens);
-    layer_carve_acts(&dims, moe, &s->acts, &s->layer.acts);
-    mtp_carve_acts(&dims, moe, &s->acts, &s->mtp.acts);
+    layer_carve_acts(&dims, shape, &s->acts, &s->layer.acts);
+    mtp_carve_acts(&dims, shape, &s->acts, &s->mtp.acts);
     layer_carve_work(&dims, &s->acts, &s->work);
     mtp_carve_work(&dims, &s->acts, &s->mtp_work);
     s->loss.dlogits =
@@ -106,17 +114,17 @@ static void carve(struct subject *s, bool moe)
     s->r = tensors_carve_real(&s->acts, "r", 2 * n_hidden);
 }
 
-static void set_up(struct subject *s, bool moe)
+static void set_up(struct subject *s, struct layer_shape shape)
 {
     struct err_msg msg;
     tensors_init(&s->weights, "weights");
     tensors_init(&s->grads, "gradients");
     tensors_init(&s->acts, "activations");
-    carve(s, moe);
+    carve(s, shape);
     cr_assert_eq(tensors_alloc(&s->weights, &msg), ERR_OK);
     cr_assert_eq(tensors_alloc(&s->grads, &msg), ERR_OK);
     cr_assert_eq(tensors_alloc(&s->acts, &msg), ERR_OK);
-    carve(s, moe);
+    carve(s, shape);
     layer_init_work(&dims, &s->work);
     for (int i = 0; i < s->weights.n_items; i++) // large enough to matter
         tensors_normal(tensors_at(&s->weights, i), s->weights.item[i].count,
@@ -125,7 +133,7 @@ static void set_up(struct subject *s, bool moe)
     tensors_normal(s->r, 2 * n_hidden, 1, 1002);
     for (int t = 0; t < dims.n_tokens; t++)
         s->tokens[t] = (t * 7 + 3) % dims.vocab;
-    s->layer.moe = s->mtp.layer.moe = moe;
+    s->layer.shape = s->mtp.layer.shape = shape;
     s->layer.balance = &s->balance;
     s->mtp.layer.w = s->mtp.w.layer;
     s->mtp.layer.dw = s->mtp.dw.layer;
@@ -280,14 +288,14 @@ static void head_grad(struct subject *s, struct pass *p)
     loss_backward(&s->loss, p, s->x, s->dx);
 }
 
-static void check_unit(bool moe,
+static void check_unit(struct layer_shape shape,
                        double (*forward)(struct subject *, struct pass *),
                        void (*backward)(struct subject *, struct pass *),
                        int n_want, int64_t n_x)
 {
     static struct subject s;
     memset(&s, 0, sizeof s);
-    set_up(&s, moe);
+    set_up(&s, shape);
     s.forward = forward;
     s.backward = backward;
     s.n_x = n_x;
@@ -299,14 +307,14 @@ static void check_unit(bool moe,
 /* norm1 qkv out norm2 router gate_up down + shared gate_up down, input */
 Test(unit, gradient_of_t_moe_equals_central_difference)
 {
-    check_unit(true, layer_loss, layer_grad, 10, n_hidden);
+    check_unit(whole_moe, layer_loss, layer_grad, 10, n_hidden);
 }
 
 Test(unit, gradient_of_t_with_auxiliary_loss_equals_central_difference)
 {
     static struct subject s;
     memset(&s, 0, sizeof s);
-    set_up(&s, true);
+    set_up(&s, whole_moe);
     s.forward = layer_loss;
     s.backward = layer_grad;
     s.balanced = true;
@@ -320,31 +328,153 @@ Test(unit, gradient_of_t_with_auxiliary_loss_equals_central_difference)
 
 Test(unit, gradient_of_t_dense_equals_central_difference)
 {
-    check_unit(false, layer_loss, layer_grad, 7, n_hidden);
+    check_unit(whole_dense, layer_loss, layer_grad, 7, n_hidden);
+}
+
+/* norm1 qkv out, input */
+Test(unit, gradient_of_an_attention_half_equals_central_difference)
+{
+    check_unit(attention_half, layer_loss, layer_grad, 4, n_hidden);
+}
+
+/* norm2 router gate_up down + shared gate_up down, input */
+Test(unit, gradient_of_a_moe_half_equals_central_difference)
+{
+    check_unit(moe_half, layer_loss, layer_grad, 7, n_hidden);
+}
+
+/* norm2 gate_up down, input */
+Test(unit, gradient_of_an_mlp_half_equals_central_difference)
+{
+    check_unit(mlp_half, layer_loss, layer_grad, 4, n_hidden);
+}
+
+enum { MAX_GRADS = 8192 };
+
+/* What a pass forward and one backward leave behind. */
+struct outcome {
+    double y[160], dx[160], grads[MAX_GRADS], balance;
+};
+
+static void keep_outcome(struct subject *s, struct outcome *out)
+{
+    size_t n = (size_t)s->grads.bytes;
+    cr_assert_leq(n, sizeof out->grads, "room for gradients");
+    memcpy(out->y, s->y, sizeof out->y);
+    memcpy(out->dx, s->dx, sizeof out->dx);
+    memcpy(out->grads, s->grads.base, n);
+    out->balance = s->balance;
+    tensors_zero(&s->grads);
+    memset(s->y, 0, sizeof out->y);
+    s->balance = 0;
+}
+
+/* The halves have the whole layer's weights and gradients; what lies between
+ * them is their own. */
+static void run_halves(struct subject *s, struct pass *p, bool moe)
+{
+    struct layer first = s->layer, second = s->layer;
+    real *mid = s->y + n_hidden;
+    first.shape = attention_half;
+    second.shape = moe ? moe_half : mlp_half;
+    first.acts.mid = second.acts.mid = NULL;
+    layer_forward(&first, p, s->x, mid);
+    layer_forward(&second, p, mid, s->y);
+    memcpy(s->dx, s->r, n_hidden * sizeof(real));
+    layer_backward(&second, p, mid, s->dx);
+    layer_backward(&first, p, s->x, s->dx);
+}
+
+static void expect_halves_equal_the_whole(bool moe)
+{
+    static struct subject s;
+    static struct outcome whole, halves;
+    memset(&s, 0, sizeof s);
+    memset(&whole, 0, sizeof whole);
+    memset(&halves, 0, sizeof halves);
+    set_up(&s, moe ? whole_moe : whole_dense);
+    s.balanced = moe;
+    struct pass p = pass_of(&s);
+    layer_forward(&s.layer, &p, s.x, s.y);
+    layer_grad(&s, &p);
+    keep_outcome(&s, &whole);
+    run_halves(&s, &p, moe);
+    keep_outcome(&s, &halves);
+    cr_expect_arr_eq(whole.y, halves.y, sizeof whole.y, "output");
+    cr_expect_arr_eq(whole.dx, halves.dx, sizeof whole.dx, "its gradient");
+    cr_expect_arr_eq(whole.grads, halves.grads, sizeof whole.grads, "weights");
+    cr_expect(whole.balance == halves.balance, "auxiliary loss");
+    cr_expect_neq(whole.y[0], 0.0);
+    tear_down(&s);
+}
+
+Test(unit, two_halves_are_a_moe_layer_to_the_last_bit)
+{
+    expect_halves_equal_the_whole(true);
+}
+
+Test(unit, two_halves_are_a_dense_layer_to_the_last_bit)
+{
+    expect_halves_equal_the_whole(false);
+}
+
+/* Sizes of the allocations in the first pass. */
+static int64_t weights_and_acts_bytes(struct layer_shape shape)
+{
+    struct tensors t;
+    struct layer_weights w;
+    struct layer_acts acts;
+    tensors_init(&t, "layer");
+    layer_carve_weights(&dims, shape, 1, &t, &w);
+    layer_carve_acts(&dims, shape, &t, &acts);
+    int64_t bytes = 0;
+    for (int i = 0; i < t.n_items; i++)
+        bytes +=
+            ((int64_t)t.item[i].elem_bytes * t.item[i].count + 63) / 64 * 64;
+    tensors_clear(&t);
+    return bytes;
+}
+
+/* the hidden states between them are a place of the stage's, see stage.c */
+Test(unit, halves_take_the_bytes_of_the_whole_but_what_lies_between)
+{
+    int64_t mid = n_hidden * (int64_t)sizeof(real);
+    cr_expect_eq(weights_and_acts_bytes(attention_half) +
+                     weights_and_acts_bytes(moe_half) + mid,
+                 weights_and_acts_bytes(whole_moe));
+    cr_expect_eq(weights_and_acts_bytes(attention_half) +
+                     weights_and_acts_bytes(mlp_half) + mid,
+                 weights_and_acts_bytes(whole_dense));
+}
+
+/* the half's six, two norms, projection, norm, embedding, input */
+Test(unit, gradient_of_m_with_a_moe_half_equals_central_difference)
+{
+    check_unit(moe_half, mtp_loss, mtp_grad, 12, n_hidden);
 }
 
 /* the layer's nine, two norms, projection, norm, embedding, input */
 Test(unit, gradient_of_m_moe_equals_central_difference)
 {
-    check_unit(true, mtp_loss, mtp_grad, 15, n_hidden);
+    check_unit(whole_moe, mtp_loss, mtp_grad, 15, n_hidden);
 }
 
 Test(unit, gradient_of_m_dense_equals_central_difference)
 {
-    check_unit(false, mtp_loss, mtp_grad, 12, n_hidden);
+    check_unit(whole_dense, mtp_loss, mtp_grad, 12, n_hidden);
 }
 
 Test(unit, gradient_of_E_equals_central_difference)
 {
-    check_unit(true, embedding_loss, embedding_grad, 1, 0);
+    check_unit(whole_moe, embedding_loss, embedding_grad, 1, 0);
 }
 
 Test(unit, gradient_of_final_norm_equals_central_difference)
 {
-    check_unit(true, norm_loss, norm_grad, 2, n_hidden);
+    check_unit(whole_moe, norm_loss, norm_grad, 2, n_hidden);
 }
 
 Test(unit, gradient_of_L_equals_central_difference)
 {
-    check_unit(true, head_loss, head_grad, 2, 2 * n_hidden);
+    check_unit(whole_moe, head_loss, head_grad, 2, 2 * n_hidden);
 }

@@ -31,7 +31,7 @@ enum err core_check(struct arena *a, const struct manifest *mf,
 {
     enum err e = core_check_standalone(mf, ctx, msg);
     for (int i = 0; i < profile->n && e == ERR_OK; i++) {
-        const char *text = layout_string(a, &profile->layout[i]);
+        const char *text = layout_text(a, &profile->layout[i], ctx->model);
         e = text ? core_check_layout(ctx, text, &profile->layout[i], msg)
                  : err_set(msg, ERR_NOMEM, "out of memory");
         if (e != ERR_OK)

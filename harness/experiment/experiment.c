@@ -99,7 +99,7 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     if (err != ERR_OK)
         return err_prefix(msg, err, "%s: profile", mf->path);
     for (int i = 0; i < n; i++) {
-        e->profile[i] = layout_string(e->a, &l[i]);
+        e->profile[i] = layout_text(e->a, &l[i], m);
         if (!e->profile[i])
             return experiment_no_memory(e, msg);
     }

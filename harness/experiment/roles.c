@@ -8,6 +8,7 @@
 #include "core_check.h"
 #include "layout/baseline.h"
 #include "layout/default_split.h"
+#include "layout/symbols.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
 
@@ -152,6 +153,39 @@ static enum err find_two_bottlenecks(struct finder *f, struct layout *out,
                                  "slowest");
 }
 
+static bool keeps_layers_whole(const struct model *m, const struct layout *l)
+{
+    for (int s = 1; s < l->n_stages; s++) {
+        int first = layout_first_layer(l, s);
+        if (first > 0 && first < m->n_layers && symbols_parts_layer(m, first))
+            return false;
+    }
+    return true;
+}
+
+/* What the pick would be if a stage could not end within a layer, as for a GPT
+ * model. */
+static enum err find_whole_layers(struct finder *f, struct layout *out,
+                                  struct err_msg *msg)
+{
+    const struct model *m = f->ctx->model;
+    if (!model_is_hybrid(m))
+        return err_set(msg, ERR_MODEL,
+                       "every layout of a model without a pattern keeps layers "
+                       "whole");
+    enum err e = search_plain(f, msg);
+    for (int i = 0; i < f->plain.n_plans && e == ERR_OK; i++)
+        if (keeps_layers_whole(m, &f->plain.plans[i].parsed)) {
+            *out = f->plain.plans[i].parsed;
+            return ERR_OK;
+        }
+    return e != ERR_OK ? e
+                       : err_set(msg, ERR_MODEL,
+                                 "none of the %d fastest layouts keeps layers "
+                                 "whole",
+                                 f->plain.n_plans);
+}
+
 /* The pick with one unit moved over the cut behind `stage`; false when there
  * is none to move or a stage would be left empty. */
 static bool move_unit(struct arena *a, const struct layout *pick, int stage,
@@ -252,6 +286,7 @@ static const struct role_finder finders[N_ROLES] = {
     [ROLE_NEIGHBOUR] = {true, find_neighbour},
     [ROLE_STANDALONE_MTP] = {true, find_standalone},
     [ROLE_TWO_BOTTLENECKS] = {true, find_two_bottlenecks},
+    [ROLE_WHOLE_LAYERS] = {true, find_whole_layers},
     [ROLE_REPEAT] = {false, find_default},
     [ROLE_LAYOUT] = {false, find_layout},
 };
@@ -313,7 +348,7 @@ static enum err resolve_one(struct finder *f, struct target *t,
     enum err e = finders[t->role].find(f, &t->parsed, msg);
     if (e != ERR_OK)
         return e;
-    t->layout = layout_string(f->a, &t->parsed);
+    t->layout = layout_text(f->a, &t->parsed, f->ctx->model);
     if (!t->layout)
         return err_set(msg, ERR_NOMEM, "layouts: out of memory");
     e = core_check_layout(f->ctx, t->layout, &t->parsed, msg);

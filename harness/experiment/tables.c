@@ -6,6 +6,7 @@
 #include "tables.h"
 
 #include "base/csv.h"
+#include "layout/symbols.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -331,10 +332,6 @@ static bool tables_write_stage(struct row *r, const struct target *t, int stage,
     const struct plan_stage *p =
         stage < t->pred.n_stages ? &t->pred.stages[stage] : &unknown;
     double pred_bytes = (double)p->mem_bytes;
-    tables_put(r, role_name(t->role));
-    tables_put(r, t->layout);
-    put_int(r, stage);
-    tables_put(r, t->parsed.units[stage]);
     put_number(r, 1e3 * p->fwd_s);
     put_number(r, f->fwd_ms);
     put_number(r, 1e3 * p->bwd_s);
@@ -346,6 +343,20 @@ static bool tables_write_stage(struct row *r, const struct target *t, int stage,
                       : (double)NAN);
     put_positive(r, p->in_flight);
     return csv_write_row(out, r->field, r->n);
+}
+
+/* Which stage it is; false when out of memory. */
+static bool put_stage(struct row *r, const struct model *m,
+                      const struct target *t, int stage)
+{
+    const char *units = model_is_hybrid(m)
+                            ? symbols_stage(r->a, &t->parsed, m, stage)
+                            : t->parsed.units[stage];
+    tables_put(r, role_name(t->role));
+    tables_put(r, t->layout);
+    put_int(r, stage);
+    tables_put(r, units);
+    return units != NULL;
 }
 
 static enum err write_stages(struct arena *a, const struct tables_input *in,
@@ -364,13 +375,33 @@ static enum err write_stages(struct arena *a, const struct tables_input *in,
             return e;
         for (int s = 0; s < t->parsed.n_stages && *ok; s++) {
             struct row r = row_new(a, "moe-bench/stages/1", in->manifest->name);
-            *ok = tables_write_stage(&r, t, s, &f[s], out);
+            *ok = put_stage(&r, in->ctx->model, t, s) &&
+                  tables_write_stage(&r, t, s, &f[s], out);
         }
     }
     return ERR_OK;
 }
 
 /* ---- units of the model ---- */
+
+/* What decoder layers take over what `flops` says of them: one with experts, or
+ * a dense one where there is none; of a hybrid model all together. */
+static double layer_scale(const struct model *m, const struct cost *c,
+                          const struct unit_cost *flops)
+{
+    double sum = 0, sum_flops = 0;
+    for (int k = 0; k < N_KINDS; k++) {
+        bool counts = model_is_hybrid(m) ? kind_is_symbol((enum unit_kind)k)
+                      : c->unit[KIND_T].known ? k == KIND_T
+                                              : k == KIND_T_DENSE;
+        int n = !counts || !c->unit[k].known ? 0
+                : model_is_hybrid(m) ? model_unit_count(m, (enum unit_kind)k)
+                                     : 1;
+        sum += n * (c->unit[k].fwd_s + c->unit[k].bwd_s);
+        sum_flops += n * (flops[k].fwd_s + flops[k].bwd_s);
+    }
+    return sum / sum_flops;
+}
 
 /* Costs in proportion to FLOPs, with m in L where only both together are
  * known, so that a decoder layer takes what it was measured to take. */
@@ -383,9 +414,7 @@ static struct cost scaled_flops(const struct model *m, const struct cost *c)
         u[KIND_L].fwd_s += u[KIND_M].fwd_s;
         u[KIND_L].bwd_s += u[KIND_M].bwd_s;
     }
-    int t = c->unit[KIND_T].known ? KIND_T : KIND_T_DENSE;
-    double scale =
-        (c->unit[t].fwd_s + c->unit[t].bwd_s) / (u[t].fwd_s + u[t].bwd_s);
+    double scale = layer_scale(m, c, u);
     for (int k = 0; k < N_KINDS; k++) {
         u[k].fwd_s *= scale;
         u[k].bwd_s *= scale;
@@ -408,7 +437,10 @@ static enum err write_units(struct arena *a, const struct tables_input *in,
         if (!u->known || (k == KIND_M && c->joint_ml))
             continue;
         struct row r = row_new(a, "moe-bench/units/1", in->manifest->name);
-        const char letter[2] = {kind_letter((enum unit_kind)k), '\0'};
+        const char letter[2] = {kind_is_symbol((enum unit_kind)k)
+                                    ? kind_symbol((enum unit_kind)k)
+                                    : kind_letter((enum unit_kind)k),
+                                '\0'};
         tables_put(&r, joint ? "mL" : letter);
         tables_put(&r, joint ? "mL" : kind_name((enum unit_kind)k));
         const double s[] = {u->fwd_s,  u->fwd_se, u->bwd_s,

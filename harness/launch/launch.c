@@ -126,17 +126,22 @@ static const char *find_entry(struct arena *a, const struct manifest *mf)
 
 /* In the order: Megatron at a commit that the job checks out; a script of the
  * manifest's; Megatron's own; our trainer, beside this program. */
-static const char *trainer_path(struct arena *a, const struct manifest *mf,
+static const char *trainer_path(struct arena *a,
+                                const struct launch_request *req,
                                 const struct launch *l)
 {
+    const struct manifest *mf = req->manifest;
     const char *entry = mf->trainer.entry;
+    const char *megatron = model_is_hybrid(&req->workload->model)
+                               ? "pretrain_hybrid.py"
+                               : "pretrain_gpt.py";
     if (launcher_checks_out(mf))
         return arena_printf(a, LAUNCHER_CHECKOUT "/%s",
-                            entry ? entry : "pretrain_gpt.py");
+                            entry ? entry : megatron);
     if (entry)
         return find_entry(a, mf);
     if (mf->trainer.kind == TRAINER_MEGATRON)
-        return "pretrain_gpt.py";
+        return megatron;
     const char *folder = own_folder(a);
     return arena_printf(a, "%s%s", folder ? folder : "",
                         l->by->virtual_time ? "moe-train-smpi" : "moe-train");
@@ -159,6 +164,12 @@ static void add_moe_train_flags(struct build *b,
     }
 }
 
+static enum flag_id layout_flag(const struct launch_request *req)
+{
+    return model_is_hybrid(&req->workload->model) ? FLAG_HYBRID_LAYER_PATTERN
+                                                  : FLAG_LAYOUT;
+}
+
 /* The manifest's own arguments last: of a flag given twice the last one counts.
  */
 static void trainer_words(struct build *b, const struct launch_request *req,
@@ -167,7 +178,7 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     const struct manifest *mf = req->manifest;
     build_add(b, l->binary);
     build_add_words(b, &req->workload->flags);
-    build_add(b, "--pipeline-model-parallel-layout");
+    build_add(b, arena_printf(b->a, "--%s", flag_name(layout_flag(req))));
     // of a dry run, before there are costs
     build_add(b, req->layout ? req->layout : "<pick after profile>");
     if (req->workload->model.overlap_moe_comm && !req->profile)
@@ -223,7 +234,7 @@ enum err launch_build(struct arena *a, const struct launch_request *req,
     l.inside = is_inside(by);
     if (by->virtual_time)
         l.platform = platform ? platform : OUR_PLATFORM;
-    l.binary = trainer_path(a, req->manifest, &l);
+    l.binary = trainer_path(a, req, &l);
     struct build argv = build_new(a), env = build_new(a);
     by->prefix(&argv, req, &l);
     trainer_words(&argv, req, &l);

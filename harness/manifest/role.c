@@ -42,7 +42,7 @@ enum err role_from_name(const char *where, const char *name, enum role *out,
     return err_set(msg, ERR_PARSE,
                    "%s: role: got '%s', want one of pick, default, "
                    "count-based, flops-pick, neighbour, standalone-mtp, "
-                   "two-bottlenecks, repeat, layout%s%s%s",
+                   "two-bottlenecks, whole-layers, repeat, layout%s%s%s",
                    where, name, near ? "; did you mean '" : "",
                    near ? near : "", near ? "'?" : "");
 }

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /* Flags of the model with the manifest's sizes in them; those that are the
- * launcher's to say stay away (ranks; virtual stages, which the layout tells;
- * EP overlap, which profile runs are without), and Megatron has none for the
- * padded vocabulary: it takes the vocabulary from trainer.args, with the
- * tokenizer. */
+ * launcher's to say stay away (ranks; the layout
+ * or a pattern, which tell the virtual stages; EP overlap, which profile runs
+ * are without), and Megatron has none for the padded vocabulary: it takes the
+ * vocabulary from trainer.args, with the tokenizer. */
 static enum err make_flags(struct arena *a, const struct manifest *mf,
                            const struct megatron_flags *f, struct words *out,
                            struct err_msg *msg)
@@ -26,6 +26,8 @@ static enum err make_flags(struct arena *a, const struct manifest *mf,
     const enum flag_id ours[] = {FLAG_WORLD_SIZE,
                                  FLAG_VPP,
                                  FLAG_LAYOUT,
+                                 FLAG_HYBRID_LAYER_PATTERN,
+                                 FLAG_HYBRID_OVERRIDE_PATTERN,
                                  FLAG_OVERLAP_MOE_COMM,
                                  mf->trainer.kind == TRAINER_MEGATRON
                                      ? FLAG_PADDED_VOCAB_SIZE

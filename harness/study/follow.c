@@ -156,8 +156,9 @@ enum err follow_pick(const struct follow *f, struct study_row *to,
     return to->computed.text && to->note ? ERR_OK : no_memory(msg);
 }
 
-static enum err layout_text(const struct follow *f, const struct layout *l,
-                            struct study_row *to, struct err_msg *msg)
+static enum err follow_layout_text(const struct follow *f,
+                                   const struct layout *l, struct study_row *to,
+                                   struct err_msg *msg)
 {
     to->computed.text = layout_string(f->a, l);
     return to->computed.text ? ERR_OK : no_memory(msg);
@@ -169,7 +170,7 @@ enum err follow_default_layout(const struct follow *f, struct study_row *to,
     const struct model *m = f->ctx.model;
     struct layout l;
     const enum err e = default_split_layout(f->a, m, m->par.pp, &l, msg);
-    return e == ERR_OK ? layout_text(f, &l, to, msg) : e;
+    return e == ERR_OK ? follow_layout_text(f, &l, to, msg) : e;
 }
 
 enum err follow_count_layout(const struct follow *f, struct study_row *to,
@@ -178,7 +179,7 @@ enum err follow_count_layout(const struct follow *f, struct study_row *to,
     const struct model *m = f->ctx.model;
     struct layout l;
     const enum err e = baseline_count_based(f->a, m, m->par.pp, &l, msg);
-    return e == ERR_OK ? layout_text(f, &l, to, msg) : e;
+    return e == ERR_OK ? follow_layout_text(f, &l, to, msg) : e;
 }
 
 static int n_standalone(const struct search_result *r)

@@ -194,6 +194,33 @@ static enum err check_router(const struct train_args *t, const struct model *m,
     return ERR_OK;
 }
 
+/* Layers of kinds that are not here; asked before the model is read, which
+ * wants their sizes. Letters that are no symbol are for the reader. */
+static enum err check_symbols(const struct train_args *t, struct err_msg *msg)
+{
+    const enum flag_id id = FLAG_HYBRID_LAYER_PATTERN;
+    const char *text = flags_text(megatron_args_flags(t->megatron), id);
+    const char *bad = text ? strpbrk(text, "MG+D") : NULL;
+    if (!bad)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "--%s: got symbol '%c' (%s), moe-train has attention *, MLP "
+                   "- and experts E",
+                   flag_name(id), *bad, kind_name(kind_of_symbol(*bad)));
+}
+
+/* An MTP part has as much as there is in a layer. */
+static enum err check_pattern(const struct model *m, struct err_msg *msg)
+{
+    const char *mtp = m->mtp_symbols ? m->mtp_symbols : "";
+    if (strlen(mtp) > 2 || (strlen(mtp) == 2 && (*mtp != '*' || mtp[1] == '*')))
+        return err_set(msg, ERR_RANGE,
+                       "--%s: MTP part '/%s': moe-train wants one layer or "
+                       "half of it: /*E, /*-, /*, /E or /-",
+                       flag_name(FLAG_HYBRID_LAYER_PATTERN), mtp);
+    return ERR_OK;
+}
+
 static enum err train_args_check_model(const struct train_args *t,
                                        const struct model *m,
                                        struct err_msg *msg)
@@ -219,6 +246,8 @@ static enum err train_args_check_model(const struct train_args *t,
         if (rule[i].bad)
             return err_set(msg, ERR_RANGE, "%s", rule[i].text);
     enum err e = check_router(t, m, msg);
+    if (e == ERR_OK)
+        e = check_pattern(m, msg);
     return e == ERR_OK ? check_parallel(m, msg) : e;
 }
 
@@ -234,6 +263,8 @@ enum err train_args_read(struct arena *a, struct option_line line, int world,
     t.help = train_args_text(&t, TRAIN_HELP) != NULL;
     if (e == ERR_OK && !t.help)
         e = check_ranks(&t, world, msg);
+    if (e == ERR_OK && !t.help)
+        e = check_symbols(&t, msg);
     if (e == ERR_OK && !t.help) {
         flags_set_int(megatron_args_flags(t.megatron), FLAG_WORLD_SIZE, world);
         e = megatron_args_model(a, t.megatron, &t.model, msg);
@@ -336,7 +367,7 @@ static const char *layer_freq(struct arena *a, const struct model *m)
         all = all && m->layer_moe[i];
         text = arena_printf(a, "%s%s%d", text, i ? "," : "", m->layer_moe[i]);
     }
-    if (all || !m->n_experts)
+    if (all || !m->n_experts || model_is_hybrid(m))
         return "1";
     return text ? arena_printf(a, "%s]", text) : NULL;
 }
@@ -402,7 +433,10 @@ static enum err dump_split(struct arena *a, const struct train_args *t,
          train_args_yes(interleaved && t->split.p2p != P2P_BLOCKING)},
         {"overlap_p2p_comm_warmup_flush",
          train_args_yes(t->split.p2p == P2P_OVERLAP_FLUSH)},
-        {"pipeline_model_parallel_layout", t->split.layout_text},
+        {"hybrid_layer_pattern",
+         model_is_hybrid(m) ? t->split.layout_text : "None"},
+        {"pipeline_model_parallel_layout",
+         model_is_hybrid(m) ? "None" : t->split.layout_text},
         {"pipeline_model_parallel_size", train_args_number(a, m->par.pp)},
         {"seq_length", train_args_number(a, m->batch.seq_tokens)},
         {"tensor_model_parallel_size", train_args_number(a, m->par.tp)},

@@ -47,6 +47,9 @@
     MODEL(FLAG_MOE_SHARED_EXPERT, "width of the shared expert")                \
     MODEL(FLAG_MOE_LAYER_FREQ, "which layers have experts")                    \
     MODEL(FLAG_MTP_NUM_LAYERS, "MTP layers")                                   \
+    MODEL(FLAG_HYBRID_LAYER_PATTERN,                                           \
+          "layers as symbols, * attention - MLP E experts, | between stages, " \
+          "/ MTP; in place of the layout and numbers of layers")               \
     OWN(TRAIN_BALANCING, "moe-router-load-balancing-type", TEXT, "aux_loss",   \
         0, 0, "aux_loss or none")                                              \
     OWN(TRAIN_AUX_LOSS_COEFF, "moe-aux-loss-coeff", REAL, "1e-2", 0, 1e6,      \

@@ -3,12 +3,13 @@
  *
  *   mid = x + attention(n1(x)) Wo       y = mid + mlp(n2(mid))
  *
- * where mlp is routed experts plus a shared one, or a dense SwiGLU. The forward
- * pass keeps what the backward pass needs (struct layer_acts); the backward
- * pass goes the same way in reverse and works in the gradient's own place:
- * residual paths pass it on unchanged, blocks add theirs to it. One matrix
- * holds q, k and v of all heads, and one holds gate and up, so that each is one
- * product.
+ * where mlp is routed experts plus a shared one, or a dense SwiGLU. Each of the
+ * two is a half that can be a layer by itself, mid being its output or input;
+ * a whole layer does the same sums in the same order. The forward pass keeps
+ * what the backward pass needs (struct layer_acts); the backward pass goes the
+ * same way in reverse and works in the gradient's own place: residual paths
+ * pass it on unchanged, blocks add theirs to it. One matrix holds q, k and v of
+ * all heads, and one holds gate and up, so that each is one product.
  */
 #include "layer.h"
 
@@ -19,7 +20,7 @@
 #include <string.h>
 
 /* Megatron's --init-method-std; matrices that write to the residual stream get
- * it divided by sqrt(2 layers), as in GPT-2. */
+ * it divided by the root of how many do, two a layer, as in GPT-2. */
 static const double init_std = 0.02;
 
 /* Kernels take int: what the model has in 64 bits must fit, with room for the
@@ -104,11 +105,69 @@ static enum err check_fit(const struct dims *d, int64_t vocab,
     return ERR_OK;
 }
 
+/* ---- shapes ---- */
+
+static struct layer_shape shape_of_symbol(char symbol)
+{
+    enum unit_kind kind = kind_of_symbol(symbol);
+    return (struct layer_shape){.attention = kind == KIND_ATTENTION,
+                                .mlp = kind == KIND_MLP || kind == KIND_EXPERTS,
+                                .moe = kind == KIND_EXPERTS};
+}
+
+struct layer_shape layer_shape_of(const struct model *m, int i)
+{
+    if (model_is_hybrid(m))
+        return shape_of_symbol(m->symbols[i]);
+    return (struct layer_shape){
+        .attention = true, .mlp = true, .moe = m->layer_moe[i]};
+}
+
+/* A pattern says it; else as the last decoder layer, as in Megatron. */
+struct layer_shape layer_shape_of_mtp(const struct model *m)
+{
+    struct layer_shape all = {false, false, false};
+    if (!model_is_hybrid(m))
+        return layer_shape_of(m, m->n_layers - 1);
+    for (const char *s = m->mtp_symbols; s && *s; s++) {
+        struct layer_shape one = shape_of_symbol(*s);
+        all.attention |= one.attention;
+        all.mlp |= one.mlp;
+        all.moe |= one.moe;
+    }
+    return all;
+}
+
+int layer_block(const struct model *m, int i)
+{
+    int block = 0;
+    for (int k = 1; k <= i; k++) {
+        struct layer_shape before = layer_shape_of(m, k - 1);
+        bool joins = !before.mlp && !layer_shape_of(m, k).attention;
+        block += !joins;
+    }
+    return block;
+}
+
+static int count_halves(const struct model *m)
+{
+    int n = 0;
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer_shape s = layer_shape_of(m, i);
+        n += s.attention + s.mlp;
+    }
+    return n;
+}
+
 enum err dims_from_model(const struct model *m, struct dims *out,
                          struct err_msg *msg)
 {
-    struct dims d = {
-        .n_layers = m->n_layers, .n_mtp = m->n_mtp, .tied = m->tied};
+    struct dims d = {.n_layers = m->n_layers,
+                     .n_mtp = m->n_mtp,
+                     .n_blocks =
+                         m->n_layers ? layer_block(m, m->n_layers - 1) + 1 : 0,
+                     .n_halves = count_halves(m),
+                     .tied = m->tied};
     const struct dim_check check[] = {
         {m->batch.micro_batch, "--micro-batch-size", &d.n_seq},
         {m->batch.seq_tokens, "--seq-length", &d.seq},
@@ -163,9 +222,9 @@ static struct experts experts_of(const struct dims *d)
 }
 
 /* Width of the layer's plain SwiGLU: dense MLP, shared expert, or none. */
-static int plain_ffn(const struct dims *d, bool moe)
+static int plain_ffn(const struct dims *d, struct layer_shape s)
 {
-    return moe ? d->shared_ffn : d->ffn;
+    return !s.mlp ? 0 : s.moe ? d->shared_ffn : d->ffn;
 }
 
 struct tensor weight_spec(const char *name, int64_t count, int id, double std)
@@ -188,25 +247,26 @@ const char *layer_tensor_name(int place)
 }
 
 /* Experts' matrices lie one behind the other in one tensor each. */
-void layer_carve_weights(const struct dims *d, bool moe, int unit,
-                         struct tensors *t, struct layer_weights *out)
+void layer_carve_weights(const struct dims *d, struct layer_shape shape,
+                         int unit, struct tensors *t, struct layer_weights *out)
 {
-    int64_t C = d->hidden, N = d->n_experts, F = d->moe_ffn;
-    int64_t P = plain_ffn(d, moe), A = (int64_t)d->n_heads * d->head_dim;
+    int64_t C = d->hidden, N = shape.moe ? d->n_experts : 0, F = d->moe_ffn;
+    int64_t P = plain_ffn(d, shape), A = (int64_t)d->n_heads * d->head_dim;
+    int64_t at = shape.attention;
     int id = unit * LAYER_IDS_A_UNIT;
-    double out_std = init_std / sqrt(2.0 * d->n_layers);
+    double out_std = init_std / sqrt((double)d->n_halves);
     const struct {
         int64_t count;
         double std;
         real **place;
     } row[LAYER_IDS] = {
-        {C, -1, &out->norm1},
-        {qkv_width(d) * C, init_std, &out->qkv},
-        {C * A, out_std, &out->out},
-        {C, -1, &out->norm2},
-        {moe ? N * C : 0, init_std, &out->experts.router},
-        {moe ? N * 2 * F * C : 0, init_std, &out->experts.gu},
-        {moe ? N * C * F : 0, out_std, &out->experts.down},
+        {at * C, -1, &out->norm1},
+        {at * qkv_width(d) * C, init_std, &out->qkv},
+        {at * C * A, out_std, &out->out},
+        {shape.mlp * C, -1, &out->norm2},
+        {N * C, init_std, &out->experts.router},
+        {N * 2 * F * C, init_std, &out->experts.gu},
+        {N * C * F, out_std, &out->experts.down},
         {2 * P * C, init_std, &out->gu},
         {C * P, out_std, &out->down},
     };
@@ -217,27 +277,49 @@ void layer_carve_weights(const struct dims *d, bool moe, int unit,
                                              id + i, row[i].std));
 }
 
-void layer_carve_acts(const struct dims *d, bool moe, struct tensors *t,
-                      struct layer_acts *out)
+static void carve_attention_acts(const struct dims *d, struct tensors *t,
+                                 struct layer_acts *out)
 {
-    int64_t T = d->n_tokens, TC = T * d->hidden, P = plain_ffn(d, moe);
+    int64_t T = d->n_tokens;
     struct attention a = attention_of(d, NULL);
-    struct experts e = experts_of(d);
-    out->norm1 = tensors_carve_real(t, "input_norm_out", TC);
+    out->norm1 = tensors_carve_real(t, "input_norm_out", T * d->hidden);
     out->inv1 = tensors_carve_real(t, "input_norm_inv", T);
     out->qkv = tensors_carve_real(t, "qkv", T * qkv_width(d));
     out->probs = tensors_carve_real(t, "probs", attention_probs_count(&a));
     out->attn =
         tensors_carve_real(t, "attention", T * d->n_heads * d->head_dim);
-    out->mid = tensors_carve_real(t, "mid", TC);
-    out->norm2 = tensors_carve_real(t, "mlp_norm_out", TC);
+}
+
+static void carve_mlp_acts(const struct dims *d, struct layer_shape shape,
+                           struct tensors *t, struct layer_acts *out)
+{
+    int64_t T = d->n_tokens, P = plain_ffn(d, shape);
+    struct experts e = experts_of(d);
+    out->norm2 = tensors_carve_real(t, "mlp_norm_out", T * d->hidden);
     out->inv2 = tensors_carve_real(t, "mlp_norm_inv", T);
     if (P) {
         out->gu = tensors_carve_real(t, "gate_up", T * 2 * P);
         out->act = tensors_carve_real(t, "act", T * P);
     }
-    if (moe)
+    if (shape.moe)
         experts_carve_acts(&e, t, &out->experts);
+}
+
+static bool is_whole(struct layer_shape s)
+{
+    return s.attention && s.mlp;
+}
+
+void layer_carve_acts(const struct dims *d, struct layer_shape shape,
+                      struct tensors *t, struct layer_acts *out)
+{
+    if (shape.attention)
+        carve_attention_acts(d, t, out);
+    if (is_whole(shape))
+        out->mid =
+            tensors_carve_real(t, "mid", (int64_t)d->n_tokens * d->hidden);
+    if (shape.mlp)
+        carve_mlp_acts(d, shape, t, out);
 }
 
 /* Scratch is for one micro-batch at a time, so that one serves all layers. */
@@ -287,7 +369,8 @@ static void copy_residual(const struct pass *p, real *out, const real *in)
 }
 
 /* x (T,C) -> mid (T,C) */
-static void attention_block(struct layer *l, const struct pass *p, real *x)
+static void attention_block(struct layer *l, const struct pass *p, real *x,
+                            real *mid)
 {
     const struct dims *d = p->dims;
     int T = d->n_tokens, C = d->hidden, A = d->n_heads * d->head_dim;
@@ -298,21 +381,20 @@ static void attention_block(struct layer *l, const struct pass *p, real *x)
     ops_rmsnorm(p->ops, mat_of(x, T, C), l->w.norm1, n1, l->acts.inv1);
     ops_linear(p->ops, n1, mat_of(l->w.qkv, qkv.cols, C), qkv);
     attention_forward(&a, p->ops, qkv, l->acts.probs, attn);
-    copy_residual(p, l->acts.mid, x);
+    copy_residual(p, mid, x);
     ops_gemm(p->ops, GEMM_NT, attn, mat_of(l->w.out, C, A),
-             (struct gemm_out){mat_of(l->acts.mid, T, C), 1, 1});
+             (struct gemm_out){mat_of(mid, T, C), 1, 1});
 }
 
 /* mid (T,C) -> y (T,C); with experts the shared one is the plain SwiGLU. */
-static void mlp_block(struct layer *l, const struct pass *p, real *y)
+static void mlp_block(struct layer *l, const struct pass *p, real *mid, real *y)
 {
     const struct dims *d = p->dims;
-    int T = d->n_tokens, C = d->hidden, P = plain_ffn(d, l->moe);
+    int T = d->n_tokens, C = d->hidden, P = plain_ffn(d, l->shape);
     struct mat n2 = mat_of(l->acts.norm2, T, C), out = mat_of(y, T, C);
-    ops_rmsnorm(p->ops, mat_of(l->acts.mid, T, C), l->w.norm2, n2,
-                l->acts.inv2);
-    copy_residual(p, y, l->acts.mid);
-    if (l->moe) {
+    ops_rmsnorm(p->ops, mat_of(mid, T, C), l->w.norm2, n2, l->acts.inv2);
+    copy_residual(p, y, mid);
+    if (l->shape.moe) {
         struct experts e = experts_of(d);
         struct experts_pass ep = experts_pass_of(l, p);
         experts_forward(&e, &ep, n2, out);
@@ -329,8 +411,11 @@ static void mlp_block(struct layer *l, const struct pass *p, real *y)
 
 void layer_forward(struct layer *l, const struct pass *p, real *x, real *y)
 {
-    attention_block(l, p, x);
-    mlp_block(l, p, y);
+    real *mid = is_whole(l->shape) ? l->acts.mid : l->shape.mlp ? x : y;
+    if (l->shape.attention)
+        attention_block(l, p, x, mid);
+    if (l->shape.mlp)
+        mlp_block(l, p, mid, y);
 }
 
 /* Adds the gradient through the norm to rest.dx, which has the residual's. */
@@ -345,13 +430,14 @@ static void norm_back(const struct pass *p, real *x, const real *inv,
 
 /* d is the gradient by the block's output and gets that of its input added: the
  * residual path's share of the input's gradient is d itself. */
-static void mlp_back(struct layer *l, const struct pass *p, struct mat d)
+static void mlp_back(struct layer *l, const struct pass *p, real *mid,
+                     struct mat d)
 {
-    int T = d.rows, C = d.cols, P = plain_ffn(p->dims, l->moe);
+    int T = d.rows, C = d.cols, P = plain_ffn(p->dims, l->shape);
     struct mat dn = mat_of(p->work->dnorm, T, C);
     struct mat n2 = mat_of(l->acts.norm2, T, C);
     memset(dn.p, 0, (size_t)T * (size_t)C * sizeof(real));
-    if (l->moe) {
+    if (l->shape.moe) {
         struct experts e = experts_of(p->dims);
         struct experts_pass ep = experts_pass_of(l, p);
         experts_backward(&e, &ep, n2, d, dn);
@@ -366,7 +452,7 @@ static void mlp_back(struct layer *l, const struct pass *p, struct mat d)
         ops_linear_dx(p->ops, gu, mat_of(l->w.gu, 2 * P, C), dn, true);
         ops_linear_dw(p->ops, gu, n2, mat_of(l->dw.gu, 2 * P, C));
     }
-    norm_back(p, l->acts.mid, l->acts.inv2, dn,
+    norm_back(p, mid, l->acts.inv2, dn,
               (struct norm_back){.dx = d, .w = l->w.norm2, .dw = l->dw.norm2});
 }
 
@@ -397,6 +483,8 @@ static void attention_back(struct layer *l, const struct pass *p, real *x,
 void layer_backward(struct layer *l, const struct pass *p, real *x, real *d)
 {
     struct mat dm = mat_of(d, p->dims->n_tokens, p->dims->hidden);
-    mlp_back(l, p, dm);
-    attention_back(l, p, x, dm);
+    if (l->shape.mlp)
+        mlp_back(l, p, is_whole(l->shape) ? l->acts.mid : x, dm);
+    if (l->shape.attention)
+        attention_back(l, p, x, dm);
 }

@@ -53,12 +53,11 @@ static enum err make_optim(struct trainer *t, struct err_msg *msg)
     return ERR_OK;
 }
 
-/* An MTP layer is of the last layer's kind. */
 static int count_routers(const struct model *m)
 {
-    int n = m->layer_moe[m->n_layers - 1] ? m->n_mtp : 0;
+    int n = layer_shape_of_mtp(m).moe ? m->n_mtp : 0;
     for (int i = 0; i < m->n_layers; i++)
-        n += m->layer_moe[i];
+        n += layer_shape_of(m, i).moe;
     return n;
 }
 

@@ -61,25 +61,25 @@ static int64_t table_count(const struct shard *s)
 /* ---- memory ---- */
 
 /* The order is that of offsets only: values and sums go by tensor ids. */
-static void carve_weights(struct shard *s, const struct model *m,
-                          struct tensors *t, real **embedding, bool grads)
+static void carve_weights(struct shard *s, struct tensors *t, real **embedding,
+                          bool grads)
 {
     int first = LAYER_IDS_A_UNIT * unit_embedding(&s->shared.dims);
     if (holds_embedding(s))
         *embedding = tensors_carve(
             t, weight_spec("embedding", table_count(s), first, 0.02));
     for (int v = 0; v < s->n_chunks; v++)
-        stage_carve_weights(&s->chunks[v], m, t, grads);
+        stage_carve_weights(&s->chunks[v], t, grads);
 }
 
 /* Gradients: one for each weight, then rows of the look-ups of all ranks, which
  * every holder of a copy is sent. */
-static void carve_grads(struct shard *s, const struct model *m)
+static void carve_grads(struct shard *s)
 {
     static const char *const name[N_LOOKUPS] = {"rows_of_embedding",
                                                 "rows_of_mtp"};
     const struct dims *d = &s->shared.dims;
-    carve_weights(s, m, &s->grads, &s->shared.dembedding, true);
+    carve_weights(s, &s->grads, &s->shared.dembedding, true);
     for (int u = 0; u < N_LOOKUPS && holds_embedding(s); u++)
         if (s->use_rank[u] >= 0)
             s->shared.drows[u] = tensors_carve_real(
@@ -98,13 +98,13 @@ static void carve_gradients_once(struct shard *s)
 }
 
 /* Chunks take turns, so what lives only within an operation is shared. */
-static void carve_acts(struct shard *s, const struct model *m)
+static void carve_acts(struct shard *s)
 {
     struct tensors *t = &s->acts;
     const struct dims *d = &s->shared.dims;
     bool has_mtp = false;
     for (int v = 0; v < s->n_chunks; v++) {
-        stage_carve_acts(&s->chunks[v], m, t);
+        stage_carve_acts(&s->chunks[v], t);
         has_mtp = has_mtp || s->chunks[v].n_mtp;
     }
     layer_carve_work(d, t, &s->shared.work);
@@ -116,12 +116,12 @@ static void carve_acts(struct shard *s, const struct model *m)
     s->scratch = tensors_carve_real(t, "message_chunk", COMM_CHUNK);
 }
 
-static void carve_all(struct shard *s, const struct model *m)
+static void carve_all(struct shard *s)
 {
-    carve_weights(s, m, &s->weights, &s->shared.embedding, false);
+    carve_weights(s, &s->weights, &s->shared.embedding, false);
     s->n_weights = s->weights.n_items;
-    carve_grads(s, m);
-    carve_acts(s, m);
+    carve_grads(s);
+    carve_acts(s);
 }
 
 static enum err alloc_all(struct shard *s, struct err_msg *msg)
@@ -175,11 +175,11 @@ static enum err make_chunks(struct arena *a, struct shard *s,
 static enum err fill_memory(struct shard *s, const struct shard_options *opt,
                             struct err_msg *msg)
 {
-    carve_all(s, opt->model);
+    carve_all(s);
     enum err e = alloc_all(s, msg);
     if (e != ERR_OK)
         return e;
-    carve_all(s, opt->model);
+    carve_all(s);
     layer_init_work(&s->shared.dims, &s->shared.work);
     for (int v = 0; v < s->n_chunks; v++)
         stage_bind(&s->chunks[v]);

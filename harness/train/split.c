@@ -8,12 +8,14 @@
 #include "layout/default_split.h"
 #include "rendezvous.h"
 
+#include <string.h>
+
 /* Megatron takes the number of virtual stages from one source only. */
 static enum err check_virtual(const struct megatron_flags *f,
                               struct err_msg *msg)
 {
-    static const enum flag_id all[] = {FLAG_LAYOUT, FLAG_VPP,
-                                       FLAG_LAYERS_PER_VPP};
+    static const enum flag_id all[] = {FLAG_HYBRID_LAYER_PATTERN, FLAG_LAYOUT,
+                                       FLAG_VPP, FLAG_LAYERS_PER_VPP};
     enum flag_id given = FLAG_NONE;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (!flags_given(f, all[i]))
@@ -28,6 +30,16 @@ static enum err check_virtual(const struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* Where the line says the stages: in the layout, or in a pattern with pipes. */
+static const char *given_layout(const struct megatron_flags *f,
+                                const struct model *m)
+{
+    const char *text = flags_text(f, FLAG_HYBRID_LAYER_PATTERN);
+    if (!model_is_hybrid(m))
+        return flags_text(f, FLAG_LAYOUT);
+    return strchr(text, '|') ? text : NULL;
+}
+
 /* As given, else Megatron's split. */
 static enum err split_layout(struct arena *a, const struct model *m,
                              struct split *s, struct err_msg *msg)
@@ -38,7 +50,7 @@ static enum err split_layout(struct arena *a, const struct model *m,
     if (e != ERR_OK)
         return err_prefix(msg, e == ERR_NOMEM ? e : ERR_RANGE,
                           "--%s is missing", flag_name(FLAG_LAYOUT));
-    s->layout_text = layout_string(a, &s->layout);
+    s->layout_text = layout_text(a, &s->layout, m);
     return s->layout_text ? ERR_OK
                           : err_set(msg, ERR_NOMEM, "layout: out of memory");
 }
@@ -48,7 +60,9 @@ static enum err split_layout(struct arena *a, const struct model *m,
 static enum err check_overlap(const struct model *m, struct err_msg *msg)
 {
     const char *wrong = NULL;
-    if (!m->n_experts)
+    if (model_is_hybrid(m))
+        wrong = "a hybrid pattern has no schedule for it";
+    else if (!m->n_experts)
         wrong = "a model without experts has nothing to overlap";
     else if (m->n_mtp > 1)
         wrong = "want at most one MTP layer";
@@ -87,7 +101,7 @@ static enum err check_order(struct arena *a, const struct split *s,
 enum err split_read(struct arena *a, const struct megatron_flags *f,
                     struct model *m, struct split *out, struct err_msg *msg)
 {
-    struct split s = {.layout_text = flags_text(f, FLAG_LAYOUT)};
+    struct split s = {.layout_text = given_layout(f, m)};
     enum err e = check_virtual(f, msg);
     if (e == ERR_OK)
         e = split_layout(a, m, &s, msg);

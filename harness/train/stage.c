@@ -30,11 +30,6 @@ static int64_t hidden_count(const struct stage *s)
     return (int64_t)s->shared->dims.n_tokens * s->shared->dims.hidden;
 }
 
-static bool layer_is_moe(const struct model *m, int layer)
-{
-    return m->layer_moe[layer] != 0;
-}
-
 /* ---- what is here ---- */
 
 /* From the first m on a message holds all hidden states; the stage of m takes
@@ -66,12 +61,12 @@ static void set_up_units(struct stage *s, const struct stage_options *opt)
     const struct dims *d = &s->shared->dims;
     int first = layout_first_layer(opt->layout, opt->stage);
     for (int i = 0; i < s->n_layers; i++) {
-        s->layers[i].moe = layer_is_moe(m, first + i);
-        s->layers[i].unit = unit_layer(d, first + i);
+        s->layers[i].shape = layer_shape_of(m, first + i);
+        s->layers[i].unit = unit_layer(d, layer_block(m, first + i));
         s->layers[i].balance = s->shared->balance + first + i;
     }
     for (int i = 0; i < s->n_mtp; i++) {
-        s->mtp[i].layer.moe = layer_is_moe(m, m->n_layers - 1);
+        s->mtp[i].layer.shape = layer_shape_of_mtp(m);
         s->mtp[i].layer.balance = s->shared->balance + d->n_layers + i;
     }
     s->loss.n_passes = (double)m->batch.n_microbatches * (double)m->par.dp;
@@ -110,23 +105,21 @@ enum err stage_init(struct arena *a, const struct stage_options *opt,
 
 /* ---- memory ---- */
 
-/* An m has the kind of the last decoder layer, as in Megatron. */
-void stage_carve_weights(struct stage *s, const struct model *m,
-                         struct tensors *t, bool grads)
+void stage_carve_weights(struct stage *s, struct tensors *t, bool grads)
 {
     const struct dims *d = &s->shared->dims;
     int64_t table = (int64_t)d->vocab * d->hidden;
     for (int i = 0; i < s->n_layers; i++) {
         struct layer *l = &s->layers[i];
-        layer_carve_weights(d, l->moe, l->unit, t, grads ? &l->dw : &l->w);
+        layer_carve_weights(d, l->shape, l->unit, t, grads ? &l->dw : &l->w);
     }
     if (s->has_norm)
         *(grads ? &s->norm.dw : &s->norm.w) = tensors_carve(
             t, weight_spec("final_norm", d->hidden,
                            LAYER_IDS_A_UNIT * unit_final_norm(d), -1));
     for (int i = 0; i < s->n_mtp; i++)
-        mtp_carve_weights(d, layer_is_moe(m, m->n_layers - 1), unit_mtp(d, i),
-                          t, grads ? &s->mtp[i].dw : &s->mtp[i].w);
+        mtp_carve_weights(d, s->mtp[i].layer.shape, unit_mtp(d, i), t,
+                          grads ? &s->mtp[i].dw : &s->mtp[i].w);
     if (s->has_loss && !d->tied)
         *(grads ? &s->loss.dw : &s->loss.w) = tensors_carve(
             t, weight_spec("output", table, LAYER_IDS_A_UNIT * unit_output(d),
@@ -145,8 +138,7 @@ static void carve_gradients(struct stage *s, struct tensors *t,
         slot->dz = tensors_carve_real(t, "dhidden_out", s->n_out * TC);
 }
 
-static void carve_slot(struct stage *s, const struct model *m,
-                       struct tensors *t, struct slot *slot)
+static void carve_slot(struct stage *s, struct tensors *t, struct slot *slot)
 {
     const struct dims *d = &s->shared->dims;
     int64_t TC = hidden_count(s);
@@ -155,13 +147,13 @@ static void carve_slot(struct stage *s, const struct model *m,
     for (int i = 0; !s->starts_behind && i <= s->n_layers; i++)
         slot->x[i] = tensors_carve_real(t, "hidden", TC);
     for (int i = 0; i < s->n_layers; i++)
-        layer_carve_acts(d, s->layers[i].moe, t, &slot->layers[i]);
+        layer_carve_acts(d, s->layers[i].shape, t, &slot->layers[i]);
     if (s->has_norm)
         slot->inv = tensors_carve_real(t, "final_norm_inv", d->n_tokens);
     if (s->ends_behind)
         slot->z = tensors_carve_real(t, "hidden_out", s->n_out * TC);
     for (int i = 0; i < s->n_mtp; i++)
-        mtp_carve_acts(d, layer_is_moe(m, m->n_layers - 1), t, &slot->mtp[i]);
+        mtp_carve_acts(d, s->mtp[i].layer.shape, t, &slot->mtp[i]);
     if (s->has_loss)
         slot->dlogits = tensors_carve_real(
             t, "logits", (int64_t)(1 + d->n_mtp) * d->n_tokens * d->vocab);
@@ -169,10 +161,10 @@ static void carve_slot(struct stage *s, const struct model *m,
         carve_gradients(s, t, slot);
 }
 
-void stage_carve_acts(struct stage *s, const struct model *m, struct tensors *t)
+void stage_carve_acts(struct stage *s, struct tensors *t)
 {
     for (int i = 0; i < s->n_slots; i++)
-        carve_slot(s, m, t, &s->slots[i]);
+        carve_slot(s, t, &s->slots[i]);
 }
 
 void stage_bind(struct stage *s)

@@ -56,7 +56,7 @@ struct slot; // activations of one micro-batch
 struct stage {
     struct shared *shared;
     int index;                              // of the stage in the layout
-    int n_layers;                           // on this stage
+    int n_layers;                           // or halves, on this stage
     int n_mtp;                              // m on this stage: 0 or all
     bool has_embedding, has_loss, has_norm; // E, L, the final norm
     bool starts_behind, ends_behind; // in (out) lies behind the final norm
@@ -87,11 +87,9 @@ enum err stage_init(struct arena *a, const struct stage_options *opt,
 
 /* The same calls carve weights and, with `grads`, their gradients. Embedding
  * copies belong to the rank and are not among them. */
-void stage_carve_weights(struct stage *s, const struct model *m,
-                         struct tensors *t, bool grads);
+void stage_carve_weights(struct stage *s, struct tensors *t, bool grads);
 /* All slots. */
-void stage_carve_acts(struct stage *s, const struct model *m,
-                      struct tensors *t);
+void stage_carve_acts(struct stage *s, struct tensors *t);
 /* Joins the units to their places once all memory is there. */
 void stage_bind(struct stage *s);
 

@@ -33,7 +33,7 @@ int unit_layer(const struct dims *d, int i)
 
 int unit_final_norm(const struct dims *d)
 {
-    return unit_layer(d, d->n_layers);
+    return unit_layer(d, d->n_blocks);
 }
 
 int unit_mtp(const struct dims *d, int i)
@@ -118,12 +118,12 @@ void norm_backward(const struct norm *n, const struct pass *p, real *x,
 }
 
 /* The ids of m's own weights follow those of its layer. */
-void mtp_carve_weights(const struct dims *d, bool moe, int unit,
+void mtp_carve_weights(const struct dims *d, struct layer_shape shape, int unit,
                        struct tensors *t, struct mtp_weights *out)
 {
     int64_t C = d->hidden;
     int id = unit * LAYER_IDS_A_UNIT + LAYER_IDS;
-    layer_carve_weights(d, moe, unit, t, &out->layer);
+    layer_carve_weights(d, shape, unit, t, &out->layer);
     out->norm_e = tensors_carve(t, weight_spec(mtp_tensors[0], C, id, -1));
     out->norm_h = tensors_carve(t, weight_spec(mtp_tensors[1], C, id + 1, -1));
     out->proj = tensors_carve(
@@ -132,11 +132,11 @@ void mtp_carve_weights(const struct dims *d, bool moe, int unit,
         tensors_carve(t, weight_spec(mtp_tensors[3], C, id + 3, -1));
 }
 
-void mtp_carve_acts(const struct dims *d, bool moe, struct tensors *t,
-                    struct mtp_acts *out)
+void mtp_carve_acts(const struct dims *d, struct layer_shape shape,
+                    struct tensors *t, struct mtp_acts *out)
 {
     int64_t T = d->n_tokens, TC = T * d->hidden;
-    layer_carve_acts(d, moe, t, &out->layer);
+    layer_carve_acts(d, shape, t, &out->layer);
     out->emb = tensors_carve_real(t, "mtp_embedding", TC);
     out->inv_e = tensors_carve_real(t, "mtp_enorm_inv", T);
     out->inv_h = tensors_carve_real(t, "mtp_hnorm_inv", T);

@@ -13,9 +13,10 @@
 
 #include "layer.h"
 
-/* Index of a unit in the whole model; times LAYER_IDS_A_UNIT it gives the ids
+/* Index of a unit in the whole model, a layer's by its block (see layer.h);
+ * times LAYER_IDS_A_UNIT it gives the ids
  * of its tensors, so that first values and the order of sums are the layout's
- * no more. `i` is the layer's or MTP layer's number from 0. */
+ * no more. `i` is the block's or MTP layer's number from 0. */
 int unit_embedding(const struct dims *d);
 int unit_layer(const struct dims *d, int i);
 int unit_final_norm(const struct dims *d);
@@ -66,10 +67,10 @@ struct mtp {
     struct mtp_work *work;
     real *table, *drows; // embedding, and gradients of look-ups by m
 };
-void mtp_carve_weights(const struct dims *d, bool moe, int unit,
+void mtp_carve_weights(const struct dims *d, struct layer_shape shape, int unit,
                        struct tensors *t, struct mtp_weights *out);
-void mtp_carve_acts(const struct dims *d, bool moe, struct tensors *t,
-                    struct mtp_acts *out);
+void mtp_carve_acts(const struct dims *d, struct layer_shape shape,
+                    struct tensors *t, struct mtp_acts *out);
 void mtp_carve_work(const struct dims *d, struct tensors *t,
                     struct mtp_work *out);
 

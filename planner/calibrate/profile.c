@@ -197,15 +197,34 @@ static bool profile_determines(const struct candidates *c, const int *chosen,
     return true;
 }
 
+/* What stands for one decoder layer: one with experts, else the last; of a
+ * hybrid model, whose layers differ by much, the mean of all. */
+static void guess_layer(struct candidates *c, double *params)
+{
+    const struct model *m = c->model;
+    enum unit_kind layer = model_unit_count(m, KIND_T)
+                               ? KIND_T
+                               : model_layer_kind(m, m->n_layers - 1);
+    c->layer_s = c->guess.unit[layer].fwd_s;
+    *params = (double)model_unit_params(m, layer);
+    if (!model_is_hybrid(m))
+        return;
+    double sum_s = 0, sum = 0;
+    for (int i = 0; i < m->n_layers; i++) {
+        sum_s += c->guess.unit[model_layer_kind(m, i)].fwd_s;
+        sum += (double)model_unit_params(m, model_layer_kind(m, i));
+    }
+    c->layer_s = sum_s / m->n_layers;
+    *params = sum / m->n_layers;
+}
+
 /* FLOPs, with a floor for units that have none (the embedding). */
 static void profile_guess(struct candidates *c, int pp)
 {
     const struct model *m = c->model;
     cost_analytic(m, 1, &c->guess);
-    enum unit_kind layer = model_unit_count(m, KIND_T)
-                               ? KIND_T
-                               : model_layer_kind(m, m->n_layers - 1);
-    c->layer_s = c->guess.unit[layer].fwd_s;
+    double layer_params = 0;
+    guess_layer(c, &layer_params);
     double total = 0;
     for (int k = 0; k < N_KINDS; k++) {
         double *s = &c->guess.unit[k].fwd_s;
@@ -221,7 +240,7 @@ static void profile_guess(struct candidates *c, int pp)
     double layers = ceil((double)m->n_layers / pp);
     c->most_params =
         HEAVIEST *
-        (layers * (double)model_unit_params(m, layer) +
+        (layers * layer_params +
          (double)(model_mtp_params(m) + m->padded_vocab * m->hidden));
 }
 

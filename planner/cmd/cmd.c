@@ -7,6 +7,7 @@
 #include "cmd.h"
 
 #include "base/text.h"
+#include "cost/halves.h"
 #include "open.h"
 
 #include <stdio.h>
@@ -237,6 +238,46 @@ static enum err read_costs(struct cmd *c, struct cost *cost)
                    why.text);
 }
 
+/* Costs of the model, or of the GPT model that it was made from, whose layers
+ * are split then. */
+static enum err fit_costs(struct cmd *c, const struct cmd_model *m,
+                          struct cost *cost)
+{
+    const bool split = m->as_hybrid && !cost_has_symbols(cost);
+    struct model fits = split ? m->gpt : m->model;
+    // replicas change what lies outside the pipeline; FLOPs say nothing of it
+    if (m->any_replicas || cost->source == COST_ANALYTIC)
+        fits.par.dp = (int)cost_fact(cost, "data_parallel_size", fits.par.dp);
+    enum err e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);
+    if (e != ERR_OK || !split)
+        return e;
+    struct account *account = megatron_args_account(c->opened);
+    account_add(account, &account->assumed,
+                "costs of layers are split between attention and MLP or "
+                "experts by their FLOPs (profile-layouts --hybrid tells how to "
+                "measure them)");
+    return cost_split_layers(cost, &m->gpt, &m->model, cost, &c->msg);
+}
+
+/* What Megatron has for GPT models alone (pretrain_hybrid.py builds no schedule
+ * plan, hybrid_model.py puts MTP beside the loss). */
+static enum err check_hybrid(struct cmd *c, const struct model *m)
+{
+    if (!model_is_hybrid(m))
+        return ERR_OK;
+    if (m->overlap_moe_comm)
+        return err_set(&c->msg, ERR_RANGE,
+                       "%s: EP overlap: Megatron has none for hybrid models: "
+                       "leave --overlap-moe-expert-parallel-comm out",
+                       c->command->name);
+    if (cmd_given(c, OPT_STANDALONE))
+        return err_set(&c->msg, ERR_RANGE,
+                       "%s: --standalone-mtp: in hybrid models MTP always "
+                       "stands with the loss: leave it out",
+                       c->command->name);
+    return ERR_OK;
+}
+
 /* Refusals come in the order of what a user types: batch, costs, sequence; then
  * what the files say. */
 enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
@@ -259,12 +300,10 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
         e = cmd_settings(c, &set);
     if (e == ERR_OK)
         e = read_costs(c, cost);
-    struct model fits = m->model;
-    // replicas change what lies outside the pipeline; FLOPs say nothing of it
-    if (e == ERR_OK && (m->any_replicas || cost->source == COST_ANALYTIC))
-        fits.par.dp = (int)cost_fact(cost, "data_parallel_size", fits.par.dp);
     if (e == ERR_OK)
-        e = cost_check_model(cost, &fits, c->option[OPT_COSTS], &c->msg);
+        e = fit_costs(c, m, cost);
+    if (e == ERR_OK)
+        e = check_hybrid(c, &m->model);
     if (e == ERR_OK)
         e = cmd_ep_save(c, &cost->ep_save);
     const struct order order = order_of_model(&m->model);

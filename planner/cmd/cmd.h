@@ -103,6 +103,8 @@
       "say it (the model's)")                                                  \
     X(OPT_STANDALONE, "--standalone-mtp", "",                                  \
       "search layouts with m on a stage of its own, too")                      \
+    X(OPT_HYBRID, "--hybrid", "",                                              \
+      "take a GPT model as a hybrid one: stages may end inside its layers")    \
     X(OPT_IN, "--in", "DIR", "run the script there (an empty folder)")         \
     /* order of work and transfers */                                          \
     X(OPT_P2P, "--p2p", "MODE",                                                \
@@ -188,7 +190,7 @@ struct command {
 /* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_READ, CMD_SIZE, CMD_CHECK, CMD_COUNT,
     CMD_BASELINES, CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN,
-    CMD_SIMULATE, CMD_MEMORY, CMD_DOCTOR, CMD_RECORD;
+    CMD_SIMULATE, CMD_MEMORY, CMD_DOCTOR, CMD_RECORD, CMD_TRANSLATE;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */
@@ -217,6 +219,8 @@ struct cmd_model {
     bool seq_given;    // and the length of a sequence
     bool any_replicas; // costs of another data-parallel size fit, too
     const char *name;  // for messages
+    bool as_hybrid;    // --hybrid made `model` of this one
+    struct model gpt;
 };
 enum err cmd_model(struct cmd *c, struct cmd_model *out);
 

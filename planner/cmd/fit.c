@@ -460,6 +460,7 @@ static enum err run_fit(struct cmd *c)
 }
 
 static const enum cmd_option fit_options[] = {OPT_RUN,
+                                              OPT_HYBRID,
                                               OPT_STEP,
                                               OPT_STEP_PP,
                                               OPT_STEPS,

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/writer.h"
 #include "layout/default_split.h"
+#include "layout/symbols.h"
 #include "megatron/args.h"
 #include "memory/assumed.h"
 #include "memory/memory.h"
@@ -120,14 +121,17 @@ static double cmd_memory_allowance(const struct question *q,
 /* ---- printing ---- */
 
 /* Chunks of the rank with a blank between them; "-" for an empty one. */
-static const char *rank_units(struct arena *a, const struct layout *l, int rank)
+static const char *rank_units(struct arena *a, const struct model *m,
+                              const struct layout *l, int rank)
 {
     struct layout one = *l;
     const char *all = NULL;
     one.pp = one.vpp = one.n_stages = 1;
     for (int s = rank; s < l->n_stages; s += l->pp) {
         one.units = &l->units[s];
-        const char *text = *l->units[s] ? layout_string(a, &one) : "-";
+        const char *text = model_is_hybrid(m) ? symbols_stage(a, l, m, s)
+                           : *l->units[s]     ? layout_string(a, &one)
+                                              : "-";
         all = all ? arena_printf(a, "%s %s", all, text) : text;
     }
     return all ? all : "?";
@@ -150,7 +154,7 @@ static void cmd_memory_print_table(struct cmd *c, const struct question *q)
         else
             printf(" %7s %7s", "-", "-");
         printf("  %9d  %s\n", k->in_flight,
-               rank_units(&c->arena, &q->layout, r));
+               rank_units(&c->arena, q->terms.model, &q->layout, r));
     }
 }
 
@@ -205,7 +209,8 @@ static void cmd_memory_write_rank(struct cmd *c, struct writer list,
     const struct memory_rank *k = &q->ranks[r];
     struct writer o = writer_object(list, NULL);
     writer_number(o, "rank", r);
-    writer_text(o, "units", rank_units(&c->arena, &q->layout, r));
+    writer_text(o, "units",
+                rank_units(&c->arena, q->terms.model, &q->layout, r));
     writer_number(o, "params", (double)k->params);
     for (int p = 0; p < MEMORY_N_PARTS; p++) {
         char key[32];
@@ -259,7 +264,11 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 static enum err read_layout(struct cmd *c, const struct model *m,
                             struct layout *out)
 {
-    const char *own = flags_text(megatron_args_flags(c->opened), FLAG_LAYOUT);
+    const struct megatron_flags *f = megatron_args_flags(c->opened);
+    const char *own = flags_text(f, FLAG_LAYOUT);
+    const char *pattern = flags_text(f, FLAG_HYBRID_LAYER_PATTERN);
+    if (model_is_hybrid(m) && pattern && strchr(pattern, '|'))
+        own = pattern;
     if (c->n_args > 1)
         return err_set(&c->msg, ERR_PARSE,
                        "memory: want MODEL and one LAYOUT in quotes");
@@ -388,11 +397,11 @@ static enum err cmd_memory_run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,       OPT_TP,   OPT_VPP,        OPT_GROUP,     OPT_CP,
-    OPT_EP,       OPT_ETP,  OPT_EP_OVERLAP, OPT_RECOMPUTE, OPT_MBS,
-    OPT_GBS,      OPT_SEQ,  OPT_WORLD,      OPT_HBM,       OPT_MARGIN,
-    OPT_PLATFORM, OPT_CORE, OPT_OUT,        OPT_BATCH,     OPT_CORPUS,
-    OPT_TRAINER,  OPT_JSON, OPT_HELP,       N_OPTIONS};
+    OPT_PP,       OPT_TP,     OPT_VPP,        OPT_GROUP,     OPT_CP,
+    OPT_EP,       OPT_ETP,    OPT_EP_OVERLAP, OPT_RECOMPUTE, OPT_MBS,
+    OPT_GBS,      OPT_SEQ,    OPT_WORLD,      OPT_HBM,       OPT_MARGIN,
+    OPT_PLATFORM, OPT_CORE,   OPT_OUT,        OPT_BATCH,     OPT_CORPUS,
+    OPT_TRAINER,  OPT_HYBRID, OPT_JSON,       OPT_HELP,      N_OPTIONS};
 
 const struct command CMD_MEMORY = {
     .name = "memory",

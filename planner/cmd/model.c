@@ -10,8 +10,10 @@
 #include "judge/judge.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 
 #include <string.h>
 
@@ -235,40 +237,6 @@ static enum err baseline_nomem(struct cmd *c)
     return err_set(&c->msg, ERR_NOMEM, "baselines: out of memory");
 }
 
-/* The flags' split, whatever layout they give: that is only to be compared
- * with. *refused: Megatron refuses it, and it is the flags' own. */
-static enum err default_baseline(struct cmd *c, const struct writer *list,
-                                 bool *refused)
-{
-    struct plan_settings set;
-    struct megatron_args *args;
-    struct judge_verdict v;
-    enum err e = cmd_settings(c, &set);
-    if (e == ERR_OK)
-        e = cmd_source(c, &args);
-    if (e != ERR_OK)
-        return e;
-    struct megatron_flags *f = megatron_args_flags(args);
-    bool own = !flags_given(f, FLAG_LAYOUT);
-    flags_clear(f, FLAG_LAYOUT);
-    e = judge(&c->arena, &(struct judge_question){f, set.core, false}, &v,
-              &c->msg);
-    if (e != ERR_OK)
-        return e;
-    const char *text =
-        v.has_layout ? layout_string(&c->arena, &v.layout) : NULL;
-    if (v.has_layout && !text)
-        return baseline_nomem(c);
-    // rules on the split are the first, and so is a warning of layers that do
-    // not add up
-    const char *why = v.refusals         ? v.refusals->text
-                      : v.warnings.first ? v.warnings.first->text
-                                         : "";
-    write_baseline(list, "default", text, why);
-    *refused = own && !v.valid && !v.has_layout;
-    return ERR_OK;
-}
-
 /* `m` is NULL where sizes are missing, as the reason says. */
 static enum err one_baseline(struct cmd *c, const struct model *m,
                              const struct rule *rule, const struct writer *list,
@@ -288,12 +256,57 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     else
         err_set(&why, ERR_MODEL, "%s", reason);
     if (e == ERR_OK)
-        text = layout_string(&c->arena, &l);
+        text = layout_text(&c->arena, &l, m);
     if (e == ERR_NOMEM || (e == ERR_OK && !text))
         return baseline_nomem(c);
     if (e != ERR_OK && e != ERR_MODEL)
         return err_set(&c->msg, e, "baselines: %s", why.text);
     write_baseline(list, rule->name, text, why.text);
+    return ERR_OK;
+}
+
+/* Megatron's split of a pattern without pipes, however many the pattern has. */
+static enum err hybrid_default(struct cmd *c, const struct writer *list)
+{
+    static const struct rule rule = {"default", default_split_layout};
+    struct cmd_model m;
+    enum err e = cmd_model(c, &m);
+    return e == ERR_OK ? one_baseline(c, &m.model, &rule, list, "") : e;
+}
+
+/* The flags' split, whatever layout they give: that is only to be compared
+ * with. *refused: Megatron refuses it, and it is the flags' own. */
+static enum err default_baseline(struct cmd *c, const struct writer *list,
+                                 bool *refused)
+{
+    struct plan_settings set;
+    struct megatron_args *args;
+    struct judge_verdict v;
+    enum err e = cmd_settings(c, &set);
+    if (e == ERR_OK)
+        e = cmd_source(c, &args);
+    if (e != ERR_OK)
+        return e;
+    struct megatron_flags *f = megatron_args_flags(args);
+    if (cmd_given(c, OPT_HYBRID) || hybrid_flag(f) != FLAG_NONE)
+        return hybrid_default(c, list);
+    bool own = !flags_given(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_LAYOUT);
+    e = judge(&c->arena, &(struct judge_question){f, set.core, false}, &v,
+              &c->msg);
+    if (e != ERR_OK)
+        return e;
+    const char *text =
+        v.has_layout ? layout_string(&c->arena, &v.layout) : NULL;
+    if (v.has_layout && !text)
+        return baseline_nomem(c);
+    // rules on the split are the first, and so is a warning of layers that do
+    // not add up
+    const char *why = v.refusals         ? v.refusals->text
+                      : v.warnings.first ? v.warnings.first->text
+                                         : "";
+    write_baseline(list, "default", text, why);
+    *refused = own && !v.valid && !v.has_layout;
     return ERR_OK;
 }
 
@@ -339,13 +352,14 @@ static enum err run_baselines(struct cmd *c)
 /* ---- profile-layouts ---- */
 
 /* One layout a line, ready for a loop in a shell. */
-static enum err print_profile(struct cmd *c, const struct layout *l, int n)
+static enum err print_profile(struct cmd *c, const struct model *m,
+                              const struct layout *l, int n)
 {
     struct writer_doc doc;
     bool json = cmd_given(c, OPT_JSON);
     struct writer top = writer_open(&doc), list = writer_list(top, "layouts");
     for (int i = 0; i < n; i++) {
-        const char *text = layout_string(&c->arena, &l[i]);
+        const char *text = layout_text(&c->arena, &l[i], m);
         writer_text(list, NULL, text);
         if (!json && text)
             printf("%s\n", text);
@@ -383,10 +397,11 @@ static enum err run_profile(struct cmd *c)
     if (!l)
         return err_set(&c->msg, ERR_NOMEM, "profile-layouts: out of memory");
     const struct profile_wish wish = {m.model.par.pp, (int)n,
-                                      core_version_parts_mtp(set.core)};
+                                      core_version_parts_mtp(set.core) &&
+                                          !model_is_hybrid(&m.model)};
     e = profile_layouts(&c->arena, &m.model, &wish, l, &c->msg);
     if (e == ERR_OK)
-        e = print_profile(c, l, (int)n);
+        e = print_profile(c, &m.model, l, (int)n);
     bool apart = false;
     for (int i = 0; i < (int)n && e == ERR_OK; i++)
         apart = apart || layout_mtp_standalone(&l[i]);
@@ -401,15 +416,15 @@ static enum err run_profile(struct cmd *c)
 /* ---- the table's rows ---- */
 
 static const enum cmd_option model_options[] = {
-    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,   OPT_EP,   OPT_ETP,  OPT_WORLD,
-    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_JSON, OPT_HELP, N_OPTIONS};
+    OPT_TP,  OPT_PP,  OPT_VPP, OPT_CP,     OPT_EP,   OPT_ETP,  OPT_WORLD,
+    OPT_MBS, OPT_GBS, OPT_SEQ, OPT_HYBRID, OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option count_options[] = {
     OPT_LAYERS, OPT_MTP,  OPT_PP,   OPT_VPP,  OPT_EMPTY,
     OPT_ANY,    OPT_JSON, OPT_HELP, N_OPTIONS};
 static const enum cmd_option profile_options[] = {
-    OPT_PP,  OPT_RUNS, OPT_CORE, OPT_TP,    OPT_VPP,
-    OPT_CP,  OPT_EP,   OPT_ETP,  OPT_WORLD, OPT_MBS,
-    OPT_GBS, OPT_SEQ,  OPT_JSON, OPT_HELP,  N_OPTIONS};
+    OPT_PP,     OPT_RUNS, OPT_CORE,  OPT_TP,   OPT_VPP, OPT_CP,
+    OPT_EP,     OPT_ETP,  OPT_WORLD, OPT_MBS,  OPT_GBS, OPT_SEQ,
+    OPT_HYBRID, OPT_JSON, OPT_HELP,  N_OPTIONS};
 
 const struct command CMD_SIZE = {
     .name = "size",

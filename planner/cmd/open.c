@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "megatron/foreign.h"
 #include "megatron/hybrid.h"
+#include "model/as_hybrid.h"
 #include "source/source.h"
 
 #include <stdio.h>
@@ -295,6 +296,16 @@ static void open_assume_world(struct megatron_args *args, const struct model *m)
     account_add(account, &account->assumed, line);
 }
 
+/* --hybrid: a model that is hybrid by itself stays as it is. */
+static enum err open_as_hybrid(struct cmd *c, struct cmd_model *m)
+{
+    m->as_hybrid = cmd_given(c, OPT_HYBRID) && !model_is_hybrid(&m->model);
+    if (!m->as_hybrid)
+        return ERR_OK;
+    m->gpt = m->model;
+    return model_as_hybrid(&c->arena, &m->gpt, &m->model, &c->msg);
+}
+
 enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
                          struct cmd_model *out)
 {
@@ -319,6 +330,9 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     open_assume_world(args, &out->model);
+    e = open_as_hybrid(c, out);
+    if (e != ERR_OK)
+        return e;
     if (!c->summary) // of several splits of the work the first
         c->summary = open_summary(c, megatron_args_account(args), out);
     return ERR_OK;

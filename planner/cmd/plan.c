@@ -9,6 +9,7 @@
 #include "plan.h"
 
 #include "base/text.h"
+#include "layout/symbols.h"
 #include "megatron/args.h"
 
 #include <stdlib.h>
@@ -230,6 +231,36 @@ static enum err plan_options(struct cmd *c, bool *shown,
     return e;
 }
 
+static bool plan_has_halves(const struct model *m)
+{
+    bool any = false;
+    for (int i = 1; i < m->n_layers && model_is_hybrid(m); i++)
+        any = any || symbols_parts_layer(m, i);
+    return any;
+}
+
+/* What cuts inside layers gain: the best way is searched once more without. A
+ * space without layouts, or none that fits, is nothing to compare with. */
+static enum err plan_whole_layers(struct cmd *c,
+                                  const struct search_options *opt,
+                                  struct plan_output *out)
+{
+    const struct plan_context *ctx = &out->found->picks[0].way->ctx;
+    struct search_result *r = arena_alloc(&c->arena, 1, sizeof *r);
+    struct search_options whole = *opt;
+    struct err_msg why = {""};
+    whole.whole_layers = true;
+    whole.top = 1;
+    if (!plan_has_halves(ctx->model))
+        return ERR_OK;
+    enum err e =
+        r ? search_layouts(&c->arena, ctx, &whole, r, &why) : ERR_NOMEM;
+    if (e == ERR_NOMEM)
+        return err_set(&c->msg, e, "plan: out of memory");
+    out->whole = e == ERR_OK ? r : NULL;
+    return ERR_OK;
+}
+
 static enum err cmd_plan_run(struct cmd *c)
 {
     struct choose_way *ways = NULL;
@@ -252,17 +283,19 @@ static enum err cmd_plan_run(struct cmd *c)
     if (e != ERR_OK)
         return e;
     plan_warn_of_chunks(c);
-    const struct plan_output out = {c, ways, n, &found};
-    return plan_output(&out);
+    struct plan_output out = {c, ways, n, &found, NULL};
+    e = plan_whole_layers(c, &opt, &out);
+    return e == ERR_OK ? plan_output(&out) : e;
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,        OPT_VPP,        OPT_GROUP, OPT_COSTS,      OPT_GBS,
-    OPT_HBM,       OPT_MARGIN,     OPT_TOP,   OPT_PRINT,      OPT_TIME_LIMIT,
-    OPT_PROVE,     OPT_STANDALONE, OPT_EMPTY, OPT_EP_OVERLAP, OPT_EP_SAVE,
-    OPT_RECOMPUTE, OPT_P2P,        OPT_MBS,   OPT_SEQ,        OPT_TP,
-    OPT_CP,        OPT_EP,         OPT_ETP,   OPT_WORLD,      OPT_CORE,
-    OPT_PLATFORM,  OPT_NODE,       OPT_JSON,  OPT_HELP,       N_OPTIONS};
+    OPT_PP,        OPT_VPP,        OPT_GROUP,  OPT_COSTS,      OPT_GBS,
+    OPT_HBM,       OPT_MARGIN,     OPT_TOP,    OPT_PRINT,      OPT_TIME_LIMIT,
+    OPT_PROVE,     OPT_STANDALONE, OPT_EMPTY,  OPT_EP_OVERLAP, OPT_EP_SAVE,
+    OPT_RECOMPUTE, OPT_P2P,        OPT_MBS,    OPT_SEQ,        OPT_TP,
+    OPT_CP,        OPT_EP,         OPT_ETP,    OPT_WORLD,      OPT_CORE,
+    OPT_PLATFORM,  OPT_NODE,       OPT_HYBRID, OPT_JSON,       OPT_HELP,
+    N_OPTIONS};
 
 const struct command CMD_PLAN = {
     .name = "plan",

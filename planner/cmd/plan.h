@@ -14,6 +14,9 @@ struct plan_output {
     const struct choose_way *ways;
     int n_ways;
     const struct choose_result *found;
+    // of a hybrid model, for the best way: the search without cuts inside a
+    // layer; NULL where there is nothing to compare
+    const struct search_result *whole;
 };
 
 /* ERR_PARSE unless --print names something that there is. */

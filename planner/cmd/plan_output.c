@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/writer.h"
 #include "megatron/args.h"
+#include "model/model.h"
 #include "plan.h"
 #include "plan/jitter.h"
 
@@ -42,8 +43,11 @@ static const char *plan_flags(const struct plan_output *o,
     struct arena *a = &o->cmd->arena;
     const struct choose_way *w = p->way;
     const char *recompute = o->cmd->option[OPT_RECOMPUTE];
-    const char *s = arena_printf(a, "--pipeline-model-parallel-layout %s%s%s",
-                                 quote, p->plan->layout, quote);
+    const char *flag =
+        flag_name(model_is_hybrid(w->ctx.model) ? FLAG_HYBRID_LAYER_PATTERN
+                                                : FLAG_LAYOUT);
+    const char *s =
+        arena_printf(a, "--%s %s%s%s", flag, quote, p->plan->layout, quote);
     if (s && plan_states_pp(o, w))
         s = arena_printf(a, "%s --pipeline-model-parallel-size %d", s, w->pp);
     if (s && w->vpp > 1 && w->group != w->pp)
@@ -85,6 +89,10 @@ enum err plan_output_check(struct cmd *c)
 static enum err plan_print_one(const struct plan_output *o, const char *what)
 {
     const struct choose_pick *best = &o->found->picks[0];
+    if (strcmp(what, "list") == 0 && model_is_hybrid(best->way->ctx.model))
+        return err_set(&o->cmd->msg, ERR_RANGE,
+                       "plan: --print list: a hybrid model has no list of "
+                       "units, want flag or layout");
     const char *text = strcmp(what, "flag") == 0 ? plan_flags(o, best, "")
                        : strcmp(what, "list") == 0
                            ? layout_list(&o->cmd->arena, &best->plan->parsed)
@@ -131,6 +139,21 @@ static void plan_write_way(struct writer list, const struct choose_way *w)
     writer_number(way, "bound_ms", r->bound_s * 1e3);
 }
 
+static void plan_write_whole(const struct plan_output *o, struct writer tree)
+{
+    if (!o->whole)
+        return;
+    struct writer whole = writer_object(tree, "whole_layers");
+    const struct plan *p = &o->whole->plans[0];
+    writer_text(whole, "layout", p->layout);
+    writer_number(whole, "pred_step_ms", p->pred_step_s * 1e3);
+    writer_text(whole, "proof", search_proof_name(o->whole->proof));
+    writer_number(whole, "gap_pct", 100 * o->whole->gap);
+    writer_number(
+        whole, "slower_pct",
+        100 * (p->pred_step_s / o->found->picks[0].plan->pred_step_s - 1));
+}
+
 static cJSON *plan_json(const struct plan_output *o)
 {
     const struct choose_result *f = o->found;
@@ -157,6 +180,7 @@ static cJSON *plan_json(const struct plan_output *o)
         writer_number(tree, "refused_by_core", (double)r->n_refused);
     writer_text(tree, "proof", search_proof_name(f->proof));
     writer_number(tree, "gap_pct", 100 * f->gap);
+    plan_write_whole(o, tree);
     writer_text(tree, "flags", plan_flags(o, &f->picks[0], "'"));
     writer_text(tree, "p2p", p2p_mode_name(best->ctx.mode));
     writer_text(tree, "costs_source", cost_source_name(best->ctx.cost->source));
@@ -300,6 +324,34 @@ static void plan_print_hint(const struct search_result *r)
                    r->baseline_names[i]);
 }
 
+/* How far a search is proved, in a word or a gap. */
+static const char *plan_proof_text(const struct search_result *r, char text[32])
+{
+    if (r->proof == SEARCH_GAP && r->gap >= PLAN_NO_GAP)
+        snprintf(text, 32, "gap %.3f%%", 100 * r->gap);
+    else
+        snprintf(text, 32, "%s",
+                 r->proof == SEARCH_ENUMERATED ? "enumerated" : "optimal");
+    return text;
+}
+
+/* What cuts between attention and MLP are worth to this model. */
+static void plan_print_whole(const struct plan_output *o)
+{
+    const struct choose_pick *best = &o->found->picks[0];
+    char with[32], without[32];
+    if (!o->whole)
+        return;
+    const double whole_s = o->whole->plans[0].pred_step_s;
+    printf("cuts inside layers: %.3f ms (%s); between whole layers only: %.3f "
+           "ms (%s), %.2f%% slower: %s\n",
+           best->plan->pred_step_s * 1e3,
+           plan_proof_text(&best->way->result, with), whole_s * 1e3,
+           plan_proof_text(o->whole, without),
+           100 * (whole_s / best->plan->pred_step_s - 1),
+           o->whole->plans[0].layout);
+}
+
 static enum err plan_print_result(const struct plan_output *o)
 {
     const struct choose_pick *best = &o->found->picks[0];
@@ -318,11 +370,14 @@ static enum err plan_print_result(const struct plan_output *o)
         printf("core %s: refuses %lld more layouts\n", w->ctx.core->name,
                (long long)w->result.n_refused);
     plan_print_hint(&w->result);
+    plan_print_whole(o);
     const char *flags = plan_flags(o, best, "'");
     const char *list = layout_list(&o->cmd->arena, &best->plan->parsed);
     if (!flags || !list)
         return err_set(&o->cmd->msg, ERR_NOMEM, "plan: out of memory");
-    printf("\n%s\nas a list: %s\n", flags, list);
+    printf("\n%s\n", flags);
+    if (!model_is_hybrid(w->ctx.model))
+        printf("as a list: %s\n", list);
     return ERR_OK;
 }
 

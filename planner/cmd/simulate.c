@@ -244,11 +244,11 @@ static enum err run(struct cmd *c)
 }
 
 static const enum cmd_option takes[] = {
-    OPT_PP,        OPT_VPP,   OPT_COSTS, OPT_GBS,        OPT_P2P,
-    OPT_WIDTH,     OPT_TRACE, OPT_GROUP, OPT_EP_OVERLAP, OPT_EP_SAVE,
-    OPT_RECOMPUTE, OPT_GANTT, OPT_BATCH, OPT_MBS,        OPT_SEQ,
-    OPT_TP,        OPT_CP,    OPT_EP,    OPT_ETP,        OPT_WORLD,
-    OPT_NODE,      OPT_JSON,  OPT_HELP,  N_OPTIONS};
+    OPT_PP,        OPT_VPP,    OPT_COSTS, OPT_GBS,        OPT_P2P,
+    OPT_WIDTH,     OPT_TRACE,  OPT_GROUP, OPT_EP_OVERLAP, OPT_EP_SAVE,
+    OPT_RECOMPUTE, OPT_GANTT,  OPT_BATCH, OPT_MBS,        OPT_SEQ,
+    OPT_TP,        OPT_CP,     OPT_EP,    OPT_ETP,        OPT_WORLD,
+    OPT_NODE,      OPT_HYBRID, OPT_JSON,  OPT_HELP,       N_OPTIONS};
 
 const struct command CMD_SIMULATE = {
     .name = "simulate",

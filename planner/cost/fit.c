@@ -327,7 +327,7 @@ static const char *layout_to_add(struct arena *a, const struct design *d,
                     &(struct layout_question){text, pp, m->n_layers, m->n_mtp},
                     &l, NULL) == ERR_OK &&
                 cost_fit_completes(a, m, d, &l))
-                return layout_string(a, &l);
+                return layout_text(a, &l, m);
         }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include "layout.h"
 
 #include "expand.h"
+#include "symbols.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -251,6 +252,8 @@ enum err layout_read(struct arena *a, const char *text, const struct model *m,
                      struct layout *out, struct err_msg *msg)
 {
     const struct layout_question q = {text, m->par.pp, m->n_layers, m->n_mtp};
+    if (model_is_hybrid(m))
+        return symbols_read(a, text, m, out, msg);
     return layout_read_question(a, &q, out, msg);
 }
 
@@ -387,6 +390,12 @@ const char *layout_string(struct arena *a, const struct layout *l)
         s += grouped ? same : 1;
     }
     return text;
+}
+
+const char *layout_text(struct arena *a, const struct layout *l,
+                        const struct model *m)
+{
+    return model_is_hybrid(m) ? symbols_string(a, l, m) : layout_string(a, l);
 }
 
 /* E, layers, m and L in the order in which a micro-batch passes them. */

@@ -74,7 +74,8 @@ struct layout_question {
 enum err layout_read_question(struct arena *a, const struct layout_question *q,
                               struct layout *out, struct err_msg *msg);
 
-/* The same for the model's layers on its m->par.pp ranks. */
+/* The same for the model's layers on its m->par.pp ranks. For a hybrid model
+ * `text` is a pattern with its stages, see symbols.h. */
 enum err layout_read(struct arena *a, const char *text, const struct model *m,
                      struct layout *out, struct err_msg *msg);
 
@@ -102,6 +103,11 @@ bool layout_mtp_standalone(const struct layout *l);
  * (t*4|)*6 where that is shorter; it parses to the same stages. Owned by the
  * arena, NULL when out of memory. layout_shortest() saves more characters. */
 const char *layout_string(struct arena *a, const struct layout *l);
+
+/* The layout as it is pasted for this model: layout_string(), or the pattern of
+ * a hybrid model. Owned by the arena, NULL when out of memory. */
+const char *layout_text(struct arena *a, const struct layout *l,
+                        const struct model *m);
 
 /* List of lists of unit names, as Megatron-Bridge and NeMo take it:
  * [["embedding","decoder"],...,["mtp","loss"]]. NULL when out of memory. */

@@ -55,7 +55,8 @@ bool foreign_speaks_of_model(const char *name, size_t len);
 
 /* Takes changes out of the account whose Megatron flag the user gave by option
  * or behind "--": that is the answer to what was asked. They become
- * warnings. Called once, when all sources were read. */
+ * warnings. The layers that Megatron builds of a pattern's symbols are no
+ * change of it. Called once, when all sources were read. */
 void foreign_settle(struct account *account, const struct megatron_flags *f);
 
 #endif

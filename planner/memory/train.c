@@ -31,11 +31,6 @@ static struct sizes sizes_of(const struct model *m)
                           .Q = (m->n_heads + 2 * m->n_kv_heads) * m->head_dim};
 }
 
-static bool is_moe(const struct model *m, int layer)
-{
-    return m->n_experts && m->layer_moe[layer];
-}
-
 /* ---- weights ---- */
 
 static int64_t train_weight(const struct weight *w)
@@ -73,21 +68,56 @@ static int64_t experts_acts(const struct sizes *z)
            train_tensor(rows * m->moe_ffn);
 }
 
-static int64_t layer_acts(const struct sizes *z, bool moe)
+/* The norm's output with its inverse root, the joint projection, the
+ * probabilities, what comes of the values. */
+static int64_t attention_acts(const struct sizes *z)
+{
+    const struct model *m = z->m;
+    return train_tensor(z->T * z->C) + train_tensor(z->T) +
+           train_tensor(z->T * z->Q) + train_tensor(z->T * z->A) +
+           train_tensor(m->batch.micro_batch * m->n_heads * z->S * z->S);
+}
+
+static int64_t mlp_acts(const struct sizes *z, bool moe)
 {
     const struct model *m = z->m;
     int64_t plain = moe ? m->shared_ffn : m->ffn;
-    int64_t n = 3 * train_tensor(z->T * z->C) + 2 * train_tensor(z->T) +
-                train_tensor(z->T * z->Q) + train_tensor(z->T * z->A) +
-                train_tensor(m->batch.micro_batch * m->n_heads * z->S * z->S) +
-                train_tensor(z->T * 2 * plain) + train_tensor(z->T * plain);
-    return n + (moe ? experts_acts(z) : 0);
+    return train_tensor(z->T * z->C) + train_tensor(z->T) +
+           train_tensor(z->T * 2 * plain) + train_tensor(z->T * plain) +
+           (moe ? experts_acts(z) : 0);
+}
+
+/* A whole layer keeps what passes from one half to the other; between layers
+ * that are halves it is the stage's. */
+static int64_t kind_acts(const struct sizes *z, enum unit_kind kind)
+{
+    bool moe =
+        kind == KIND_EXPERTS ||
+        (z->m->n_experts && !kind_is_symbol(kind) && !kind_is_dense(kind));
+    if (kind == KIND_ATTENTION)
+        return attention_acts(z);
+    if (kind_is_symbol(kind))
+        return mlp_acts(z, moe);
+    return attention_acts(z) + train_tensor(z->T * z->C) + mlp_acts(z, moe);
+}
+
+/* The decoder layer within: that of the last layer, or the halves of a part of
+ * a pattern, of which two are one layer to the trainer. */
+static int64_t mtp_layer_acts(const struct sizes *z)
+{
+    int64_t n = 0;
+    if (!model_is_hybrid(z->m))
+        return kind_acts(z, model_mtp_kind(z->m));
+    for (const char *s = z->m->mtp_symbols; s && *s; s++)
+        n += kind_acts(z, kind_of_symbol(*s)) +
+             (s > z->m->mtp_symbols ? train_tensor(z->T * z->C) : 0);
+    return n;
 }
 
 /* Two norms before the projection and one behind, with their inverse roots. */
-static int64_t mtp_acts(const struct sizes *z, bool moe)
+static int64_t mtp_acts(const struct sizes *z)
 {
-    return layer_acts(z, moe) + 3 * train_tensor(z->T * z->C) +
+    return mtp_layer_acts(z) + 3 * train_tensor(z->T * z->C) +
            3 * train_tensor(z->T) + train_tensor(2 * z->T * z->C);
 }
 
@@ -195,15 +225,12 @@ static int64_t stage_weights(const struct model *m, const struct here *h)
 {
     int64_t output = m->tied ? 0 : token_table(m), n = 0;
     int64_t final_norm = unit_weights(m, KIND_L) - output;
-    int n_dense = 0;
+    int n_units[N_KINDS] = {[KIND_M] = h->n.n_mtp};
     for (int i = 0; i < h->n.n_layers; i++)
-        n_dense += model_layer_kind(m, h->first + i) == KIND_T_DENSE;
-    if (h->n.n_layers > n_dense)
-        n += (h->n.n_layers - n_dense) * unit_weights(m, KIND_T);
-    if (n_dense)
-        n += n_dense * unit_weights(m, KIND_T_DENSE);
-    if (h->n.n_mtp)
-        n += h->n.n_mtp * unit_weights(m, KIND_M);
+        n_units[model_layer_kind(m, h->first + i)]++;
+    for (int k = 0; k < N_KINDS; k++)
+        if (n_units[k])
+            n += n_units[k] * unit_weights(m, (enum unit_kind)k);
     return n + (h->has_norm ? final_norm : 0) + (h->n.n_loss ? output : 0);
 }
 
@@ -216,12 +243,12 @@ static int64_t stage_slot(const struct sizes *z, const struct here *h,
     if (!h->starts_behind)
         n += (h->n.n_layers + 1 + keeps_gradients) * train_tensor(TC);
     for (int i = 0; i < h->n.n_layers; i++)
-        n += layer_acts(z, is_moe(m, h->first + i));
+        n += kind_acts(z, model_layer_kind(m, h->first + i));
     if (h->has_norm)
         n += train_tensor(z->T);
     if (h->ends_behind)
         n += (1 + keeps_gradients) * train_tensor(h->n_out * TC);
-    return n + h->n.n_mtp * mtp_acts(z, is_moe(m, m->n_layers - 1));
+    return n + h->n.n_mtp * mtp_acts(z);
 }
 
 /* What does not depend on the stage, and with one stage a rank the place for

@@ -2,7 +2,8 @@
  * train: bytes that moe-train allocates for one stage. Its size tables
  * (harness/train/stage.c, layer.c, unit.c, experts.c) in closed form: every
  * tensor starts at a multiple of 64 bytes, all values are 4 bytes, a slot is
- * what one micro-batch in flight keeps. Checked to the byte against the
+ * what one micro-batch in flight keeps. A layer is whole, or one half of it as
+ * a symbol of a hybrid pattern. Checked to the byte against the
  * trainer's memory lines.
  */
 #ifndef MEMORY_TRAIN_H

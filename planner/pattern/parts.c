@@ -9,20 +9,22 @@
 
 /* ---- cutting ---- */
 
+/* The text up to a character, or all of it. */
 static struct pattern_part part_until(const char *p, char end)
 {
     const char *q = strchr(p, end);
     return (struct pattern_part){p, q ? (size_t)(q - p) : strlen(p)};
 }
 
+/* Parts that are all empty are no MTP, however many slashes there are. */
 static void parts_read_mtp(const char *p, struct pattern_parts *out)
 {
     bool any = false;
     out->mtp = part_until(p, '/');
     for (;;) {
         struct pattern_part one = part_until(p, '/');
-        bool same = one.len == out->mtp.len &&
-                    memcmp(one.p, out->mtp.p, one.len) == 0;
+        bool same =
+            one.len == out->mtp.len && memcmp(one.p, out->mtp.p, one.len) == 0;
         any = any || one.len;
         out->n_depths++;
         if (!same && !out->differ)
@@ -37,9 +39,8 @@ static void parts_read_mtp(const char *p, struct pattern_parts *out)
 
 void parts_read(const char *text, struct pattern_parts *out)
 {
-    *out = (struct pattern_parts){.main = part_until(text, '/'),
-                                  .mtp = {"", 0},
-                                  .n_segments = 1};
+    *out = (struct pattern_parts){
+        .main = part_until(text, '/'), .mtp = {"", 0}, .n_segments = 1};
     for (size_t i = 0; i < out->main.len; i++)
         out->n_segments += text[i] == '|';
     out->n_layers = (int)out->main.len - (out->n_segments - 1);
@@ -119,6 +120,7 @@ static bool parts_fill_even(struct arena *a, const struct pattern_flags *f,
     return true;
 }
 
+/* What stands between the bars, which may be nothing. */
 static bool parts_fill_bars(struct arena *a, const struct pattern_parts *parts,
                             struct pattern *p, int *offset)
 {
@@ -170,8 +172,8 @@ bool parts_segments(struct arena *a, const struct pattern_parts *parts,
     out->segment =
         arena_alloc(a, (size_t)out->n_segments, sizeof *out->segment);
     out->main = parts_main(a, parts);
-    out->mtp = parts->n_depths ? arena_strndup(a, parts->mtp.p, parts->mtp.len)
-                               : "";
+    out->mtp =
+        parts->n_depths ? arena_strndup(a, parts->mtp.p, parts->mtp.len) : "";
     out->offset = offset;
     if (!offset || !out->segment || !out->main || !out->mtp)
         return false;

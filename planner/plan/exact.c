@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "layout/layout.h"
+#include "layout/symbols.h"
 #include "memory/static.h"
 #include "sim/overlap.h"
 
@@ -181,6 +182,19 @@ static int64_t exact_chunk_bytes(void *data, int stage, int from, int to)
 
 /* ---- the search ---- */
 
+/* Units 1 to n_layers are the decoder layers. */
+static bool exact_cuts_whole(const struct exact *x, int at)
+{
+    const struct model *m = x->c->ctx->model;
+    return at < 2 || at > m->n_layers || !symbols_parts_layer(m, at - 1);
+}
+
+static bool exact_is_whole(void *data, int stage, int from, int to)
+{
+    (void)stage;
+    return exact_cuts_whole(data, from) && exact_cuts_whole(data, to);
+}
+
 static int64_t exact_limit(const struct exact *x)
 {
     const struct plan_context *ctx = x->c->ctx;
@@ -229,6 +243,8 @@ static enum err exact_prove(struct exact *x, struct prove_result *out,
         .n_mtp = x->n_mtp,
         .empty_stages = opt->empty_stages,
         .standalone_mtp = opt->standalone_mtp,
+        .allowed = opt->whole_layers ? exact_is_whole : NULL,
+        .allowed_data = x,
         .saving = ctx->schedule->order.ep_overlap ? &saving : NULL,
         .whole_operations = !overlap_has_parts(ctx->cost),
         .memory = ctx->hbm_bytes > 0 ? &memory : NULL,
@@ -249,8 +265,9 @@ static bool exact_allows(struct exact *x, const int *cuts)
     const int n = x->n_units;
     if (cuts[1] < 1 || cuts[x->n_stages - 1] > n - 1)
         return false;
-    for (int s = 0; s < x->n_stages && !x->opt->empty_stages; s++)
-        if (cuts[s] == cuts[s + 1])
+    for (int s = 0; s < x->n_stages; s++)
+        if ((!x->opt->empty_stages && cuts[s] == cuts[s + 1]) ||
+            (x->opt->whole_layers && !exact_cuts_whole(x, cuts[s])))
             return false;
     const struct layout *l = exact_layout(x, cuts);
     const struct model *m = x->c->ctx->model;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 struct exact_options {
-    bool standalone_mtp, empty_stages;
+    bool standalone_mtp, empty_stages, whole_layers;
     int top;             // layouts wanted
     double time_limit_s; // 0: until it is proved
     struct prove_hooks hooks;

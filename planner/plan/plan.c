@@ -8,6 +8,7 @@
 
 #include "base/writer.h"
 #include "cost/outside.h"
+#include "layout/symbols.h"
 #include "sim/transfer.h"
 
 #include <math.h>
@@ -389,11 +390,15 @@ static enum err fill_stages(struct arena *a, const struct plan_context *ctx,
         int in_flight = schedule_max_in_flight(ctx->schedule, s % l->pp);
         struct cost_times t = cost_stage(ctx->cost, ctx->model, l, s);
         stages[s] = (struct plan_stage){
-            .units = l->units[s],
+            .units = model_is_hybrid(ctx->model)
+                         ? symbols_stage(a, l, ctx->model, s)
+                         : l->units[s],
             .fwd_s = t.fwd_s,
             .bwd_s = t.bwd_s,
             .mem_bytes = plan_rank_peak(&terms, l, s % l->pp),
             .in_flight = in_flight};
+        if (!stages[s].units)
+            return err_set(msg, ERR_NOMEM, "plan: out of memory");
         p->empty_stage = p->empty_stage || !*l->units[s];
         if (memory_judge(&terms, stages[s].mem_bytes, ctx->hbm_bytes,
                          ctx->memory_margin) != MEMORY_FITS)
@@ -434,7 +439,7 @@ enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
         err = copy_layout(e->arena, l, &p.parsed, msg);
     if (err != ERR_OK)
         return err;
-    p.layout = layout_string(e->arena, l);
+    p.layout = layout_text(e->arena, l, e->ctx.model);
     if (!p.layout)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
     err = plan_engine_steps(e, l, 1, &step);

@@ -24,14 +24,14 @@
 #define PLAN_TIE 1.005
 
 struct plan_stage {
-    const char *units;   // letters, e.g. "ttmL"
+    const char *units;   // letters, e.g. "ttmL"; symbols of a hybrid model
     double fwd_s, bwd_s; // a micro-batch
     int64_t mem_bytes;   // peak predicted, of its rank with several a rank
     int in_flight;       // chunks of its rank, micro-batches for one a rank
 };
 
 struct plan {
-    const char *layout; // shortest string
+    const char *layout; // as it is pasted: layout_text()
     struct layout parsed;
     double pred_step_s, pred_lo_s, pred_hi_s; // of mean times, 95% interval
     double exp_step_s, exp_lo_s, exp_hi_s; // with jitter: expected, and 95% of

@@ -13,6 +13,7 @@
 #include "layout/baseline.h"
 #include "layout/default_split.h"
 #include "layout/space.h"
+#include "layout/symbols.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum { SEARCH_MAX_ENUMERATED = 200000, SEARCH_MAX_DIGITS = 6 };
 
 struct collector {
     struct candidates list;
+    bool whole_layers;
     int64_t n_dropped, n_refused;
     const char *refusal; // why the last of them was
     struct err_msg *msg;
@@ -41,11 +43,25 @@ const char *search_proof_name(enum search_proof p)
 
 /* ---- enumerating ---- */
 
+/* Does any stage begin with the MLP of a layer that another stage ends with? */
+static bool parts_layer(const struct model *m, const struct layout *l)
+{
+    bool parts = false;
+    for (int s = 1; s < l->n_stages; s++) {
+        int first = layout_first_layer(l, s);
+        parts = parts || (first > 0 && first < m->n_layers &&
+                          symbols_parts_layer(m, first));
+    }
+    return parts;
+}
+
 /* What is dropped is counted by its reason, so that a search that ends with
  * nothing can say why. */
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
+    if (c->whole_layers && parts_layer(c->list.ctx->model, l))
+        return ERR_OK;
     const char *refusal = plan_refusal(c->list.ctx, l);
     if (refusal) {
         c->refusal = refusal;
@@ -197,6 +213,7 @@ static enum err search_prove(const struct layout_space *space,
     const struct exact_options exact = {.standalone_mtp =
                                             space->standalone_mtp && parts,
                                         .empty_stages = opt->empty_stages,
+                                        .whole_layers = opt->whole_layers,
                                         .top = opt->top,
                                         .time_limit_s = opt->time_limit_s,
                                         .hooks = opt->hooks};
@@ -316,8 +333,9 @@ enum err search_layouts(struct arena *a, const struct plan_context *ctx,
         .pp = ctx->schedule->pp,
         .vpp = ctx->schedule->vpp,
         .kind = opt->empty_stages ? SPACE_EMPTY_STAGES : SPACE_NO_EMPTY_STAGE,
-        .standalone_mtp = opt->standalone_mtp && !ctx->cost->joint_ml};
-    struct collector c = {.msg = msg};
+        .standalone_mtp = opt->standalone_mtp && !ctx->cost->joint_ml &&
+                          !model_is_hybrid(ctx->model)};
+    struct collector c = {.msg = msg, .whole_layers = opt->whole_layers};
     struct search_result r = {0};
     enum err e = candidates_init(a, ctx, &c.list, msg);
     if (e == ERR_OK)

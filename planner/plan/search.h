@@ -20,6 +20,8 @@
 
 struct search_options {
     bool standalone_mtp, empty_stages;
+    bool whole_layers;   // of a hybrid model: no cut between a layer and the
+                         // MLP or experts behind it (symbols_parts_layer)
     int top;             // how many plans to keep
     double time_limit_s; // of the exact search; 0: until it is proved
     struct prove_hooks hooks;

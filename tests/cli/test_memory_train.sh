@@ -5,6 +5,9 @@
 set -u
 . tests/cli/train_common.sh
 layout_tool="$BUILD/moe-layout"
+# without what a hybrid pattern says
+bare=$(echo $small | sed 's/--num-layers 4 //; s/--mtp-num-layers 1 //')
+set -f # patterns are no file names
 
 measured() { # LOG: "rank bytes" of the last memory line of each rank
     sed -n 's/^\[Rank \([0-9]*\)\].*max allocated: \([0-9.]*\).*/\1 \2/p' "$1"
@@ -13,16 +16,22 @@ measured() { # LOG: "rank bytes" of the last memory line of each rank
 agrees() { # CLAIM RANKS LAYOUT FLAGS...
     text=$1 stages=$2 layout=$3
     shift 3
-    if ! run_mpi "$stages" $small "$@" --train-iters 1 \
-        --pipeline-model-parallel-size "$stages" \
-        --pipeline-model-parallel-layout "$layout" >"$work/log" \
-        2>"$work/err"; then
+    case $layout in
+    *t*) flags="$small" flag=--pipeline-model-parallel-layout ;;
+    *) flags="$bare" flag=--hybrid-layer-pattern ;;
+    esac
+    if ! run_mpi "$stages" $flags "$@" --train-iters 1 \
+        --pipeline-model-parallel-size "$stages" "$flag" "$layout" \
+        >"$work/log" 2>"$work/err"; then
         echo "not ok - $text: the run failed: $(head -n 1 "$work/err")"
         return
     fi
+    if [ "$flag" = --hybrid-layer-pattern ]; then
+        set -- "$@" "$flag" "$layout"
+    fi
     "$layout_tool" memory "$layout" --pp "$stages" --trainer moe-train --json \
-        -- $small "$@" --pipeline-model-parallel-size "$stages" >"$work/json" \
-        2>"$work/err" || {
+        -- $flags "$@" --pipeline-model-parallel-size "$stages" \
+        >"$work/json" 2>"$work/err" || {
         echo "not ok - $text: no prediction: $(head -n 1 "$work/err")"
         return
     }
@@ -64,3 +73,7 @@ agrees "PP 2 VPP 4, groups of three, untied" 2 'Et|t||t|t|||mL' \
 agrees "EP overlap, PP 4 VPP 2" 4 'Et|t|t||t|||mL' \
     --overlap-moe-expert-parallel-comm
 agrees "EP overlap on one rank" 1 'Et*4mL' --overlap-moe-expert-parallel-comm
+agrees "a pattern, stages that begin with experts" 4 '*|E*E|*E*|E/*E'
+agrees "a pattern, an MLP and two MTP layers, PP 2 VPP 2" 2 '*-|*E*|E-|*/*-/*-'
+agrees "a pattern, an MTP layer of experts alone, no table for L" 2 \
+    'E**E|E/E' --untie-embeddings-and-output-weights

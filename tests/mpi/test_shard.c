@@ -166,19 +166,35 @@ int main(int argc, char **argv)
         int pp;
         bool tied;
         int n_mtp;
-    } all[] = {
-        {"Ett|tt|t|tmL", 4, true, 1},     {"Ettt|tt|tm|L", 4, true, 1},
-        {"Ettt|ttt|mm|L", 4, false, 2},   {"E|ttt|ttt|L", 4, false, 0},
-        {"Etttttt||mL", 3, true, 1},      {"Ettttttm|||L", 4, true, 1},
-        {"Et|tt|tt|tmL", 2, true, 1},     {"Et|tt|t|ttmL", 2, false, 1},
-        {"Et|t|t|t|t|t|m|L", 4, true, 1}, {"Et|t||t|t||ttmm|L", 2, true, 2},
-        {"Et|t|t|t|t|t||L", 2, true, 0},  {"Ettt|t|tt|L", 4, true, 0}};
+        const char *symbols, *mtp_symbols; // of a hybrid model, else NULL
+    } all[] = {{"Ett|tt|t|tmL", 4, true, 1, NULL, NULL},
+               {"Ettt|tt|tm|L", 4, true, 1, NULL, NULL},
+               {"Ettt|ttt|mm|L", 4, false, 2, NULL, NULL},
+               {"E|ttt|ttt|L", 4, false, 0, NULL, NULL},
+               {"Etttttt||mL", 3, true, 1, NULL, NULL},
+               {"Ettttttm|||L", 4, true, 1, NULL, NULL},
+               {"Et|tt|tt|tmL", 2, true, 1, NULL, NULL},
+               {"Et|tt|t|ttmL", 2, false, 1, NULL, NULL},
+               {"Et|t|t|t|t|t|m|L", 4, true, 1, NULL, NULL},
+               {"Et|t||t|t||ttmm|L", 2, true, 2, NULL, NULL},
+               {"Et|t|t|t|t|t||L", 2, true, 0, NULL, NULL},
+               {"Ettt|t|tt|L", 4, true, 0, NULL, NULL},
+               // stages that end behind attention and begin with experts
+               {"Etttt|ttt|tttt|tmL", 4, true, 1, "*-*E*E*E*-*E", "*E"},
+               {"Ettt|ttttttttt|mL", 3, true, 1, "*-*E*E*E*-*E", "E"},
+               {"Et|tt|tt|mmL", 2, false, 2, "E*E-*", "*-"},
+               {"Et|tt|tt||tt|L", 2, true, 0, "*E**EE-", NULL}};
     struct comm c;
     comm_init(&c, &argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if ((int)i % c.world != c.rank)
             continue;
         struct model m = model_of(all[i].tied, all[i].n_mtp);
+        if (all[i].symbols) {
+            m.symbols = all[i].symbols;
+            m.mtp_symbols = all[i].mtp_symbols;
+            m.n_layers = (int)strlen(m.symbols);
+        }
         struct arena a;
         struct layout l;
         struct err_msg msg = {""};
