@@ -69,8 +69,8 @@ row() { # LAYOUT
     "$L" memory "$1" --pp 2 --json -- $flags --hybrid-layer-pattern "$PATTERN" \
         2>/dev/null
 }
-row 'Et*26|t*26L' >"$tmp/a.json"
-row 'Et*27|t*25L' >"$tmp/b.json"
+row 'MEMEM*EMEMEM*EMEMEM*EMEMEM*|EMEMEM*EMEMEMEM*EMEMEMEME' >"$tmp/a.json"
+row 'MEMEM*EMEMEM*EMEMEM*EMEMEM*E|MEMEM*EMEMEMEM*EMEMEMEME' >"$tmp/b.json"
 is "a symbol moves its parameters from one stage to the other" \
     "$(python3 - "$tmp/a.json" "$tmp/b.json" <<'EOF'
 import json, sys
@@ -91,3 +91,27 @@ exits "experts without their number" 2 "--num-experts: missing" \
 exits "--num-layers beside a pattern is warned of" 0 \
     "--num-layers 50: the pattern has 52 layers" \
     "$L" read -- $flags --num-layers 50 --hybrid-layer-pattern "$PATTERN"
+
+# GPT models as hybrid ones: the same parameters, by symbol. Qwen3-Next: sizes
+# of its config, 79,674,391,296 of Qwen3-Coder-Next's safetensors metadata
+cat >"$tmp/next.json" <<'EOF'
+{"model_type": "qwen3_next", "hidden_size": 2048, "intermediate_size": 5120,
+ "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+ "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads": 2,
+ "head_dim": 256, "num_experts": 512, "num_experts_per_tok": 10,
+ "full_attention_interval": 4, "linear_conv_kernel_dim": 4,
+ "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+ "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+ "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": false,
+ "vocab_size": 151936}
+EOF
+symbols() { # MODEL
+    "$L" size "$1" --hybrid --json 2>/dev/null |
+        json 'd["params"]["total"], d["params"]["active"],
+              [(u["symbol"], u["count"]) for u in d["units"] if "symbol" in u]'
+}
+is "Qwen3-Next as a hybrid model" "$(symbols "$tmp/next.json")" \
+    "79674391296 3874929408 [('G', 36), ('*', 12), ('E', 48)]"
+is "DeepSeek-V3 as a hybrid model" \
+    "$(symbols tests/fixtures/models/hf-deepseek-v3.json)" \
+    "671026419200 37552297472 [('+', 61), ('-', 3), ('E', 58)]"
