@@ -103,6 +103,23 @@ Test(memory_hybrid, gated_delta_net_by_hand)
         2 * (2 * 4 * 8 * 16 + 32 * (32 + 2 * 64) + 32 * (2 * 16 + 64)));
 }
 
+/* A stage that ends between the halves: scores stand on the one with
+ * attention. */
+Test(memory_hybrid, scores_belong_to_attention)
+{
+    struct model m = one_stage("*E");
+    m.memory.unfused_attention = true;
+    cr_assert_eq(memory_working_bytes(&m, KIND_ATTENTION),
+                 memory_scores_bytes(&m));
+    cr_assert_gt(memory_scores_bytes(&m), 0);
+    cr_assert_eq(memory_working_bytes(&m, KIND_EXPERTS), 0);
+    m.n_mtp = 1;
+    m.mtp_symbols = "E";
+    cr_assert_eq(memory_working_bytes(&m, KIND_M), 0);
+    m.mtp_symbols = "*E";
+    cr_assert_eq(memory_working_bytes(&m, KIND_M), memory_scores_bytes(&m));
+}
+
 Test(memory_hybrid, mtp_depths_repeat_weights_but_not_activations)
 {
     struct model m = one_stage("MM*E");

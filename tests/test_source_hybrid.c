@@ -187,12 +187,12 @@ Test(source_hybrid, the_pattern_overrides_counts)
 Test(source_hybrid, defaults_that_decide_are_said)
 {
     struct read r;
-    words(&r, WIDTHS "--hybrid-layer-pattern M+-");
+    words(&r, WIDTHS "--qk-layernorm --hybrid-layer-pattern M+-");
     struct account *account = megatron_args_account(r.args);
     account_say_defaults(account, megatron_args_flags(r.args));
-    static const char *const said[] = {"--mamba-state-dim", "--mamba-head-dim",
-                                       "--mamba-num-groups",
-                                       "--mamba-num-heads", "--kv-lora-rank"};
+    static const char *const said[] = {
+        "--mamba-state-dim", "--mamba-head-dim", "--mamba-num-groups",
+        "--mamba-num-heads", "--kv-lora-rank",   "--qk-layernorm"};
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
         bool found = false;
         const struct account_line *l = account->assumed.first;

@@ -268,6 +268,11 @@ static void account_say_symbols(struct account *to,
         account_say(to, &to->assumed,
                     "--mamba-num-heads is not given: as many as twice "
                     "--hidden-size has heads");
+    if (symbols && strpbrk(symbols, "+D") && flags_given(f, FLAG_QK_LAYERNORM))
+        account_say(to, &to->assumed,
+                    "--qk-layernorm: norms of the latents of + and D are "
+                    "counted, of which Megatron's hybrid stack of August 2026 "
+                    "builds none (hybrid_layer_specs.py)");
 }
 
 void account_say_defaults(struct account *to, const struct megatron_flags *f)
