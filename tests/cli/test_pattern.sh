@@ -59,6 +59,11 @@ for core in 0.16 0.17 0.18 0.19 0.20 dev; do
     printf ' '
 done >"$tmp/out"
 is "* G D + by version" "$(cat "$tmp/out")" "1111 0011 0001 0000 0000 0000 "
+"$L" check --core 0.16 --pp 2 -- --hybrid-override-pattern 'M*ME' \
+    --num-layers 4 >"$tmp/out" 2>/dev/null
+is "before 0.17: a list of layers, dealt out evenly, no bars in it" \
+    "$? $(head -n 1 "$tmp/out") $(tail -n 1 "$tmp/out" | tr -s ' ')" \
+    "0 valid: 'M*ME' 1 0 1 2-3 ME L"
 printf '%s\n' '#!/bin/bash' 'torchrun --nproc_per_node 8 pretrain_hybrid.py \' \
     "    --hybrid-layer-pattern 'M*ME|MEM*' --pipeline-model-parallel-size 2 \\" \
     '    --hidden-size 256 --num-attention-heads 4 --seq-length 1024 \' \
