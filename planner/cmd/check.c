@@ -30,8 +30,8 @@ struct verdict {
     bool parsed;
     struct err_msg why;
     struct judge_verdict by;
-    bool hybrid;         // by.text is a pattern
-    const char *symbols; // layers of the version
+    bool hybrid; // by.text is a pattern
+    const struct core_version *core;
 };
 
 static void cmd_check_write_stages(struct writer to, const struct layout *l)
@@ -131,8 +131,8 @@ static const char *cmd_check_error(const struct verdict *v)
 static bool cmd_check_place(const struct verdict *v, size_t *byte)
 {
     if (v->by.pattern_error != PATTERN_OK)
-        return pattern_error_place(v->by.text, v->symbols, v->by.pattern_error,
-                                   byte);
+        return pattern_error_place(v->by.text, v->core->symbols,
+                                   v->by.pattern_error, byte);
     return v->by.layout_error != LAYOUT_OK &&
            layout_error_place(&v->asked, v->by.layout_error, byte);
 }
@@ -156,6 +156,13 @@ static void cmd_check_write_refusals(struct writer tree,
     }
 }
 
+/* With its bars, which versions before 0.17 do not know. */
+static const char *check_pattern_text(struct cmd *c, const struct verdict *v)
+{
+    return v->core->has_pattern ? pattern_text(&c->arena, v->by.pattern)
+                                : v->by.text;
+}
+
 /* Adds what only the check of one launch tells. */
 static void add_details(struct cmd *c, const struct verdict *v,
                         struct writer tree)
@@ -170,7 +177,7 @@ static void add_details(struct cmd *c, const struct verdict *v,
     if (!v->by.valid)
         cmd_check_write_refusals(tree, v);
     else if (v->hybrid)
-        writer_text(tree, "pattern", pattern_text(&c->arena, v->by.pattern));
+        writer_text(tree, "pattern", check_pattern_text(c, v));
     else if (v->parsed) {
         const char *list = layout_list(&c->arena, &v->layout);
         writer_text(tree, "layout", layout_string(&c->arena, &v->layout));
@@ -276,10 +283,10 @@ static enum err print_layout(struct cmd *c, const struct layout *l)
     return ERR_OK;
 }
 
-/* With its bars, quoted: a shell expands * and |. */
+/* Quoted: a shell expands * and |. */
 static enum err print_pattern(struct cmd *c, const struct verdict *v)
 {
-    const char *text = pattern_text(&c->arena, v->by.pattern);
+    const char *text = check_pattern_text(c, v);
     if (!text)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: '%s'\n", text);
@@ -397,7 +404,7 @@ static enum err check_one(struct cmd *c)
     if (e != ERR_OK)
         return e;
     v.asked = check_asked(f, &v.by);
-    v.symbols = set.core->symbols;
+    v.core = set.core;
     v.error = v.by.layout_error;
     v.parsed = v.by.has_layout;
     v.layout = v.by.layout;

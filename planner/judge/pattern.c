@@ -97,7 +97,8 @@ static void judge_pattern_take(struct judge *j, const struct pattern_flags *f,
     const char *texts[PATTERN_MAX_WARNINGS];
     struct err_msg why;
     struct judge_verdict *v = j->out;
-    int n = pattern_warnings(j->arena, f, p, texts);
+    // before 0.17 nothing was overridden or deprecated
+    int n = j->core->has_pattern ? pattern_warnings(j->arena, f, p, texts) : 0;
     v->pattern = p;
     j->n.layers = p->n_layers;
     j->n.mtp = p->n_depths;
