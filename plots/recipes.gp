@@ -37,14 +37,13 @@ keep(ep) = (strlen(name(ep)) > 0 ? (tic[int(column("way"))] = name(ep), 1) : 0)
 stats csv using (keep(1) + keep(0)) nooutput
 do for [i = 1:ways] { set xtics add (tic[i] 1.0 * i) }
 set title ARG4 . ": layouts in use behind the optimum (analytic costs)"
-set ylabel "gap (%)"
-set style fill solid 1 border rgb "#000000"
+set ylabel "step over the optimum, %"
 set boxwidth 0.92 * width
-do for [k = 0:1] {
-    if (k == 0) { set terminal @svg; set output out . ".svg" }
-    if (k == 1) { set terminal @png; set output out . ".png" }
+do for [k = 1:n_outputs] {
+    if (k == 1) { set terminal @svg; set output out . ".svg" }
+    if (k == 2) { set terminal @pdf; set output out . ".pdf" }
     plot for [ep = 0:1] csv using (place(ep)):(least(0)) with boxes \
-             lc rgb (ep ? "#606060" : "#c8c8c8") \
+             fs pattern (ep ? 3 : 4) border rgb black lc rgb (ep ? sky : orange) \
              title (ep ? "with EP overlap" : "without EP overlap"), \
          for [ep = 0:1] csv using (place(ep)):(least(0)):(0):(gap(0) - least(0)) \
              with vectors heads size 0.06,90 lw 1.5 lc rgb "#000000" \

@@ -10,16 +10,16 @@ set xrange [-0.6:M_records - 0.4]
 set yrange [0:1.12 * top]
 set xtics rotate by -25 noenhanced
 set title ARG4 . ": speedup over the default layout"
-set ylabel "speedup"
-set style fill solid 1 border rgb "#000000"
+set ylabel "speedup (step of the default / step)"
 set boxwidth 0.8
-do for [k = 0:1] {
-    if (k == 0) { set terminal @svg; set output out . ".svg" }
-    if (k == 1) { set terminal @png; set output out . ".png" }
-    plot csv using 0:(column("meas_speedup")):xtic(stringcolumn("role")) with boxes lc rgb "#b0b0b0" title "measured", \
+set key outside top right horizontal
+do for [k = 1:n_outputs] {
+    if (k == 1) { set terminal @svg; set output out . ".svg" }
+    if (k == 2) { set terminal @pdf; set output out . ".pdf" }
+    plot csv using 0:(column("meas_speedup")):xtic(stringcolumn("role")) with boxes fs solid border rgb black lc rgb sky title "measured", \
          csv using 0:(0.05 * top):(sprintf("%.2f", column("meas_speedup"))) with labels notitle, \
-         csv using 0:(column("pred_speedup")) with points pt 7 ps 1.4 lc rgb "#ffffff" notitle, \
-         csv using 0:(column("pred_speedup")) with points pt 6 ps 1.4 lw 2 lc rgb "#000000" title "predicted", \
-         1 with lines lw 1 dt 2 lc rgb "#404040" notitle
+         csv using 0:(column("pred_speedup")) with points pt 7 ps 1.1 lc rgb "#ffffff" notitle, \
+         csv using 0:(column("pred_speedup")) with points pt 6 ps 1.1 lw 2 lc rgb vermilion title "predicted", \
+         1 with lines lw 1 dt 2 lc rgb black title "the default"
     unset output
 }

@@ -4,8 +4,6 @@
 load ARG1
 csv = ARG2
 out = ARG3
-layouts = "default count-based pick"
-shades = "#d0d0d0 #909090 #303030"
 width = 0.26
 stats csv using (column("stage")) nooutput name "S"
 set xrange [-0.6:S_max + 0.6]
@@ -14,15 +12,24 @@ set xtics 1
 set title ARG4 . ": work of each stage"
 set xlabel "stage"
 set ylabel "forward + backward, ms a micro-batch"
-set style fill solid 1 border rgb "#000000"
 set boxwidth 0.9 * width
 of(role, y) = stringcolumn("role") eq role ? y : NaN
-do for [k = 0:1] {
-    if (k == 0) { set terminal @svg; set output out . ".svg" }
-    if (k == 1) { set terminal @png; set output out . ".png" }
-    plot for [i = 1:3] csv using (column("stage") + (i - 2) * width):(of(word(layouts, i), column("meas_fwd_ms") + column("meas_bwd_ms"))) with boxes lc rgb word(shades, i) title word(layouts, i), \
-         for [i = 1:3] csv using (column("stage") + (i - 2) * width):(of(word(layouts, i), column("pred_fwd_ms") + column("pred_bwd_ms"))) with points pt 7 ps 1.4 lc rgb "#ffffff" notitle, \
-         for [i = 1:3] csv using (column("stage") + (i - 2) * width):(of(word(layouts, i), column("pred_fwd_ms") + column("pred_bwd_ms"))) with points pt 6 ps 1.4 lw 2 lc rgb "#000000" notitle, \
-         NaN with points pt 6 ps 1.4 lw 2 lc rgb "#000000" title "predicted"
+has(role) = (known = stringcolumn("role") eq role ? 1 : known)
+layouts = ""
+do for [role in compared] {
+    known = 0
+    stats csv using (has(role)) nooutput
+    layouts = layouts . (known ? role . " " : "")
+}
+at(i) = (i - (words(layouts) + 1) / 2.0) * width
+nth(list, role) = word(list, role eq "default" ? 1 : role eq "pick" ? 3 : 2)
+do for [k = 1:n_outputs] {
+    if (k == 1) { set terminal @svg; set output out . ".svg" }
+    if (k == 2) { set terminal @pdf; set output out . ".pdf" }
+    plot for [i = 1:words(layouts)] csv using (column("stage") + at(i)):(of(word(layouts, i), column("meas_fwd_ms") + column("meas_bwd_ms"))) \
+             with boxes fs pattern int(nth(hatches, word(layouts, i))) border rgb black lc rgb nth(shades, word(layouts, i)) title word(layouts, i), \
+         for [i = 1:words(layouts)] csv using (column("stage") + at(i)):(of(word(layouts, i), column("pred_fwd_ms") + column("pred_bwd_ms"))) with points pt 7 ps 1.1 lc rgb "#ffffff" notitle, \
+         for [i = 1:words(layouts)] csv using (column("stage") + at(i)):(of(word(layouts, i), column("pred_fwd_ms") + column("pred_bwd_ms"))) with points pt 6 ps 1.1 lw 2 lc rgb vermilion notitle, \
+         NaN with points pt 6 ps 1.1 lw 2 lc rgb vermilion title "predicted"
     unset output
 }

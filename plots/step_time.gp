@@ -1,11 +1,10 @@
-# Predicted against measured step time, one point a layout, both with their
-# 95% intervals; the band is +-2.7%, the study's error. From layouts.csv.
+# Predicted and measured step time, a line a layout, both with their 95%
+# intervals; the grey bar is +-2.7% about the measured one, the study's error.
+# From layouts.csv.
 load ARG1
 csv = ARG2
 out = ARG3
-roles = ""
-stats csv using (roles = roles . " " . stringcolumn("role"), 1) nooutput
-n = words(roles)
+n = 0
 low = 1e300
 high = 0
 see(x) = (low = column(x) < low ? column(x) : low, \
@@ -13,30 +12,28 @@ see(x) = (low = column(x) < low ? column(x) : low, \
 do for [name in "meas_step_ms pred_step_ms meas_lo_ms meas_hi_ms pred_lo_ms pred_hi_ms"] {
     stats csv using (see(name)) nooutput
 }
-lo = low - 0.08 * (high - low) - 0.01 * high
-hi = high + 0.08 * (high - low) + 0.01 * high
+lo = low - 0.06 * (high - low) - 0.01 * high
+hi = high + 0.06 * (high - low) + 0.01 * high
 set xrange [lo:hi]
-set yrange [lo:hi]
-set size ratio 1
-raw = (hi - lo) / 5
-unit = 10 ** floor(log10(raw))
-step = unit * (raw / unit < 1.5 ? 1 : raw / unit < 3.5 ? 2 : raw / unit < 7.5 ? 5 : 10)
-set xtics step
-set ytics step
-set title ARG4 . ": predicted against measured step time"
-set xlabel "measured step time (ms)"
-set ylabel "predicted step time (ms)"
-set print $band
-print "x,low,high"
-print sprintf("%.17g,%.17g,%.17g", lo, 0.973 * lo, 1.027 * lo)
-print sprintf("%.17g,%.17g,%.17g", hi, 0.973 * hi, 1.027 * hi)
-unset print
-do for [k = 0:1] {
-    if (k == 0) { set terminal @svg; set output out . ".svg" }
-    if (k == 1) { set terminal @png; set output out . ".png" }
-    plot $band using 1:2:3 with filledcurves lc rgb band title "±2.7%", \
-         x with lines lw 1 dt 2 lc rgb "#404040" title "equal", \
-         for [i = 1:n] csv every ::i-1::i-1 using (column("meas_step_ms")):(column("pred_step_ms")):(column("meas_lo_ms")):(column("meas_hi_ms")):(column("pred_lo_ms")):(column("pred_hi_ms")) with xyerrorbars ls i pt 0 notitle, \
-         for [i = 1:n] csv every ::i-1::i-1 using (column("meas_step_ms")):(column("pred_step_ms")) with points ls i title word(roles, i)
+stats csv using 0 nooutput
+rows = int(STATS_records)
+label(z) = stringcolumn("role") . (rows > 12 ? "" : "\n" . stringcolumn("layout"))
+array tic[rows]
+stats csv using (n = n + 1, tic[n] = label(0), 1) nooutput
+set yrange [n - 0.5:-0.5]
+set ytics () noenhanced font ",9"
+do for [i = 1:n] { set ytics add (tic[i] i - 1) }
+unset grid
+set grid xtics lt 1 lw 0.5 lc rgb "#d8d8d8"
+set key outside bottom center horizontal maxrows 1 width -3 samplen 2.5
+set title ARG4 . ": predicted and measured step time"
+set xlabel "step time, ms"
+m = "column('meas_step_ms')"
+do for [k = 1:n_outputs] {
+    if (k == 1) { set terminal @svg; set output out . ".svg" }
+    if (k == 2) { set terminal @pdf; set output out . ".pdf" }
+    plot csv using (@m):0:(0.973 * @m):(1.027 * @m):($0 - 0.36):($0 + 0.36) with boxxyerror fs solid noborder lc rgb band title "within 2.7%", \
+         csv using (@m):($0 - 0.15):(column("meas_lo_ms")):(column("meas_hi_ms")) with xerrorbars ls 1 title "measured [95%]", \
+         csv using (column("pred_step_ms")):($0 + 0.15):(column("pred_lo_ms")):(column("pred_hi_ms")) with xerrorbars ls 2 title "predicted [95%]"
     unset output
 }

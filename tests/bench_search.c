@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_UNITS = 128 };
+enum { MAX_UNITS = 192 };
 
 struct bench_case {
     const char *name;
@@ -22,38 +22,47 @@ struct bench_case {
     unsigned disturb; // 0: none, else which of the disturbed cost sets
     int most_layers;  // on a rank, as a memory limit; 0: none
     bool ep_overlap;
+    bool hybrid; // layers are two units: a stage may end between them
 };
 
 static const struct bench_case CASES[] = {
-    {"pp16v1m64", 16, 1, 64, 61, 18702, 0, 0, false},
-    {"pp16v1m128", 16, 1, 128, 61, 34062, 0, 0, false},
-    {"pp8v2m64", 8, 2, 64, 61, 31962, 0, 0, false},
-    {"pp8v2m128", 8, 2, 128, 61, 62682, 0, 0, false},
-    {"pp16v2m64", 16, 2, 64, 61, 16906, 0, 0, false},
-    {"pp16v2m128", 16, 2, 128, 61, 32266, 0, 0, false},
-    {"pp4v3m64", 4, 3, 64, 61, 0, 0, 0, false},
-    {"pp8v3m64", 8, 3, 64, 61, 0, 0, 0, false},
-    {"pp4v4m64", 4, 4, 64, 61, 0, 0, 0, false},
-    {"pp2v8m64", 2, 8, 64, 61, 0, 0, 0, false},
-    {"pp16v3m64", 16, 3, 64, 61, 0, 0, 0, false},
-    {"pp8v4m64", 8, 4, 64, 61, 0, 0, 0, false},
-    {"pp8v1l94", 8, 1, 64, 94, 0, 0, 0, false},
-    {"pp16v1mem", 16, 1, 64, 61, 0, 0, 5, false},
-    {"pp8v2mem", 8, 2, 64, 61, 0, 0, 8, false},
-    {"pp8v2none", 8, 2, 64, 61, 0, 0, 7, false},
-    {"pp16v2mem", 16, 2, 64, 61, 0, 0, 5, false},
-    {"pp4v4ep", 4, 4, 64, 61, 0, 0, 0, true},
-    {"pp8v2ep", 8, 2, 64, 61, 0, 0, 0, true},
-    {"pp8v2set1", 8, 2, 64, 61, 0, 1, 0, false},
-    {"pp8v2set2", 8, 2, 64, 61, 0, 2, 0, false},
-    {"pp8v2set3", 8, 2, 64, 61, 0, 3, 0, false},
-    {"pp8v2set4", 8, 2, 64, 61, 0, 4, 0, false},
-    {"pp8v2set5", 8, 2, 64, 61, 0, 5, 0, false},
-    {"pp16v2set6", 16, 2, 64, 61, 0, 6, 0, false},
-    {"pp16v2set7", 16, 2, 64, 61, 0, 7, 0, false},
-    {"pp16v2set8", 16, 2, 64, 61, 0, 8, 0, false},
-    {"pp16v2set9", 16, 2, 64, 61, 0, 9, 0, false},
-    {"pp16v2set10", 16, 2, 64, 61, 0, 10, 0, false},
+    {"pp16v1m64", 16, 1, 64, 61, 18702, 0, 0, false, false},
+    {"pp16v1m128", 16, 1, 128, 61, 34062, 0, 0, false, false},
+    {"pp8v2m64", 8, 2, 64, 61, 31962, 0, 0, false, false},
+    {"pp8v2m128", 8, 2, 128, 61, 62682, 0, 0, false, false},
+    {"pp16v2m64", 16, 2, 64, 61, 16906, 0, 0, false, false},
+    {"pp16v2m128", 16, 2, 128, 61, 32266, 0, 0, false, false},
+    {"pp4v3m64", 4, 3, 64, 61, 0, 0, 0, false, false},
+    {"pp8v3m64", 8, 3, 64, 61, 0, 0, 0, false, false},
+    {"pp4v4m64", 4, 4, 64, 61, 0, 0, 0, false, false},
+    {"pp2v8m64", 2, 8, 64, 61, 0, 0, 0, false, false},
+    {"pp16v3m64", 16, 3, 64, 61, 0, 0, 0, false, false},
+    {"pp8v4m64", 8, 4, 64, 61, 0, 0, 0, false, false},
+    {"pp8v1l94", 8, 1, 64, 94, 0, 0, 0, false, false},
+    {"pp16v1mem", 16, 1, 64, 61, 0, 0, 5, false, false},
+    {"pp8v2mem", 8, 2, 64, 61, 0, 0, 8, false, false},
+    {"pp8v2none", 8, 2, 64, 61, 0, 0, 7, false, false},
+    {"pp16v2mem", 16, 2, 64, 61, 0, 0, 5, false, false},
+    {"pp4v4ep", 4, 4, 64, 61, 0, 0, 0, true, false},
+    {"pp8v2ep", 8, 2, 64, 61, 0, 0, 0, true, false},
+    {"pp8v2set1", 8, 2, 64, 61, 0, 1, 0, false, false},
+    {"pp8v2set2", 8, 2, 64, 61, 0, 2, 0, false, false},
+    {"pp8v2set3", 8, 2, 64, 61, 0, 3, 0, false, false},
+    {"pp8v2set4", 8, 2, 64, 61, 0, 4, 0, false, false},
+    {"pp8v2set5", 8, 2, 64, 61, 0, 5, 0, false, false},
+    {"pp16v2set6", 16, 2, 64, 61, 0, 6, 0, false, false},
+    {"pp16v2set7", 16, 2, 64, 61, 0, 7, 0, false, false},
+    {"pp16v2set8", 16, 2, 64, 61, 0, 8, 0, false, false},
+    {"pp16v2set9", 16, 2, 64, 61, 0, 9, 0, false, false},
+    {"pp16v2set10", 16, 2, 64, 61, 0, 10, 0, false, false},
+    {.name = "pp4v1hybrid", 4, 1, 64, 61, .hybrid = true},
+    {.name = "pp8v1hybrid", 8, 1, 64, 61, .hybrid = true},
+    {.name = "pp16v1hybrid", 16, 1, 64, 61, .hybrid = true},
+    {.name = "pp16v1m128hybrid", 16, 1, 128, 61, .hybrid = true},
+    {.name = "pp8v1l94hybrid", 8, 1, 64, 94, .hybrid = true},
+    {.name = "pp4v2hybrid", 4, 2, 64, 61, .hybrid = true},
+    {.name = "pp8v2hybrid", 8, 2, 64, 61, .hybrid = true},
+    {.name = "pp16v2hybrid", 16, 2, 64, 61, .hybrid = true},
 };
 
 struct bench_units {
@@ -69,28 +78,48 @@ static double bench_factor(uint64_t *random)
     return 0.9 + 0.2 * (double)(*random >> 40) / (double)(1 << 24);
 }
 
-/* E 1, three dense layers 11, others 20, MTP 28, loss 12; disturbed in
- * thousandths, forward and backward apart, the same for all of a kind. */
+/* Kinds of units, their times and what they are to EP overlap. */
+enum bench_kind { EMBEDDING, DENSE, MOE, MTP, LOSS, ATTENTION, MLP, EXPERTS };
+enum { N_BENCH_KINDS = EXPERTS + 1 };
+
+/* The i-th unit: three dense layers, others with experts; halves in turn. */
+static enum bench_kind bench_kind(const struct bench_case *c, int i, int n)
+{
+    const int layer = c->hybrid ? (i - 1) / 2 : i - 1;
+    if (i == 0)
+        return EMBEDDING;
+    if (i == n - 1)
+        return LOSS;
+    if (layer >= c->n_layers)
+        return MTP;
+    if (c->hybrid && i % 2 == 1)
+        return ATTENTION;
+    if (c->hybrid)
+        return layer < 3 ? MLP : EXPERTS;
+    return layer < 3 ? DENSE : MOE;
+}
+
+/* E 1, dense layers 11, others 20, MTP 28, loss 12; halves 7, 4 and 13;
+ * disturbed in thousandths, forward and backward apart, the same for all of a
+ * kind. */
 static void bench_times(const struct bench_case *c, struct bench_units *u)
 {
-    static const int64_t TIME[] = {1, 11, 20, 28, 12};
-    double fwd[5], bwd[5];
+    static const int64_t TIME[] = {1, 11, 20, 28, 12, 7, 4, 13};
+    double fwd[N_BENCH_KINDS], bwd[N_BENCH_KINDS];
     uint64_t random = c->disturb;
     int64_t scale = c->disturb ? 1000 : 1;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < N_BENCH_KINDS; i++) {
         fwd[i] = c->disturb ? bench_factor(&random) : 1;
         bwd[i] = c->disturb ? bench_factor(&random) : 1;
     }
-    u->n = c->n_layers + 3;
+    u->n = c->n_layers * (c->hybrid ? 2 : 1) + 3;
     for (int i = 0; i < u->n; i++) {
-        int kind = i == 0 ? 0 : i <= 3 ? 1 : i <= c->n_layers ? 2 : 3;
-        if (i == u->n - 1)
-            kind = 4;
+        const enum bench_kind kind = bench_kind(c, i, u->n);
         u->fwd[i] = (int64_t)(fwd[kind] * (double)(TIME[kind] * scale));
         u->bwd[i] = (int64_t)(bwd[kind] * (double)(2 * TIME[kind] * scale));
-        u->kinds[i] = kind == 0 || kind == 4 ? PROVE_NO_LAYER
-                      : kind == 1            ? PROVE_DENSE
-                                             : PROVE_MOE;
+        u->kinds[i] = kind == EMBEDDING || kind == LOSS ? PROVE_NO_LAYER
+                      : kind == DENSE                   ? PROVE_DENSE
+                                                        : PROVE_MOE;
     }
 }
 

@@ -7,7 +7,9 @@
 set -u
 BUILD=${BUILD:-build/release}
 MODE=${MODE:-release}
-export BUILD
+# a run's own figures cost half a second each time: test_report.sh draws them
+MOE_BENCH_FIGURES=no
+export BUILD MOE_BENCH_FIGURES
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 passed=0 failed=0 skipped=0

@@ -1,5 +1,6 @@
 #include "calibrate/fit_check.h"
 
+#include "model/as_hybrid.h"
 #include "small_model.h"
 #include "synthetic_log.h"
 
@@ -64,6 +65,36 @@ Test(fit_check, sound_runs_pass)
     cr_assert_eq(fit_check(&f.arena, &f.m, f.runs, 2, &f.msg), ERR_OK, "%s",
                  f.msg.text);
     arena_clear(&f.arena);
+}
+
+/* The log of a hybrid model states its stages in the pattern. */
+Test(fit_check, the_pattern_of_a_hybrid_run_is_its_layout)
+{
+    struct fixture f;
+    make_runs(&f);
+    cr_assert_eq(model_as_hybrid(&f.arena, &f.m, &f.m, &f.msg), ERR_OK);
+    struct cost truth = {.unit = {[KIND_E] = {true, 1e-3, 0, 1e-3, 0},
+                                  [KIND_ATTENTION] = {true, 2e-3, 0, 4e-3, 0},
+                                  [KIND_EXPERTS] = {true, 3e-3, 0, 6e-3, 0},
+                                  [KIND_M] = {true, 5e-3, 0, 9e-3, 0},
+                                  [KIND_L] = {true, 6e-3, 0, 12e-3, 0}}};
+    static const char *const patterns[] = {"*E*E*|E*E*E|*E*E*|E/*E",
+                                           "*E*|E*E*E*|E*E*E|*E/*E"};
+    for (int i = 0; i < 2; i++) {
+        f.runs[i] = synthetic_run(&f.arena, &f.m, &truth, patterns[i], 0);
+        f.log[i] = arena_alloc(&f.arena, 1, sizeof *f.log[i]);
+        *f.log[i] = *f.runs[i].log;
+        f.runs[i].log = f.log[i];
+    }
+    GIVE(&f, 0, {"num_layers", "16"},
+         {"hybrid_layer_pattern", "*E*E*|E*E*E|*E*E*|E/*E"},
+         {"pipeline_model_parallel_layout", "None"});
+    cr_assert_eq(fit_check(&f.arena, &f.m, f.runs, 2, &f.msg), ERR_OK, "%s",
+                 f.msg.text);
+    GIVE(&f, 0, {"num_layers", "16"},
+         {"hybrid_layer_pattern", "*E*E*E|*E*E|*E*E*|E/*E"},
+         {"pipeline_model_parallel_layout", "None"});
+    refused(&f, "the run was made with '*E*E*E|*E*E|*E*E*|E/*E'");
 }
 
 Test(fit_check, runs_of_another_model_or_batch)

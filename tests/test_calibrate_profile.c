@@ -1,5 +1,6 @@
 #include "calibrate/profile.h"
 #include "cost/fit.h"
+#include "model/as_hybrid.h"
 #include "small_model.h"
 #include "synthetic_log.h"
 
@@ -28,6 +29,46 @@ Test(profile, chosen_layouts_determine_all_costs)
         cr_assert_not(f.cost.joint_ml);
         cr_assert_float_eq(f.cost.unit[KIND_M].fwd_s, truth.unit[KIND_M].fwd_s,
                            1e-12);
+        arena_clear(&a);
+    }
+}
+
+/* Halves of layers, too: every kind of symbol. */
+Test(profile, chosen_patterns_determine_the_costs_of_all_symbols)
+{
+    static const uint8_t moe[8] = {0, 0, 1, 1, 1, 1, 1, 1};
+    for (int vpp = 1; vpp <= 2; vpp++) {
+        struct arena a;
+        struct model gpt = small_model(), m;
+        struct cost truth = {.unit = {[KIND_E] = {true, 1e-3, 0, 1e-3, 0},
+                                      [KIND_L] = {true, 6e-3, 0, 12e-3, 0}}};
+        struct layout l[2];
+        struct fit_run runs[2];
+        struct fit f;
+        struct err_msg msg = {""};
+        arena_init(&a);
+        gpt.layer_moe = moe;
+        gpt.n_mtp = 0;
+        gpt.par.vpp = vpp;
+        cr_assert_eq(model_as_hybrid(&a, &gpt, &m, &msg), ERR_OK);
+        for (int k = KIND_L + 1; k < N_KINDS; k++)
+            truth.unit[k] =
+                (struct unit_cost){model_unit_count(&m, (enum unit_kind)k) > 0,
+                                   1e-3 * k, 0, 2e-3 * k, 0};
+        cr_assert_eq(profile_layouts(
+                         &a, &m, &(struct profile_wish){4, 2, false}, l, &msg),
+                     ERR_OK, "%s", msg.text);
+        for (int i = 0; i < 2; i++)
+            runs[i] =
+                synthetic_run(&a, &m, &truth, layout_text(&a, &l[i], &m), 0);
+        cr_assert_eq(fit_costs(&a, &(struct fit_input){&m, runs, 2}, &f, &msg),
+                     ERR_OK, "%s", msg.text);
+        for (int k = 0; k < N_KINDS; k++) {
+            cr_assert_eq(f.cost.unit[k].known, truth.unit[k].known);
+            if (truth.unit[k].known)
+                cr_assert_float_eq(f.cost.unit[k].bwd_s, truth.unit[k].bwd_s,
+                                   1e-11, "%s", kind_name((enum unit_kind)k));
+        }
         arena_clear(&a);
     }
 }

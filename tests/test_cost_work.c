@@ -1,4 +1,5 @@
 #include "cost/work.h"
+#include "model/as_hybrid.h"
 #include "small_model.h"
 
 #include <criterion/criterion.h>
@@ -240,4 +241,122 @@ Test(work, the_largest_unit_fits)
     const struct work w = work_of(&m, KIND_M);
     cr_assert_gt(w.backward.n_products, 30);
     cr_assert_lt(w.backward.n_products, WORK_MAX_PRODUCTS);
+}
+
+/* ---- symbols of hybrid models ---- */
+
+/* Everything that is added up of a pass, products by what they take. */
+struct totals {
+    double flops, bytes, fp8, expert, odd, moved, sent, routed, kernels;
+};
+
+static void add_totals(struct totals *to, const struct work_pass *p)
+{
+    for (int i = 0; i < p->n_products; i++) {
+        const struct work_product *x = &p->product[i];
+        to->flops += x->flops;
+        to->bytes += x->bytes;
+        to->fp8 += x->fp8 ? x->flops : 0;
+        to->expert += x->expert ? x->bytes : 0;
+        to->odd += x->odd ? x->bytes : 0;
+    }
+    to->moved += p->moved_bytes;
+    to->sent += p->sent_bytes;
+    to->routed += p->routed_bytes;
+    to->kernels += p->n_kernels;
+}
+
+static void same_totals(const struct totals *a, const struct totals *b,
+                        const char *what)
+{
+    const double x[] = {a->flops, a->bytes, a->fp8,    a->expert, a->odd,
+                        a->moved, a->sent,  a->routed, a->kernels};
+    const double y[] = {b->flops, b->bytes, b->fp8,    b->expert, b->odd,
+                        b->moved, b->sent,  b->routed, b->kernels};
+    for (size_t i = 0; i < sizeof x / sizeof x[0]; i++)
+        cr_expect_float_eq(x[i], y[i], 1e-12 * (1 + fabs(x[i])),
+                           "%s: %zu: %g, %g", what, i, x[i], y[i]);
+}
+
+/* One unit of the GPT model against two symbols of the same model. */
+static void halves_are(const struct model *gpt, enum unit_kind kind)
+{
+    struct arena a;
+    struct model h;
+    struct err_msg msg = {""};
+    struct totals whole[2], halves[2];
+    enum unit_kind half[2] = {KIND_M, KIND_M};
+    memset(whole, 0, sizeof whole);
+    memset(halves, 0, sizeof halves);
+    arena_init(&a);
+    cr_assert_eq(model_as_hybrid(&a, gpt, &h, &msg), ERR_OK, "%s", msg.text);
+    if (kind != KIND_M)
+        model_layer_halves(gpt, kind, half);
+    const struct work w = work_of(gpt, kind);
+    add_totals(&whole[0], &w.forward);
+    add_totals(&whole[1], &w.backward);
+    for (int i = 0; i < (kind == KIND_M ? 1 : 2); i++) {
+        const struct work part = work_of(&h, half[i]);
+        add_totals(&halves[0], &part.forward);
+        add_totals(&halves[1], &part.backward);
+    }
+    cr_assert_gt(whole[0].flops, 0);
+    same_totals(&whole[0], &halves[0], kind_name(kind));
+    same_totals(&whole[1], &halves[1], kind_name(kind));
+    arena_clear(&a);
+}
+
+static void all_halves_are(const struct model *m)
+{
+    for (int k = 0; k < N_KINDS; k++)
+        if (model_unit_count(m, (enum unit_kind)k) && k != KIND_E &&
+            k != KIND_L)
+            halves_are(m, (enum unit_kind)k);
+}
+
+Test(work, halves_of_a_layer_do_what_the_layer_does)
+{
+    static const uint8_t moe[8] = {0, 1, 0, 1, 1, 1, 0, 1};
+    struct model m = one_rank();
+    m.layer_moe = moe;
+    all_halves_are(&m);
+    m.par.tp = m.par.ep = 2;
+    m.memory.sequence_parallel = m.memory.unfused_attention = true;
+    m.shared_ffn = 64;
+    m.memory.fp8 = true;
+    m.memory.recompute = 1U << RECOMPUTE_CORE_ATTN | 1U << RECOMPUTE_MOE |
+                         1U << RECOMPUTE_MLA_UP_PROJ;
+    all_halves_are(&m);
+    m.memory.full_recompute = RECOMPUTE_UNIFORM;
+    all_halves_are(&m);
+    m.mla = true;
+    m.q_lora = 24;
+    m.kv_lora = 32;
+    m.qk_dim = m.v_dim = 16;
+    m.qk_rope_dim = 8;
+    all_halves_are(&m);
+    m.indexer = (struct indexer){2, 8, 16};
+    all_halves_are(&m);
+    m.indexer.heads = 0;
+    m.mla = false;
+    m.layer_lean = moe;
+    m.linear = (struct linear_attention){2, 4, 8, 16, 4, false};
+    all_halves_are(&m);
+}
+
+/* What the model counts of it, and no scores. */
+Test(work, a_mamba_layer_has_its_products_and_its_scan)
+{
+    struct model m = one_rank();
+    m.symbols = "MMMMMMMM";
+    m.n_mtp = 0;
+    m.mamba = (struct mamba){16, 16, 2, 8};
+    const struct work w = work_of(&m, KIND_MAMBA);
+    cr_assert_float_eq(
+        flops_of(&w.forward) / model_unit_fwd_flops(&m, KIND_MAMBA), 1, 1e-12);
+    const double ratio = flops_of(&w.backward) / flops_of(&w.forward);
+    cr_assert(ratio > 2 && ratio < 2.5, "%g", ratio);
+    m.memory.unfused_attention = true;
+    const struct work same = work_of(&m, KIND_MAMBA);
+    cr_assert_float_eq(same.forward.moved_bytes, w.forward.moved_bytes, 0);
 }

@@ -277,6 +277,7 @@ static const struct {
     {SMALL "--embed-layernorm", "--embed-layernorm", "norm"},
     {SMALL "--enable-mhc-connections", "--enable-mhc-connections", "streams"},
     {SMALL "--spec a b", "--spec", "not counted"},
+    {SMALL "--spec a gdp_stack_spec", "--spec", "not counted"},
     {SMALL "--fancy-expert-flag 3", "--fancy-expert-flag", "nobody"},
     {SMALL "--num-expert 3", "--num-expert", "--num-experts"},
     {SMALL "--num-exp 8", "--num-exp", "no abbreviations"},

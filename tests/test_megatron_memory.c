@@ -130,7 +130,7 @@ Test(megatron_memory, what_is_not_modelled_is_refused_with_a_reason)
         {FLAG_FLEXTRON, "true", "--flextron"},
         {FLAG_LORA_RANK, "8", "LoRA"},
         {FLAG_TUNER_TYPE, "lora", "LoRA"},
-        {FLAG_HYBRID_LAYER_PATTERN, "MEM*E", "hybrid"},
+        {FLAG_SPEC, "a.module gdp_stack_spec", "specification"},
         {FLAG_ENABLE_CUDA_GRAPH, "true", "CUDA graphs"},
         {FLAG_OPTIMIZER, "sgd", "optimisers"},
     };

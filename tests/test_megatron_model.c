@@ -225,7 +225,8 @@ Test(megatron_model, ranks_and_virtual_stages_follow_from_flags)
 static const struct {
     const char *flags, *word;
 } bad[] = {
-    {SMALL "--hybrid-layer-pattern M*M*", "Mamba"},
+    {SMALL "--hybrid-layer-pattern M*X", "'X' as letter 3"},
+    {SMALL "--is-hybrid-model", "--hybrid-layer-pattern"},
     {SMALL "--world-size 3 --tensor-model-parallel-size 2", "--world-size"},
     {SMALL "--expert-model-parallel-size 3 --world-size 4", "EP x ETP x PP"},
     {"--num-layers 8 --hidden-size 64 --num-attention-heads 4",

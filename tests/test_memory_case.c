@@ -91,8 +91,9 @@ Test(memory_case, what_cannot_be_predicted_is_a_refusal_not_an_error)
         {", \"--use-megatron-fsdp\": true", "FSDP over pipeline stages"},
         {", \"--fine-grained-activation-offloading\": true",
          "--offload-modules"},
-        {", \"--hybrid-override-pattern\": \"M*M*\"", "pipeline stages"},
-        {", \"--hybrid-override-pattern\": \"M*G*\"", "letters"},
+        {", \"--mamba-num-groups\": 2, \"--hybrid-override-pattern\": \"M*M\"",
+         "divide"},
+        {", \"--hybrid-override-pattern\": \"M*X*\"", "'X' as letter 3"},
         {", \"--moe-paged-stash\": true", "--moe-paged-stash"},
         {", \"--lora-rank\": 8", "LoRA"},
     };
@@ -173,13 +174,14 @@ Test(memory_case, hybrid_models_are_one_rank_of_their_pattern)
                               "{\"--hidden-size\": 64, \"--bf16\": true,"
                               "\"--num-attention-heads\": 4,"
                               "\"--hybrid-layer-pattern\": \"M*-M\","
+                              "\"--mamba-num-groups\": 2,"
                               "\"--seq-length\": 32}",
                               &c, &msg),
                  ERR_OK, "%s", msg.text);
     cr_assert_null(c.refusal, "%s", c.refusal);
-    cr_assert(c.is_hybrid);
+    cr_assert(model_is_hybrid(&c.model));
     cr_assert_eq(c.layout.pp, 1);
-    cr_assert_eq(c.hybrid.n_main[HYBRID_MAMBA], 2);
+    cr_assert_eq(model_unit_count(&c.model, KIND_MAMBA), 2);
     cr_assert_gt(c.ranks[0].peak_bytes, c.ranks[0].allocated_bytes);
     arena_clear(&a);
 }

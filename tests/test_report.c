@@ -1,3 +1,5 @@
+#include "report/draw.h"
+#include "report/fill.h"
 #include "report/report.h"
 
 #include <criterion/criterion.h>
@@ -95,7 +97,7 @@ static const char *table(const char *name)
 {
     const char *out = NULL;
     struct err_msg msg = {""};
-    const struct report_source source = {"x", dir, "figs"};
+    const struct report_source source = {"x", dir, "figs", NULL};
     enum err e = report_table(&arena, name, &source, &out, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     return out;
@@ -128,7 +130,7 @@ Test(report, runs_line_counts_what_is_left_out)
 
 static enum err fill(const char *text, const char **out, struct err_msg *msg)
 {
-    struct report_source s = {"x", dir, "figs"};
+    struct report_source s = {"x", dir, "figs", NULL};
     const struct report_sources from = {&s, 1};
     return report_fill(&arena, text, &from, out, msg);
 }
@@ -206,7 +208,7 @@ Test(report, a_page_has_every_table_that_there_is)
 {
     const char *page = NULL;
     struct err_msg msg = {""};
-    const struct report_source source = {"x", dir, "figs"};
+    const struct report_source source = {"x", dir, "figs", NULL};
     // without jitter.csv, as older results are
     enum err e = report_page(&arena, &source, &page, &msg);
     cr_expect_eq(e, ERR_PARSE, "runs.csv lacks a column: not left out");
@@ -245,7 +247,7 @@ static const char *planned_table(const char *name, enum err *e,
 {
     const char *out = NULL;
     const char *sub = arena_printf(&arena, "%s/y", dir);
-    const struct report_source source = {"y", sub, "figs"};
+    const struct report_source source = {"y", sub, "figs", NULL};
     cr_assert_eq(mkdir(sub, 0700), 0);
     write_file("y/recipes.csv", recipes_csv);
     *e = name ? report_table(&arena, name, &source, &out, msg)
@@ -300,7 +302,7 @@ Test(report, a_page_of_what_was_only_planned_has_no_other_table)
 
 Test(report, draws_figures_from_csv)
 {
-    const struct report_source s = {"x", dir, "figs"};
+    const struct report_source s = {"x", dir, "figs", NULL};
     const struct drawing d = {&s, "plots", dir, NULL};
     struct err_msg msg = {""};
     if (access("plots/style.gp", R_OK) != 0 ||
@@ -308,10 +310,10 @@ Test(report, draws_figures_from_csv)
         cr_skip_test("needs gnuplot and the repository root");
     enum err e = draw_figures(&arena, &d, &msg);
     const char *const names[] = {
-        "x-step-time.svg",    "x-step-time.png", "x-stage-work.svg",
-        "x-stage-work.png",   "x-speedup.svg",   "x-speedup.png",
-        "x-stage-memory.svg", "x-timeline.svg",  "x-timeline.png",
-        "x-stage-memory.png", "x-unit-cost.svg", "x-unit-cost.png"};
+        "x-step-time.svg",    "x-step-time.pdf", "x-stage-work.svg",
+        "x-stage-work.pdf",   "x-speedup.svg",   "x-speedup.pdf",
+        "x-stage-memory.svg", "x-timeline.svg",  "x-timeline.pdf",
+        "x-stage-memory.pdf", "x-unit-cost.svg", "x-unit-cost.pdf"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct stat st;
         const char *path = arena_printf(&arena, "%s/%s", dir, names[i]);
@@ -324,7 +326,7 @@ Test(report, draws_figures_from_csv)
 
 Test(report, a_figure_without_data_is_left_out)
 {
-    const struct report_source s = {"x", dir, "figs"};
+    const struct report_source s = {"x", dir, "figs", NULL};
     char *log = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&log, &len);
@@ -343,14 +345,14 @@ Test(report, a_figure_without_data_is_left_out)
     free(log);
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         unlink(arena_printf(&arena, "%s/x-%s.svg", dir, figures[i]));
-        unlink(arena_printf(&arena, "%s/x-%s.png", dir, figures[i]));
+        unlink(arena_printf(&arena, "%s/x-%s.pdf", dir, figures[i]));
     }
 }
 
 static const char *table_of(const char *name, const char *file,
                             const char *text)
 {
-    const struct report_source source = {"x", dir, "figures"};
+    const struct report_source source = {"x", dir, "figures", NULL};
     const char *out = NULL;
     struct err_msg msg = {""};
     write_file(file, text);

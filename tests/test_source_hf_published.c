@@ -4,6 +4,8 @@
  * and what it states. Active ones are the published figure at its digits, by
  * the convention that its publisher counts in. The configs hold the sizes only,
  * with ' for ". */
+#include "megatron/hybrid.h"
+#include "model/as_hybrid.h"
 #include "source/hf.h"
 
 #include <criterion/criterion.h>
@@ -290,12 +292,55 @@ static const struct {
      "'num_experts_per_tok': 8, 'decoder_sparse_step': 1, "
      "'mlp_only_layers': [], 'tie_word_embeddings': false, "
      "'vocab_size': 151936}"},
+    // 8,888,227,328 of safetensors
+    {"NVIDIA-Nemotron-Nano-9B-v2", 8888227328, 0, 8.9, 0.1, ALL, ROUNDED,
+     "{'model_type': 'nemotron_h', 'hidden_size': 4480, "
+     "'intermediate_size': 15680, 'num_hidden_layers': 56, "
+     "'num_attention_heads': 40, 'num_key_value_heads': 8, "
+     "'head_dim': 128, 'mamba_num_heads': 128, 'mamba_head_dim': 80, "
+     "'ssm_state_size': 128, 'n_groups': 8, 'conv_kernel': 4, "
+     "'expand': 2, 'use_conv_bias': true, 'use_bias': false, "
+     "'mlp_hidden_act': 'relu2', 'tie_word_embeddings': false, "
+     "'vocab_size': 131072, 'hybrid_override_pattern': "
+     "'M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-'}"},
+    // the checkpoint has 32,913,263,168 in bf16 with one MTP depth, and 3,072
+    // correction biases, of which 2,944 are the decoder's
+    {"NVIDIA-Nemotron-3-Nano-30B-A3B with MTP: 31.6B, 3.2B active "
+     "without the embedding",
+     31577940288, 1335325824 + 128, 3.2, 0.1, NO_LOOKUP, ROUNDED,
+     "{'model_type': 'nemotron_h', 'hidden_size': 2688, "
+     "'intermediate_size': 1856, 'num_hidden_layers': 52, "
+     "'num_attention_heads': 32, 'num_key_value_heads': 2, "
+     "'head_dim': 128, 'mamba_num_heads': 64, 'mamba_head_dim': 64, "
+     "'ssm_state_size': 128, 'n_groups': 8, 'n_routed_experts': 128, "
+     "'num_experts_per_tok': 6, 'moe_intermediate_size': 1856, "
+     "'n_shared_experts': 1, "
+     "'moe_shared_expert_intermediate_size': 3712, "
+     "'mlp_hidden_act': 'relu2', 'tie_word_embeddings': false, "
+     "'vocab_size': 131072, 'num_nextn_predict_layers': 1, "
+     "'mtp_hybrid_override_pattern': '*E', 'hybrid_override_pattern': "
+     "'MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME'}"},
+    // n_params of llama.cpp: 120,668,707,840
+    {"NVIDIA-Nemotron-3-Super-120B-A12B", 120668707840, 0, 12, 1, ALL, CUT,
+     "{'model_type': 'nemotron_h', 'hidden_size': 4096, "
+     "'intermediate_size': 2688, 'num_attention_heads': 32, "
+     "'num_key_value_heads': 2, 'head_dim': 128, "
+     "'mamba_num_heads': 128, 'mamba_head_dim': 64, "
+     "'ssm_state_size': 128, 'n_groups': 8, 'n_routed_experts': 512, "
+     "'num_experts_per_tok': 22, 'moe_intermediate_size': 2688, "
+     "'moe_latent_size': 1024, 'n_shared_experts': 1, "
+     "'moe_shared_expert_intermediate_size': 5376, "
+     "'tie_word_embeddings': false, 'vocab_size': 131072, "
+     "'hybrid_override_pattern': 'MEMEMEM*EMEMEMEM*EMEMEMEM*"
+     "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME'}"},
 };
 enum { N_PUBLISHED = sizeof published / sizeof published[0] };
 
-/* A config with ' for " as a model. */
-static enum err read_config(struct arena *a, const char *text, struct model *m,
-                            struct err_msg *msg)
+/* A config with ' for " as a model; with a pattern behind it, as a user gives
+ * it, as a hybrid one. */
+static enum err read_config_as(struct arena *a, const char *text,
+                               const char *pattern, struct model *m,
+                               struct err_msg *msg)
 {
     arena_init(a);
     char *copy = arena_strdup(a, text);
@@ -307,7 +352,15 @@ static enum err read_config(struct arena *a, const char *text, struct model *m,
     if (e == ERR_OK)
         e = source_hf_read(a, tree, "c.json", args, msg);
     cJSON_Delete(tree);
+    if (e == ERR_OK && pattern)
+        e = megatron_args_set(args, FLAG_HYBRID_LAYER_PATTERN, pattern, msg);
     return e == ERR_OK ? megatron_args_model(a, args, m, msg) : e;
+}
+
+static enum err read_config(struct arena *a, const char *text, struct model *m,
+                            struct err_msg *msg)
+{
+    return read_config_as(a, text, NULL, m, msg);
 }
 
 static void check_active(const struct model *m, int i)
@@ -341,4 +394,51 @@ Test(megatron_hf_published, totals_are_those_of_the_checkpoints)
         check_active(&m, i);
         arena_clear(&a);
     }
+}
+
+/* A GPT model as a hybrid one, by itself and through the flags that say so. */
+static void check_pattern(const struct model *gpt, const char *config)
+{
+    struct arena a, b;
+    struct model h, read;
+    struct err_msg msg = {""};
+    arena_init(&a);
+    cr_assert_eq(model_as_hybrid(&a, gpt, &h, &msg), ERR_OK, "%s", msg.text);
+    const char *pattern = h.symbols;
+    for (int i = 0; i < h.n_mtp; i++)
+        pattern = arena_printf(&a, "%s/%s", pattern, h.mtp_symbols);
+    cr_assert_eq(read_config_as(&b, config, pattern, &read, &msg), ERR_OK,
+                 "%s: %s", pattern, msg.text);
+    cr_expect_str_eq(read.symbols, h.symbols);
+    const struct model *const both[] = {&h, &read};
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(model_total_params(both[i]), model_total_params(gpt), "%s",
+                     pattern);
+        cr_expect_eq(model_active_params(both[i]), model_active_params(gpt),
+                     "%s", pattern);
+        cr_expect_eq(model_mtp_params(both[i]), model_mtp_params(gpt), "%s",
+                     pattern);
+    }
+    arena_clear(&b);
+    arena_clear(&a);
+}
+
+/* Layers that share an indexer's top-k have no symbol: GLM-5's. */
+Test(megatron_hf_published, gpt_models_written_as_patterns_count_the_same)
+{
+    int n = 0;
+    for (int i = 0; i < N_PUBLISHED; i++) {
+        struct arena a;
+        struct model m;
+        struct err_msg msg = {""};
+        cr_assert_eq(read_config(&a, published[i].config, &m, &msg), ERR_OK);
+        bool shared = m.layer_lean && !m.linear.v_heads;
+        // a list of windowed layers has an entry for each symbol then
+        if (!model_is_hybrid(&m) && !shared && !m.layer_window) {
+            check_pattern(&m, published[i].config);
+            n++;
+        }
+        arena_clear(&a);
+    }
+    cr_assert_gt(n, 10);
 }

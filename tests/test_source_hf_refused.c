@@ -32,6 +32,13 @@
     "'num_experts_per_tok': 2, 'moe_intermediate_size': 24, "                  \
     "'intermediate_size': 96, 'n_shared_experts': 1, 'kv_lora_rank': 16, "     \
     "'q_lora_rank': 24, 'index_head_dim': 8, 'index_topk': 4"
+#define NEMOTRON                                                               \
+    "{'model_type': 'nemotron_h', 'hidden_size': 64, 'vocab_size': 100, "      \
+    "'num_attention_heads': 4, 'num_key_value_heads': 2, 'head_dim': 16, "     \
+    "'intermediate_size': 96"
+#define MAMBA                                                                  \
+    NEMOTRON ", 'hybrid_override_pattern': 'M-', 'mamba_num_heads': 8, "       \
+             "'mamba_head_dim': 16, 'ssm_state_size': 16, 'n_groups': 2"
 #define NESTED(inner) "{'model_type': 'kimi_k25', 'text_config': " inner "}"
 
 /* config, and words that the line must hold, parted by | */
@@ -39,10 +46,25 @@ static const struct {
     const char *config, *words;
 } refused[] = {
     // types that are known not to be counted
-    {"{'model_type': 'nemotron_h'}",
-     "model_type: nemotron_h|Mamba|hybrid_override_pattern"},
-    {"{'model_type': 'x', 'llm_config': {'model_type': 'nemotron_h'}}",
-     "llm_config.model_type: nemotron_h"},
+    {"{'model_type': 'jamba'}", "model_type: jamba|Mamba"},
+    {"{'model_type': 'x', 'llm_config': {'model_type': 'jamba'}}",
+     "llm_config.model_type: jamba"},
+    // patterns of hybrid models
+    {NEMOTRON "}", "hybrid_override_pattern: missing|layers_block_type"},
+    {NEMOTRON ", 'hybrid_override_pattern': 'M*G-'}", "'G' as letter 3"},
+    {NEMOTRON ", 'layers_block_type': ['mamba', 'conv']}",
+     "layers_block_type[1]: 'conv'|mamba"},
+    {NEMOTRON ", 'hybrid_override_pattern': 'M*', 'num_hidden_layers': 3}",
+     "num_hidden_layers: got 3|2 layers"},
+    {NEMOTRON ", 'hybrid_override_pattern': '*E'}",
+     "n_routed_experts: missing"},
+    {NEMOTRON ", 'hybrid_override_pattern': 'M-'}", "mamba_num_heads: missing"},
+    {NEMOTRON ", 'hybrid_override_pattern': '*-', 'mlp_hidden_act': 'silu'}",
+     "mlp_hidden_act: got 'silu'"},
+    {MAMBA ", 'use_conv_bias': false}", "use_conv_bias: false"},
+    {MAMBA ", 'conv_kernel': 3}", "conv_kernel: want 4"},
+    {MAMBA ", 'mamba_proj_bias': true}", "mamba_proj_bias"},
+    {MAMBA ", 'num_nextn_predict_layers': 99}", "num_nextn_predict_layers"},
     {"{'model_type': 'mimo_v2'}", "mimo_v2|sliding window|swa_"},
     {"{'model_type': 'mimo_v2_flash'}", "mimo_v2_flash|sinks"},
     {"{'model_type': 'minimax_m1'}", "minimax_m1|lightning"},

@@ -41,6 +41,8 @@
       "fill this file (without DIR: REPORT.md)")                               \
     X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
       "of the figures (with --into: plots/out)")                               \
+    X(OPT_CHECK, "--check", NULL, "",                                          \
+      "write nothing; say what is not as the data give it")                    \
     X(OPT_ROWS, "--rows", NULL, "FILE",                                        \
       "predict the rows of this CSV file, and of those named behind it")       \
     X(OPT_TERMS, "--terms", NULL, "LIST",                                      \

@@ -102,7 +102,7 @@ static void recipes_print_row(const struct recipe_row *r)
 {
     char way[64];
     snprintf(way, sizeof way, "PP%d VPP%d", r->pp, r->vpp);
-    printf("%-12s %-3s %-11s", way, r->ep_overlap ? "yes" : "no", r->who);
+    printf("%-12s %-3s %-12s", way, r->ep_overlap ? "yes" : "no", r->who);
     if (*r->reason)
         printf(" refused: %s\n", r->reason);
     else
@@ -114,20 +114,26 @@ static void recipes_print(const struct manifest *mf,
                           const struct recipe_rows *rows, const char *dir)
 {
     int n_grid = 0;
-    printf("%-12s %-3s %-11s %10s %7s %-10s %7s  %s\n", "way", "ep", "who",
+    printf("%-12s %-3s %-12s %10s %7s %-10s %7s  %s\n", "way", "ep", "who",
            "step ms", "gap %", "proof", "GiB", "layout");
     for (int i = 0; i < rows->n; i++) {
         n_grid += rows->row[i].grid;
         if (!rows->row[i].grid)
             recipes_print_row(&rows->row[i]);
     }
-    printf("\n%s: analytic costs at %g TFLOP/s, ideal transfers. ep: EP "
-           "overlap, a pair of MoE layers\nsaves %g%% of a layer (assumed). "
-           "Gap: to the proved optimum, or (proof 'gap') to a bound\nthat no "
-           "layout passes. GiB: of the fullest rank, predicted. %d rows with "
+    printf("\n%s: analytic costs at %g TFLOP/s, ideal transfers. ", mf->name,
+           mf->planning.tflops);
+    if (mf->planning.with_overlap)
+        printf("ep: EP overlap, a pair of MoE layers\nsaves %g%% of a layer "
+               "(assumed). ",
+               100 * mf->planning.save_share);
+    printf("Gap: to the proved optimum, or (proof 'gap') to a bound\nthat no "
+           "layout passes%s. GiB: of the fullest rank, predicted. %d rows with "
            "other ratios of\nm and L are in %s/" RECIPES_CSV ".\n",
-           mf->name, mf->planning.tflops, 100 * mf->planning.save_share, n_grid,
-           dir);
+           mf->planning.hybrid
+               ? " (whole-layers: of those without cuts inside layers)"
+               : "",
+           n_grid, dir);
 }
 
 enum err recipes_command(struct arena *a, const struct recipes_request *r,

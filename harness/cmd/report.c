@@ -1,52 +1,105 @@
 /*
  * moe-bench report: pages and figures from CSV files alone. Folders come from
  * the line, or are those of the published datasets; each is drawn, then either
- * its own page is written or all tables of one file are filled.
+ * its own page is written or all tables of one file are filled. With --check
+ * the same is made in a temporary folder and compared.
  */
 #include "report/report.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "cmd.h"
 #include "published/tables.h"
+#include "report/draw.h"
+#include "report/fill.h"
 #include "report/reference.h"
+#include "report/reference_tables.h"
+#include "report/stale.h"
 #include "store/tidy.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-// REPORT.md has some 50 KB
+#define REFERENCE_ROOT "results/reference"
+
+// REPORT.md has some 100 KB
 enum { REPORT_MAX_BYTES = 16 << 20 };
 
 struct request {
     const char *const *dirs;
     int n_dirs;
     const char *into, *figures; // NULL: beside each folder's CSV files
+    const char *made; // figures are drawn here and compared; NULL: in place
 };
+
+static enum err report_no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "report: out of memory");
+}
+
+/* ---- sources ---- */
 
 /* The experiment is the folder's name. Links are to what --figures names, as
  * it was given, else to figures/ beside the page. */
 static enum err take_dirs(struct arena *a, const struct request *r,
                           struct report_sources *out, struct err_msg *msg)
 {
-    struct report_source *s = arena_alloc(a, (size_t)r->n_dirs, sizeof *s);
-    for (int i = 0; i < r->n_dirs && s; i++) {
+    *out = (struct report_sources){NULL, 0};
+    enum err e = ERR_OK;
+    for (int i = 0; i < r->n_dirs && e == ERR_OK; i++) {
         char *dir = arena_strdup(a, r->dirs[i]);
         size_t n = dir ? strlen(dir) : 0;
+        if (!dir)
+            return report_no_memory(msg);
         while (n > 1 && dir[n - 1] == '/')
             dir[--n] = '\0';
-        const char *slash = dir ? strrchr(dir, '/') : NULL;
-        s[i] = (struct report_source){slash ? slash + 1 : dir, dir,
-                                      r->figures ? r->figures : "figures"};
-        if (!dir)
-            s = NULL;
+        const char *slash = strrchr(dir, '/');
+        const struct report_source source = {
+            slash ? slash + 1 : dir, dir, r->figures ? r->figures : "figures",
+            r->into ? dir : NULL};
+        e = report_add_source(a, source, out, msg);
     }
-    if (!s)
-        return err_set(msg, ERR_NOMEM, "report: out of memory");
-    *out = (struct report_sources){s, r->n_dirs};
-    return ERR_OK;
+    return e;
 }
 
-/* A file whose tables have not changed is not written: its date stays, and a
+/* The published datasets; behind them what all of them say together, and the
+ * step times of others, which stand in files of their own. */
+static enum err take_published(struct arena *a, const struct request *r,
+                               struct report_sources *out, struct err_msg *msg)
+{
+    const struct report_find find = {REFERENCE_ROOT, r->figures};
+    struct published_list list;
+    enum err e = report_find_sources(a, &find, out, msg);
+    if (e == ERR_OK && r->into)
+        e = report_add_source(a,
+                              (struct report_source){"reference",
+                                                     REFERENCE_ROOT, r->figures,
+                                                     REFERENCE_ROOT},
+                              out, msg);
+    if (e == ERR_OK)
+        e = published_list(a, PUBLISHED_ROOT, &list, msg);
+    if (e != ERR_OK || list.n == 0 || !r->into)
+        return e;
+    return report_add_source(a,
+                             (struct report_source){"published", PUBLISHED_ROOT,
+                                                    r->figures, PUBLISHED_ROOT},
+                             out, msg);
+}
+
+/* ---- files ---- */
+
+/* A file whose text has not changed is not written: its date stays, and a
  * checkout clean. */
+static enum err write_changed(struct arena *a, const char *path,
+                              const char *text, struct err_msg *msg)
+{
+    struct text_span kept;
+    if (text_read_file(a, path, REPORT_MAX_BYTES, &kept, NULL) == ERR_OK &&
+        strcmp(kept.data, text) == 0)
+        return ERR_OK;
+    return text_write_file(path, text, strlen(text), msg);
+}
+
 static enum err fill_file(struct arena *a, const char *path,
                           const struct report_sources *from,
                           struct err_msg *msg)
@@ -58,9 +111,31 @@ static enum err fill_file(struct arena *a, const char *path,
         e = report_fill(a, text.data, from, &filled, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
-    if (strcmp(filled, text.data) == 0)
-        return ERR_OK;
-    return text_write_file(path, filled, strlen(filled), msg);
+    return write_changed(a, path, filled, msg);
+}
+
+/* The CSV files that are made of all datasets together, into folders below
+ * `to`. */
+static enum err write_tables(struct arena *a, const char *to,
+                             struct err_msg *msg)
+{
+    const char *reference = arena_printf(a, "%s/" REFERENCE_ROOT, to);
+    const char *published = arena_printf(a, "%s/" PUBLISHED_ROOT, to);
+    const char *overview =
+        reference ? arena_printf(a, "%s/overview.csv", reference) : NULL;
+    const char *text = NULL;
+    if (!overview || !published)
+        return report_no_memory(msg);
+    enum err e = file_make_folders(reference, msg);
+    if (e == ERR_OK)
+        e = file_make_folders(published, msg);
+    if (e == ERR_OK)
+        e = reference_tables_csv(a, REFERENCE_ROOT, &text, msg);
+    if (e == ERR_OK)
+        e = write_changed(a, overview, text, msg);
+    return e == ERR_OK
+               ? published_tables_write(a, PUBLISHED_ROOT, published, msg)
+               : e;
 }
 
 /* The figures of one folder: to --figures, else beside its CSV files. */
@@ -68,18 +143,18 @@ static enum err draw_source(struct arena *a, const struct request *r,
                             const struct report_source *source,
                             struct err_msg *msg)
 {
+    const char *to = r->made ? r->made : r->figures;
     const struct drawing d = {
         .source = source,
         .plots = "plots",
-        .out = r->figures ? r->figures
-                          : arena_printf(a, "%s/figures", source->dir),
-        .log = stdout};
+        .out = to ? to : arena_printf(a, "%s/figures", source->dir),
+        .log = r->made ? NULL : stdout};
     fprintf(stderr, "moe-bench report: %s from %s\n", source->experiment,
             source->dir);
     if (!d.out)
-        return err_set(msg, ERR_NOMEM, "report: out of memory");
+        return report_no_memory(msg);
     // one that was asked for may be a link; one among results may not
-    enum err e = r->figures ? ERR_OK : tidy_check_folder(d.out, msg);
+    enum err e = to ? ERR_OK : tidy_check_folder(d.out, msg);
     if (e == ERR_OK && reference_is(a, source->dir))
         e = reference_check(a, source->dir, msg);
     return e == ERR_OK ? draw_figures(a, &d, msg) : e;
@@ -89,34 +164,11 @@ static enum err draw_source(struct arena *a, const struct request *r,
 static enum err write_page(struct arena *a, const struct report_source *source,
                            struct err_msg *msg)
 {
-    const char *text = NULL;
-    const char *path = arena_printf(a, "%s/report.md", source->dir);
-    if (!path)
-        return err_set(msg, ERR_NOMEM, "report: out of memory");
-    enum err e = report_page(a, source, &text, msg);
-    if (e == ERR_OK)
-        e = text_write_own(path, text, strlen(text), msg);
+    const char *path = NULL;
+    enum err e = report_write_page(a, source, &path, msg);
     if (e == ERR_OK)
         printf("%s\n", path);
     return e;
-}
-
-/* Others' step times are predicted again, and stand beside the experiments in
- * the report, without figures of an experiment's kind. */
-static enum err add_published(struct arena *a, struct report_sources *from,
-                              struct err_msg *msg)
-{
-    struct published_list list;
-    enum err e = published_list(a, PUBLISHED_ROOT, &list, msg);
-    if (e != ERR_OK || list.n == 0)
-        return e;
-    struct report_source *s = arena_alloc(a, (size_t)from->n + 1, sizeof *s);
-    if (!s)
-        return err_set(msg, ERR_NOMEM, "report: out of memory");
-    memcpy(s, from->source, (size_t)from->n * sizeof *s);
-    s[from->n] = (struct report_source){"published", PUBLISHED_ROOT, "figures"};
-    *from = (struct report_sources){s, from->n + 1};
-    return published_tables_write(a, PUBLISHED_ROOT, msg);
 }
 
 /* Figures first: tables link to them. */
@@ -124,16 +176,16 @@ static enum err make_report(struct arena *a, const struct request *r,
                             struct err_msg *msg)
 {
     struct report_sources from;
-    const struct report_find published = {"results/reference", r->figures};
-    enum err e = r->n_dirs > 0 ? take_dirs(a, r, &from, msg)
-                               : report_find_sources(a, &published, &from, msg);
-    for (int i = 0; i < from.n && e == ERR_OK; i++) {
+    const bool all = r->n_dirs == 0;
+    enum err e =
+        all ? take_published(a, r, &from, msg) : take_dirs(a, r, &from, msg);
+    if (e == ERR_OK && all && r->into)
+        e = write_tables(a, ".", msg);
+    for (int i = 0; e == ERR_OK && i < from.n; i++) {
         e = draw_source(a, r, &from.source[i], msg);
         if (e == ERR_OK && !r->into)
             e = write_page(a, &from.source[i], msg);
     }
-    if (e == ERR_OK && r->into && r->n_dirs == 0)
-        e = add_published(a, &from, msg);
     if (e != ERR_OK || !r->into)
         return e;
     e = fill_file(a, r->into, &from, msg);
@@ -141,6 +193,87 @@ static enum err make_report(struct arena *a, const struct request *r,
         printf("%s\n", r->into);
     return e;
 }
+
+/* ---- check ---- */
+
+/* The CSV files of write_tables(), one by one. */
+static enum err compare_tables(struct arena *a, const char *made,
+                               struct stale *s, struct err_msg *msg)
+{
+    static const char *const files[] = {
+        REFERENCE_ROOT "/overview.csv", PUBLISHED_ROOT "/predicted.csv",
+        PUBLISHED_ROOT "/errors.csv", PUBLISHED_ROOT "/terms.csv"};
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < sizeof files / sizeof *files; i++) {
+        const struct stale_pair p = {files[i],
+                                     arena_printf(a, "%s/%s", made, files[i])};
+        e = p.made ? stale_file(a, &p, s, msg) : report_no_memory(msg);
+    }
+    return e;
+}
+
+static enum err compare_text(struct arena *a, const struct request *r,
+                             const struct report_sources *from, struct stale *s,
+                             struct err_msg *msg)
+{
+    struct text_span text;
+    enum err e = text_read_file(a, r->into, REPORT_MAX_BYTES, &text, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct report_text of = {r->into, text.data};
+    e = report_compare(a, &of, from, s, msg);
+    return e == ERR_OK ? e : err_prefix(msg, e, "%s", r->into);
+}
+
+/* Everything is made below `made`, from the same CSV files. */
+static enum err compare_all(struct arena *a, const struct request *r,
+                            const char *made, struct stale *s,
+                            struct err_msg *msg)
+{
+    struct report_sources from;
+    const char *figures = arena_printf(a, "%s/figures", made);
+    struct request into = *r;
+    into.made = figures;
+    if (!figures)
+        return report_no_memory(msg);
+    enum err e = take_published(a, r, &from, msg);
+    if (e == ERR_OK)
+        e = write_tables(a, made, msg);
+    if (e == ERR_OK)
+        e = compare_tables(a, made, s, msg);
+    if (e == ERR_OK)
+        e = compare_text(a, r, &from, s, msg);
+    for (int i = 0; e == ERR_OK && i < from.n; i++)
+        e = draw_source(a, &into, &from.source[i], msg);
+    const struct stale_pair p = {r->figures, figures};
+    return e == ERR_OK ? stale_figures(a, &p, s, msg) : e;
+}
+
+static enum err check_report(struct cmd *c, const struct request *r)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *made =
+        arena_printf(&c->arena, "%s/moe-report-XXXXXX", tmp ? tmp : "/tmp");
+    struct stale s = {stdout, 0};
+    if (r->n_dirs > 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "--check: got %d folders, want none: it is about the "
+                       "published report",
+                       r->n_dirs);
+    if (!made || !mkdtemp(made))
+        return err_set(&c->msg, ERR_IO, "%s: cannot make a folder; set TMPDIR",
+                       made ? made : "/tmp");
+    enum err e = compare_all(&c->arena, r, made, &s, &c->msg);
+    file_remove_tree(made);
+    if (e == ERR_OK && s.n > 0)
+        printf("%s: %d of its parts are stale; run 'make report', look at the "
+               "changes and commit them\n",
+               r->into, s.n);
+    c->status = s.n > 0 ? EXIT_ANSWER_NO : 0;
+    return e;
+}
+
+/* ---- command ---- */
 
 static enum err bench_report_run(struct cmd *c)
 {
@@ -153,30 +286,41 @@ static enum err bench_report_run(struct cmd *c)
         r.into = "REPORT.md";
     if (!r.figures && r.into)
         r.figures = "plots/out";
-    return make_report(&c->arena, &r, &c->msg);
+    return cmd_given(c, OPT_CHECK) ? check_report(c, &r)
+                                   : make_report(&c->arena, &r, &c->msg);
 }
 
-static const int takes[] = {OPT_INTO, OPT_FIGURES, OPT_HELP, N_OPTIONS};
+static const int takes[] = {OPT_INTO, OPT_FIGURES, OPT_CHECK, OPT_HELP,
+                            N_OPTIONS};
 
 const struct command CMD_REPORT = {
     .name = "report",
     .run = bench_report_run,
-    .synopsis = "report [DIR...] [--into FILE] [--figures DIR]",
+    .synopsis = "report [DIR...] [--into FILE] [--figures DIR] [--check]",
     .summary = "tables and figures of results, from their CSV files alone",
     .help =
         "Of each DIR, a folder with an experiment's CSV files, named as the\n"
-        "experiment: writes DIR/report.md and DIR/figures/ (SVG and PNG, by\n"
+        "experiment: writes DIR/report.md and DIR/figures/ (SVG and PDF, by\n"
         "gnuplot).\n\n"
         "With --into, or without DIR: fills the tables of FILE (between\n"
         "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers; TABLE "
         "is\n"
-        "summary, figures, layouts, stages, jitter or runs; of an experiment "
-        "that\n"
-        "only plans recipes, ratios or figures; of what others published\n"
-        "studies, constants, errors or plans). Without DIR they are\n"
-        "those below results/reference/: that is the published report. Tables "
+        "summary, verdicts, runs, dropped, layouts, stages, units, jitter or\n"
+        "figures; of an experiment that only plans recipes, ratios or figures; "
         "of\n"
-        "experiments without a folder stay as they are.\n",
-    .closing = "example: moe-bench report results/local\n",
+        "all datasets, experiment 'reference', overview, costs or memory; of "
+        "what\n"
+        "others published studies, constants, priced, plans, errors or terms; "
+        "or\n"
+        "the name of one figure). Without DIR they are those below\n"
+        "results/reference/ and results/published/: that is the published "
+        "report.\n"
+        "Tables of experiments without a folder stay as they are.\n"
+        "The same files give the same bytes, at any time and in any folder.\n",
+    .closing = "Exit status: 0 made, or with --check nothing is stale; 1 "
+               "--check found\n"
+               "something; 2 bad input; 3 gnuplot is missing or the disk is "
+               "full.\n"
+               "example: moe-bench report results/local\n",
     .options = takes,
     .max_operands = OPTIONS_ANY};

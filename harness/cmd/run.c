@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "experiment/perform.h"
 #include "recipes.h"
+#include "report/report.h"
 #include "report/summary.h"
 
 #include <math.h>
@@ -285,6 +286,19 @@ static enum err close_experiment(const struct experiment *e, enum role only,
 
 /* ---- command ---- */
 
+/* Beside the CSV files, from them alone: verdicts, tables, figures, commands.
+ */
+static enum err write_own_report(struct arena *a, const char *dir,
+                                 struct err_msg *msg)
+{
+    const struct report_own own = {dir, "plots", stderr};
+    const char *path = NULL;
+    enum err e = report_write_own(a, &own, &path, msg);
+    if (e == ERR_OK)
+        printf("Report: %s\n", path);
+    return e;
+}
+
 static enum err bench_run_read_limits(struct experiment_options *opt,
                                       const char *only, const char *usd,
                                       struct err_msg *msg)
@@ -321,6 +335,8 @@ static enum err bench_run_run(struct arena *a,
         err = perform_experiment(&e, opt, &n_bad, msg);
     if (err == ERR_OK)
         err = close_experiment(&e, opt->only, n_bad, &ok, msg);
+    if (err == ERR_OK)
+        err = write_own_report(a, e.dir, msg);
     // without costs nothing was predicted: the question has no answer
     *status = n_bad > 0 || !ok || !e.ctx.cost ? EXIT_ANSWER_NO : 0;
     return err;
@@ -344,7 +360,13 @@ static enum err bench_run_any(struct cmd *c,
                        opt->manifest);
     const struct recipes_request r = {
         .manifest = &mf, .out = opt->out, .dry = dry, .quiet = opt->quiet};
-    return recipes_command(&c->arena, &r, &c->msg);
+    e = recipes_command(&c->arena, &r, &c->msg);
+    const char *dir =
+        opt->out ? opt->out : arena_printf(&c->arena, "results/%s", mf.name);
+    if (e != ERR_OK || dry)
+        return e;
+    return dir ? write_own_report(&c->arena, dir, &c->msg)
+               : err_set(&c->msg, ERR_NOMEM, "run: out of memory");
 }
 
 static enum err bench_run(struct cmd *c)
@@ -376,6 +398,9 @@ const struct command CMD_RUN = {
         "DIR/costs.json,\n"
         "DIR/plan.json and prints predicted against measured step times "
         "(ms).\n"
+        "DIR/report.md has verdicts, tables, runs left out and commands, with\n"
+        "DIR/figures/ where gnuplot and plots/ are there (environment\n"
+        "MOE_BENCH_FIGURES=no: without).\n"
         "Finished runs of the same manifest, model, binaries and machine are "
         "used\n"
         "again, so the same command continues after an interruption; runs "

@@ -10,6 +10,7 @@
 #include "cost/cost.h"
 #include "manifest/settings.h"
 #include "manifest/workload.h"
+#include "model/as_hybrid.h"
 #include "plan/search.h"
 #include "schedule/schedule.h"
 
@@ -140,6 +141,10 @@ static enum err recipes_open(struct arena *a, const struct manifest *mf,
     if (e != ERR_OK)
         return e;
     struct model *m = &b->workload.model;
+    if (mf->planning.hybrid)
+        e = model_as_hybrid(a, &b->workload.model, m, msg);
+    if (e != ERR_OK)
+        return e;
     m->overlap_moe_comm = c->ep_overlap;
     struct order order = order_of_model(m);
     order.vpp = way->vpp; // a model without the flag, too
@@ -240,10 +245,11 @@ static enum err recipes_refused(struct arena *a, struct recipe_rows *to,
     return ERR_OK;
 }
 
-/* The planner's row, and into `like` the proof that all rows share. */
-static enum err recipes_add_planner(struct arena *a, struct recipe_rows *to,
-                                    const struct search_result *found,
-                                    struct recipe_row *like)
+/* The best of a search as a row, and into `like` its proof, which the rows that
+ * are held against it share. */
+static enum err recipes_add_found(struct arena *a, struct recipe_rows *to,
+                                  const struct search_result *found,
+                                  struct recipe_row *like)
 {
     const struct plan *best = &found->plans[0];
     // what is proved in whole nanoseconds is the layout, not its last digits
@@ -305,6 +311,31 @@ static enum err recipes_add_baselines(struct arena *a, struct recipe_rows *to,
     return e;
 }
 
+/* The same search without cuts inside layers, behind the planner's row. */
+static enum err recipes_add_whole(struct arena *a, struct recipe_bench *b,
+                                  struct recipe_rows *to,
+                                  struct recipe_row like, struct err_msg *msg)
+{
+    struct search_result found;
+    struct arena scratch;
+    const struct search_options opt = {.top = 1,
+                                       .time_limit_s =
+                                           b->manifest->planning.time_limit_s,
+                                       .whole_layers = true};
+    if (!b->manifest->planning.hybrid)
+        return ERR_OK;
+    arena_init(&scratch);
+    enum err e = search_layouts(&scratch, &b->ctx, &opt, &found, msg);
+    const double planner_ms = like.planner_ms;
+    like.who = "whole-layers";
+    if (e == ERR_OK)
+        e = recipes_add_found(a, to, &found, &like);
+    if (e == ERR_OK)
+        to->row[to->n - 1].planner_ms = planner_ms;
+    arena_clear(&scratch);
+    return e;
+}
+
 /* All recipes must be layouts of the model before anything is searched. */
 static enum err recipes_check(struct arena *a, const struct manifest *mf,
                               const struct recipe_bench *b, struct err_msg *msg)
@@ -346,7 +377,9 @@ static enum err recipes_search(struct arena *a, struct recipe_bench *b,
         e = search_layouts(&scratch, &b->ctx, &opt, &found, msg);
     if (e != ERR_OK)
         goto done;
-    e = recipes_add_planner(a, to, &found, like);
+    e = recipes_add_found(a, to, &found, like);
+    if (e == ERR_OK)
+        e = recipes_add_whole(a, b, to, *like, msg);
     if (e == ERR_OK)
         e = recipes_add_published(a, mf, b, to, *like);
     if (e == ERR_OK)

@@ -26,9 +26,11 @@ struct recipe_row {
     bool ep_overlap;
     bool grid;                 // planned with a ratio of the manifest's
     double m_over_t, l_over_t; // forward and backward of an MoE layer are 1
-    const char *who;           // planner, recipe, default, count-based
-    bool compared; // stands for public practice: the first recipe of the way,
-                   // else Megatron's default split, else the count-based rule
+    const char *who; // planner, recipe, default, count-based, or whole-layers:
+                     // the planner without cuts inside layers, whose bound,
+                     // proof and gap are of its own space
+    bool compared;   // stands for public practice: the first recipe of the way,
+                     // else Megatron's default split, else the count-based rule
     const char *layout;         // shortest string; "" for a way that is refused
     double pred_ms, planner_ms; // its step, and that of the planner's layout
     double bound_ms; // no layout of the way has a shorter step than this; where

@@ -143,11 +143,25 @@ static void planning_read_ratios(struct reader s, struct planning *out)
                   &out->ratio_limit_s);
 }
 
+/* What hybrid models do not have: EP overlap, m apart from the loss. Ratios are
+ * of whole layers. */
+static void planning_check_hybrid(struct reader s, const struct planning *p)
+{
+    bool standalone = false;
+    for (int i = 0; i < p->n_ways; i++)
+        standalone = standalone || p->way[i].standalone_mtp;
+    if (p->hybrid && reader_is_ok(s) &&
+        (p->with_overlap || standalone || p->m.n + p->l.n > 0))
+        reader_fail(s, ERR_RANGE,
+                    "hybrid: wants 'ep_overlap': [false] and neither "
+                    "'standalone_mtp' nor 'ratios'");
+}
+
 void planning_read(struct reader top, struct planning *out)
 {
-    static const char *const keys[] = {"ways",   "recipes",     "ep_overlap",
-                                       "ratios", "save_share",  "tflops",
-                                       "flags",  "time_limit_s"};
+    static const char *const keys[] = {"ways",   "recipes",      "ep_overlap",
+                                       "ratios", "save_share",   "tflops",
+                                       "flags",  "time_limit_s", "hybrid"};
     struct reader s = reader_object(top, "plan");
     *out =
         (struct planning){.save_share = 0, .tflops = 100, .time_limit_s = 10};
@@ -164,6 +178,8 @@ void planning_read(struct reader top, struct planning *out)
     planning_read_recipes(s, out);
     planning_read_overlap(s, out);
     planning_read_ratios(s, out);
+    reader_bool(s, "hybrid", &out->hybrid);
+    planning_check_hybrid(s, out);
     int n = reader_texts(s, "flags", PLANNING_MAX_FLAGS, &out->flags);
     out->n_flags = n > 0 ? n : 0;
 }

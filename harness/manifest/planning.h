@@ -47,7 +47,8 @@ struct planning {
     struct planning_ratios m, l; // m/t and L/t to plan again with
     double time_limit_s;         // of one search with costs by FLOPs
     double ratio_limit_s;        // of one with ratios
-    const char *const *flags;    // Megatron's, added to the model's
+    bool hybrid; // cuts inside layers, too, held against those between them
+    const char *const *flags; // Megatron's, added to the model's
     int n_flags;
 };
 

@@ -244,7 +244,7 @@ static enum err write_terms(struct arena *a, const char *root,
 }
 
 enum err published_tables_write(struct arena *a, const char *root,
-                                struct err_msg *msg)
+                                const char *to, struct err_msg *msg)
 {
     struct published_list list;
     struct published p;
@@ -252,8 +252,8 @@ enum err published_tables_write(struct arena *a, const char *root,
     if (e == ERR_OK)
         e = published_predict_all(a, &list, observed_default_terms(), &p, msg);
     if (e == ERR_OK)
-        e = write_predicted(a, root, &p, msg);
+        e = write_predicted(a, to, &p, msg);
     if (e == ERR_OK)
-        e = write_errors(a, root, &list, &p, msg);
-    return e == ERR_OK ? write_terms(a, root, &list, &p, msg) : e;
+        e = write_errors(a, to, &list, &p, msg);
+    return e == ERR_OK ? write_terms(a, to, &list, &p, msg) : e;
 }

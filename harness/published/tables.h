@@ -34,8 +34,8 @@ enum err published_predict_all(struct arena *a,
                                unsigned terms, struct published *out,
                                struct err_msg *msg);
 
-/* Writes the three files into `root`. */
+/* Writes the three files of the datasets below `root` into `to`. */
 enum err published_tables_write(struct arena *a, const char *root,
-                                struct err_msg *msg);
+                                const char *to, struct err_msg *msg);
 
 #endif

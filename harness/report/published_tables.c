@@ -1,45 +1,25 @@
 #include "published_tables.h"
 
+#include "cells.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-
-static double published_tables_get(const struct csv *t, size_t row,
-                                   const char *column)
-{
-    double x = NAN;
-    csv_get_double(t, row, column, &x);
-    return x;
-}
-
-static const char *published_tables_text(const struct csv *t, size_t row,
-                                         const char *column)
-{
-    const char *x = csv_get(t, row, column);
-    return x ? x : "";
-}
 
 /* "-" where there is no figure: nothing is to choose, nothing can be left out.
  */
 static void published_tables_number(FILE *out, const struct csv *t, size_t row,
                                     const char *column)
 {
-    const double x = published_tables_get(t, row, column);
-    if (isfinite(x))
-        fprintf(out, " %.2f |", x);
-    else
-        fputs(" - |", out);
+    putc(' ', out);
+    cell_print(out, t, row, column, 2);
+    fputs(" |", out);
 }
 
-/* Names have underscores, which begin emphasis. */
 static void published_tables_name(FILE *out, const char *text)
 {
     fputs("| ", out);
-    for (; *text; text++) {
-        if (*text == '_')
-            putc('\\', out);
-        putc(*text, out);
-    }
+    cell_text(out, text);
     fputs(" |", out);
 }
 
@@ -54,12 +34,10 @@ void published_tables_errors(FILE *out, const struct csv *t)
           "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        published_tables_name(out, published_tables_text(t, i, "source"));
-        fprintf(out, " %s | %s | %s | %s |",
-                published_tables_text(t, i, "licence"),
-                published_tables_text(t, i, "n_fitted"),
-                published_tables_text(t, i, "n"),
-                published_tables_text(t, i, "n_covered"));
+        published_tables_name(out, cell_field(t, i, "source"));
+        fprintf(out, " %s | %s | %s | %s |", cell_field(t, i, "licence"),
+                cell_field(t, i, "n_fitted"), cell_field(t, i, "n"),
+                cell_field(t, i, "n_covered"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
             published_tables_number(out, t, i, columns[k]);
         putc('\n', out);
@@ -70,10 +48,10 @@ void published_tables_errors(FILE *out, const struct csv *t)
 static bool published_tables_moves(const struct csv *t, size_t row)
 {
     static const double LEAST = 0.005; // of what two digits show
-    const double left = published_tables_get(t, row, "left_out_with_pct") -
-                        published_tables_get(t, row, "left_out_without_pct");
-    const double mean = published_tables_get(t, row, "mean_with_pct") -
-                        published_tables_get(t, row, "mean_without_pct");
+    const double left = cell_value(t, row, "left_out_with_pct") -
+                        cell_value(t, row, "left_out_without_pct");
+    const double mean = cell_value(t, row, "mean_with_pct") -
+                        cell_value(t, row, "mean_without_pct");
     return fabs(left) >= LEAST || fabs(mean) >= LEAST;
 }
 
@@ -87,12 +65,12 @@ void published_tables_terms(FILE *out, const struct csv *t)
           "|---|---|---|--:|--:|--:|--:|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        const char *source = published_tables_text(t, i, "source");
+        const char *source = cell_field(t, i, "source");
         const bool all = strcmp(source, "all") == 0;
         if (!all && !published_tables_moves(t, i))
             continue;
-        fprintf(out, "| %s | %s ", published_tables_text(t, i, "term"),
-                published_tables_get(t, i, "is_default") > 0 ? "yes" : "no");
+        fprintf(out, "| %s | %s ", cell_field(t, i, "term"),
+                cell_value(t, i, "is_default") > 0 ? "yes" : "no");
         published_tables_name(out, source);
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
             published_tables_number(out, t, i, columns[k]);

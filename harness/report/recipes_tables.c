@@ -5,6 +5,8 @@
  */
 #include "recipes_tables.h"
 
+#include "cells.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,35 +15,10 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 enum { MAX_RATIOS = 16 }; // as manifest/planning.c takes
 
-static double recipes_tables_get(const struct csv *t, size_t row,
-                                 const char *column)
-{
-    double x = NAN;
-    csv_get_double(t, row, column, &x);
-    return x;
-}
-
-static const char *recipes_tables_text(const struct csv *t, size_t row,
-                                       const char *column)
-{
-    const char *x = csv_get(t, row, column);
-    return x ? x : "";
-}
-
 static bool recipes_tables_is(const struct csv *t, size_t row,
                               const char *column, double x)
 {
-    return recipes_tables_get(t, row, column) == x;
-}
-
-/* Text in a cell: a layout's bars would end the cell. */
-static void recipes_tables_cell(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '|' || *text == '*' || *text == '_')
-            putc('\\', out);
-        putc(*text, out);
-    }
+    return cell_value(t, row, column) == x;
 }
 
 /* Of no more than rounding it is none, not "-0.00". */
@@ -52,11 +29,11 @@ static double recipes_tables_pct(double x)
 
 static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
 {
-    double hi = recipes_tables_pct(recipes_tables_get(t, row, "gap_pct"));
-    double lo = 100 * (recipes_tables_get(t, row, "pred_step_ms") /
-                           recipes_tables_get(t, row, "planner_step_ms") -
+    double hi = recipes_tables_pct(cell_value(t, row, "gap_pct"));
+    double lo = 100 * (cell_value(t, row, "pred_step_ms") /
+                           cell_value(t, row, "planner_step_ms") -
                        1);
-    if (strcmp(recipes_tables_text(t, row, "proof"), "gap") != 0)
+    if (strcmp(cell_field(t, row, "proof"), "gap") != 0)
         fprintf(out, "%.2f", hi);
     else // the best layout found may be the optimum, or the bound may be
         fprintf(out, "%.2f to %.2f", recipes_tables_pct(fmax(lo, 0)), hi);
@@ -64,8 +41,8 @@ static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
 
 static void recipes_tables_way(FILE *out, const struct csv *t, size_t row)
 {
-    fprintf(out, "| PP%s VPP%s | %s | ", recipes_tables_text(t, row, "pp"),
-            recipes_tables_text(t, row, "vpp"),
+    fprintf(out, "| PP%s VPP%s | %s | ", cell_field(t, row, "pp"),
+            cell_field(t, row, "vpp"),
             recipes_tables_is(t, row, "ep_overlap", 1) ? "yes" : "no");
 }
 
@@ -77,11 +54,11 @@ static bool recipes_tables_same(const struct csv *t, size_t i, size_t j)
     static const char *const columns[] = {"way", "ep_overlap", "grid",
                                           "layout"};
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
-        if (strcmp(recipes_tables_text(t, i, columns[k]),
-                   recipes_tables_text(t, j, columns[k])) != 0)
+        if (strcmp(cell_field(t, i, columns[k]),
+                   cell_field(t, j, columns[k])) != 0)
             return false;
-    return strcmp(recipes_tables_text(t, i, "who"), "planner") != 0 &&
-           strcmp(recipes_tables_text(t, j, "who"), "planner") != 0;
+    return strcmp(cell_field(t, i, "who"), "planner") != 0 &&
+           strcmp(cell_field(t, j, "who"), "planner") != 0;
 }
 
 /* Everyone whose layout this is; false where an earlier row has said so. */
@@ -91,30 +68,30 @@ static bool recipes_tables_who(FILE *out, const struct csv *t, size_t row)
         if (recipes_tables_same(t, i, row))
             return false;
     recipes_tables_way(out, t, row);
-    fputs(recipes_tables_text(t, row, "who"), out);
+    fputs(cell_field(t, row, "who"), out);
     for (size_t i = row + 1; i < t->n_rows; i++)
         if (recipes_tables_same(t, i, row))
-            fprintf(out, ", %s", recipes_tables_text(t, i, "who"));
+            fprintf(out, ", %s", cell_field(t, i, "who"));
     fputs(" | ", out);
     return true;
 }
 
 static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
 {
-    if (*recipes_tables_text(t, row, "reason")) {
+    if (*cell_field(t, row, "reason")) {
         recipes_tables_way(out, t, row);
         fputs("- | refused: ", out);
-        recipes_tables_cell(out, recipes_tables_text(t, row, "reason"));
+        cell_text(out, cell_field(t, row, "reason"));
         fputs(" | - | - | - |\n", out);
         return;
     }
     if (!recipes_tables_who(out, t, row))
         return;
-    recipes_tables_cell(out, recipes_tables_text(t, row, "layout"));
-    fprintf(out, " | %.1f | ", recipes_tables_get(t, row, "pred_step_ms"));
+    cell_text(out, cell_field(t, row, "layout"));
+    fprintf(out, " | %.1f | ", cell_value(t, row, "pred_step_ms"));
     recipes_tables_gap(out, t, row);
     fprintf(out, " | %.1f |\n",
-            recipes_tables_get(t, row, "worst_rank_mem_bytes") / GIB);
+            cell_value(t, row, "worst_rank_mem_bytes") / GIB);
 }
 
 void recipes_tables_print(FILE *out, const struct csv *t)
@@ -134,7 +111,7 @@ static int recipes_tables_ratios(const struct csv *t, double x[MAX_RATIOS])
 {
     int n = 0;
     for (size_t i = 0; i < t->n_rows && n < MAX_RATIOS; i++) {
-        double l = recipes_tables_get(t, i, "l_over_t");
+        double l = cell_value(t, i, "l_over_t");
         bool is_new = recipes_tables_is(t, i, "grid", 1) && isfinite(l);
         for (int k = 0; k < n; k++)
             is_new = is_new && x[k] != l;
@@ -150,8 +127,8 @@ static bool recipes_tables_alike(const struct csv *t, size_t i, size_t j)
     static const char *const columns[] = {"way", "ep_overlap", "grid",
                                           "m_over_t"};
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
-        if (strcmp(recipes_tables_text(t, i, columns[k]),
-                   recipes_tables_text(t, j, columns[k])) != 0)
+        if (strcmp(cell_field(t, i, columns[k]),
+                   cell_field(t, j, columns[k])) != 0)
             return false;
     return true;
 }
@@ -163,8 +140,8 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
 {
     double lo = INFINITY, hi = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
-        double x = recipes_tables_get(t, i, "worst_rank_mem_bytes") / GIB;
-        bool planner = strcmp(recipes_tables_text(t, i, "who"), "planner") == 0;
+        double x = cell_value(t, i, "worst_rank_mem_bytes") / GIB;
+        bool planner = strcmp(cell_field(t, i, "who"), "planner") == 0;
         if (!recipes_tables_alike(t, i, row) ||
             (compared ? !recipes_tables_is(t, i, "compared", 1) : !planner))
             continue;
@@ -181,9 +158,9 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
 static void recipes_tables_line(FILE *out, const struct csv *t, size_t row,
                                 const double *l, int n)
 {
-    double m = recipes_tables_get(t, row, "m_over_t");
+    double m = cell_value(t, row, "m_over_t");
     recipes_tables_way(out, t, row);
-    fprintf(out, "%s | ", recipes_tables_text(t, row, "who"));
+    fprintf(out, "%s | ", cell_field(t, row, "who"));
     // a model without MTP has no such ratio
     if (isfinite(m))
         fprintf(out, "%g |", m);

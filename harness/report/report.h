@@ -1,38 +1,26 @@
 /*
- * report: from the CSV files of experiments to the marked tables of REPORT.md,
- * or to a page of its own for each. Nothing else is read, so the same CSV
- * gives the same report.
+ * report: from the CSV files of experiments to tables, or to a page of its own
+ * for each. Nothing else is read, so the same CSV gives the same text.
  *
- * A table stands between <!-- begin:TABLE:EXPERIMENT --> and
- * <!-- end:TABLE:EXPERIMENT -->; TABLE is layouts, stages, jitter, runs,
- * summary (some sentences on what the layouts say together), figures (links
- * to them), of an experiment that only plans recipes or ratios, and of what
- * others published studies, constants, errors or plans.
+ * A table is named (summary, layouts, stages, ...: the list is in report.c); a
+ * figure's name (figure_list) is a table that holds its link and caption.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "draw.h"
+#include "sources.h"
 
-struct report_sources {
-    struct report_source *source;
-    int n;
-};
+#include <stdio.h>
 
-/* Folders directly below `from` that hold a layouts.csv, recipes.csv,
- * studies.csv or plans.csv, in the order of their names, which are the
- * experiments'; `figures` is the folder to link to. ERR_PARSE when there is
- * none. */
-struct report_find {
-    const char *from, *figures;
-};
-enum err report_find_sources(struct arena *a, const struct report_find *f,
-                             struct report_sources *out, struct err_msg *msg);
+/* ERR_PARSE for a name that no table and no figure has; the nearest is named.
+ */
+enum err report_find_table(struct arena *a, const char *name,
+                           struct err_msg *msg);
 
 /* The table as Markdown, owned by the arena. ERR_PARSE for an unknown table
- * (the nearest is named) or unreadable CSV. */
+ * or unreadable CSV. */
 enum err report_table(struct arena *a, const char *table,
                       const struct report_source *source, const char **out,
                       struct err_msg *msg);
@@ -42,11 +30,19 @@ enum err report_table(struct arena *a, const char *table,
 enum err report_page(struct arena *a, const struct report_source *source,
                      const char **out, struct err_msg *msg);
 
-/* `text` with what stands between each pair of markers replaced by its table;
- * tables of experiments that are not among the sources stay as they are.
- * ERR_PARSE when a begin marker has no end marker. */
-enum err report_fill(struct arena *a, const char *text,
-                     const struct report_sources *from, const char **out,
-                     struct err_msg *msg);
+/* The page into DIR/report.md, whose path is *out. */
+enum err report_write_page(struct arena *a, const struct report_source *source,
+                           const char **out, struct err_msg *msg);
+
+/* The report of results that were just made: DIR/figures and DIR/report.md. The
+ * page is without figures where gnuplot or the folder of scripts `plots` is not
+ * there, or MOE_BENCH_FIGURES=no is set; a line on `warn` says so, also where
+ * gnuplot fails. ERR_IO when the page cannot be written. */
+struct report_own {
+    const char *dir, *plots;
+    FILE *warn;
+};
+enum err report_write_own(struct arena *a, const struct report_own *own,
+                          const char **out, struct err_msg *msg);
 
 #endif

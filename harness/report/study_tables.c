@@ -1,46 +1,21 @@
 #include "study_tables.h"
 
+#include "cells.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *field(const struct csv *t, size_t row, const char *column)
-{
-    const char *x = csv_get(t, row, column);
-    return x ? x : "";
-}
-
-/* Text in a cell: bars would end it, stars and underscores begin emphasis. */
-static void print_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("|*_", *text))
-            putc('\\', out);
-        putc(*text, out);
-    }
-}
-
-/* A number with so many digits, or "-" where there is none. */
-static void print_number(FILE *out, const struct csv *t, size_t row,
-                         const char *column, int digits)
-{
-    double x = NAN;
-    if (csv_get_double(t, row, column, &x))
-        fprintf(out, "%.*f", digits, x);
-    else
-        putc('-', out);
-}
 
 /* Numbers of studies.csv are counts, ratios or percents, or layouts. */
 static void print_value(FILE *out, const struct csv *t, size_t row,
                         const char *column)
 {
     double x = NAN;
-    const char *text = field(t, row, column);
+    const char *text = cell_field(t, row, column);
     if (csv_get_double(t, row, column, &x))
         fprintf(out, "%.*f", x == floor(x) && fabs(x) > 1 ? 0 : 2, x);
     else
-        print_text(out, *text ? text : "-");
+        cell_text(out, *text ? text : "-");
 }
 
 void study_tables_studies(FILE *out, const struct csv *t)
@@ -49,16 +24,16 @@ void study_tables_studies(FILE *out, const struct csv *t)
           "|\n|---|---|---|--:|--:|--:|---|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        fprintf(out, "| %s | ", field(t, i, "study"));
-        print_text(out, field(t, i, "what"));
-        fprintf(out, " | %s | ", field(t, i, "kind"));
+        fprintf(out, "| %s | ", cell_field(t, i, "study"));
+        cell_text(out, cell_field(t, i, "what"));
+        fprintf(out, " | %s | ", cell_field(t, i, "kind"));
         print_value(out, t, i, "published");
         fputs(" | ", out);
         print_value(out, t, i, "computed");
         fputs(" | ", out);
         print_value(out, t, i, "measured");
         fputs(" | ", out);
-        print_text(out, field(t, i, "note"));
+        cell_text(out, cell_field(t, i, "note"));
         fputs(" |\n", out);
     }
 }
@@ -66,10 +41,10 @@ void study_tables_studies(FILE *out, const struct csv *t)
 /* What the rows could say of the constant. */
 static const char *told_of(const struct csv *t, size_t row)
 {
-    if (strcmp(field(t, row, "told"), "0") == 0)
+    if (strcmp(cell_field(t, row, "told"), "0") == 0)
         return "not told apart";
-    return strcmp(field(t, row, "at_least"), "1") == 0 ? "at its least"
-                                                       : "fitted";
+    return strcmp(cell_field(t, row, "at_least"), "1") == 0 ? "at its least"
+                                                            : "fitted";
 }
 
 /* Seconds are shown in microseconds; others as the share of the peak, too. */
@@ -79,20 +54,20 @@ void study_tables_constants(FILE *out, const struct csv *t)
           "|\n|---|--:|--:|--:|---|---|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        const char *name = field(t, i, "constant");
+        const char *name = cell_field(t, i, "constant");
         const double scale = strstr(name, "_s") ? 1e6 : 1;
         double x = NAN, se = NAN;
         csv_get_double(t, i, "fitted", &x);
         csv_get_double(t, i, "se", &se);
         fputs("| ", out);
-        print_text(out, name);
+        cell_text(out, name);
         fprintf(out, " | %.3g%s | %.2g | ", scale * x, scale > 1 ? " us" : "",
                 scale * se);
         if (scale > 1 || !(x >= 1))
             putc('-', out);
         else
             fprintf(out, "%.0f%%", 100 / x);
-        fprintf(out, " | %s | %s |\n", told_of(t, i), field(t, i, "what"));
+        fprintf(out, " | %s | %s |\n", told_of(t, i), cell_field(t, i, "what"));
     }
 }
 
@@ -105,11 +80,12 @@ void study_tables_errors(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        print_text(out, field(t, i, "source"));
-        fprintf(out, " | %s | %s |", field(t, i, "use"), field(t, i, "n"));
+        cell_text(out, cell_field(t, i, "source"));
+        fprintf(out, " | %s | %s |", cell_field(t, i, "use"),
+                cell_field(t, i, "n"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
             putc(' ', out);
-            print_number(out, t, i, columns[k], 1);
+            cell_print(out, t, i, columns[k], 1);
             fputs(" |", out);
         }
         putc('\n', out);
@@ -126,18 +102,19 @@ void study_tables_plans(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        print_text(out, field(t, i, "experiment"));
-        fprintf(out, " | %s | PP%s VPP%s | %s | ", field(t, i, "card"),
-                field(t, i, "pp"), field(t, i, "vpp"), field(t, i, "who"));
-        print_text(out, field(t, i, "layout"));
+        cell_text(out, cell_field(t, i, "experiment"));
+        fprintf(out, " | %s | PP%s VPP%s | %s | ", cell_field(t, i, "card"),
+                cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
+                cell_field(t, i, "who"));
+        cell_text(out, cell_field(t, i, "layout"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
             fputs(" | ", out);
-            print_number(out, t, i, columns[k], 2);
+            cell_print(out, t, i, columns[k], 2);
         }
         fputs(" | ", out);
-        print_number(out, t, i, "m_over_t", 2);
+        cell_print(out, t, i, "m_over_t", 2);
         fputs(" | ", out);
-        print_number(out, t, i, "l_over_t", 2);
+        cell_print(out, t, i, "l_over_t", 2);
         fputs(" |\n", out);
     }
 }

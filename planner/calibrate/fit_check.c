@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "layout/default_split.h"
+#include "layout/symbols.h"
 #include "log/runlog.h"
 #include "megatron/args.h"
 #include "source/log.h"
@@ -145,25 +146,40 @@ static bool same_layout(const struct layout *a, const struct layout *b)
     return true;
 }
 
-/* The argument that says a run's stages, with its layout in *l; NULL where it
- * is not there or says none, as a pattern without pipes. */
-static const char *argued_layout(const struct checker *c, struct layout *l)
+/* An argument of the dump that was given; NULL where it was not. */
+static const char *given_argument(const struct runlog *log, const char *key)
 {
-    const bool hybrid = model_is_hybrid(c->model);
-    const char *text =
-        runlog_argument(c->run->log, hybrid ? "hybrid_layer_pattern"
-                                            : "pipeline_model_parallel_layout");
+    const char *text = runlog_argument(log, key);
+    return text && strcmp(text, "None") != 0 ? text : NULL;
+}
+
+/* Megatron's default split of the run's chunks; NULL where others decide. */
+static const char *logged_default(const struct checker *c, struct layout *l)
+{
+    static const char *const other[] = {"decoder_first_pipeline_num_layers",
+                                        "decoder_last_pipeline_num_layers"};
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
+        if (given_argument(c->run->log, other[i]))
+            return NULL;
+    struct model m = *c->model; // with the chunks of the layout named
+    m.par.vpp = c->run->layout.vpp;
+    if (default_split_layout(c->arena, &m, c->run->layout.pp, l, NULL) !=
+        ERR_OK)
+        return NULL;
+    return "Megatron's default split";
+}
+
+/* The stages of a hybrid model stand in its pattern. */
+static const char *logged_pattern(const struct checker *c, struct layout *l)
+{
+    const char *text = given_argument(c->run->log, "hybrid_layer_pattern");
     struct model m = *c->model;
     m.par.pp = c->run->layout.pp;
-    if (!text || strcmp(text, "None") == 0)
+    if (!text)
         return NULL;
-    if (hybrid)
-        return strchr(text, '|') &&
-                       layout_read(c->arena, text, &m, l, NULL) == ERR_OK
-                   ? text
-                   : NULL;
-    return layout_parse(c->arena, text, m.par.pp, l, NULL) == LAYOUT_OK ? text
-                                                                        : NULL;
+    if (!strchr(text, '|'))
+        return logged_default(c, l);
+    return symbols_read(c->arena, text, &m, l, NULL) == ERR_OK ? text : NULL;
 }
 
 /* The layout that the log says was run: its argument, or Megatron's default
@@ -172,24 +188,15 @@ static const char *logged_layout(const struct checker *c, struct layout *l)
 {
     const struct runlog *log = c->run->log;
     const char *text = runlog_argument(log, "pipeline_model_parallel_layout");
-    int pp = c->run->layout.pp;
+    if (model_is_hybrid(c->model))
+        return logged_pattern(c, l);
     if (!text || !runlog_argument(log, "num_layers"))
         return NULL;
-    const char *argued = argued_layout(c, l);
-    if (argued || strcmp(text, "None") != 0)
-        return argued;
-    static const char *const other[] = {"decoder_first_pipeline_num_layers",
-                                        "decoder_last_pipeline_num_layers"};
-    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        const char *v = runlog_argument(log, other[i]);
-        if (v && strcmp(v, "None") != 0)
-            return NULL;
-    }
-    struct model m = *c->model; // with the chunks of the layout named
-    m.par.vpp = c->run->layout.vpp;
-    if (default_split_layout(c->arena, &m, pp, l, NULL) != ERR_OK)
-        return NULL;
-    return "Megatron's default split";
+    if (strcmp(text, "None") == 0)
+        return logged_default(c, l);
+    return layout_parse(c->arena, text, c->run->layout.pp, l, NULL) == LAYOUT_OK
+               ? text
+               : NULL;
 }
 
 static enum err check_layout(const struct checker *c)

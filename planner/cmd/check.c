@@ -14,6 +14,8 @@
 #include "layout/shortest.h"
 #include "megatron/args.h"
 #include "megatron/convert.h"
+#include "open.h"
+#include "pattern/lines.h"
 
 #include <string.h>
 
@@ -28,6 +30,8 @@ struct verdict {
     bool parsed;
     struct err_msg why;
     struct judge_verdict by;
+    bool hybrid;         // by.text is a pattern
+    const char *symbols; // layers of the version
 };
 
 static void cmd_check_write_stages(struct writer to, const struct layout *l)
@@ -40,6 +44,19 @@ static void cmd_check_write_stages(struct writer to, const struct layout *l)
             writer_text(stage, NULL, letter);
         }
     }
+}
+
+/* A hybrid pattern's own answer; a refusal may be of another rule than its. */
+static struct writer cmd_check_write_pattern(struct writer_doc *doc,
+                                             const struct verdict *v,
+                                             const char *error)
+{
+    struct writer tree = writer_open(doc);
+    writer_bool(tree, "valid", v->by.valid);
+    writer_text(tree, "error", error);
+    writer_text(tree, "where", pattern_error_where(v->by.pattern_error));
+    pattern_write(tree, v->by.pattern);
+    return tree;
 }
 
 /* Members are those of the batch's answers, whose form other programs read:
@@ -110,9 +127,12 @@ static const char *cmd_check_error(const struct verdict *v)
                                            : v->by.refusals->rule;
 }
 
-/* Where in the text of the layout it shows. */
+/* Where in the text of the layout or pattern it shows. */
 static bool cmd_check_place(const struct verdict *v, size_t *byte)
 {
+    if (v->by.pattern_error != PATTERN_OK)
+        return pattern_error_place(v->by.text, v->symbols, v->by.pattern_error,
+                                   byte);
     return v->by.layout_error != LAYOUT_OK &&
            layout_error_place(&v->asked, v->by.layout_error, byte);
 }
@@ -149,6 +169,8 @@ static void add_details(struct cmd *c, const struct verdict *v,
         writer_number(tree, "microbatches", (double)v->by.n_microbatches);
     if (!v->by.valid)
         cmd_check_write_refusals(tree, v);
+    else if (v->hybrid)
+        writer_text(tree, "pattern", pattern_text(&c->arena, v->by.pattern));
     else if (v->parsed) {
         const char *list = layout_list(&c->arena, &v->layout);
         writer_text(tree, "layout", layout_string(&c->arena, &v->layout));
@@ -161,8 +183,10 @@ static void add_details(struct cmd *c, const struct verdict *v,
 static enum err cmd_check_print_json(struct cmd *c, const struct verdict *v)
 {
     struct writer_doc doc;
+    const char *error = cmd_check_error(v);
     add_details(c, v,
-                cmd_check_write(&doc, v, v->by.valid, cmd_check_error(v)));
+                v->hybrid ? cmd_check_write_pattern(&doc, v, error)
+                          : cmd_check_write(&doc, v, v->by.valid, error));
     return writer_print(&doc, true, stdout, &c->msg);
 }
 
@@ -183,9 +207,23 @@ static void print_units(const char *units)
     }
 }
 
+/* Units of a segment: symbols, and what a pattern does not write. */
+static void print_segment(const struct pattern *p, int s)
+{
+    const bool last = s == p->n_segments - 1;
+    printf("%s%s%s", s ? "" : "E", s || !*p->segment[s] ? "" : " ",
+           p->segment[s]);
+    for (int d = 0; last && d < p->n_depths; d++)
+        printf("%s/%s", d || !s || *p->segment[s] ? " " : "", p->mtp);
+    if (last)
+        printf("%sL", !s || *p->segment[s] || p->n_depths ? " " : "");
+    else if (s && !*p->segment[s])
+        printf("(empty)");
+}
+
 /* By rank, then chunk, as a rank's own log lists its layers; stages are counted
  * along the micro-batch's way. */
-static void print_ranks(const struct layout *l)
+static void print_ranks(const struct layout *l, const struct pattern *p)
 {
     printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
            "units");
@@ -197,7 +235,10 @@ static void print_ranks(const struct layout *l)
             if (n)
                 snprintf(layers, sizeof layers, "%d-%d", first, first + n - 1);
             printf("%-5d %-6d %-6d %-10s ", r, v, s, layers);
-            print_units(l->units[s]);
+            if (p)
+                print_segment(p, s);
+            else
+                print_units(l->units[s]);
             printf("\n");
         }
 }
@@ -230,8 +271,19 @@ static enum err print_layout(struct cmd *c, const struct layout *l)
     if (!text || !list)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: %s\n", text);
-    print_ranks(l);
+    print_ranks(l, NULL);
     printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
+    return ERR_OK;
+}
+
+/* With its bars, quoted: a shell expands * and |. */
+static enum err print_pattern(struct cmd *c, const struct verdict *v)
+{
+    const char *text = pattern_text(&c->arena, v->by.pattern);
+    if (!text)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    printf("valid: '%s'\n", text);
+    print_ranks(&v->layout, v->by.pattern);
     return ERR_OK;
 }
 
@@ -240,6 +292,8 @@ static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
     enum err e = ERR_OK;
     if (!v->by.valid)
         e = print_refusal(c, v);
+    else if (v->hybrid)
+        e = print_pattern(c, v);
     else if (v->parsed)
         e = print_layout(c, &v->layout);
     else
@@ -272,12 +326,14 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
     const char *world =
         check_count(c, flags_int(f, FLAG_WORLD_SIZE, 0), "ranks");
     const char *batch = check_count(c, v->by.n_microbatches, "micro-batches");
+    const char *layers = check_count(c, v->asked.n_layers, "layers");
     return arena_printf(&c->arena,
-                        "%s: %d layers of width %s, %s, PP %d, %s, core %s, %d "
+                        "%s: %s of width %s, %s, PP %d, %s, core %s, %d "
                         "assumption%s",
-                        c->source_name, v->asked.n_layers, width ? width : "",
-                        world ? world : "", v->asked.pp, batch ? batch : "",
-                        core->name, assumed, assumed == 1 ? "" : "s");
+                        c->source_name, layers ? layers : "",
+                        width ? width : "", world ? world : "", v->asked.pp,
+                        batch ? batch : "", core->name, assumed,
+                        assumed == 1 ? "" : "s");
 }
 
 /* What a run's own files say is all of its flags; a model file, a config or
@@ -291,16 +347,34 @@ static bool check_is_launch(const struct account *from)
     return false;
 }
 
+/* A layout that was typed; a word that can only be a pattern is one. */
+static enum err check_set_typed(struct cmd *c, struct megatron_flags *f)
+{
+    const char *word = c->args[0];
+    return pattern_is_word(word) ? judge_set_pattern(f, word, &c->msg)
+                                 : judge_set_layout(f, word, &c->msg);
+}
+
 /* The flags, with a layout that was typed in place of their split. */
 static enum err check_open(struct cmd *c, struct megatron_args **args)
 {
     enum err e = cmd_source(c, args);
-    if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
-        e = account_refuse_changes(megatron_args_account(*args), c->source_name,
-                                   &c->msg);
     if (e == ERR_OK && c->n_args)
-        e = judge_set_layout(megatron_args_flags(*args), c->args[0], &c->msg);
+        e = check_set_typed(c, megatron_args_flags(*args));
+    if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
+        e = open_refuse_changes(c, *args);
     return e;
+}
+
+/* Layers of a pattern are its own. */
+static struct layout_question check_asked(const struct megatron_flags *f,
+                                          const struct judge_verdict *by)
+{
+    return (struct layout_question){by->text, (int)flags_int(f, FLAG_PP, 1),
+                                    by->pattern
+                                        ? by->pattern->n_layers
+                                        : (int)flags_int(f, FLAG_NUM_LAYERS, 0),
+                                    (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
 }
 
 static enum err check_one(struct cmd *c)
@@ -314,15 +388,16 @@ static enum err check_one(struct cmd *c)
     if (e != ERR_OK)
         return e;
     const struct megatron_flags *f = megatron_args_flags(args);
+    v.hybrid = judge_is_hybrid(f);
+    if (v.hybrid && !cmd_given(c, OPT_CORE))
+        set.core = core_version_of_patterns();
     const struct judge_question q = {
         f, set.core, check_is_launch(megatron_args_account(args))};
     e = judge(&c->arena, &q, &v.by, &c->msg);
     if (e != ERR_OK)
         return e;
-    v.asked =
-        (struct layout_question){v.by.text, (int)flags_int(f, FLAG_PP, 1),
-                                 (int)flags_int(f, FLAG_NUM_LAYERS, 0),
-                                 (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
+    v.asked = check_asked(f, &v.by);
+    v.symbols = set.core->symbols;
     v.error = v.by.layout_error;
     v.parsed = v.by.has_layout;
     v.layout = v.by.layout;
@@ -349,6 +424,23 @@ static void cmd_check_read_line(struct reader top, struct layout_question *w)
     reader_int(top, "mtp_num_layers", layers, &w->n_mtp);
 }
 
+/* A line about a hybrid pattern; closes the reader's document. */
+static enum err check_pattern_line(struct arena *a, struct reader top,
+                                   struct err_msg *msg)
+{
+    struct pattern_line line;
+    struct writer_doc out;
+    pattern_line_read(top, &line);
+    enum err e = reader_close(top.doc);
+    if (e != ERR_OK)
+        return e;
+    e = pattern_line_answer(a, &line, writer_open(&out), msg);
+    if (e == ERR_OK)
+        return writer_print(&out, false, stdout, msg);
+    cJSON_Delete(writer_close(&out));
+    return e;
+}
+
 /* An arena a line, so that a file of a million lines takes the memory of one.
  */
 static enum err check_line(const char *line, const char *where,
@@ -359,7 +451,13 @@ static enum err check_line(const char *line, const char *where,
     struct reader_doc in;
     struct writer_doc out;
     struct verdict v = {0};
-    cmd_check_read_line(reader_open_text(&in, &a, line, where, msg), &v.asked);
+    struct reader top = reader_open_text(&in, &a, line, where, msg);
+    if (pattern_line_is(top)) {
+        enum err e = check_pattern_line(&a, top, msg);
+        arena_clear(&a);
+        return e;
+    }
+    cmd_check_read_line(top, &v.asked);
     enum err e = reader_close(&in);
     if (e == ERR_OK)
         e = cmd_check_judge(&a, &v, msg);
@@ -396,9 +494,14 @@ const struct command CMD_CHECK = {
         "the numbers that would work; warnings are what users get hurt by "
         "although\nMegatron accepts it, and rules that are not judged "
         "because a value is not known.\nWith --batch: objects {layout, pp, "
-        "num_layers, mtp_num_layers}, one verdict a line in order.\n"
+        "num_layers, mtp_num_layers}, one verdict a line in order;\nof hybrid "
+        "models {pattern, pp, flags}. A word of pattern symbols in place of "
+        "LAYOUT, and a launch with\n--hybrid-layer-pattern, are judged as "
+        "hybrid models (core 0.19 unless --core says another).\n"
         "Examples: moe-layout check launch.sh\n          moe-layout check "
-        "model.json 'Et*5|t*6|t*5|mL' --pp 4",
+        "model.json 'Et*5|t*6|t*5|mL' --pp 4\n"
+        "          moe-layout check -- --hybrid-layer-pattern 'M*|ME' "
+        "\\\n              --pipeline-model-parallel-size 2",
     .options = takes,
     .takes_model = true,
     .takes_layout = true,

@@ -190,7 +190,7 @@ struct command {
 /* All commands; moe_layout.c says in which order they are listed. */
 extern const struct command CMD_READ, CMD_SIZE, CMD_CHECK, CMD_COUNT,
     CMD_BASELINES, CMD_PROFILE_LAYOUTS, CMD_FIT, CMD_COSTS, CMD_PLAN,
-    CMD_SIMULATE, CMD_MEMORY, CMD_DOCTOR, CMD_RECORD;
+    CMD_SIMULATE, CMD_MEMORY, CMD_DOCTOR, CMD_RECORD, CMD_TRANSLATE;
 
 /* Reads argv (without the program and command names). ERR_PARSE for unknown
  * options, missing values and the wrong number of arguments. */

@@ -10,8 +10,10 @@
 #include "judge/judge.h"
 #include "layout/baseline.h"
 #include "layout/core_version.h"
+#include "layout/default_split.h"
 #include "layout/space.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 
 #include <string.h>
 
@@ -203,40 +205,6 @@ static enum err baseline_nomem(struct cmd *c)
     return err_set(&c->msg, ERR_NOMEM, "baselines: out of memory");
 }
 
-/* The flags' split, whatever layout they give: that is only to be compared
- * with. *refused: Megatron refuses it, and it is the flags' own. */
-static enum err default_baseline(struct cmd *c, const struct writer *list,
-                                 bool *refused)
-{
-    struct plan_settings set;
-    struct megatron_args *args;
-    struct judge_verdict v;
-    enum err e = cmd_settings(c, &set);
-    if (e == ERR_OK)
-        e = cmd_source(c, &args);
-    if (e != ERR_OK)
-        return e;
-    struct megatron_flags *f = megatron_args_flags(args);
-    bool own = !flags_given(f, FLAG_LAYOUT);
-    flags_clear(f, FLAG_LAYOUT);
-    e = judge(&c->arena, &(struct judge_question){f, set.core, false}, &v,
-              &c->msg);
-    if (e != ERR_OK)
-        return e;
-    const char *text =
-        v.has_layout ? layout_string(&c->arena, &v.layout) : NULL;
-    if (v.has_layout && !text)
-        return baseline_nomem(c);
-    // rules on the split are the first, and so is a warning of layers that do
-    // not add up
-    const char *why = v.refusals         ? v.refusals->text
-                      : v.warnings.first ? v.warnings.first->text
-                                         : "";
-    write_baseline(list, "default", text, why);
-    *refused = own && !v.valid && !v.has_layout;
-    return ERR_OK;
-}
-
 /* `m` is NULL where sizes are missing, as the reason says. */
 static enum err one_baseline(struct cmd *c, const struct model *m,
                              const struct rule *rule, const struct writer *list,
@@ -262,6 +230,51 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     if (e != ERR_OK && e != ERR_MODEL)
         return err_set(&c->msg, e, "baselines: %s", why.text);
     write_baseline(list, rule->name, text, why.text);
+    return ERR_OK;
+}
+
+/* Megatron's split of a pattern without pipes, however many the pattern has. */
+static enum err hybrid_default(struct cmd *c, const struct writer *list)
+{
+    static const struct rule rule = {"default", default_split_layout};
+    struct cmd_model m;
+    enum err e = cmd_model(c, &m);
+    return e == ERR_OK ? one_baseline(c, &m.model, &rule, list, "") : e;
+}
+
+/* The flags' split, whatever layout they give: that is only to be compared
+ * with. *refused: Megatron refuses it, and it is the flags' own. */
+static enum err default_baseline(struct cmd *c, const struct writer *list,
+                                 bool *refused)
+{
+    struct plan_settings set;
+    struct megatron_args *args;
+    struct judge_verdict v;
+    enum err e = cmd_settings(c, &set);
+    if (e == ERR_OK)
+        e = cmd_source(c, &args);
+    if (e != ERR_OK)
+        return e;
+    struct megatron_flags *f = megatron_args_flags(args);
+    if (cmd_given(c, OPT_HYBRID) || hybrid_flag(f) != FLAG_NONE)
+        return hybrid_default(c, list);
+    bool own = !flags_given(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_LAYOUT);
+    e = judge(&c->arena, &(struct judge_question){f, set.core, false}, &v,
+              &c->msg);
+    if (e != ERR_OK)
+        return e;
+    const char *text =
+        v.has_layout ? layout_string(&c->arena, &v.layout) : NULL;
+    if (v.has_layout && !text)
+        return baseline_nomem(c);
+    // rules on the split are the first, and so is a warning of layers that do
+    // not add up
+    const char *why = v.refusals         ? v.refusals->text
+                      : v.warnings.first ? v.warnings.first->text
+                                         : "";
+    write_baseline(list, "default", text, why);
+    *refused = own && !v.valid && !v.has_layout;
     return ERR_OK;
 }
 

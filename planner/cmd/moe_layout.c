@@ -16,7 +16,7 @@ static const struct command *const commands[] = {
     &CMD_COUNT,    &CMD_BASELINES, &CMD_PROFILE_LAYOUTS,
     &CMD_FIT,      &CMD_COSTS,     &CMD_PLAN,
     &CMD_SIMULATE, &CMD_MEMORY,    &CMD_DOCTOR,
-    &CMD_RECORD,
+    &CMD_RECORD,   &CMD_TRANSLATE,
 };
 enum { MOE_LAYOUT_N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -1,8 +1,8 @@
 /*
- * How it works: a model has up to four kinds of layers and four halves. What
- * all have in common is fixed first, by its share of FLOPs in the layer it is
- * largest in; each other half then is the rest of one kind of layer, so that no
- * measured sum is changed.
+ * How it works: a model has up to four kinds of layers and four halves. The
+ * cheapest layer is split first, since nothing that it shares with another can
+ * be more than that one; each other half then is the rest of one kind of layer,
+ * so that measured sums stay.
  */
 #include "halves.h"
 
@@ -34,6 +34,18 @@ static int split_list(const struct model *gpt, const struct model *hybrid,
                 break;
             }
     return n;
+}
+
+static const struct split_layer *split_cheapest(const struct split_layer *s,
+                                                int n, const struct cost *c)
+{
+    const struct split_layer *least = s;
+    for (int i = 1; i < n; i++) {
+        const struct unit_cost *a = &c->unit[s[i].layer];
+        const struct unit_cost *b = &c->unit[least->layer];
+        least = a->fwd_s + a->bwd_s < b->fwd_s + b->bwd_s ? &s[i] : least;
+    }
+    return least;
 }
 
 /* `share` of a layer's cost. */
@@ -96,9 +108,10 @@ enum err cost_split_layers(const struct cost *c, const struct model *gpt,
     struct split_layer s[4];
     struct cost to = *c;
     const int n = split_list(gpt, hybrid, s);
-    to.unit[s[0].mlp] = share_of(&c->unit[s[0].layer],
-                                 model_unit_fwd_flops(hybrid, s[0].mlp) /
-                                     model_unit_fwd_flops(gpt, s[0].layer));
+    const struct split_layer *least = split_cheapest(s, n, c);
+    to.unit[least->mlp] = share_of(&c->unit[least->layer],
+                                   model_unit_fwd_flops(hybrid, least->mlp) /
+                                       model_unit_fwd_flops(gpt, least->layer));
     split_rests(s, n, &to);
     for (int i = 0; i < n; i++) {
         to.unit[s[i].layer].known = false;

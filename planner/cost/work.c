@@ -6,6 +6,7 @@
  */
 #include "work.h"
 
+#include "model/as_hybrid.h"
 #include "model/weights.h"
 
 #include <assert.h>
@@ -114,12 +115,12 @@ static void add_norm(struct builder *b)
     of_layer(b);
 }
 
-/* Two residual sums with dropout's mask or bias, some six passes each way. */
-static void add_residuals(const struct builder *b)
+/* A residual sum with dropout's mask or bias, some three passes each way. */
+static void add_residual(const struct builder *b)
 {
     const double bytes = BF16 * b->tokens * (double)b->m->hidden * b->part;
-    add_moved(b, 6 * bytes, 5 * bytes);
-    add_kernels(b, 2, 2);
+    add_moved(b, 3 * bytes, 2.5 * bytes);
+    add_kernels(b, 1, 1);
 }
 
 /* FLOPs of scores and of what they weigh: what the products leave of the
@@ -164,6 +165,26 @@ static void add_scores(struct builder *b, enum unit_kind kind)
                   2 * BF16 * b->tokens * 2 * (double)m->hidden / m->par.tp);
     add_kernels(b, 4, 8);
     of_layer(b);
+}
+
+/* Mamba and gated delta net: what the products leave of the count is the state;
+ * the convolution reads and writes what comes of the way in, the scan reads
+ * that and writes its states at the end of each chunk, the gate and its norm
+ * pass over the output. The backward makes convolution and states once more. */
+static void add_scan(struct builder *b, enum unit_kind of, double inner,
+                     double states)
+{
+    enum { CHUNK = 128 };
+    const double flops = score_flops(b->m, of);
+    const double values = BF16 * b->tokens * inner / b->m->par.tp;
+    const double moved =
+        8 * values + 2 * FP32 * b->tokens / CHUNK * states / b->m->par.tp;
+    add_to(b, &b->w->forward, (struct work_product){.flops = flops});
+    add_to(b, &b->w->backward, (struct work_product){.flops = 2.5 * flops});
+    if (b->again)
+        add_to(b, &b->w->backward, (struct work_product){.flops = flops});
+    add_moved(b, moved, 2.5 * moved);
+    add_kernels(b, 8, 14);
 }
 
 /* A sum over tensor ranks (with sequence parallelism a gather and a scatter of
@@ -248,26 +269,58 @@ static void add_products(struct builder *b, enum unit_kind kind, double rows)
     of_layer(b);
 }
 
-/* A decoder layer, or that of an MTP layer. */
-static void add_layer(struct builder *b, enum unit_kind kind, bool experts)
+/* Attention or what stands in its place; `of` is the unit whose count holds
+ * its scores. */
+static void add_mixer(struct builder *b, enum unit_kind symbol,
+                      enum unit_kind of)
+{
+    const struct linear_attention *l = &b->m->linear;
+    const double width = (double)weights_mamba_width(b->m);
+    if (symbol == KIND_MAMBA)
+        add_scan(b, of, width, width * (double)b->m->mamba.state_dim);
+    else if (symbol == KIND_DELTA)
+        add_scan(b, of, (double)(l->v_heads * l->v_dim),
+                 (double)(l->v_heads * l->k_dim * l->v_dim));
+    else
+        add_scores(b, of);
+}
+
+static void add_mlp(struct builder *b, enum unit_kind symbol, double rows)
+{
+    const struct model *m = b->m;
+    if (symbol == KIND_MLP) {
+        add_activation(b, b->tokens, (double)m->ffn / m->par.tp, false);
+        return;
+    }
+    add_dispatch(b, rows);
+    add_activation(b, rows, (double)m->moe_ffn / m->par.etp, true);
+    if (m->shared_ffn)
+        add_activation(b, b->tokens, (double)m->shared_ffn / m->par.tp, false);
+}
+
+/* A layer of a hybrid model: half of a GPT model's. */
+static void add_half(struct builder *b, enum unit_kind symbol,
+                     enum unit_kind of)
 {
     const struct model *m = b->m;
     const double rows = b->tokens * b->part * (double)m->topk * m->par.etp;
     add_norm(b);
-    add_norm(b);
-    add_residuals(b);
-    add_scores(b, kind);
-    add_products(b, kind, rows);
-    add_tensor_sum(b, 2, 2);
-    if (experts) {
-        add_dispatch(b, rows);
-        add_activation(b, rows, (double)m->moe_ffn / m->par.etp, true);
-        if (m->shared_ffn)
-            add_activation(b, b->tokens, (double)m->shared_ffn / m->par.tp,
-                           false);
-    } else {
-        add_activation(b, b->tokens, (double)m->ffn / m->par.tp, false);
-    }
+    add_residual(b);
+    add_products(b, symbol, rows);
+    add_tensor_sum(b, 1, 1);
+    if (symbol == KIND_MLP || symbol == KIND_EXPERTS)
+        add_mlp(b, symbol, rows);
+    else
+        add_mixer(b, symbol, of);
+}
+
+/* A decoder layer of a GPT model, or that of an MTP layer `of`. */
+static void add_layer(struct builder *b, enum unit_kind kind, enum unit_kind of)
+{
+    enum unit_kind half[2];
+    model_layer_halves(b->m, kind, half);
+    add_half(b, half[0], of);
+    add_half(b, half[1], of);
 }
 
 /* ---- units ---- */
@@ -284,16 +337,25 @@ static void add_lookup(const struct builder *b)
     add_tensor_sum(b, 1, 0);
 }
 
-/* Three norms, two states put side by side, the layer. */
+/* Three norms, two states put side by side and projected, the layer or the
+ * layers of a hybrid model's depth. */
 static void add_mtp(struct builder *b)
 {
-    const enum unit_kind last = model_layer_kind(b->m, b->m->n_layers - 1);
-    const double rows = BF16 * b->tokens * (double)b->m->hidden;
+    const struct model *m = b->m;
+    const double rows = BF16 * b->tokens * (double)m->hidden;
+    const struct weight project = {.rows = m->hidden / m->par.tp,
+                                   .cols = 2 * m->hidden,
+                                   .count = 1,
+                                   .role = WEIGHT_LINEAR};
     for (int i = 0; i < 3; i++)
         add_norm(b);
     add_moved(b, 4 * rows * b->part, 4 * rows * b->part);
     add_kernels(b, 10, 10);
-    add_layer(b, KIND_M, b->m->n_experts && last == KIND_T);
+    add_weight(b, &project, b->tokens, m->memory.fp8);
+    if (!model_is_hybrid(m))
+        add_layer(b, model_mtp_kind(m), KIND_M);
+    for (const char *s = m->mtp_symbols; s && *s; s++)
+        add_half(b, kind_of_symbol(*s), kind_of_symbol(*s));
     b->again = false; // recompute keeps what goes into the layer
     add_lookup(b);
 }
@@ -336,6 +398,8 @@ void work_of_unit(const struct model *m, enum unit_kind kind, struct work *out)
         add_loss(&b);
     else if (kind == KIND_M)
         add_mtp(&b);
+    else if (kind_is_symbol(kind))
+        add_half(&b, kind, kind);
     else
-        add_layer(&b, kind, m->n_experts && kind == KIND_T);
+        add_layer(&b, kind, kind);
 }

@@ -19,8 +19,11 @@
  *   fp32);
  * - tensor-parallel sums, all-to-all of experts;
  * - what recompute runs again, as part of the backward.
- * Small things stand for their order of size: the numbers of kernels are
- * counted in Megatron's modules to a handful.
+ * A layer of a GPT model is the sum of its halves, attention and MLP or
+ * experts, which are units of their own in a hybrid model; Mamba and gated
+ * delta net have a scan in place of scores, about 8 passes over its width
+ * forward. Small things stand for their order of size: the numbers of kernels
+ * are counted in Megatron's modules to a handful.
  */
 #ifndef COST_WORK_H
 #define COST_WORK_H

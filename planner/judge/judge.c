@@ -12,7 +12,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- for the rules ---- */
@@ -158,6 +157,14 @@ static bool judge_is_divisor(enum flag_id id)
             id == FLAG_MTP_NUM_LAYERS);
 }
 
+/* What a pattern ignores, or has a check of its own for. */
+static bool judge_is_of_pattern(const struct judge *j, enum flag_id id)
+{
+    return j->hybrid && j->core->has_pattern &&
+           (id == FLAG_NUM_LAYERS || id == FLAG_FIRST_LAYERS ||
+            id == FLAG_LAST_LAYERS);
+}
+
 /* Below its range a size is Megatron's refusal, above it ours. */
 static enum err judge_check_ranges(struct judge *j, struct err_msg *msg)
 {
@@ -168,7 +175,7 @@ static enum err judge_check_ranges(struct judge *j, struct err_msg *msg)
             continue;
         struct flag_range range = flag_range(id);
         long long v = (long long)flags_int(j->f, id, 0);
-        if (v < range.lo)
+        if (v < range.lo && !judge_is_of_pattern(j, id))
             judge_refuse(j, "--%s: got %lld, want at least %lld", flag_name(id),
                          v, (long long)range.lo);
         if (v > range.hi)
@@ -251,6 +258,13 @@ static void judge_tell_unjudged(struct judge *j)
     }
 }
 
+/* Symbols of a pattern are counted, whatever --num-layers says. */
+static bool judge_counts_symbols(const struct judge *j)
+{
+    return j->hybrid &&
+           (j->core->has_pattern || judge_on(j, FLAG_HYBRID_LAYER_PATTERN));
+}
+
 /* All that the split needs at once, each with the option that gives it. */
 static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
 {
@@ -264,11 +278,14 @@ static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
                                        FLAG_ACCOUNT_LOSS,
                                        FLAG_MTP_NUM_LAYERS,
                                        FLAG_ACCOUNT_EMBEDDING,
-                                       FLAG_NO_OVERLAP_P2P};
+                                       FLAG_NO_OVERLAP_P2P,
+                                       FLAG_HYBRID_LAYER_PATTERN,
+                                       FLAG_HYBRID_OVERRIDE_PATTERN};
     const char *text = "";
     for (size_t i = 0; i < sizeof all / sizeof all[0] && text; i++) {
         const struct flag_unknown *u = j->f->slot[all[i]].unknown;
-        bool missing = all[i] == FLAG_NUM_LAYERS && !flags_given(j->f, all[i]);
+        bool missing = all[i] == FLAG_NUM_LAYERS &&
+                       !flags_given(j->f, all[i]) && !judge_counts_symbols(j);
         const char *option = judge_option(j, all[i]);
         if (!u && !missing)
             continue;
@@ -287,25 +304,30 @@ static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
                    *j->f->where ? ": " : "", text);
 }
 
-/* A pattern of Mamba and attention layers has a split of its own. */
-static enum err judge_demand_gpt(const struct judge *j, struct err_msg *msg)
+/* Before 0.17 the switch alone makes a model of Mamba layers, by ratios. */
+static enum err judge_demand_layers(const struct judge *j, struct err_msg *msg)
 {
-    const enum flag_id id = hybrid_flag(j->f);
-    if (id == FLAG_NONE)
+    if (j->hybrid || !flags_given(j->f, FLAG_IS_HYBRID_MODEL))
         return ERR_OK;
     return err_set(msg, ERR_RANGE,
-                   "%s%s--%s: hybrid models are not judged here, want a GPT "
-                   "model",
-                   j->f->where, *j->f->where ? ": " : "", flag_name(id));
+                   "%s%s--is-hybrid-model: got no pattern of its layers, want "
+                   "--hybrid-layer-pattern (--hybrid-override-pattern before "
+                   "core 0.17)",
+                   j->f->where, *j->f->where ? ": " : "");
 }
 
 /* ---- the whole ---- */
 
 static enum err judge_all(struct judge *j, struct err_msg *msg)
 {
-    static const struct judge_rule *const tables[] = {
-        JUDGE_SPLIT, JUDGE_RANKS, JUDGE_BATCH, JUDGE_OVERLAP, JUDGE_REST};
-    enum err e = judge_demand_gpt(j, msg);
+    static const struct {
+        const struct judge_rule *rules;
+        bool gpt, hybrid; // of which models it is asked
+    } tables[] = {{JUDGE_PATTERN, false, true}, {JUDGE_SPLIT, true, false},
+                  {JUDGE_STAGES, true, true},   {JUDGE_RANKS, true, true},
+                  {JUDGE_BATCH, true, true},    {JUDGE_OVERLAP, true, false},
+                  {JUDGE_BESIDE, true, true},   {JUDGE_REST, true, true}};
+    enum err e = judge_demand_layers(j, msg);
     if (e == ERR_OK)
         e = judge_demand_split(j, msg);
     if (e == ERR_OK)
@@ -314,7 +336,8 @@ static enum err judge_all(struct judge *j, struct err_msg *msg)
         return e; // others would divide by it
     judge_read_sizes(j);
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        judge_ask(j, tables[i]);
+        if (j->hybrid ? tables[i].hybrid : tables[i].gpt)
+            judge_ask(j, tables[i].rules);
     judge_tell_unjudged(j);
     return ERR_OK;
 }
@@ -329,8 +352,9 @@ enum err judge(struct arena *a, const struct judge_question *q,
     *j = (struct judge){.arena = a,
                         .f = q->flags,
                         .core = q->core,
-                        .minor = (int)strtol(q->core->name + 2, NULL, 10),
+                        .minor = q->core->minor,
                         .launch = q->launch,
+                        .hybrid = judge_is_hybrid(q->flags),
                         .out = out};
     account_init(&j->said, a);
     enum err e = judge_all(j, msg);
@@ -340,13 +364,33 @@ enum err judge(struct arena *a, const struct judge_question *q,
     return e;
 }
 
+bool judge_is_hybrid(const struct megatron_flags *f)
+{
+    return flags_given(f, FLAG_HYBRID_LAYER_PATTERN) ||
+           flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN);
+}
+
+static void judge_clear_split(struct megatron_flags *f)
+{
+    static const enum flag_id all[] = {
+        FLAG_VPP,         FLAG_LAYERS_PER_VPP,    FLAG_FIRST_LAYERS,
+        FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING, FLAG_ACCOUNT_LOSS};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        flags_clear(f, all[i]);
+}
+
 enum err judge_set_layout(struct megatron_flags *f, const char *text,
                           struct err_msg *msg)
 {
-    static const enum flag_id others[] = {
-        FLAG_VPP,         FLAG_LAYERS_PER_VPP,    FLAG_FIRST_LAYERS,
-        FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING, FLAG_ACCOUNT_LOSS};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        flags_clear(f, others[i]);
+    judge_clear_split(f);
     return flags_set(f, FLAG_LAYOUT, text, msg);
+}
+
+enum err judge_set_pattern(struct megatron_flags *f, const char *text,
+                           struct err_msg *msg)
+{
+    judge_clear_split(f);
+    flags_clear(f, FLAG_LAYOUT);
+    flags_clear(f, FLAG_HYBRID_OVERRIDE_PATTERN);
+    return flags_set(f, FLAG_HYBRID_LAYER_PATTERN, text, msg);
 }

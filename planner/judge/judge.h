@@ -5,14 +5,15 @@
  * vocabulary are not stated is judged all the same. A rule whose flags are not
  * known is not judged, and that is said.
  *
- * Covered are the rules on layout and split, virtual stages, sizes of parallel
- * groups and what they share, world size, batch and micro-batches, EP overlap,
- * MTP, and the flags of versions: of megatron/training/arguments.py
- * (validate_args), core/transformer/transformer_config.py,
- * core/model_parallel_config.py, core/parallel_state.py, schedules.py,
- * num_microbatches_calculator.py at core_v0.12.0 to core_v0.19.0 and main of
- * August 2026. Rules that depend on the machine (GPU, environment, versions of
- * torch and Transformer Engine) are not.
+ * Covered are the rules on layout, hybrid pattern and split, virtual stages,
+ * sizes of parallel groups and what they share, world size, batch and
+ * micro-batches, EP overlap, MTP, and the flags of versions: of
+ * megatron/training/arguments.py (validate_args),
+ * core/transformer/transformer_config.py, core/model_parallel_config.py,
+ * core/parallel_state.py, schedules.py, num_microbatches_calculator.py at
+ * core_v0.12.0 to core_v0.19.0 and main of August 2026. Rules that depend on
+ * the machine (GPU, environment, versions of torch and Transformer Engine) are
+ * not.
  *
  * Sized for one launch: some sixty rules, each asked once.
  */
@@ -25,6 +26,7 @@
 #include "layout/layout.h"
 #include "megatron/account.h"
 #include "megatron/flags.h"
+#include "pattern/pattern.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,10 +49,12 @@ struct judge_verdict {
     bool valid;
     const struct judge_refusal *refusals; // the first one is told first
     struct account_list warnings;         // also of rules that are not judged
-    const char *text;                // of the layout; NULL: flags of a split
-    enum layout_error layout_error;  // not LAYOUT_OK: the text is refused
-    const struct core_refusal *core; // the version refuses it, or NULL
-    bool has_layout;                 // of a split that is not refused
+    const char *text;                 // of the layout; NULL: flags of a split
+    enum layout_error layout_error;   // not LAYOUT_OK: the text is refused
+    enum pattern_error pattern_error; // the same of a hybrid pattern
+    const struct pattern *pattern;    // that is read; NULL: no hybrid model
+    const struct core_refusal *core;  // the version refuses it, or NULL
+    bool has_layout;                  // of a split that is not refused
     struct layout layout;
     int64_t n_microbatches; // of a step; 0: not known
 };
@@ -62,9 +66,16 @@ struct judge_verdict {
 enum err judge(struct arena *a, const struct judge_question *q,
                struct judge_verdict *out, struct err_msg *msg);
 
+/* Do the flags make a hybrid model? Its layout is a pattern. */
+bool judge_is_hybrid(const struct megatron_flags *f);
+
 /* In place of all that the flags say of split and virtual stages: this layout.
  * ERR_NOMEM. */
 enum err judge_set_layout(struct megatron_flags *f, const char *text,
                           struct err_msg *msg);
+
+/* The same with a hybrid pattern, also in place of another one. */
+enum err judge_set_pattern(struct megatron_flags *f, const char *text,
+                           struct err_msg *msg);
 
 #endif

@@ -249,6 +249,12 @@ const struct judge_rule JUDGE_OVERLAP[] = {
      JUDGE_FLAGS(FLAG_MTP_NUM_LAYERS, FLAG_NUM_EXPERTS, FLAG_MOE_LAYER_FREQ)},
     {"EP overlap: FSDP", "combined_1f1b.py", judge_overlap_fsdp,
      JUDGE_FLAGS(FLAG_MEGATRON_FSDP), JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL},
+    {"EP overlap: reports", "", judge_overlap_reports,
+     JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL, NULL},
+    {.name = NULL},
+};
+
+const struct judge_rule JUDGE_BESIDE[] = {
     {"delayed weight gradients", JUDGE_CONFIG, judge_delay_wgrad,
      JUDGE_FLAGS(FLAG_DELAY_WGRAD), NULL,
      JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM, FLAG_TRANSFORMER_IMPL)},
@@ -258,7 +264,5 @@ const struct judge_rule JUDGE_OVERLAP[] = {
     {"dispatch beside weight gradients", JUDGE_CONFIG, judge_dispatch_wgrad,
      JUDGE_FLAGS(FLAG_DISPATCH_WGRAD), NULL,
      JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM, FLAG_DELAY_WGRAD)},
-    {"EP overlap: reports", "", judge_overlap_reports,
-     JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL, NULL},
     {.name = NULL},
 };

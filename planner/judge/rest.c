@@ -9,8 +9,7 @@
 
 /* ---- positions and MTP ---- */
 
-/* The switch of old wins over the type. */
-static const char *judge_position(const struct judge *j)
+const char *judge_position(const struct judge *j)
 {
     return judge_on(j, FLAG_USE_ROTARY)
                ? "rope"
@@ -20,7 +19,9 @@ static const char *judge_position(const struct judge *j)
 static void judge_mtp_positions(struct judge *j)
 {
     const char *type = judge_position(j);
-    if (j->n.mtp && strcmp(type, "rope") != 0 && strcmp(type, "none") != 0)
+    // a pattern has asked already
+    if (!j->hybrid && j->n.mtp && strcmp(type, "rope") != 0 &&
+        strcmp(type, "none") != 0)
         judge_refuse(
             j,
             "--mtp-num-layers wants --position-embedding-type rope "

@@ -27,6 +27,7 @@ struct judge {
     const struct core_version *core;
     int minor; // of the version: 16 of 0.16
     bool launch;
+    bool hybrid; // a pattern decides the split
     struct judge_sizes n;
     const struct judge_rule *rule; // that is being asked
     struct account said;           // its warnings become the verdict's
@@ -47,9 +48,11 @@ struct judge_rule {
 #define JUDGE_FLAGS(...) ((const enum flag_id[]){__VA_ARGS__, FLAG_NONE})
 
 /* The tables, each in Megatron's order; they end with a row without a name.
- * Rules on the split come first: they give the virtual stages. */
-extern const struct judge_rule JUDGE_SPLIT[], JUDGE_RANKS[], JUDGE_BATCH[],
-    JUDGE_OVERLAP[], JUDGE_REST[];
+ * Rules on pattern and split come first: they give the virtual stages. Those of
+ * PATTERN are of hybrid models alone, those of SPLIT and OVERLAP of GPT models.
+ */
+extern const struct judge_rule JUDGE_PATTERN[], JUDGE_SPLIT[], JUDGE_STAGES[],
+    JUDGE_RANKS[], JUDGE_BATCH[], JUDGE_OVERLAP[], JUDGE_BESIDE[], JUDGE_REST[];
 
 /* ---- for the rules ---- */
 
@@ -78,6 +81,9 @@ bool judge_has_word(const struct judge *j, enum flag_id id, const char *word);
 /* Does the interleaved schedule run? Before 0.14 also with one virtual stage,
  * where a flag states it. */
 bool judge_interleaves(const struct judge *j);
+
+/* Type of the position embedding; the switch of old wins. */
+const char *judge_position(const struct judge *j);
 
 /* "--name", for messages; owned by the arena, "" when out of memory. */
 const char *judge_flag(struct judge *j, enum flag_id id);

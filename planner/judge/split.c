@@ -90,6 +90,32 @@ static void judge_ends_flags(struct judge *j)
 
 /* ---- a layout ---- */
 
+/* What an open proposal would accept is said with its number. */
+static enum layout_error judge_validate(struct judge *j, const struct layout *l,
+                                        struct err_msg *why)
+{
+    const int n = (int)j->n.layers, m = (int)j->n.mtp;
+    const struct core_version *dev = j->core;
+    enum layout_error now = layout_validate(l, n, m, why);
+    if (now != LAYOUT_L_COUNT && now != LAYOUT_M_SPLIT)
+        return now;
+    const char *what = now == LAYOUT_L_COUNT
+                           ? "several L (Megatron-LM pull request 5318)"
+                           : "m on several ranks (Megatron-LM pull request "
+                             "5329)";
+    core_version_find("dev", &dev, NULL);
+    bool would = core_version_validate(dev, l, n, m, NULL) == LAYOUT_OK;
+    if (would && !j->core->proposals)
+        judge_warn(j, "an open proposal accepts %s: --core dev judges by it",
+                   what);
+    else if (would)
+        judge_warn(j,
+                   "%s: an open proposal, in no release; what it costs is not "
+                   "modelled",
+                   what);
+    return core_version_validate(j->core, l, n, m, why);
+}
+
 /* The version is asked last: it may refuse only what the validator accepts. */
 static void judge_layout(struct judge *j)
 {
@@ -102,7 +128,7 @@ static void judge_layout(struct judge *j)
         layout_parse(j->arena, v->text, (int)j->n.pp, &v->layout, &why);
     v->has_layout = e == LAYOUT_OK;
     if (e == LAYOUT_OK)
-        e = layout_validate(&v->layout, (int)j->n.layers, (int)j->n.mtp, &why);
+        e = judge_validate(j, &v->layout, &why);
     v->layout_error = e;
     if (e == LAYOUT_NO_MEMORY)
         j->nomem = true;
@@ -361,7 +387,7 @@ static void judge_stages_without_experts(struct judge *j)
 {
     const struct layout *l = &j->out->layout;
     struct judge_stages all = {"", 0};
-    if (!j->out->valid || !j->out->has_layout || !j->n.experts)
+    if (!j->out->valid || !j->out->has_layout || !j->n.experts || j->hybrid)
         return;
     enum err e;
     const uint8_t *moe = judge_moe_layers(j, &e, NULL);
@@ -381,7 +407,7 @@ static void judge_moe_freq(struct judge *j)
 {
     struct err_msg why = {""};
     enum err e;
-    if (!j->n.experts || judge_moe_layers(j, &e, &why) || j->nomem)
+    if (j->hybrid || !j->n.experts || judge_moe_layers(j, &e, &why) || j->nomem)
         return;
     if (e == ERR_PARSE)
         judge_warn(j, "not judged: %s", why.text);
@@ -408,6 +434,11 @@ const struct judge_rule JUDGE_SPLIT[] = {
      NULL},
     {"layout-version", "", judge_layout_core, JUDGE_FLAGS(FLAG_LAYOUT), NULL,
      NULL},
+    {.name = NULL},
+};
+
+// a pattern of a hybrid model has been read then, too
+const struct judge_rule JUDGE_STAGES[] = {
     {"p2p-flush", "model_parallel_config.py __post_init__", judge_p2p_flush,
      JUDGE_FLAGS(FLAG_OVERLAP_P2P_FLUSH), NULL,
      JUDGE_FLAGS(FLAG_NO_OVERLAP_P2P)},

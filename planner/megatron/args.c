@@ -479,9 +479,10 @@ enum err megatron_args_read(struct megatron_args *args, char *const *argv,
 enum err megatron_args_set(struct megatron_args *args, enum flag_id id,
                            const char *text, struct err_msg *msg)
 {
+    enum err e = flags_set(&args->f, id, text, msg);
     if (flag_type(id) != FLAG_TYPE_BOOL)
         megatron_args_warn_row(args, id);
-    return flags_set(&args->f, id, text, msg);
+    return e;
 }
 
 enum err megatron_args_where(struct megatron_args *args, const char *where,

@@ -93,7 +93,7 @@ void megatron_args_foreign(struct megatron_args *args,
 void megatron_args_nobody_knows(struct megatron_args *args, const char *name,
                                 const char *spelled);
 
-/* Warns of a row whose effect is not modelled. */
+/* Warns of a row whose effect is not modelled; its slot is filled. */
 void megatron_args_warn_row(struct megatron_args *args, enum flag_id id);
 
 /* Nearest flag of any list to a misspelt one; "" when none is near. */

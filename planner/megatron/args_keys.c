@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "convert.h"
 #include "foreign.h"
+#include "hybrid.h"
 #include "names.h"
 
 #include <stdio.h>
@@ -36,6 +37,9 @@ void megatron_args_warn_row(struct megatron_args *args, enum flag_id id)
 {
     char line[256], flag[NAMES_MAX_BYTES + 2];
     snprintf(flag, sizeof flag, "--%s", flag_name(id));
+    // the layers that any hybrid model is built of
+    if (id == FLAG_SPEC && hybrid_has_own_spec(megatron_args_flags(args)))
+        return;
     if (flag_effect(id) == FLAG_FX_CHANGES)
         args_change(
             args, flag,
@@ -237,12 +241,12 @@ static enum err keys_set(struct megatron_args *args, enum flag_id id,
         return keys_set_switch(args, id, key, opposite, msg);
     if (keys_no(key->text))
         return ERR_OK;
-    megatron_args_warn_row(args, id);
     bool whole = key->list && flag_type(id) != FLAG_TYPE_WORDS;
     const char *where = f->where;
     f->where = key->from; // the value's own line
     enum err e = flags_set(f, id, whole ? key->list : key->text, msg);
     f->where = where;
+    megatron_args_warn_row(args, id);
     return e;
 }
 
@@ -426,8 +430,9 @@ static enum err take_key(struct megatron_args *args, const cJSON *item,
         return pass_key(args, item, name, msg);
     if (id == FLAG_NONE)
         return unknown_key(args, item, name, msg);
+    enum err e = set_typed(args, id, item, msg);
     megatron_args_warn_row(args, id);
-    return set_typed(args, id, item, msg);
+    return e;
 }
 
 enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
@@ -501,11 +506,14 @@ static enum err take_case_flag(struct megatron_args *args, const cJSON *item,
         text = "true";
     if (!text)
         return err_set(msg, ERR_NOMEM, "flags: out of memory");
-    if (id == FLAG_NONE)
+    const bool ours = id != FLAG_NONE;
+    if (!ours)
         case_other(args, item, text, &id);
-    else
+    enum err e =
+        id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, text, msg);
+    if (ours)
         megatron_args_warn_row(args, id);
-    return id == FLAG_NONE ? ERR_OK : megatron_args_set(args, id, text, msg);
+    return e;
 }
 
 enum err megatron_args_read_case(struct megatron_args *args,

@@ -7,7 +7,6 @@
 #include "foreign.h"
 
 #include "base/text.h"
-#include "hybrid.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -494,8 +493,6 @@ void foreign_settle(struct account *account, const struct megatron_flags *f)
     account->changes = account->reasons = (struct account_list){.n = 0};
     for (; flag && reason; flag = flag->next, reason = reason->next) {
         const struct foreign_flag *row = foreign_of_change(flag->text);
-        if (strcmp(flag->text, "--spec") == 0 && hybrid_has_own_spec(f))
-            continue;
         if (!row || !foreign_answered(f, row->flag)) {
             account_change(account, flag->text, reason->text);
             continue;

@@ -1,11 +1,12 @@
 /*
- * How it works: the text is cut at "/" into the decoder and one part for each
- * MTP depth, and loses its pipes; everything else is a flag's slot that takes
- * the value which the pattern gives.
+ * How it works: the pattern room cuts the text into the decoder and one part
+ * for each MTP depth; everything else is a flag's slot that takes the value
+ * which the pattern gives.
  */
 #include "hybrid.h"
 
-#include "base/text.h"
+#include "pattern/parts.h"
+#include "pattern/pattern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,88 +39,75 @@ static const char *hybrid_text(struct arena *a, const struct megatron_flags *f)
     return text;
 }
 
-/* Symbols up to the end or a "/", without the pipes, into `to`. */
-static enum err hybrid_part(const char *flag, const char *part, char *to,
-                            struct err_msg *msg)
+/* Attention with heads' own keys does not go with that with latents. */
+static enum err hybrid_check_part(const char *flag, const char *what,
+                                  const struct pattern_part *part,
+                                  struct err_msg *msg)
 {
-    const char *p = part;
-    for (; *p && *p != '/'; p++) {
-        if (kind_of_symbol(*p) != N_KINDS)
-            *to++ = *p;
-        else if (*p != '|')
-            return err_set(msg, ERR_PARSE,
-                           "--%s: got '%c' at letter %d, want symbols of M G * "
-                           "+ D - E, '|' between stages and '/' before MTP "
-                           "depths",
-                           flag, *p, (int)(p - part) + 1);
-    }
-    *to = '\0';
+    const size_t at =
+        part_stranger(part, PATTERN_ALL_SYMBOLS, strcmp(what, "letter") == 0);
+    if (at < part->len)
+        return err_set(msg, ERR_PARSE,
+                       "--%s: got '%c' as %s %zu, want M G * + D - E, '|' "
+                       "between stages, '/' before MTP depths",
+                       flag, part->p[at], what, at + 1);
+    if (part_mixes(part))
+        return err_set(msg, ERR_RANGE,
+                       "--%s: '*' stands beside '+' or 'D', want attention of "
+                       "one sort: with latents or without",
+                       flag);
     return ERR_OK;
 }
 
-/* Heads with keys of their own and latents do not mix (validate_pattern() in
- * models/hybrid/hybrid_layer_allocation.py). */
-static enum err hybrid_check_mix(const char *flag, const char *symbols,
-                                 struct err_msg *msg)
+static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
+                             struct err_msg *msg)
 {
-    if (!strchr(symbols, '*') || !strpbrk(symbols, "+D"))
-        return ERR_OK;
-    return err_set(msg, ERR_RANGE,
-                   "--%s: '*' stands beside '+' or 'D', want attention of one "
-                   "sort: with latents or without",
-                   flag);
+    enum err e = hybrid_check_part(flag, "letter", &p->main, msg);
+    if (e == ERR_OK && p->differ)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: MTP depths differ, want '/%.*s' each time", flag,
+                       (int)p->mtp.len, p->mtp.p);
+    if (e == ERR_OK)
+        e = hybrid_check_part(flag, "MTP letter", &p->mtp, msg);
+    if (e == ERR_OK && (p->n_layers < 1 || p->n_layers > MODEL_MAX_LAYERS))
+        return err_set(msg, ERR_RANGE, "--%s: got %d layers, want 1 to %d",
+                       flag, p->n_layers, MODEL_MAX_LAYERS);
+    return e;
 }
 
-/* Parts behind the decoder: all the same, or all empty. */
-static enum err hybrid_read_mtp(struct arena *a, const char *flag,
-                                const char *rest, struct megatron_hybrid *out,
-                                struct err_msg *msg)
+static char *hybrid_without_pipes(struct arena *a, const char *text, size_t len)
 {
-    const size_t len = *rest ? strcspn(rest + 1, "/") : 0;
-    char *each = arena_strndup(a, *rest ? rest + 1 : rest, len);
-    if (!each)
-        return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag);
-    for (const char *p = rest; *p; p += 1 + len, out->n_depths++)
-        if (strcspn(p + 1, "/") != len || memcmp(p + 1, each, len) != 0)
-            return err_set(msg, ERR_RANGE,
-                           "--%s: MTP depth %d differs from the first one, "
-                           "want '/%s' again",
-                           flag, out->n_depths + 1, each);
-    if (strchr(each, '|'))
-        return err_set(msg, ERR_PARSE,
-                       "--%s: got '|' in an MTP depth, want symbols", flag);
-    if (!*each) {
-        out->n_depths = 0;
-        return ERR_OK;
-    }
-    out->mtp = each;
-    enum err e = hybrid_part(flag, each, each, msg);
-    return e == ERR_OK ? hybrid_check_mix(flag, each, msg) : e;
+    char *bare = arena_strndup(a, text, len);
+    char *to = bare;
+    for (size_t i = 0; bare && i < len; i++)
+        if (text[i] != '|')
+            *to++ = text[i];
+    if (to)
+        *to = '\0';
+    return bare;
 }
 
 static enum err hybrid_parse(struct arena *a, const char *flag,
-                             struct megatron_hybrid *out, struct err_msg *msg)
+                             struct megatron_hybrid *h, struct err_msg *msg)
 {
-    const size_t len = strlen(out->text);
-    char *symbols = arena_alloc(a, len + 1, 1);
-    if (!symbols)
-        return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag);
-    enum err e = hybrid_part(flag, out->text, symbols, msg);
-    if (e == ERR_OK)
-        e = hybrid_check_mix(flag, symbols, msg);
+    struct pattern_parts parts;
+    if (strlen(h->text) > PATTERN_MAX_CHARS)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: got %zu characters, want at most %d", flag,
+                       strlen(h->text), PATTERN_MAX_CHARS);
+    parts_read(h->text, &parts);
+    enum err e = hybrid_check(flag, &parts, msg);
     if (e != ERR_OK)
         return e;
-    const size_t main_len = strcspn(out->text, "/");
-    out->symbols = symbols;
-    out->n_segments = 1;
-    for (size_t i = 0; i < main_len; i++)
-        out->n_segments += out->text[i] == '|';
-    size_t n = strlen(symbols);
-    if (n < 1 || n > MODEL_MAX_LAYERS)
-        return err_set(msg, ERR_RANGE, "--%s: got %zu layers, want 1 to %d",
-                       flag, n, MODEL_MAX_LAYERS);
-    out->n_layers = (int)n;
-    return hybrid_read_mtp(a, flag, out->text + main_len, out, msg);
+    h->symbols = hybrid_without_pipes(a, parts.main.p, parts.main.len);
+    h->mtp = arena_strndup(a, parts.mtp.p, parts.mtp.len);
+    if (!h->symbols || !h->mtp)
+        return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag);
+    h->mtp = parts.n_depths ? h->mtp : NULL;
+    h->n_layers = parts.n_layers;
+    h->n_depths = parts.n_depths;
+    h->n_segments = parts.n_segments;
+    return ERR_OK;
 }
 
 enum err hybrid_read(struct arena *a, const struct megatron_flags *f,
@@ -172,6 +160,36 @@ enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
     return ERR_OK;
 }
 
+enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
+                       struct layout *out, struct err_msg *msg)
+{
+    struct megatron_hybrid h;
+    struct pattern p;
+    struct err_msg why = {""};
+    const int first = (int)flags_int(f, FLAG_FIRST_LAYERS, 0);
+    const int last = (int)flags_int(f, FLAG_LAST_LAYERS, 0);
+    enum err e = hybrid_read(a, f, &h, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct pattern_flags flags = {
+        .pattern = h.text,
+        .pp = pp,
+        .first = flags_given(f, FLAG_FIRST_LAYERS) ? &first : NULL,
+        .last = flags_given(f, FLAG_LAST_LAYERS) ? &last : NULL,
+        .no_overlap_p2p = flags_given(f, FLAG_NO_OVERLAP_P2P)};
+    const enum pattern_error bad = pattern_read(a, &flags, &p, &why);
+    if (bad == PATTERN_NO_MEMORY)
+        return err_set(msg, ERR_NOMEM, "pattern: out of memory");
+    if (bad != PATTERN_OK)
+        return err_set(msg, ERR_RANGE, "--%s: %s", flag_name(hybrid_flag(f)),
+                       why.text);
+    if (!p.covers)
+        return err_set(msg, ERR_RANGE,
+                       "--%s: its segments do not cover the layers once each",
+                       flag_name(hybrid_flag(f)));
+    return pattern_layout(a, &p, out, msg);
+}
+
 void hybrid_drop_pipes(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};
@@ -179,13 +197,7 @@ void hybrid_drop_pipes(struct megatron_flags *f)
     const char *text = id == FLAG_NONE ? NULL : flags_text(f, id);
     if (!text)
         return;
-    char *bare = arena_strdup(f->arena, text);
-    char *to = bare;
-    for (; to && *text; text++)
-        if (*text != '|')
-            *to++ = *text;
-    if (to)
-        *to = '\0';
+    char *bare = hybrid_without_pipes(f->arena, text, strlen(text));
     // where it was given, and when, stays
     f->slot[id].value.text = bare;
     f->slot[id].known = bare != NULL;
@@ -272,7 +284,7 @@ bool hybrid_has_own_spec(const struct megatron_flags *f)
 {
     static const char *const own[] = {"hybrid_stack_spec", "mamba_stack_spec"};
     const char *text = flags_text(f, FLAG_SPEC);
-    if (hybrid_flag(f) == FLAG_NONE || !text)
+    if (!text)
         return false;
     size_t len = strlen(text);
     while (len && strchr("]'\", ", text[len - 1]))

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "flags.h"
+#include "layout/layout.h"
 #include "model/model.h"
 
 #include <stdbool.h>
@@ -51,11 +52,18 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
                           const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg);
 
+/* The layout that the pattern itself is for `pp` ranks: its segments, or
+ * Megatron's split of one without pipes. ERR_RANGE with the rule that refuses
+ * it, or where its segments do not cover the layers; ERR_NOMEM. There must be a
+ * pattern. */
+enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
+                       struct layout *out, struct err_msg *msg);
+
 /* Takes the pipes out of the pattern, for a split of one's own. Short of memory
  * the pattern is no longer known. */
 void hybrid_drop_pipes(struct megatron_flags *f);
 
-/* Is --spec the layers that Megatron itself builds of a pattern's symbols? */
+/* Is --spec the stack of layers that Megatron itself has for patterns? */
 bool hybrid_has_own_spec(const struct megatron_flags *f);
 
 /* Warns of flags that the pattern overrides and of the older flag. */

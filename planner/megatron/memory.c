@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include "base/text.h"
+#include "hybrid.h"
 
 #include <string.h>
 
@@ -108,12 +109,21 @@ const char *megatron_memory_adapter(const struct megatron_flags *f)
     return NULL;
 }
 
+/* Hybrid models have all symbols modelled, in Megatron's own stack. */
+static bool is_of_hybrid(const struct megatron_flags *f, enum flag_id id)
+{
+    if (id == FLAG_SPEC)
+        return hybrid_has_own_spec(f);
+    return id == FLAG_EXPERIMENTAL_ATTENTION_VARIANT &&
+           hybrid_flag(f) != FLAG_NONE;
+}
+
 /* The first reason; they are in no order that matters. */
 static const char *megatron_memory_refusal(const struct megatron_flags *f,
                                            const struct memory_options *o)
 {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        if (flags_given(f, refused[i].id))
+        if (flags_given(f, refused[i].id) && !is_of_hybrid(f, refused[i].id))
             return refused[i].reason;
     if (graphs_everything(f))
         return "CUDA graphs of whole layers are not modelled";

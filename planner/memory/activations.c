@@ -7,6 +7,9 @@
  */
 #include "activations.h"
 
+#include "mixers.h"
+#include "model/as_hybrid.h"
+
 #include <stdbool.h>
 
 // bytes: of a bf16 and of an fp32 value; a logit and its fp32 copy; the same
@@ -131,14 +134,19 @@ static void latent_attention(const struct model *m,
     p->of[OFFLOAD_ATTN_PROJ] = t.inside * input_value(o) * v / m->par.tp;
 }
 
-static void attention_parts(const struct model *m,
+static void attention_parts(const struct model *m, enum unit_kind symbol,
                             const struct memory_options *o, struct parts *p)
 {
+    const int64_t mixed = memory_mixer_bytes(m, symbol, o);
     p->rest += dropout_mask(m);
-    if (m->mla)
-        latent_attention(m, o, p);
-    else
+    if (symbol == KIND_ATTENTION)
         plain_attention(m, o, p);
+    else if (mixed)
+        p->rest += mixed;
+    else
+        latent_attention(m, o, p);
+    if (symbol == KIND_SPARSE)
+        p->rest += memory_indexer_bytes(m, o);
 }
 
 /* ---- MLPs ---- */
@@ -212,29 +220,57 @@ static int64_t dense_bytes(const struct model *m,
 
 /* ---- units ---- */
 
-/* A layer: its input and the state between attention and MLP, each with what
- * its norm makes of it; attention; MLP. A norm that is part of the linear layer
- * behind it (no latent attention, no experts) has no group of its own. */
-static struct parts layer_parts(const struct model *m, enum unit_kind kind,
+/* Mamba, gated delta net or attention: its input with what the norm makes of
+ * it, and itself. A norm that is part of the linear layer behind it (no latent
+ * attention) has no group of its own. Mamba's is no module of recompute. */
+static struct parts mixer_parts(const struct model *m, enum unit_kind symbol,
                                 const struct memory_options *o)
 {
     struct parts p = {.rest = 0};
-    bool experts = m->n_experts && kind == KIND_T;
     const int64_t hidden = memory_hidden_bytes(m);
     const int64_t cast = hidden / memory_value_bytes(o) * input_value(o);
-    attention_parts(m, o, &p);
-    p.of[m->mla ? OFFLOAD_ATTN_NORM : OFFLOAD_QKV_LINEAR] += hidden;
-    *(experts ? &p.of[OFFLOAD_MLP_NORM] : &p.rest) += hidden;
-    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM)) {
+    const bool latent = symbol == KIND_LATENT || symbol == KIND_SPARSE;
+    attention_parts(m, symbol, o, &p);
+    p.of[latent ? OFFLOAD_ATTN_NORM : OFFLOAD_QKV_LINEAR] += hidden;
+    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM) || symbol == KIND_MAMBA)
         p.of[OFFLOAD_QKV_LINEAR] += cast;
-        // the router reads what the MLP's norm made of it as it is
+    return p;
+}
+
+/* MLP or experts, in the same way; the experts' norm has a group. */
+static struct parts mlp_parts(const struct model *m, enum unit_kind symbol,
+                              const struct memory_options *o)
+{
+    struct parts p = {.rest = dropout_mask(m)};
+    const bool experts = symbol == KIND_EXPERTS;
+    const int64_t hidden = memory_hidden_bytes(m);
+    const int64_t cast = hidden / memory_value_bytes(o) * input_value(o);
+    *(experts ? &p.of[OFFLOAD_MLP_NORM] : &p.rest) += hidden;
+    // the router reads what the MLP's norm made of it as it is
+    if (!activations_recomputes(o, RECOMPUTE_LAYERNORM))
         p.rest += experts ? hidden : cast;
-    }
-    p.rest += dropout_mask(m);
     if (experts)
         experts_parts(m, o, &p);
     else
         p.rest += dense_bytes(m, o);
+    return p;
+}
+
+/* A symbol of a hybrid model, or both halves of a GPT model's layer. */
+static struct parts layer_parts(const struct model *m, enum unit_kind kind,
+                                const struct memory_options *o)
+{
+    enum unit_kind half[2];
+    if (kind == KIND_MLP || kind == KIND_EXPERTS)
+        return mlp_parts(m, kind, o);
+    if (kind_is_symbol(kind))
+        return mixer_parts(m, kind, o);
+    model_layer_halves(m, kind, half);
+    struct parts p = mixer_parts(m, half[0], o);
+    const struct parts more = mlp_parts(m, half[1], o);
+    p.rest += more.rest;
+    for (int i = 0; i < N_OFFLOAD; i++)
+        p.of[i] += more.of[i];
     return p;
 }
 
@@ -248,7 +284,8 @@ static int64_t layer_bytes(const struct model *m, enum unit_kind kind,
     return n;
 }
 
-/* Full recompute keeps the input of every group of layers. */
+/* Full recompute keeps the input of every group of layers: of symbols in a
+ * hybrid model (core/recompute.py). */
 static int64_t kept_of_layer(const struct model *m, enum unit_kind kind,
                              const struct memory_options *o)
 {
@@ -260,6 +297,18 @@ static int64_t kept_of_layer(const struct model *m, enum unit_kind kind,
     return layer_bytes(m, kind, o);
 }
 
+/* The layer within MTP, or the layers of a depth of a hybrid model. */
+static int64_t kept_within_mtp(const struct model *m,
+                               const struct memory_options *o)
+{
+    int64_t n = 0;
+    if (!model_is_hybrid(m))
+        return kept_of_layer(m, model_layer_kind(m, m->n_layers - 1), o);
+    for (const char *s = m->mtp_symbols; s && *s; s++)
+        n += kept_of_layer(m, kind_of_symbol(*s), o);
+    return n;
+}
+
 /* E keeps only the mask of its dropout: token numbers are the batch's. L: the
  * hidden state and what the final norm makes of it. */
 static int64_t unit_bytes(const struct model *m, enum unit_kind kind,
@@ -269,8 +318,7 @@ static int64_t unit_bytes(const struct model *m, enum unit_kind kind,
     case KIND_E:
         return dropout_mask(m);
     case KIND_M: // looked-up embedding, two norms' outputs, projection's input
-        return 5 * memory_hidden_bytes(m) +
-               kept_of_layer(m, model_layer_kind(m, m->n_layers - 1), o);
+        return 5 * memory_hidden_bytes(m) + kept_within_mtp(m, o);
     case KIND_L:
         return 2 * memory_hidden_bytes(m);
     default:
@@ -283,14 +331,56 @@ int64_t memory_unit_activations(const struct model *m, enum unit_kind kind)
     return unit_bytes(m, kind, &m->memory);
 }
 
-/* What a recomputed layer holds while its backward pass is at work. */
+static struct memory_options without_recompute(const struct memory_options *o)
+{
+    struct memory_options plain = *o;
+    plain.recompute = 0;
+    plain.full_recompute = RECOMPUTE_NONE;
+    return plain;
+}
+
 int64_t memory_unit_activations_plain(const struct model *m,
                                       enum unit_kind kind)
 {
-    struct memory_options plain = m->memory;
-    plain.recompute = 0;
-    plain.full_recompute = RECOMPUTE_NONE;
+    const struct memory_options plain = without_recompute(&m->memory);
     return unit_bytes(m, kind, &plain);
+}
+
+static void keep_larger(int64_t *most, int64_t n)
+{
+    *most = n > *most ? n : *most;
+}
+
+/* A layer that is recomputed whole counts with the mixers. */
+static void recomputed_of_layer(const struct model *m, enum unit_kind kind,
+                                struct memory_recomputed *out)
+{
+    const struct memory_options plain = without_recompute(&m->memory);
+    const bool full = m->memory.full_recompute != RECOMPUTE_NONE;
+    enum unit_kind half[2];
+    if (!full && !kind_is_symbol(kind)) {
+        model_layer_halves(m, kind, half);
+        recomputed_of_layer(m, half[0], out);
+        recomputed_of_layer(m, half[1], out);
+        return;
+    }
+    const bool mlp = kind == KIND_MLP || kind == KIND_EXPERTS;
+    keep_larger(mlp && !full ? &out->mlp : &out->mixer,
+                kept_of_layer(m, kind, &plain) -
+                    kept_of_layer(m, kind, &m->memory));
+}
+
+struct memory_recomputed memory_unit_recomputed(const struct model *m,
+                                                enum unit_kind kind)
+{
+    struct memory_recomputed out = {0, 0};
+    if (kind == KIND_M && !model_is_hybrid(m))
+        kind = model_layer_kind(m, m->n_layers - 1);
+    if (kind_is_layer(kind))
+        recomputed_of_layer(m, kind, &out);
+    for (const char *s = m->mtp_symbols; kind == KIND_M && s && *s; s++)
+        recomputed_of_layer(m, kind_of_symbol(*s), &out);
+    return out;
 }
 
 void memory_unit_offloads(const struct model *m, enum unit_kind kind,

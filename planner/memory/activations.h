@@ -23,10 +23,19 @@
  * the final norm's input and output. */
 int64_t memory_unit_activations(const struct model *m, enum unit_kind kind);
 
-/* The same as if nothing were recomputed: what is alive while a recomputed
- * layer is in its backward pass. */
+/* The same as if nothing were recomputed. */
 int64_t memory_unit_activations_plain(const struct model *m,
                                       enum unit_kind kind);
+
+/* What recompute brings back while a unit is in its backward pass. Recomputed
+ * modules of both halves of a layer count at once: the measured run that has
+ * some in both asks for it. A layer that is recomputed whole is all in
+ * `mixer`. */
+struct memory_recomputed {
+    int64_t mixer, mlp;
+};
+struct memory_recomputed memory_unit_recomputed(const struct model *m,
+                                                enum unit_kind kind);
 
 /* Scores of one layer as an unfused attention makes them before the softmax,
  * or their gradient in its backward pass: alive only then. 0 where fused. */

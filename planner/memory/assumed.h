@@ -1,8 +1,8 @@
 /*
  * assumed: what a prediction of memory takes for granted because nobody stated
  * it: number of ranks, platform, batch, precision; and which of its terms no
- * measurement bears out. Lines of text for people, at most a handful a
- * prediction.
+ * measurement bears out ("unchecked: ..." of hybrid models). Lines of text for
+ * people, at most a handful a prediction.
  */
 #ifndef MEMORY_ASSUMED_H
 #define MEMORY_ASSUMED_H
@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "memory.h"
 
-enum { MEMORY_MAX_ASSUMED = 8 };
+enum { MEMORY_MAX_ASSUMED = 12 };
 
 struct memory_assumed {
     const char *text[MEMORY_MAX_ASSUMED];

@@ -6,6 +6,7 @@
 #include "case.h"
 
 #include "layout/default_split.h"
+#include "megatron/hybrid.h"
 #include "megatron/memory.h"
 
 #include <string.h>
@@ -18,6 +19,8 @@ static enum err case_read_layout(struct arena *a,
 {
     const char *text = flags_text(f, FLAG_LAYOUT);
     const struct model *m = &c->model;
+    if (model_is_hybrid(m))
+        return hybrid_layout(a, f, m->par.pp, &c->layout, msg);
     if (!text)
         return default_split_layout(a, m, m->par.pp, &c->layout, msg);
     enum err e = default_split_excludes(m, msg);
@@ -46,10 +49,8 @@ static enum err predict_ranks(struct arena *a, struct memory_case *c,
         return err_set(msg, ERR_NOMEM, "case: out of memory");
     memory_terms(&c->model, &MEMORY_MEGATRON, c->platform, &terms);
     terms.last_replica = true; // the rank that was measured
-    for (int r = 0; r < c->layout.pp && !c->is_hybrid; r++)
+    for (int r = 0; r < c->layout.pp; r++)
         memory_rank(&terms, &c->layout, r, &ranks[r]);
-    if (c->is_hybrid)
-        memory_hybrid_rank(&terms, &c->hybrid, &ranks[0]);
     c->ranks = ranks;
     return memory_assumed(
         a, &terms,
@@ -113,9 +114,6 @@ enum err memory_case_predict(struct arena *a,
     struct megatron_flags *f = megatron_args_flags(args);
     const char *unknown = case_account(a, args, &c);
     c.batch_stated = flags_given(f, FLAG_GLOBAL_BATCH_SIZE);
-    c.is_hybrid = memory_hybrid_pattern(f) != NULL;
-    if (c.is_hybrid)
-        c.refusal = memory_hybrid_take(f, &c.hybrid);
     if (!platform_from_name(in->platform, &c.platform))
         c.refusal = "the workspaces of this platform are not known";
     e = megatron_args_model(a, args, &c.model, msg);
@@ -132,8 +130,6 @@ enum err memory_case_predict(struct arena *a,
         // both lead to cuBLAS's configured workspace
         c.model.memory.deterministic |= in->workspace_configured;
         c.refusal = memory_refusal(&c.model);
-        if (c.is_hybrid && !c.refusal)
-            c.refusal = memory_hybrid_refusal(&c.model, &c.hybrid);
         if (!c.refusal) // what is known of a case says more
             c.refusal = unknown;
     }

@@ -8,7 +8,6 @@
 #define MEMORY_CASE_H
 
 #include "assumed.h"
-#include "hybrid.h"
 #include "megatron/account.h"
 #include "megatron/args.h"
 #include "memory.h"
@@ -28,8 +27,6 @@ struct memory_case_input {
 struct memory_case {
     const char *refusal; // NULL: supported
     bool batch_stated;   // the global batch size
-    bool is_hybrid;
-    struct memory_hybrid hybrid;
     struct model model;
     struct layout layout;
     enum platform platform;

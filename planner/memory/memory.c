@@ -8,6 +8,7 @@
 #include "memory.h"
 
 #include "activations.h"
+#include "mixers.h"
 #include "offload.h"
 #include "static.h"
 
@@ -40,11 +41,32 @@ static bool is_beyond_counting(const struct model *m)
     double routed = (double)(m->topk * m->par.etp) *
                     (double)(m->hidden + m->latent + m->moe_ffn);
     double layer = tokens * (32 * (wide + narrow + routed) +
-                             16 * heads * (double)b->seq_tokens);
+                             16 * heads * (double)b->seq_tokens) +
+                   memory_mixers_bound(m);
     double head = tokens * (double)m->padded_vocab * (32 + 8 * m->n_mtp);
     double in_flight =
         (double)m->par.pp * (2 + m->par.vpp) + m->memory.mb_group;
-    return layer * (m->n_layers + m->n_mtp) * in_flight + head > 4e18;
+    // an MTP depth of a hybrid model has some tens of layers at most
+    return layer * (m->n_layers + m->n_mtp * WEIGHTS_MAX) * in_flight + head >
+           4e18;
+}
+
+/* What of Megatron has no model in hybrid models. */
+static const char *hybrid_refusal(const struct model *m)
+{
+    const struct memory_options *o = &m->memory;
+    if (o->graphs)
+        return "hybrid models with CUDA graphs are not modelled";
+    if (o->offload)
+        return "hybrid models with activation offloading are not modelled";
+    if (o->fsdp != FSDP_NONE)
+        return "hybrid models with FSDP are not modelled";
+    if (m->overlap_moe_comm)
+        return "Megatron has no EP overlap in hybrid models";
+    if (o->deterministic && model_unit_count(m, KIND_DELTA))
+        return "gated delta net in deterministic mode is not modelled: its "
+               "kernels are then PyTorch's";
+    return NULL;
 }
 
 /* In the order in which a user can do something about it. */
@@ -54,6 +76,8 @@ const char *memory_refusal(const struct model *m)
         return "sizes multiply out to more than 4e18 bytes";
     if (m->memory.refusal)
         return m->memory.refusal;
+    if (model_is_hybrid(m) && hybrid_refusal(m))
+        return hybrid_refusal(m);
     if (m->memory.distributed && m->memory.world_unknown)
         return "the distributed optimiser divides by the number of ranks, and "
                "the world size is not stated: give --world N";
@@ -65,6 +89,14 @@ static int64_t more(int64_t bytes, double relative)
     return bytes + (int64_t)(relative * (double)bytes);
 }
 
+/* May the model have such units? Symbols are those of hybrid models. */
+static bool has_kind(const struct model *m, enum unit_kind k)
+{
+    if (k == KIND_M)
+        return m->n_mtp > 0;
+    return !kind_is_layer(k) || kind_is_symbol(k) == model_is_hybrid(m);
+}
+
 void memory_terms(const struct model *m, const struct memory_rules *rules,
                   enum platform platform, struct memory_terms *out)
 {
@@ -73,7 +105,7 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
     struct weight table = weights_token_table(m, &shares);
     memory_add_weight(&t.table, &table);
     for (int k = 0; k < N_KINDS; k++) {
-        if (k == KIND_M && !m->n_mtp)
+        if (!has_kind(m, (enum unit_kind)k))
             continue;
         t.sums[k] = memory_unit_sums(m, (enum unit_kind)k);
         t.kept[k] = memory_unit_activations(m, (enum unit_kind)k);
@@ -81,6 +113,11 @@ void memory_terms(const struct model *m, const struct memory_rules *rules,
         t.kept[k] = more(t.kept[k], rules->unit_more[k]);
         t.plain[k] = more(t.plain[k], rules->unit_more[k]);
         memory_unit_offloads(m, (enum unit_kind)k, t.offloads[k]);
+        t.recomputed[k] = memory_unit_recomputed(m, (enum unit_kind)k);
+        t.recomputed[k].mixer =
+            more(t.recomputed[k].mixer, rules->unit_more[k]);
+        t.recomputed[k].mlp = more(t.recomputed[k].mlp, rules->unit_more[k]);
+        t.working[k] = memory_working_bytes(m, (enum unit_kind)k);
     }
     t.head = more(memory_head_bytes(m), rules->head_more);
     t.deferred = memory_deferred_bytes(m);
@@ -97,6 +134,7 @@ struct chunk {
     int64_t recomputed; // a layer's, while it is in its backward pass
     struct memory_offload offload; // `kept` is without what is away
     int64_t head;
+    int64_t working; // the most that a unit has in its backward pass alone
     int n_layers;
     int first; // index of its first decoder layer
 };
@@ -110,23 +148,40 @@ static int embedding_copies(const struct model *m, const int counts[N_KINDS])
 }
 
 /* With the block method the first layers of a chunk are recomputed and the
- * others kept whole. */
-static void add_activations(const struct memory_terms *t, struct chunk *c)
+ * others kept whole: these, by kind. Megatron counts symbols as layers in a
+ * hybrid model (checkpointed_forward() in core/recompute.py). */
+static void count_whole(const struct memory_terms *t, const struct chunk *c,
+                        int whole[N_KINDS])
 {
     const struct memory_options *o = &t->model->memory;
-    int left = o->full_recompute == RECOMPUTE_BLOCK ? o->recompute_layers : 0;
+    const int n_decoder = c->n_layers - c->counts[KIND_M];
+    for (int k = 0; k < N_KINDS; k++)
+        whole[k] = 0;
+    if (o->full_recompute != RECOMPUTE_BLOCK)
+        return;
+    for (int i = o->recompute_layers > 0 ? o->recompute_layers : 0;
+         i < n_decoder; i++)
+        whole[model_layer_kind(t->model, c->first + i)]++;
+}
+
+static void add_activations(const struct memory_terms *t, struct chunk *c)
+{
+    struct memory_recomputed back = {0, 0};
+    int whole[N_KINDS];
+    count_whole(t, c, whole);
     for (int k = 0; k < N_KINDS; k++) {
-        int n = c->counts[k], whole = 0;
-        if (o->full_recompute == RECOMPUTE_BLOCK &&
-            (k == KIND_T || k == KIND_T_DENSE)) {
-            whole = n > left ? n - left : 0;
-            left -= n - whole;
-        }
-        c->kept += (n - whole) * t->kept[k] + whole * t->plain[k];
+        const int n = c->counts[k];
+        if (!n)
+            continue;
+        c->kept += (n - whole[k]) * t->kept[k] + whole[k] * t->plain[k];
         // one layer at a time is recomputed, so the largest counts
-        int64_t more = n ? t->plain[k] - t->kept[k] : 0;
-        c->recomputed = more > c->recomputed ? more : c->recomputed;
+        if (t->recomputed[k].mixer > back.mixer)
+            back.mixer = t->recomputed[k].mixer;
+        if (t->recomputed[k].mlp > back.mlp)
+            back.mlp = t->recomputed[k].mlp;
+        c->working = t->working[k] > c->working ? t->working[k] : c->working;
     }
+    c->recomputed = back.mixer + back.mlp;
 }
 
 static struct chunk chunk_of(const struct memory_terms *t,
@@ -135,14 +190,29 @@ static struct chunk chunk_of(const struct memory_terms *t,
     struct chunk c = {.n_copies = 0};
     layout_stage_kinds(l, t->model, stage, c.counts);
     c.n_copies = embedding_copies(t->model, c.counts);
+    c.n_layers = layout_stage(l, stage).n_layers + c.counts[KIND_M];
+    c.first = layout_first_layer(l, stage);
     add_activations(t, &c);
     c.head = c.counts[KIND_L] ? t->head : 0;
-    c.n_layers = c.counts[KIND_T] + c.counts[KIND_T_DENSE] + c.counts[KIND_M];
-    c.first = layout_first_layer(l, stage);
     c.offload = memory_offload(t, c.first, c.n_layers - c.counts[KIND_M],
                                c.counts[KIND_M]);
     c.kept -= c.offload.away;
     return c;
+}
+
+/* The decoder layers within `n` MTP layers. */
+static void take_layers_of_mtp(const struct memory_terms *t, int n,
+                               struct weight_sums *outside)
+{
+    const struct model *m = t->model;
+    if (!model_is_hybrid(m))
+        memory_add_sums(outside, &t->sums[model_layer_kind(m, m->n_layers - 1)],
+                        -n);
+    for (const char *s = m->mtp_symbols; s && *s; s++) {
+        const struct weight_sums layer =
+            memory_unit_sums(m, kind_of_symbol(*s));
+        memory_add_sums(outside, &layer, -n);
+    }
 }
 
 /* Weights of a chunk; those outside of decoder layers are of E, L, copies of
@@ -157,12 +227,13 @@ static void add_held(const struct memory_terms *t, const struct chunk *c,
         // one layer, run once for each depth
         if (k == KIND_M && m->mtp_repeated && n)
             n = 1;
+        if (!n)
+            continue;
         memory_add_sums(&held->sums, &t->sums[k], n);
-        if (k != KIND_T && k != KIND_T_DENSE)
+        if (!kind_is_layer((enum unit_kind)k))
             memory_add_sums(&held->outside, &t->sums[k], n);
         if (k == KIND_M)
-            memory_add_sums(&held->outside,
-                            &t->sums[model_layer_kind(m, m->n_layers - 1)], -n);
+            take_layers_of_mtp(t, n, &held->outside);
     }
     memory_add_sums(&held->sums, &t->table, c->n_copies);
     memory_add_sums(&held->outside, &t->table, c->n_copies);
@@ -247,11 +318,11 @@ static void find_peak(const struct memory_terms *t, const struct chunk *chunks,
         n += f != NULL;
         out->in_flight = n > out->in_flight ? n : out->in_flight;
         n -= b != NULL;
-        int64_t late = t->scores + kept_by_delta(t, rank, away) +
+        int64_t late = kept_by_delta(t, rank, away) +
                        (b ? b->offload.back : 0) + (f ? f->offload.layer : 0);
         if (b)
             note_moment(out, op,
-                        alive + b->recomputed + late +
+                        alive + b->recomputed + b->working + late +
                             (f ? combined_rise(t, f, b) : 0),
                         0);
         alive += (f ? f->kept : 0) - (b ? b->kept : 0);
@@ -452,7 +523,7 @@ static void megatron_stage(const struct memory_terms *t, const struct layout *l,
     out->head_bytes = c.head ? c.head + t->deferred : 0;
     // at the loss, or while the last layer is in its backward pass
     int64_t loss = out->head_bytes + c.offload.layer;
-    int64_t layer = c.recomputed + t->scores + c.offload.back;
+    int64_t layer = c.recomputed + c.working + c.offload.back;
     out->peak_bytes = out->static_bytes + out->workspace_bytes +
                       out->in_flight * c.kept +
                       (c.head && loss > layer ? loss : layer);

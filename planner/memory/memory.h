@@ -14,6 +14,7 @@
 #ifndef MEMORY_H
 #define MEMORY_H
 
+#include "activations.h"
 #include "base/err.h"
 #include "layout/layout.h"
 #include "model/model.h"
@@ -36,7 +37,9 @@ struct memory_terms {
     struct weight_sums table;         // of one copy of the embedding
     int64_t kept[N_KINDS];            // activations of one unit and micro-batch
     int64_t plain[N_KINDS];           // the same without recompute
-    int64_t offloads[N_KINDS][N_OFFLOAD]; // of `kept`, moved to the CPU
+    struct memory_recomputed recomputed[N_KINDS]; // of one unit
+    int64_t offloads[N_KINDS][N_OFFLOAD];         // of `kept`, moved to the CPU
+    int64_t working[N_KINDS]; // while one unit is in its backward pass
     int64_t head, deferred;
     int64_t scores; // before the softmax, while a layer's attention is at work
 };

@@ -2,18 +2,26 @@
 
 #include <stddef.h>
 
+void model_layer_halves(const struct model *m, enum unit_kind layer,
+                        enum unit_kind out[2])
+{
+    const bool lean = kind_is_lean(layer);
+    out[0] = lean && m->linear.v_heads   ? KIND_DELTA
+             : !m->mla                   ? KIND_ATTENTION
+             : m->indexer.heads && !lean ? KIND_SPARSE
+                                         : KIND_LATENT;
+    out[1] = m->n_experts && !kind_is_dense(layer) ? KIND_EXPERTS : KIND_MLP;
+}
+
 /* The two symbols of layer `layer`; false where it has none. */
 static bool symbols_of_layer(const struct model *m, enum unit_kind layer,
                              char out[2])
 {
-    bool delta = kind_is_lean(layer) && m->linear.v_heads;
-    bool experts = m->n_experts && !kind_is_dense(layer);
-    out[0] = kind_symbol(delta              ? KIND_DELTA
-                         : !m->mla          ? KIND_ATTENTION
-                         : m->indexer.heads ? KIND_SPARSE
-                                            : KIND_LATENT);
-    out[1] = kind_symbol(experts ? KIND_EXPERTS : KIND_MLP);
-    return delta || !kind_is_lean(layer);
+    enum unit_kind half[2];
+    model_layer_halves(m, layer, half);
+    out[0] = kind_symbol(half[0]);
+    out[1] = kind_symbol(half[1]);
+    return half[0] == KIND_DELTA || !kind_is_lean(layer);
 }
 
 /* What a symbol of the new model inherits from its layer. */

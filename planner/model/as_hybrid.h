@@ -10,6 +10,13 @@
 #include "base/err.h"
 #include "model.h"
 
+/* What the halves of a decoder layer of a GPT model are called as symbols:
+ * out[0] its attention, out[1] its MLP or experts. A layer that shares the
+ * top-k of another has no symbol in a pattern: its attention is called latent,
+ * which it is but for the keys that it meets. */
+void model_layer_halves(const struct model *m, enum unit_kind layer,
+                        enum unit_kind out[2]);
+
 /* The same model with two symbols for each decoder layer, attention and MLP or
  * experts, in *out, whose new arrays are the arena's. ERR_RANGE where a layer
  * has no symbol (shared top-k) or the layers become too many, ERR_NOMEM. A

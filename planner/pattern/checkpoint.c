@@ -28,6 +28,8 @@ static int checkpoint_count(const char *main, char symbol)
     return n;
 }
 
+/* M has no counterpart and keeps its fresh weights; the i-th * takes the
+ * attention of GPT layer i, the i-th - or E its MLP. */
 enum checkpoint_reason checkpoint_of_gpt(const struct pattern *p)
 {
     int attention = checkpoint_count(p->main, '*');

@@ -1,3 +1,8 @@
+/*
+ * How it works: a line is read with base/reader into the plain structs of this
+ * room, asked, and the answer written with base/writer. A refusal is an answer;
+ * only what is no question at all ends a batch.
+ */
 #include "lines.h"
 
 #include "translate.h"
@@ -31,6 +36,8 @@ static void pattern_line_int(struct reader flags, const char *key, int *value,
     *out = pattern_line_has(flags, key) ? value : NULL;
 }
 
+/* Flags are named as Megatron's arguments, shortened. A value of null is a flag
+ * that is not given; of flags that never go with a pattern only that counts. */
 static void pattern_line_flags(struct reader flags, struct pattern_line *out)
 {
     static const char *const keys[] = {
@@ -77,14 +84,10 @@ static void pattern_write_segments(struct writer to, const struct pattern *p)
         writer_text(list, NULL, p->segment[s]);
 }
 
-void pattern_write(struct writer to, enum pattern_error e,
-                   const struct pattern *p)
+void pattern_write(struct writer to, const struct pattern *p)
 {
     static const struct pattern none = {.mtp = ""};
     const struct pattern *q = p ? p : &none;
-    writer_bool(to, "valid", p != NULL);
-    writer_text(to, "error", pattern_error_id(e));
-    writer_text(to, "where", pattern_error_where(e));
     writer_number(to, "vpp", q->vpp);
     writer_number(to, "num_layers", q->n_layers);
     writer_text(to, "mtp", q->mtp);
@@ -108,11 +111,18 @@ enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
     enum pattern_error e = pattern_read(a, &line->flags, &p, &why);
     if (e == PATTERN_NO_MEMORY)
         return err_set(msg, ERR_NOMEM, "check: out of memory");
-    pattern_write(to, e, e == PATTERN_OK ? &p : NULL);
+    writer_bool(to, "valid", e == PATTERN_OK);
+    writer_text(to, "error", pattern_error_id(e));
+    writer_text(to, "where", pattern_error_where(e));
+    pattern_write(to, e == PATTERN_OK ? &p : NULL);
     struct writer warnings = writer_list(to, "warnings");
     int n = e == PATTERN_OK ? pattern_warnings(a, &line->flags, &p, texts) : 0;
     for (int i = 0; i < n; i++)
         writer_text(warnings, NULL, texts[i]);
+    if (e == PATTERN_OK && !p.covers)
+        writer_text(warnings, NULL,
+                    "the segments do not add up to the pattern: layers are "
+                    "built twice or left out, and Megatron does not say so");
     return ERR_OK;
 }
 
@@ -147,6 +157,7 @@ static void translate_line_attention(struct arena *a, struct reader top,
     t->attention = all;
 }
 
+/* A layout leaves open what its layers are: the line says it. */
 static void translate_line_layout(struct arena *a, struct reader top,
                                   struct translate_line *t)
 {
@@ -174,8 +185,8 @@ static void translate_line_pattern(struct reader top, struct translate_line *t)
     reader_text(top, "pattern", &t->pattern);
 }
 
-/* Members of the answer on a pattern. An error is a name; the text of what was
- * found goes along. */
+/* Members of the answer on a pattern, the same for an error, which is a name;
+ * the text of what was found goes along. */
 static void translate_write_pattern(struct writer to, const struct pattern *p,
                                     const char *text, const char *error)
 {
@@ -203,6 +214,8 @@ static enum layout_error translate_line_read(struct arena *a,
                           : e;
 }
 
+/* Three steps may say why not, each with names of its own: the layout, the
+ * translation, and Megatron's reading of its result. */
 static enum err translate_answer_pattern(struct arena *a,
                                          const struct translate_line *t,
                                          struct writer to, struct err_msg *msg)
@@ -256,6 +269,7 @@ static const char *translate_line_error(struct arena *a,
                : translate_error_id(translate_to_layout(a, &p, l, layers, why));
 }
 
+/* The other way, with the members of its own. */
 static enum err translate_answer_layout(struct arena *a,
                                         const struct translate_line *t,
                                         struct writer to, struct err_msg *msg)

@@ -39,10 +39,9 @@ void pattern_line_read(struct reader top, struct pattern_line *out);
 enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
                              struct writer to, struct err_msg *msg);
 
-/* The part of it that any answer on a pattern has; p is NULL where Megatron
- * refuses the pattern. */
-void pattern_write(struct writer to, enum pattern_error e,
-                   const struct pattern *p);
+/* What is known of a pattern: vpp to offsets; p is NULL where Megatron refuses
+ * it. */
+void pattern_write(struct writer to, const struct pattern *p);
 
 /* ---- translations ---- */
 

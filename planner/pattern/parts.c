@@ -9,12 +9,14 @@
 
 /* ---- cutting ---- */
 
+/* The text up to a character, or all of it. */
 static struct pattern_part part_until(const char *p, char end)
 {
     const char *q = strchr(p, end);
     return (struct pattern_part){p, q ? (size_t)(q - p) : strlen(p)};
 }
 
+/* Parts that are all empty are no MTP, however many slashes there are. */
 static void parts_read_mtp(const char *p, struct pattern_parts *out)
 {
     bool any = false;
@@ -118,6 +120,7 @@ static bool parts_fill_even(struct arena *a, const struct pattern_flags *f,
     return true;
 }
 
+/* What stands between the bars, which may be nothing. */
 static bool parts_fill_bars(struct arena *a, const struct pattern_parts *parts,
                             struct pattern *p, int *offset)
 {

@@ -56,12 +56,14 @@ static enum pattern_error pattern_fail(enum pattern_error e, const char *text,
     return e;
 }
 
+/* "got 3 segments over a pipeline size of 2" */
 static enum pattern_error pattern_fail_counts(enum pattern_error e,
-                                              struct err_msg *msg, int found,
+                                              struct err_msg *msg,
+                                              const char *what, int found,
                                               int by)
 {
-    err_set(msg, ERR_RANGE, "hybrid pattern: %s: got %d over %d",
-            pattern_error_text(e), found, by);
+    err_set(msg, ERR_RANGE, "hybrid pattern: %s: got %d %s %d",
+            pattern_error_text(e), found, what, by);
     return e;
 }
 
@@ -84,6 +86,12 @@ bool pattern_is_given(const struct pattern_flags *f)
 {
     return f->pattern || f->override ||
            (f->mtp_override && f->mtp_num_layers > 0);
+}
+
+bool pattern_is_word(const char *word)
+{
+    return !word[strspn(word, PATTERN_ALL_SYMBOLS "|/")] &&
+           word[strspn(word, "E|")];
 }
 
 /* The MTP pattern of old stands behind the main one, once for each depth. */
@@ -110,6 +118,8 @@ static bool pattern_is_long(const char *main, const char *mtp, int n_depths)
            (m && (size_t)n_depths > (PATTERN_MAX_CHARS - n) / m);
 }
 
+/* validate_args() forwards the alias and joins the MTP pattern of old before it
+ * looks at anything else. */
 static enum pattern_error pattern_one_text(struct arena *a,
                                            const struct pattern_flags *f,
                                            const char **out,
@@ -215,11 +225,13 @@ static enum pattern_error pattern_check_ends(const struct pattern_parts *p,
         return pattern_fail(PATTERN_LAST_POSITIVE, p->main.p, msg);
     layers -= (f->first ? *f->first : 0) + (int64_t)(f->last ? *f->last : 0);
     if (!layers != !stages)
-        return pattern_fail_counts(PATTERN_MIDDLE_MISMATCH, msg, (int)layers,
-                                   stages);
+        return pattern_fail_counts(
+            PATTERN_MIDDLE_MISMATCH, msg,
+            "layers for stages between the ends:", (int)layers, stages);
     if (stages && layers % stages)
-        return pattern_fail_counts(PATTERN_MIDDLE_DIVISIBLE, msg, (int)layers,
-                                   stages);
+        return pattern_fail_counts(
+            PATTERN_MIDDLE_DIVISIBLE, msg,
+            "layers for stages between the ends:", (int)layers, stages);
     return PATTERN_OK;
 }
 
@@ -234,8 +246,9 @@ static enum pattern_error pattern_check_split(const struct pattern_parts *p,
     if (!p->n_layers)
         return pattern_fail(PATTERN_NO_LAYERS, p->main.p, msg);
     if (p->n_segments == 1 && !f->first && !f->last && p->n_layers % f->pp)
-        return pattern_fail_counts(PATTERN_LAYERS_DIVISIBLE, msg, p->n_layers,
-                                   f->pp);
+        return pattern_fail_counts(PATTERN_LAYERS_DIVISIBLE, msg,
+                                   "layers over a pipeline size of",
+                                   p->n_layers, f->pp);
     return PATTERN_OK;
 }
 
@@ -252,7 +265,9 @@ static enum pattern_error pattern_check(const struct pattern_parts *p,
         return pattern_fail(e, p->main.p, msg);
     bool one = p->n_segments == 1 && f->pp > 1;
     if (!one && p->n_segments % f->pp)
-        return pattern_fail_counts(PATTERN_SEGMENTS, msg, p->n_segments, f->pp);
+        return pattern_fail_counts(PATTERN_SEGMENTS, msg,
+                                   "segments over a pipeline size of",
+                                   p->n_segments, f->pp);
     e = pattern_check_mtp(p, f, msg);
     if (e != PATTERN_OK)
         return e;
@@ -264,6 +279,7 @@ static enum pattern_error pattern_check(const struct pattern_parts *p,
 
 /* ---- the result ---- */
 
+/* The copies are made last, so that a refused pattern costs no memory. */
 enum pattern_error pattern_read(struct arena *a, const struct pattern_flags *f,
                                 struct pattern *out, struct err_msg *msg)
 {
@@ -299,9 +315,12 @@ static enum pattern_error pattern_check_old(const struct pattern_flags *f,
     const struct pattern_part all = {text, (size_t)found};
     size_t at = part_stranger(&all, symbols, false);
     if (layers % f->pp && !f->first && !f->last)
-        return pattern_fail_counts(PATTERN_OLD_DIVISIBLE, msg, layers, f->pp);
+        return pattern_fail_counts(PATTERN_OLD_DIVISIBLE, msg,
+                                   "layers over a pipeline size of", layers,
+                                   f->pp);
     if (found != layers)
-        return pattern_fail_counts(PATTERN_OLD_LENGTH, msg, found, layers);
+        return pattern_fail_counts(PATTERN_OLD_LENGTH, msg,
+                                   "symbols for --num-layers", found, layers);
     if (at < all.len)
         return pattern_fail_symbol(PATTERN_OLD_SYMBOL, text[at], symbols, msg);
     if (f->virtual_stages || f->layers_per_virtual)
@@ -332,6 +351,8 @@ enum pattern_error pattern_read_old(struct arena *a,
 
 /* ---- places ---- */
 
+/* Of the first part that shows it; flags beside the text have no place in it.
+ */
 bool pattern_error_place(const char *text, const char *symbols,
                          enum pattern_error e, size_t *byte)
 {
@@ -388,9 +409,6 @@ int pattern_warnings(struct arena *a, const struct pattern_flags *f,
     if (p->pp > 1 && !strchr(p->text, '|'))
         texts[n++] = "a pattern without bars over several ranks is "
                      "deprecated: write the bars";
-    if (!p->covers)
-        texts[n++] = "the segments do not add up to the pattern: layers are "
-                     "built twice or left out, and Megatron does not say so";
     return n;
 }
 
@@ -420,6 +438,7 @@ const char *pattern_text(struct arena *a, const struct pattern *p)
     return pattern_of_layout(a, &of, &l);
 }
 
+/* Symbols are dealt out along the layout's t, as many m as there are depths. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l)
 {
@@ -440,4 +459,11 @@ const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
             *out++ = '|';
     }
     return *mtp ? pattern_join(a, main, mtp, depths) : main;
+}
+
+const char *pattern_string(struct arena *a, const struct model *m,
+                           const struct layout *l)
+{
+    const struct pattern_symbols of = {m->symbols, m->mtp_symbols};
+    return pattern_of_layout(a, &of, l);
 }

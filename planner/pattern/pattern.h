@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "layout/layout.h"
+#include "model/model.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -171,6 +172,10 @@ const char *pattern_error_text(enum pattern_error e);
 /* Do these flags make a hybrid model? */
 bool pattern_is_given(const struct pattern_flags *f);
 
+/* Does a word read as a pattern and not as a GPT layout? "E|" is neither, and
+ * taken for a layout. */
+bool pattern_is_word(const char *word);
+
 /* Makes all checks. On PATTERN_OK *out is owned by the arena, also where the
  * segments do not cover the layers, which Megatron does not check; otherwise it
  * is untouched and `msg` says what was found. A pattern must be given. */
@@ -189,7 +194,7 @@ bool pattern_error_place(const char *text, const char *symbols,
                          enum pattern_error e, size_t *byte);
 
 /* What users should know although Megatron accepts it: flags that the pattern
- * overrides, segments that do not cover. Number of texts, owned by the arena
+ * overrides, forms that are deprecated. Number of texts, owned by the arena
  * (NULL: out of memory). */
 enum { PATTERN_MAX_WARNINGS = 6 };
 int pattern_warnings(struct arena *a, const struct pattern_flags *f,
@@ -218,5 +223,9 @@ struct pattern_symbols {
  * memory. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l);
+
+/* The same for a hybrid model's layout: its symbols and those of a depth. */
+const char *pattern_string(struct arena *a, const struct model *m,
+                           const struct layout *l);
 
 #endif

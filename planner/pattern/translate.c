@@ -1,3 +1,9 @@
+/*
+ * How it works: each way checks first what the other form cannot say, then
+ * writes it. To a pattern every t is doubled and the symbols are laid along
+ * the doubled layout; to a layout segments are halved, which the checks have
+ * made possible.
+ */
 #include "translate.h"
 
 #include <stdio.h>
@@ -39,6 +45,7 @@ static enum translate_error translate_no_memory(struct err_msg *msg)
 
 /* ---- a layout as a pattern ---- */
 
+/* First stage with the unit, or n_stages. */
 static int translate_stage_of(const struct layout *l, char unit)
 {
     int s = 0;
@@ -47,7 +54,8 @@ static int translate_stage_of(const struct layout *l, char unit)
     return s;
 }
 
-/* Of a valid layout, whose m are all in one stage. */
+/* Of a valid layout, whose m are all in one stage: hybrid_model.py builds MTP
+ * where it builds the loss, and the embedding on the first stage alone. */
 static enum translate_error translate_check_layout(const struct layout *l,
                                                    int n_layers,
                                                    struct err_msg *msg)
@@ -143,6 +151,7 @@ static enum translate_error translate_check_attention(const char *main,
     return TRANSLATE_OK;
 }
 
+/* GPT's MTP block takes the specification of its last decoder layer. */
 static enum translate_error translate_check_mtp(const struct pattern *p,
                                                 struct err_msg *msg)
 {
@@ -154,6 +163,7 @@ static enum translate_error translate_check_mtp(const struct pattern *p,
     return TRANSLATE_MTP_DIFFERS;
 }
 
+/* Layers are pairs here, so a cut between two of them is at an even place. */
 static enum translate_error translate_check_cuts(const struct pattern *p,
                                                  struct err_msg *msg)
 {
@@ -164,6 +174,7 @@ static enum translate_error translate_check_cuts(const struct pattern *p,
     return TRANSLATE_OK;
 }
 
+/* Layers before cuts: a pattern of other layers has no cut to speak of. */
 static enum translate_error translate_check_pattern(const struct pattern *p,
                                                     struct err_msg *msg)
 {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "hf_attention.h"
 #include "hf_experts.h"
+#include "hf_hybrid.h"
 #include "model/model.h"
 
 #include <stdio.h>
@@ -106,7 +107,7 @@ static bool is_tied(const struct hf *h, const struct reader outer)
 }
 
 /* Published models of these types have gated MLPs and rotary positions without
- * saying so: Megatron's flags must. */
+ * saying so: Megatron's flags must. Hybrid ones have neither. */
 static void read_widths(struct hf *h, const struct reader outer)
 {
     const struct hf_keys *k = h->family->keys;
@@ -114,17 +115,21 @@ static void read_widths(struct hf *h, const struct reader outer)
         const char *key;
         enum flag_id flag;
     } same[] = {{k->hidden, FLAG_HIDDEN_SIZE},
-                {k->layers, FLAG_NUM_LAYERS},
                 {k->heads, FLAG_NUM_ATTENTION_HEADS},
                 {"vocab_size", FLAG_PADDED_VOCAB_SIZE}};
-    static const enum flag_id always[] = {FLAG_SWIGLU, FLAG_DISABLE_BIAS_LINEAR,
-                                          FLAG_USE_ROTARY};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         hf_set(h, same[i].key, same[i].flag, hf_need(h, same[i].key));
-    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
-        hf_on(h, always[i]);
+    hf_on(h, FLAG_DISABLE_BIAS_LINEAR);
     if (!is_tied(h, outer))
         hf_on(h, FLAG_UNTIE);
+    if (hf_part(h, HF_HYBRID)) {
+        hf_hybrid_read_pattern(h);
+        hf_hybrid_read_parts(h);
+        return;
+    }
+    hf_on(h, FLAG_SWIGLU);
+    hf_on(h, FLAG_USE_ROTARY);
+    hf_set(h, k->layers, FLAG_NUM_LAYERS, hf_need(h, k->layers));
     // within the flag's range, or an error is kept
     if (reader_is_ok(h->at))
         h->n_layers = (int)hf_need(h, k->layers);

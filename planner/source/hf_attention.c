@@ -194,6 +194,8 @@ static void check_layer_types(const struct hf *h)
     };
     enum { N_KNOWN = sizeof known / sizeof known[0] };
     int n = hf_part(h, HF_LINEAR) ? N_KNOWN : N_KNOWN - 1;
+    if (h->symbols)
+        return;
     struct reader c = reader_first(hf_layers(h, "layer_types"));
     for (; reader_is_there(c); c = reader_next(c)) {
         const char *text = "";

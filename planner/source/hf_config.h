@@ -20,7 +20,8 @@ struct hf {
     struct reader at; // the object with the language model's keys
     struct megatron_args *args;
     const struct hf_family *family;
-    int n_layers; // once it has been read
+    int n_layers;        // once it has been read
+    const char *symbols; // of a hybrid model's layers; NULL: another model
 };
 
 /* Has the family's modules the part? */

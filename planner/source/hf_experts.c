@@ -195,6 +195,8 @@ static void read_router(const struct hf *h)
 static int64_t count_experts(const struct hf *h)
 {
     const char *path = h->family->keys->experts;
+    if (h->symbols && !strchr(h->symbols, 'E'))
+        return 0;
     int64_t n = path ? hf_need(h, path) : 0;
     // Hunyuan's dense models say 1
     return n == 1 && h->family->keys->rule == HF_LAYERS_SKIPPED ? 0 : n;
@@ -217,8 +219,10 @@ static void read_experts(const struct hf *h, bool *moe)
         return;
     hf_set(h, k->experts, FLAG_NUM_EXPERTS, n);
     hf_set(h, k->width, FLAG_MOE_FFN_HIDDEN_SIZE, width);
-    read_layers(h, moe);
-    hf_put_layers(h, FLAG_MOE_LAYER_FREQ, moe);
+    if (!h->symbols) {
+        read_layers(h, moe);
+        hf_put_layers(h, FLAG_MOE_LAYER_FREQ, moe);
+    }
     read_shared(h, width);
     read_router(h);
 }
@@ -228,8 +232,8 @@ static void read_experts(const struct hf *h, bool *moe)
 static void read_dense(const struct hf *h, const bool *moe)
 {
     const struct hf_keys *k = h->family->keys;
-    bool any = false;
-    for (int i = 0; i < h->n_layers; i++)
+    bool any = h->symbols && strchr(h->symbols, '-');
+    for (int i = 0; i < h->n_layers && !h->symbols; i++)
         any = any || !moe[i];
     if (any || hf_has(h, k->ffn))
         hf_set(h, k->ffn, FLAG_FFN_HIDDEN_SIZE, hf_need(h, k->ffn));
@@ -288,5 +292,6 @@ void hf_experts_read(const struct hf *h)
         return;
     read_experts(h, moe);
     read_dense(h, moe);
-    read_mtp(h);
+    if (!h->symbols) // MTP is in the pattern
+        read_mtp(h);
 }

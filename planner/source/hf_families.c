@@ -98,6 +98,20 @@ static const struct hf_keys dbrx = {
     .width = "ffn_config.ffn_hidden_size",
 };
 
+// no key for experts in a pattern without E
+static const struct hf_keys nemotron = {
+    .hidden = "hidden_size",
+    .layers = "num_hidden_layers",
+    .heads = "num_attention_heads",
+    .groups = "num_key_value_heads",
+    .head_dim = "attention_head_dim",
+    .ffn = "intermediate_size",
+    .experts = "n_routed_experts",
+    .topk = "num_experts_per_tok",
+    .width = "moe_intermediate_size",
+    .shared_width = "moe_shared_expert_intermediate_size",
+};
+
 /* ---- families ---- */
 
 enum {
@@ -170,6 +184,8 @@ static const struct hf_family families[] = {
     {"llama4_text", &llama4,
      HF_BIAS_QKVO | HF_SHARED_ONE | HF_NEED_HEAD | HF_NEED_GROUPS},
     {"dbrx", &dbrx, HF_NEED_GROUPS},
+    {"nemotron_h", &nemotron,
+     HF_HYBRID | HF_CORRECTION | HF_NEED_HEAD | HF_NEED_GROUPS},
 };
 enum { N_HF_FAMILIES = sizeof families / sizeof families[0] };
 
@@ -180,8 +196,6 @@ enum { N_HF_FAMILIES = sizeof families / sizeof families[0] };
 static const struct {
     const char *type, *lack;
 } lacks[] = {
-    {"nemotron_h", HF_MAMBA ", which hybrid_override_pattern mixes with "
-                            "attention and MLP layers"},
     {"jamba", HF_MAMBA},
     {"bamba", HF_MAMBA},
     {"zamba2", HF_MAMBA},

@@ -58,7 +58,8 @@ enum hf_part {
     HF_NEED_GROUPS = 1 << 19, // no key for key heads: not as many as heads
     HF_NEED_SHARED = 1 << 20, // no key for shared experts: not none
     HF_WINDOWED = 1 << 21,    // sliding_window holds for all layers
-    HF_BIAS_OWN = 1 << 22     // use_qkv_bias; use_bias: on the output
+    HF_BIAS_OWN = 1 << 22,    // use_qkv_bias; use_bias: on the output
+    HF_HYBRID = 1 << 23       // layers are symbols of a pattern
 };
 
 struct hf_family {

@@ -60,6 +60,15 @@ static void megatron_log_drop_p2p(const struct runlog *log,
             flags_clear(megatron_args_flags(args), FLAG_NO_OVERLAP_P2P);
 }
 
+/* The older flag's pattern is forwarded to the newer one (arguments.py), so
+ * that a dump has both. */
+static void megatron_log_drop_forwarded(struct megatron_flags *f)
+{
+    const char *text = flags_text(f, FLAG_HYBRID_OVERRIDE_PATTERN);
+    if (text && flags_is(f, FLAG_HYBRID_LAYER_PATTERN, text))
+        flags_clear(f, FLAG_HYBRID_OVERRIDE_PATTERN);
+}
+
 enum err source_log_read(const struct runlog *log, const char *where,
                          struct megatron_args *args, struct err_msg *msg)
 {
@@ -72,6 +81,7 @@ enum err source_log_read(const struct runlog *log, const char *where,
     for (size_t i = 0; i < log->n_arguments && e == ERR_OK; i++)
         e = megatron_log_take(&log->arguments[i], args, msg);
     megatron_log_drop_p2p(log, args);
+    megatron_log_drop_forwarded(megatron_args_flags(args));
     // the dump has None where the tokenizer decides; the line behind it tells
     if (e == ERR_OK && log->padded_vocab > 0 &&
         !flags_given(megatron_args_flags(args), FLAG_PADDED_VOCAB_SIZE)) {

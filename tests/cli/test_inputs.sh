@@ -79,7 +79,7 @@ printf '{"num_layers": 2}' >"$tmp/c.json"
 refuses "JSON of another kind" "moe-layout/model/1" "$L" size "$tmp/c.json"
 printf 'MODEL_ARGS:\n  --num-layers: [1\n' >"$tmp/c.yaml"
 refuses "broken YAML, with line and column" "c.yaml:3:1" "$L" size "$tmp/c.yaml"
-refuses "a hybrid model" "--hybrid-layer-pattern" "$L" size \
-    experiments/models/7b-a1b.json -- --hybrid-layer-pattern 'M*M*'
+refuses "a symbol of no layer" "got 'x' as letter 4" "$L" size \
+    experiments/models/7b-a1b.json -- --hybrid-layer-pattern 'M*Ex'
 refuses "a vocabulary that is not in the flags" "--padded-vocab-size" \
     "$L" size -- --num-layers 2 --hidden-size 64 --num-attention-heads 4

@@ -34,7 +34,8 @@ static void check_verdict(const struct megatron_flags *f,
     int64_t n_layers = 0;
     for (int s = 0; s < v->layout.n_stages; s++)
         n_layers += layout_stage(&v->layout, s).n_layers;
-    require(n_layers == flags_int(f, FLAG_NUM_LAYERS, 0));
+    require(n_layers == (v->pattern ? v->pattern->n_layers
+                                    : flags_int(f, FLAG_NUM_LAYERS, 0)));
 }
 
 /* The first byte says the version of core, and whether the flags are all. */

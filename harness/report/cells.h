@@ -1,0 +1,34 @@
+/*
+ * cells: what a cell of a Markdown table holds, from a field of a CSV file.
+ * An absent figure is "-", never 0; text keeps the bars, stars and underscores
+ * of layouts and names. Inputs are CSV tables read by base/csv.
+ */
+#ifndef REPORT_CELLS_H
+#define REPORT_CELLS_H
+
+#include "base/csv.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The field's text, "" where it is empty or there is no such column. */
+const char *cell_field(const struct csv *t, size_t row, const char *column);
+
+/* The field's number, NAN where there is none. */
+double cell_value(const struct csv *t, size_t row, const char *column);
+
+/* True when the field has this text. */
+bool cell_is(const struct csv *t, size_t row, const char *column,
+             const char *text);
+
+/* Prints a text so that it ends no cell and begins no emphasis. */
+void cell_text(FILE *out, const char *text);
+
+/* Prints a number with so many digits, "-" where it is not finite. */
+void cell_number(FILE *out, double x, int digits);
+
+/* The same of a field. */
+void cell_print(FILE *out, const struct csv *t, size_t row, const char *column,
+                int digits);
+
+#endif

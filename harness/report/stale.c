@@ -1,0 +1,140 @@
+#include "stale.h"
+
+#include "base/text.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STALE_MAX_BYTES = 64 << 20 }; // of a file: figures have 10 MB at most
+
+static enum err stale_no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "report: out of memory");
+}
+
+/* True when both can be read and are equal. */
+static enum err are_equal(struct arena *a, const struct stale_pair *p,
+                          bool *out, struct err_msg *msg)
+{
+    struct text_span made, kept;
+    *out = false;
+    enum err e = text_read_bytes(a, p->made, STALE_MAX_BYTES, &made, msg);
+    if (e != ERR_OK || access(p->kept, F_OK) != 0)
+        return e;
+    e = text_read_bytes(a, p->kept, STALE_MAX_BYTES, &kept, msg);
+    *out = e == ERR_OK && made.len == kept.len &&
+           memcmp(made.data, kept.data, made.len) == 0;
+    return e;
+}
+
+enum err stale_file(struct arena *a, const struct stale_pair *p,
+                    struct stale *s, struct err_msg *msg)
+{
+    bool same = false;
+    enum err e = are_equal(a, p, &same, msg);
+    if (e == ERR_OK && !same) {
+        fprintf(s->out, "%s: %s\n", p->kept,
+                access(p->kept, F_OK) == 0 ? "it is not what the data give"
+                                           : "it is missing");
+        s->n++;
+    }
+    return e;
+}
+
+/* What an SVG says of the program that drew it, "" where it says nothing. */
+static const char *drawn_by(struct arena *a, const char *path)
+{
+    static const char MARK[] = "Produced by ";
+    struct text_span text;
+    if (!text_ends(path, ".svg") || access(path, R_OK) != 0 ||
+        text_read_bytes(a, path, STALE_MAX_BYTES, &text, NULL) != ERR_OK)
+        return "";
+    const char *at = strstr(text.data, MARK);
+    return at ? arena_printf(a, "%.*s", (int)strcspn(at, "<\n"), at) : "";
+}
+
+/* Are the folders' figures of different versions of gnuplot? The first pair
+ * tells. */
+static bool is_other_gnuplot(struct arena *a, const struct stale_pair *p,
+                             struct dirent **entry, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *made = arena_printf(a, "%s/%s", p->made, entry[i]->d_name);
+        const char *kept = arena_printf(a, "%s/%s", p->kept, entry[i]->d_name);
+        const char *x = made ? drawn_by(a, made) : "";
+        const char *y = kept ? drawn_by(a, kept) : "";
+        if (x && y && *x && *y)
+            return strcmp(x, y) != 0;
+    }
+    return false;
+}
+
+static int is_shown(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+/* A figure that is kept and that nobody makes. */
+static enum err find_leftovers(struct arena *a, const struct stale_pair *p,
+                               struct stale *s, struct err_msg *msg)
+{
+    struct dirent **entry = NULL;
+    const int n_entries = scandir(p->kept, &entry, is_shown, alphasort);
+    enum err e = ERR_OK;
+    for (int i = 0; i < n_entries; i++) {
+        const char *made = arena_printf(a, "%s/%s", p->made, entry[i]->d_name);
+        if (!made)
+            e = stale_no_memory(msg);
+        else if (access(made, F_OK) != 0) {
+            fprintf(s->out, "%s/%s: no figure of the report, remove it\n",
+                    p->kept, entry[i]->d_name);
+            s->n++;
+        }
+        free(entry[i]);
+    }
+    free(entry);
+    return e;
+}
+
+/* Bytes, or with another gnuplot only that the figure is there. */
+static enum err compare_figure(struct arena *a, const struct stale_pair *p,
+                               bool bytes, struct stale *s, struct err_msg *msg)
+{
+    if (bytes)
+        return stale_file(a, p, s, msg);
+    if (access(p->kept, F_OK) != 0) {
+        fprintf(s->out, "%s: it is missing\n", p->kept);
+        s->n++;
+    }
+    return ERR_OK;
+}
+
+enum err stale_figures(struct arena *a, const struct stale_pair *p,
+                       struct stale *s, struct err_msg *msg)
+{
+    struct dirent **entry = NULL;
+    const int n_entries = scandir(p->made, &entry, is_shown, alphasort);
+    const bool other = is_other_gnuplot(a, p, entry, n_entries);
+    enum err e = ERR_OK;
+    if (other)
+        fprintf(s->out,
+                "%s: figures of another gnuplot, "
+                "only their names are compared\n",
+                p->kept);
+    for (int i = 0; i < n_entries; i++) {
+        const char *name = entry[i]->d_name;
+        const struct stale_pair figure = {
+            arena_printf(a, "%s/%s", p->kept, name),
+            arena_printf(a, "%s/%s", p->made, name)};
+        if (e == ERR_OK && (!figure.kept || !figure.made))
+            e = stale_no_memory(msg);
+        if (e == ERR_OK)
+            e = compare_figure(a, &figure, !other, s, msg);
+        free(entry[i]);
+    }
+    free(entry);
+    return e == ERR_OK ? find_leftovers(a, p, s, msg) : e;
+}

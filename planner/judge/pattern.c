@@ -1,0 +1,162 @@
+/*
+ * How it works: the rules on a hybrid pattern, which is the split of its model.
+ * The pattern room makes Megatron's checks in its order; here the flags' slots
+ * become its question and its answer a refusal, with Megatron's own place for
+ * each. Layers, MTP depths and virtual stages follow from the pattern: rules
+ * behind this one read them as those of a GPT model.
+ */
+#include "rule.h"
+
+#include <string.h>
+
+/* A rule whose name and place are known only when it is asked. */
+static void judge_refuse_as(struct judge *j, const char *name,
+                            const char *source, const char *text)
+{
+    struct judge_rule *rule = arena_alloc(j->arena, 1, sizeof *rule);
+    const struct judge_rule *asked = j->rule;
+    if (!rule) {
+        j->nomem = true;
+        return;
+    }
+    *rule = (struct judge_rule){.name = name, .source = source};
+    j->rule = rule;
+    judge_refuse_text(j, arena_strdup(j->arena, text));
+    j->rule = asked;
+}
+
+/* argparse is the first to refuse. */
+static void judge_pattern_version(struct judge *j)
+{
+    static const char name[] = "unrecognized arguments: --hybrid-layer-pattern";
+    struct core_refusal *r = arena_alloc(j->arena, 1, sizeof *r);
+    if (j->core->has_pattern || !judge_on(j, FLAG_HYBRID_LAYER_PATTERN))
+        return;
+    if (!r) {
+        j->nomem = true;
+        return;
+    }
+    *r = (struct core_refusal){
+        name, "this version has no pattern with bars: it came with core 0.17 "
+              "(--hybrid-override-pattern before)"};
+    j->out->core = r;
+    judge_refuse_as(j, "core_version", "this version of Megatron core",
+                    r->plain);
+}
+
+/* Values that the question points to. */
+struct judge_pattern_values {
+    int layers, first, last;
+};
+
+/* The value where it is given. */
+static const int *judge_pattern_int(const struct judge *j, enum flag_id id,
+                                    int *value)
+{
+    if (!judge_on(j, id))
+        return NULL;
+    *value = (int)flags_int(j->f, id, 0);
+    return value;
+}
+
+/* Of one flag: NULL where it is not given. */
+static const char *judge_pattern_text(const struct judge *j, enum flag_id id)
+{
+    return judge_on(j, id) ? flags_text(j->f, id) : NULL;
+}
+
+static struct pattern_flags judge_pattern_flags(const struct judge *j,
+                                                struct judge_pattern_values *v)
+{
+    return (struct pattern_flags){
+        .pattern = judge_pattern_text(j, FLAG_HYBRID_LAYER_PATTERN),
+        .override = judge_pattern_text(j, FLAG_HYBRID_OVERRIDE_PATTERN),
+        .symbols = j->core->symbols,
+        .pp = (int)j->n.pp,
+        .mtp_num_layers = (int)j->n.mtp,
+        .num_layers = judge_pattern_int(j, FLAG_NUM_LAYERS, &v->layers),
+        .first = judge_pattern_int(j, FLAG_FIRST_LAYERS, &v->first),
+        .last = judge_pattern_int(j, FLAG_LAST_LAYERS, &v->last),
+        .layers_per_virtual = judge_on(j, FLAG_LAYERS_PER_VPP),
+        // before 0.17 one virtual stage is none
+        .virtual_stages = j->core->has_pattern ? judge_on(j, FLAG_VPP)
+                                               : judge_int(j, FLAG_VPP, 1) > 1,
+        .layout = judge_on(j, FLAG_LAYOUT),
+        .account_embedding = judge_on(j, FLAG_ACCOUNT_EMBEDDING),
+        .account_loss = judge_on(j, FLAG_ACCOUNT_LOSS),
+        .no_overlap_p2p = judge_on(j, FLAG_NO_OVERLAP_P2P),
+        .positions = flags_unknown(j->f, FLAG_POSITION_EMBEDDING_TYPE)
+                         ? NULL
+                         : judge_position(j)};
+}
+
+/* What the pattern makes of the sizes that other rules compare. */
+static void judge_pattern_take(struct judge *j, const struct pattern_flags *f,
+                               const struct pattern *p)
+{
+    const char *texts[PATTERN_MAX_WARNINGS];
+    struct err_msg why;
+    struct judge_verdict *v = j->out;
+    int n = pattern_warnings(j->arena, f, p, texts);
+    v->pattern = p;
+    j->n.layers = p->n_layers;
+    j->n.mtp = p->n_depths;
+    j->n.vpp = p->vpp;
+    for (int i = 0; i < n; i++)
+        judge_warn(j, "%s", texts[i] ? texts[i] : "");
+    if (!p->covers) {
+        judge_refuse_as(j, "not_covering",
+                        "select_pipeline_segment, which accepts it",
+                        "the segments do not add up to the pattern: layers are "
+                        "built twice or left out, which Megatron does not "
+                        "check: write bars in place of "
+                        "--decoder-first/last-pipeline-num-layers");
+        return;
+    }
+    v->has_layout = pattern_layout(j->arena, p, &v->layout, &why) == ERR_OK;
+    j->nomem = j->nomem || !v->has_layout;
+}
+
+static void judge_pattern(struct judge *j)
+{
+    struct judge_pattern_values values;
+    struct judge_verdict *v = j->out;
+    struct err_msg why = {""};
+    if (!v->valid)
+        return;
+    const struct pattern_flags f = judge_pattern_flags(j, &values);
+    struct pattern *p = arena_alloc(j->arena, 1, sizeof *p);
+    v->text = f.pattern ? f.pattern : f.override;
+    if (!p) {
+        j->nomem = true;
+        return;
+    }
+    v->pattern_error = j->core->has_pattern
+                           ? pattern_read(j->arena, &f, p, &why)
+                           : pattern_read_old(j->arena, &f, p, &why);
+    if (v->pattern_error == PATTERN_OK)
+        judge_pattern_take(j, &f, p);
+    else if (v->pattern_error == PATTERN_NO_MEMORY)
+        j->nomem = true;
+    else
+        judge_refuse_as(j, pattern_error_id(v->pattern_error),
+                        pattern_error_source(v->pattern_error), why.text);
+}
+
+/* No plan of a chunk's schedule: found when the first step starts. */
+static void judge_pattern_overlap(struct judge *j)
+{
+    judge_refuse(j, "--overlap-moe-expert-parallel-comm is there for GPT "
+                    "models only: leave it out with a hybrid pattern");
+}
+
+const struct judge_rule JUDGE_PATTERN[] = {
+    {"pattern-version", "", judge_pattern_version,
+     JUDGE_FLAGS(FLAG_HYBRID_LAYER_PATTERN), NULL, NULL},
+    {"pattern", "", judge_pattern,
+     JUDGE_FLAGS(FLAG_HYBRID_LAYER_PATTERN, FLAG_HYBRID_OVERRIDE_PATTERN), NULL,
+     NULL},
+    {"EP overlap: hybrid model", "pretrain_hybrid.py forward_step",
+     judge_pattern_overlap, JUDGE_FLAGS(FLAG_OVERLAP_MOE_COMM), NULL, NULL},
+    {.name = NULL},
+};

@@ -1,0 +1,115 @@
+#!/bin/sh
+# Hybrid models through the command line: a GPT model planned with cuts inside
+# its layers, the pattern that is printed read back, memory and simulation of
+# it, and what such models do not have.
+L=${BUILD:-build/release}/moe-layout
+MODEL=experiments/models/7b-a1b.json
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+is() { # CLAIM GOT WANTED
+    if [ "$2" = "$3" ]; then echo "ok - $1"; else
+        echo "not ok - $1: got '$2', want '$3'"; fi
+}
+
+# CLAIM EXIT_CODE WORD COMMAND...
+refuses() {
+    claim=$1 want=$2 word=$3
+    shift 3
+    "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    code=$?
+    if [ $code -eq "$want" ] && [ ! -s "$tmp/out" ] &&
+        tail -n 1 "$tmp/err" | grep -qF -- "$word"; then
+        echo "ok - $claim"
+    else
+        echo "not ok - $claim: exit $code (want $want), no '$word' in:"
+        cat "$tmp/err"
+    fi
+}
+
+json() { # EXPRESSION over the document d on stdin
+    python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
+}
+
+set -- "$MODEL" --pp 4 --gbs 64 --ep 4 --world 16
+$L costs "$@" --analytic -o "$tmp/costs.json" >"$tmp/out" 2>&1
+$L plan "$@" --costs "$tmp/costs.json" --hybrid --p2p ideal --json \
+    >"$tmp/halves.json" 2>"$tmp/err"
+is "a GPT model is planned with halves of layers" $? 0
+$L plan "$@" --costs "$tmp/costs.json" --p2p ideal --json >"$tmp/gpt.json" 2>"$tmp/err"
+
+is "its whole-layer optimum is the GPT model's own" \
+    "$(json 'round(d["whole_layers"]["pred_step_ms"], 6)' <"$tmp/halves.json")" \
+    "$(json 'round(min(l["pred_step_ms"] for l in d["layouts"]), 6)' <"$tmp/gpt.json")"
+is "the pattern has the model's symbols" \
+    "$(json 'd["layouts"][0]["layout"].replace("|", "")' <"$tmp/halves.json")" \
+    '*E*E*E*E*E*E*E*E*E*E*E*E*E*E*E*E/*E'
+is "the flag is quoted and the right one" \
+    "$(json 'd["flags"] == "--hybrid-layer-pattern \x27%s\x27" % d["layouts"][0]["layout"]' \
+        <"$tmp/halves.json")" True
+is "what was split is marked as assumed" \
+    "$(json 'any("split between attention" in a for a in d["assumed"])' <"$tmp/halves.json")" True
+
+# GPT's own layout and the same as a pattern: equal steps and bytes
+gpt='Et*5|t*6|t*5|mL'
+pattern='*E*E*E*E*E|*E*E*E*E*E*E|*E*E*E*E*E|/*E'
+step() { # LAYOUT [OPTION]
+    layout=$1
+    shift
+    $L simulate "$MODEL" "$layout" --pp 4 --gbs 64 --ep 4 --world 16 \
+        --costs "$tmp/costs.json" "$@" --json 2>"$tmp/err" |
+        json 'round(d["pred_step_ms"], 9)'
+}
+is "simulate: the same layout takes the same time as a pattern" \
+    "$(step "$pattern" --hybrid)" "$(step "$gpt")"
+memory() { # LAYOUT [OPTION]
+    layout=$1
+    shift
+    $L memory "$MODEL" "$layout" --pp 4 --gbs 64 --ep 4 --world 16 "$@" --json \
+        2>"$tmp/err" | json '[r["params"] for r in d["stages"]]'
+}
+is "memory: the same layout holds the same parameters as a pattern" \
+    "$(memory "$pattern" --hybrid)" "$(memory "$gpt")"
+
+# costs that were made for the pattern need no splitting
+$L costs "$@" --analytic --hybrid -o "$tmp/symbols.json" >"$tmp/out" 2>&1
+is "costs --hybrid has units by symbol" \
+    "$(json 'sorted(d["units"])' <"$tmp/symbols.json")" \
+    "['E', 'L', 'attention', 'experts', 'm']"
+is "and plans to the same step" \
+    "$($L plan "$@" --costs "$tmp/symbols.json" --hybrid --p2p ideal --json 2>"$tmp/err" |
+        json 'round(d["layouts"][0]["pred_step_ms"], 6)')" \
+    "$(json 'round(d["layouts"][0]["pred_step_ms"], 6)' <"$tmp/halves.json")"
+
+# profile runs part attention from experts
+$L profile-layouts "$MODEL" --pp 4 --hybrid >"$tmp/profile" 2>"$tmp/err"
+is "profile-layouts: a run cuts inside a layer" \
+    "$(grep -c '\*|E\|^E' "$tmp/profile")" "$(wc -l <"$tmp/profile")"
+
+is "plan --print flag gives the flag alone" \
+    "$($L plan "$@" --costs "$tmp/costs.json" --hybrid --p2p ideal --print flag 2>"$tmp/err")" \
+    "$(json '"--hybrid-layer-pattern " + d["layouts"][0]["layout"]' <"$tmp/halves.json")"
+
+# what Megatron has for GPT models alone
+refuses "EP overlap is refused" 2 "none for hybrid models" \
+    $L plan "$@" --costs "$tmp/costs.json" --hybrid --vpp 2 --ep-overlap
+refuses "standalone MTP is refused" 2 "stands with the loss" \
+    $L plan "$@" --costs "$tmp/costs.json" --hybrid --standalone-mtp
+refuses "a list of units is refused" 2 "no list" \
+    $L plan "$@" --costs "$tmp/costs.json" --hybrid --print list
+refuses "a GPT layout for a hybrid model is refused with the place" 2 \
+    "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
+refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
+    $L plan "$@" --costs "$tmp/symbols.json"
+
+# Megatron's own split of a pattern, and the rules of the field
+NANO=experiments/models/nemotron-3-nano.json
+is "baselines of a hybrid model are patterns" \
+    "$($L baselines $NANO --pp 4 2>"$tmp/err" | sed -n 's/^default *//p')" \
+    'MEMEM*EMEMEM*|EMEMEM*EMEMEM|*EMEMEM*EMEME|MEM*EMEMEMEME'
+is "layers that do not divide have no default" \
+    "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c '^default.*not divisible')" 1
+is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up" \
+    "$($L size $NANO --json 2>"$tmp/err" |
+        json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
+    "31.6 3.6 3.2"
