@@ -18,8 +18,13 @@ static struct validate_row row_of(const char *experiment,
                                      100 * (r->pred_s / r->entry->meas_s - 1),
                                  .replay_error_pct = (double)NAN,
                                  .memory_error_pct = (double)NAN,
+                                 .memory_over_pct = (double)NAN,
+                                 .memory_under_pct = (double)NAN,
+                                 .regret_pct = (double)NAN,
                                  .base_step_error_pct = (double)NAN,
-                                 .base_memory_error_pct = (double)NAN};
+                                 .base_memory_over_pct = (double)NAN,
+                                 .base_memory_under_pct = (double)NAN,
+                                 .base_regret_pct = (double)NAN};
 }
 
 static enum err make_source(struct arena *a, const struct published *p,
@@ -35,6 +40,8 @@ static enum err make_source(struct arena *a, const struct published *p,
         if (p->row[i].covered && strcmp(p->row[i].entry->source, source) == 0)
             s.rows.row[s.rows.n++] = row_of(s.experiment, &p->row[i]);
     const enum err e = published_score(a, p, source, &s.score, msg);
+    for (int i = 0; i < s.rows.n && e == ERR_OK; i++)
+        s.rows.row[i].regret_pct = 100 * s.score.regret;
     *out = s;
     return e;
 }
