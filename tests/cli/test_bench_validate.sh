@@ -65,7 +65,7 @@ awk -F, 'BEGIN { OFS = "," } NR == 1 { for (i = 1; i <= NF; i++)
 "$bench" validate "$work/fake" --baseline "$work/zero.csv" >"$work/out"
 [ $? -eq 1 ] && grep -q ': worse: step error' "$work/out"
 claim $? "errors above the baseline's give 1 and say which"
-echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,' >>"$base"
+echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,,,,' >>"$base"
 "$bench" validate "$work/fake" --baseline "$base" >"$work/out"
 [ $? -eq 1 ] && grep -q 'lost layouts' "$work/out"
 claim $? "a layout of the baseline that is gone gives 1"
