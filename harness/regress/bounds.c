@@ -45,7 +45,7 @@ static enum err read_field(const struct csv *t, size_t row, enum mark m,
                            double *out, struct err_msg *msg)
 {
     const char *text = csv_get(t, row, mark_column(m));
-    *out = NAN;
+    *out = (double)NAN;
     if (!text || !*text)
         return ERR_OK;
     if (!text_to_double(text, out))

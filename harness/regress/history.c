@@ -54,7 +54,7 @@ static enum err read_mark(const struct csv *t, size_t row, enum mark m,
                           double *out, struct err_msg *msg)
 {
     const char *text = csv_get(t, row, mark_column(m));
-    *out = NAN;
+    *out = (double)NAN;
     if (text && (!*text || (text_to_double(text, out) && *out >= 0)))
         return ERR_OK;
     return err_set(msg, ERR_PARSE,

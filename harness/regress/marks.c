@@ -67,7 +67,7 @@ struct marks marks_of(const struct validate_rows *rows, enum marks_which which)
     m.pct[MARK_MEAN] /= m.n;
     // fmax() made 0 of a step error that is not known
     if (!isfinite(m.pct[MARK_MEAN]))
-        m.pct[MARK_OVER] = m.pct[MARK_UNDER] = NAN;
+        m.pct[MARK_OVER] = m.pct[MARK_UNDER] = (double)NAN;
     return m;
 }
 

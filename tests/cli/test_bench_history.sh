@@ -210,7 +210,7 @@ if command -v xmllint >/dev/null; then
 else
     echo "ok - xmllint # SKIP it is not installed"
 fi
-"$bench" validate "$work/nowhere" --baseline "$base" --junit "$work/e.xml" 2>/dev/null
+"$bench" validate "$work/nowhere" --baseline "$base" --junit "$work/e.xml" >/dev/null 2>&1
 [ $? -eq 2 ] && grep -q 'errors="1"' "$work/e.xml" && grep -q '<error message=.*nowhere' "$work/e.xml"
 claim $? "an error is no passed testsuite"
 "$bench" validate "$set_" --baseline "$work/new/none.csv" --junit "$work/n.xml" >/dev/null &&
