@@ -434,8 +434,7 @@ static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_RECORD,  OPT_REASON,
 const struct command CMD_VALIDATE = {
     .name = "validate",
     .run = bench_validate_run,
-    .synopsis = "validate [DIR...] [--against REV] [--junit FILE] [--record "
-                "--reason TEXT]",
+    .synopsis = "validate [DIR...] [--against REV] [--record --reason TEXT]",
     .summary = "predictions of the reference datasets against the baseline",
     .help =
         "Are predictions worse than they were? Fits the costs of each dataset "
