@@ -1,8 +1,8 @@
 #!/bin/sh
 # make install: programs run from another folder; every command has a page whose
 # text and options are those of --help; bash, zsh and fish complete commands,
-# alone: make writes build/, as that of test_static.sh does
 # options and values. What needs a shell that is not there is skipped.
+# alone: make writes build/, as that of test_static.sh does
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
