@@ -148,6 +148,23 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
 
 /* ---- rows ---- */
 
+struct validate_row validate_row_of_step(double pred_ms, double meas_ms)
+{
+    return (struct validate_row){.pred_ms = pred_ms,
+                                 .meas_ms = meas_ms,
+                                 .step_error_pct =
+                                     100 * (pred_ms - meas_ms) / meas_ms,
+                                 .replay_error_pct = (double)NAN,
+                                 .memory_error_pct = (double)NAN,
+                                 .memory_over_pct = (double)NAN,
+                                 .memory_under_pct = (double)NAN,
+                                 .regret_pct = (double)NAN,
+                                 .base_step_error_pct = (double)NAN,
+                                 .base_regret_pct = (double)NAN,
+                                 .base_memory_over_pct = (double)NAN,
+                                 .base_memory_under_pct = (double)NAN};
+}
+
 /* Of the largest stage in either direction: a rank that does not fit ends the
  * run. */
 static void note_memory(struct validate_row *r, double pred, double meas)
@@ -244,22 +261,15 @@ static enum err report_validate_make_rows(struct arena *a,
         double meas = NAN;
         const size_t at = (size_t)i;
         csv_get_double(&d->layouts, at, "meas_step_ms", &meas);
-        *r = (struct validate_row){
-            .experiment = d->manifest.name,
-            .role = role_name(rows[i].target->role),
-            .layout = rows[i].target->layout,
-            .pred_ms = rows[i].pred_ms,
-            .meas_ms = meas,
-            .step_error_pct = 100 * (rows[i].pred_ms - meas) / meas,
-            .replay_error_pct = rows[i].figures.replay_error_pct,
-            .base_step_error_pct = NAN,
-            .base_memory_over_pct = NAN,
-            .base_memory_under_pct = NAN,
-            .base_regret_pct = NAN,
-            .wants_replay = has_number(&d->layouts, at, "replay_error_pct"),
-            .wants_memory =
-                has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
-                has_number(&d->layouts, at, "worst_stage_pred_mem_bytes")};
+        *r = validate_row_of_step(rows[i].pred_ms, meas);
+        r->experiment = d->manifest.name;
+        r->role = role_name(rows[i].target->role);
+        r->layout = rows[i].target->layout;
+        r->replay_error_pct = rows[i].figures.replay_error_pct;
+        r->wants_replay = has_number(&d->layouts, at, "replay_error_pct");
+        r->wants_memory =
+            has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
+            has_number(&d->layouts, at, "worst_stage_pred_mem_bytes");
         e = memory_errors(a, d, rows[i].target, r, msg);
     }
     const double regret = e == ERR_OK ? validate_regret(&v) : (double)NAN;

@@ -31,6 +31,10 @@ struct validate_row {
     bool wants_replay, wants_memory; // the dataset, or the baseline, knows them
 };
 
+/* A row of which only the step is known, as of runs of others; its names are
+ * left to the caller. */
+struct validate_row validate_row_of_step(double pred_ms, double meas_ms);
+
 struct validate_rows {
     struct validate_row *row;
     int n;

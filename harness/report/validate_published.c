@@ -5,26 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Neither replay nor memory is known of others' runs. */
 static struct validate_row row_of(const char *experiment,
                                   const struct published_row *r)
 {
-    return (struct validate_row){.experiment = experiment,
-                                 .role = r->entry->id,
-                                 .layout = r->entry->group,
-                                 .pred_ms = r->pred_s * 1e3,
-                                 .meas_ms = r->entry->meas_s * 1e3,
-                                 .step_error_pct =
-                                     100 * (r->pred_s / r->entry->meas_s - 1),
-                                 .replay_error_pct = (double)NAN,
-                                 .memory_error_pct = (double)NAN,
-                                 .memory_over_pct = (double)NAN,
-                                 .memory_under_pct = (double)NAN,
-                                 .regret_pct = (double)NAN,
-                                 .base_step_error_pct = (double)NAN,
-                                 .base_memory_over_pct = (double)NAN,
-                                 .base_memory_under_pct = (double)NAN,
-                                 .base_regret_pct = (double)NAN};
+    struct validate_row row =
+        validate_row_of_step(r->pred_s * 1e3, r->entry->meas_s * 1e3);
+    row.experiment = experiment;
+    row.role = r->entry->id;
+    row.layout = r->entry->group;
+    row.step_error_pct = 100 * (r->pred_s / r->entry->meas_s - 1);
+    return row;
 }
 
 static enum err make_source(struct arena *a, const struct published *p,
