@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout pattern schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
-HARNESS := manifest launch store figures experiment published study report
+HARNESS := manifest launch store figures experiment published study report regress
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -164,11 +164,12 @@ run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
 	    $(B)/moe-bench run experiments/$$m.json || no=1; done; exit $$no
 
 # a missed bound is an answer; what did not run cannot be published
+export REASON ?= reference datasets measured again
 reference: ## run-full, then publish all results as reference data
 	@$(MAKE) --no-print-directory run-full || true
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
-	@$(B)/moe-bench validate --update-baseline
+	@$(B)/moe-bench validate --update-baseline --reason "$$REASON"
 	@$(MAKE) --no-print-directory report
 
 PLANNED := deepseek-v3 kimi-k2 glm-4.5 qwen3-235b

@@ -33,7 +33,21 @@
     X(OPT_BASELINE, "--baseline", NULL, "FILE",                                \
       "errors to compare with (results/baseline.csv)")                         \
     X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
-      "write the errors as they are now into the baseline")                    \
+      "write the errors as they are now into the baseline and, as --record, "  \
+      "into the history")                                                      \
+    X(OPT_RECORD, "--record", NULL, "",                                        \
+      "leave a line a dataset in the history, whatever the answer")            \
+    X(OPT_REASON, "--reason", NULL, "TEXT",                                    \
+      "one line, why: what --record and --update-baseline want")               \
+    X(OPT_AGAINST, "--against", NULL, "REV",                                   \
+      "compare with the session of the history that a commit, tag, line "      \
+      "number or 'last' names; THEN..NOW compares two of them")                \
+    X(OPT_BOUNDS, "--bounds", NULL, "FILE",                                    \
+      "how far errors may grow (bounds.csv beside the baseline)")              \
+    X(OPT_HISTORY, "--history", NULL, "FILE",                                  \
+      "lines of earlier sessions (history.csv beside the baseline)")           \
+    X(OPT_JUNIT, "--junit", NULL, "FILE",                                      \
+      "write a JUnit testcase a dataset and bound")                            \
     X(OPT_TO, "--to", NULL, "DIR",                                             \
       "the dataset (results/reference/<name>; import: "                        \
       "results/published/<source>)")                                           \

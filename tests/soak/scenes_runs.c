@@ -138,7 +138,8 @@ static void small_limits(struct soak *s)
     static const char *const lines[] = {
         RUN, "moe-bench status fake.json --out r",
         "moe-bench publish fake.json --out ../base/r --to new",
-        "moe-bench validate ../base/set --baseline b.csv --update-baseline",
+        "moe-bench validate ../base/set --baseline b.csv --update-baseline "
+        "--reason soak",
         "moe-bench run fake.json --dry-run"};
     set_up(s, "REAL", "20");
     run.line = soak_choose(s, lines, COUNT(lines));

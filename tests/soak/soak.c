@@ -264,7 +264,7 @@ static void prepare(struct soak_frame *f)
     if (soak_command(s, &run) != 0)
         soak_fail(s, "it cannot be published: %s", soak_text(s, "err"));
     run.line = "moe-bench validate base/set --baseline base/baseline.csv "
-               "--update-baseline";
+               "--update-baseline --reason soak";
     if (soak_command(s, &run) != 0)
         soak_fail(s, "it has no baseline: %s", soak_text(s, "err"));
 }
