@@ -1,0 +1,481 @@
+/*
+ * The page's table, sorted and filtered, its plots, and what a row opens to.
+ * Rows are the HTML table's own; details and timelines come from the JSON
+ * beside it, by the row's place. All text reaches the page as text nodes.
+ */
+"use strict";
+(() => {
+const SOME = 50; // rows shown at first, and more of
+const FIRST = ["layout", "step time", "memory", "plan", "run"]; // of the list
+const KINDS = ["measured", "emulated", "published", "assumed"];
+const LAYOUT = 0, NAME = 1, WHAT = 2, SET = 3, KIND = 4, STATUS = 5;
+const PRED = 6, MEAS = 7, ERROR = 8, PRED_MEM = 9, MEAS_MEM = 10, MEM_ERROR = 11;
+
+const $ = (id) => document.getElementById(id);
+
+/* ---- making elements ---- */
+
+function make(tag, attributes = {}, ...children) {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+}
+
+function draw(tag, attributes = {}, ...children) {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+}
+
+function label(x, y, text, anchor = "start", cls = "") {
+    return draw("text", {x, y, "text-anchor": anchor, class: cls}, text);
+}
+
+/* ---- numbers ---- */
+
+function formatTime(ms) {
+    if (!Number.isFinite(ms)) return "–";
+    const size = Math.abs(ms);
+    if (size < 10) return ms.toFixed(3) + " ms";
+    if (size < 1e3) return ms.toFixed(1) + " ms";
+    return (ms / 1e3).toFixed(size < 1e5 ? 2 : 1) + " s";
+}
+
+function formatBytes(bytes) {
+    if (!Number.isFinite(bytes)) return "–";
+    const mib = bytes / 2 ** 20;
+    return mib < 1024 ? mib.toFixed(1) + " MiB" : (mib / 1024).toFixed(2) + " GiB";
+}
+
+function formatPercent(x) {
+    return Number.isFinite(x) ? (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2) + " %" : "–";
+}
+
+/* ---- rows ---- */
+
+const data = JSON.parse($("data").textContent);
+const table = $("table"), body = table.tBodies[0];
+const heads = [...table.tHead.rows[0].cells];
+const titles = heads.map((h) => h.textContent.trim());
+
+function readCell(cell, numeric) {
+    if (!numeric) return cell.textContent.trim();
+    return cell.dataset.v === undefined ? NaN : Number(cell.dataset.v);
+}
+
+function readRow(tr, place) {
+    const values = [...tr.cells].map((c, i) => readCell(c, i >= PRED));
+    const row = {tr, place, values, detail: null, valid: tr.dataset.s === "valid",
+                 text: values.slice(0, PRED).join("\n").toLowerCase(),
+                 layout: values[LAYOUT].toLowerCase()};
+    row.button = make("button", {type: "button", "aria-expanded": "false"}, ...tr.cells[LAYOUT].childNodes);
+    row.button.addEventListener("click", () => toggle(row));
+    tr.cells[LAYOUT].append(row.button);
+    tr.cells[MEAS].dataset.kind = values[KIND];
+    return row;
+}
+
+const rows = [...body.rows].map(readRow);
+const state = {column: -1, down: false, shown: SOME};
+
+/* ---- filter and sort ---- */
+
+function passes(row, want) {
+    const v = row.values;
+    return (!want.set || v[SET] === want.set) &&
+        (!want.what || v[WHAT] === want.what) &&
+        (!want.status || row.valid === (want.status === "valid")) &&
+        want.kinds.includes(v[KIND]) && row.layout.includes(want.layout) &&
+        want.words.every((w) => row.text.includes(w));
+}
+
+function readControls() {
+    return {
+        set: $("set").value, what: $("what").value, status: $("status").value,
+        kinds: [...document.querySelectorAll("[name=kind]:checked")].map((k) => k.value),
+        layout: $("layout").value.trim().toLowerCase(),
+        words: $("text").value.toLowerCase().split(/\s+/).filter(Boolean),
+    };
+}
+
+/* What is not known comes last in both directions; equal rows stay in order. */
+function compare(x, y) {
+    if (state.column < 0)
+        return FIRST.indexOf(x.values[WHAT]) - FIRST.indexOf(y.values[WHAT]) || x.place - y.place;
+    const a = x.values[state.column], b = y.values[state.column];
+    const lackA = a === "" || Number.isNaN(a), lackB = b === "" || Number.isNaN(b);
+    if (lackA || lackB) return lackA - lackB || x.place - y.place;
+    const order = typeof a === "number" ? a - b : a < b ? -1 : a > b ? 1 : 0;
+    return (state.down ? -order : order) || x.place - y.place;
+}
+
+/* ---- showing ---- */
+
+function describe(found) {
+    const shown = Math.min(state.shown, found.length);
+    const errors = found.filter((r) => r.valid && r.values[WHAT] !== "run")
+        .map((r) => Math.abs(r.values[ERROR])).filter(Number.isFinite);
+    const mean = errors.reduce((a, b) => a + b, 0) / errors.length;
+    const dropped = found.filter((r) => !r.valid).length;
+    let text = `${found.length} of ${rows.length} rows, ${shown} shown`;
+    if (dropped) text += `; ${dropped} dropped, with the reason`;
+    if (errors.length)
+        text += `; step error of the ${errors.length} that have both figures: ` +
+            `mean ${mean.toFixed(2)} %, worst ${Math.max(...errors).toFixed(2)} %`;
+    if (state.column >= 0)
+        text += `; sorted by ${titles[state.column].toLowerCase()}, ` +
+            (state.down ? "descending" : "ascending");
+    return text + ".";
+}
+
+function render() {
+    const want = readControls();
+    const found = rows.filter((r) => passes(r, want)).sort(compare);
+    const shown = found.slice(0, state.shown);
+    body.replaceChildren(...shown.flatMap((r) => (r.detail ? [r.tr, r.detail] : [r.tr])));
+    $("count").textContent = describe(found);
+    $("more").hidden = found.length <= state.shown;
+    heads.forEach((h, i) => {
+        const sorted = state.down ? "descending" : "ascending";
+        h.setAttribute("aria-sort", i === state.column ? sorted : "none");
+    });
+    $("order").value = state.column < 0 ? "" : String(state.column);
+    plotAll(found);
+}
+
+function refilter() {
+    state.shown = SOME;
+    render();
+}
+
+function sortBy(column, down) {
+    Object.assign(state, {column, down, shown: SOME});
+    render();
+}
+
+/* ---- plots: predicted against measured ---- */
+
+/* Powers of ten, with 2 and 5 between them where few fit. */
+function ticks(lo, hi) {
+    const few = hi / lo < 50;
+    const all = [];
+    for (let p = Math.floor(Math.log10(lo)); p <= Math.ceil(Math.log10(hi)); p++)
+        for (const f of few ? [1, 2, 5] : [1]) all.push(f * 10 ** p);
+    return all.filter((t) => t >= lo * 0.999 && t <= hi * 1.001);
+}
+
+function dot(kind, x, y) {
+    const r = 4;
+    const shapes = {
+        measured: () => draw("circle", {cx: x, cy: y, r}),
+        emulated: () => draw("rect", {x: x - r, y: y - r, width: 2 * r, height: 2 * r}),
+        published: () => draw("path", {d: `M${x} ${y - r}l${r} ${2 * r}h${-2 * r}z`}),
+        assumed: () => draw("path", {d: `M${x} ${y - r - 1}l${r} ${r + 1}l${-r} ${r + 1}l${-r} ${-r - 1}z`}),
+    };
+    return shapes[KINDS.includes(kind) ? kind : "assumed"]();
+}
+
+function plotFrame(width, height, scale, unit) {
+    const g = draw("g");
+    for (const t of scale.ticks) {
+        const x = scale.x(t), y = scale.y(t);
+        g.append(draw("path", {class: "grid", d: `M${x} 8V${height - 38}M58 ${y}H${width - 8}`}),
+            label(x, height - 22, unit(t), "middle", "soft"), label(54, y + 4, unit(t), "end", "soft"));
+    }
+    g.append(draw("path", {class: "axis", d: `M58 8V${height - 38}H${width - 8}`}),
+        draw("line", {class: "equal", x1: scale.x(scale.lo), y1: scale.y(scale.lo),
+                      x2: scale.x(scale.hi), y2: scale.y(scale.hi)}),
+        label((58 + width) / 2, height - 5, "measured", "middle"),
+        draw("text", {transform: `translate(11 ${height / 2 - 15}) rotate(-90)`, "text-anchor": "middle"}, "predicted"));
+    return g;
+}
+
+function plotScale(values, width, height) {
+    const lo = Math.min(...values) / 1.15, hi = Math.max(...values) * 1.15;
+    const at = (v) => Math.log(v / lo) / Math.log(hi / lo);
+    return {lo, hi, ticks: ticks(lo, hi), x: (v) => 58 + at(v) * (width - 66),
+            y: (v) => height - 38 - at(v) * (height - 46)};
+}
+
+/* Rows with both figures; runs only where they are alone, since a layout's row
+ * is what its runs say together. */
+function plotRows(found, of) {
+    const both = found.filter((r) => r.values[of.pred] > 0 && r.values[of.meas] > 0);
+    const others = both.filter((r) => r.values[WHAT] !== "run");
+    return others.length ? others : both;
+}
+
+function plot(name, found, of, unit) {
+    const points = plotRows(found, of);
+    const box = $("plot-" + name), title = $("plot-" + name + "-title");
+    title.textContent = `${of.title}: ${points.length} rows with both figures, on the line where equal`;
+    if (!points.length) {
+        box.replaceChildren(make("p", {}, make("small", {}, "none of these rows has both")));
+        return;
+    }
+    const width = Math.max(280, box.clientWidth), height = Math.min(320, Math.round(width * 0.62));
+    const scale = plotScale(points.flatMap((r) => [r.values[of.pred], r.values[of.meas]]), width, height);
+    const svg = draw("svg", {width, height, role: "img", "aria-label": title.textContent + "; the table below has the figures"},
+        plotFrame(width, height, scale, unit));
+    for (const r of points) {
+        const mark = dot(r.values[KIND], scale.x(r.values[of.meas]), scale.y(r.values[of.pred]));
+        mark.setAttribute("class", "dot k-" + (KINDS.includes(r.values[KIND]) ? r.values[KIND] : "assumed"));
+        mark.append(draw("title", {}, `${r.values[LAYOUT]} (${r.values[NAME]}, ${r.values[SET]}, ${r.values[KIND]}): ` +
+            `predicted ${of.format(r.values[of.pred])}, measured ${of.format(r.values[of.meas])}`));
+        mark.addEventListener("click", () => reveal(r, found));
+        svg.append(mark);
+    }
+    box.replaceChildren(svg);
+}
+
+/* A mark's row, wherever it is among those found. */
+function reveal(row, found) {
+    state.shown = Math.max(state.shown, found.indexOf(row) + 1);
+    if (!row.detail) toggle(row);
+    render();
+    row.button.focus();
+    row.tr.scrollIntoView({block: "center"});
+}
+
+const round = (x) => Number(x.toPrecision(3));
+
+function plotAll(found) {
+    plot("time", found, {title: "Step time", pred: PRED, meas: MEAS, format: formatTime},
+        (ms) => (ms < 1000 ? round(ms) + " ms" : round(ms / 1000) + " s"));
+    plot("memory", found, {title: "Peak memory", pred: PRED_MEM, meas: MEAS_MEM, format: formatBytes},
+        (b) => (b < 1e9 ? round(b / 1e6) + " MB" : round(b / 1e9) + " GB"));
+}
+
+/* ---- what a row opens to ---- */
+
+function part(title, ...children) {
+    return make("div", {}, make("h3", {}, title), ...children);
+}
+
+function list(pairs) {
+    return make("dl", {}, ...pairs.flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+}
+
+/* The cells of the row in words, those too that a narrow screen leaves out. */
+function rowFacts(row, detail) {
+    const v = row.values, kind = v[KIND];
+    const cells = [["dataset", v[SET]], [v[WHAT] === "memory" ? "platform" : "role or run", v[NAME]],
+                   ["kind", kind], ["status", v[STATUS]]];
+    const figures = [
+        [PRED, "predicted step", formatTime], [MEAS, `${kind} step`, formatTime], [ERROR, "step error", formatPercent],
+        [PRED_MEM, "predicted memory", formatBytes], [MEAS_MEM, `${kind} memory`, formatBytes],
+        [MEM_ERROR, "memory error", formatPercent]];
+    for (const [i, name, format] of figures)
+        if (Number.isFinite(v[i])) cells.push([name, format(v[i])]);
+    return part("Row", list(cells.concat(detail.facts || [])));
+}
+
+function intervals(row, detail, width) {
+    const lines = [["predicted", detail.pred], [row.values[KIND], detail.meas]]
+        .filter(([, x]) => x && Number.isFinite(x.step));
+    const ends = lines.flatMap(([, x]) => [x.step, x.lo, x.hi]).filter(Number.isFinite);
+    if (!ends.length) return null;
+    const lo = Math.min(...ends), hi = Math.max(...ends), room = Math.max(hi - lo, hi * 1e-4) * 0.1;
+    const x = (v) => 84 + (v - lo + room) / (hi - lo + 2 * room) * (width - 100);
+    const svg = draw("svg", {width, height: 34 * lines.length + 8, role: "img",
+        "aria-label": lines.map(([name, i]) => `${name} ${formatTime(i.step)}, 95% interval ${formatTime(i.lo)} to ${formatTime(i.hi)}`).join("; ")});
+    lines.forEach(([name, i], k) => {
+        const y = 34 * k + 24;
+        svg.append(label(0, y + 4, name));
+        if (Number.isFinite(i.lo) && Number.isFinite(i.hi))
+            svg.append(draw("path", {class: "predicted", d: `M${x(i.lo)} ${y - 5}v10m0 -5H${x(i.hi)}m0 -5v10`}));
+        const cls = k === 0 && name === "predicted" ? "" : "k-" + name;
+        svg.append(draw("circle", {cx: x(i.step), cy: y, r: 4, class: cls, fill: "var(--ink)"}));
+        const at = x(i.step);
+        svg.append(label(at, y - 9, formatTime(i.step), at > width - 60 ? "end" : at < 130 ? "start" : "middle", "soft"));
+    });
+    return part("Step time with 95 % intervals", svg);
+}
+
+/* Bars of measured work a micro-batch, or predicted where there is none; the
+ * predicted sum as a line. */
+function stageBars(stages, width) {
+    const sum = (s, who) => (s[who + "_fwd_ms"] ?? 0) + (s[who + "_bwd_ms"] ?? 0);
+    const most = Math.max(...stages.map((s) => Math.max(sum(s, "pred"), sum(s, "meas"))));
+    if (!(most > 0)) return null;
+    const left = 96, room = width - left - 80, x = (ms) => ms / most * room;
+    const svg = draw("svg", {width, height: 24 * stages.length + 4, role: "img",
+        "aria-label": "Work of each stage: the table below has the figures"});
+    stages.forEach((s, i) => {
+        const who = sum(s, "meas") > 0 ? "meas" : "pred", y = 24 * i + 4;
+        const fwd = x(s[who + "_fwd_ms"] ?? 0), bwd = x(s[who + "_bwd_ms"] ?? 0);
+        const units = s.units.length > 11 ? s.units.slice(0, 10) + "…" : s.units;
+        svg.append(label(0, y + 13, `${i} ${units}`),
+            draw("rect", {class: "forward op", x: left, y, width: fwd, height: 18}),
+            draw("rect", {class: "backward op", x: left + fwd, y, width: bwd, height: 18}),
+            label(left + fwd + bwd + 6, y + 13, formatTime(sum(s, who)), "start", "soft"));
+        if (sum(s, "pred") > 0)
+            svg.append(draw("path", {class: "predicted", d: `M${left + x(sum(s, "pred"))} ${y - 2}v22`}));
+    });
+    return svg;
+}
+
+function stageTable(stages, kind) {
+    const columns = [["forward, predicted", "pred_fwd_ms", formatTime], [`forward, ${kind}`, "meas_fwd_ms", formatTime],
+                     ["backward, predicted", "pred_bwd_ms", formatTime], [`backward, ${kind}`, "meas_bwd_ms", formatTime],
+                     ["memory, predicted", "pred_mem_bytes", formatBytes], [`memory, ${kind}`, "meas_mem_bytes", formatBytes],
+                     ["in flight", "in_flight", String]];
+    const head = make("tr", {}, ...["stage", "units"].map((t) => make("th", {scope: "col"}, t)),
+        ...columns.map(([t]) => make("th", {scope: "col", class: "n"}, t)));
+    const lines = stages.map((s, i) => make("tr", {}, make("th", {scope: "row"}, String(i)), make("td", {}, s.units),
+        ...columns.map(([, key, format]) => make("td", {class: "n"}, s[key] === undefined ? "–" : format(s[key])))));
+    return make("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "Stages"},
+        make("table", {}, make("thead", {}, head), make("tbody", {}, ...lines)));
+}
+
+function legend() {
+    return make("p", {}, make("span", {class: "key forward"}), "forward", make("span", {class: "key backward"}), "backward");
+}
+
+function stagePart(row, detail, width) {
+    if (!detail.stages || !detail.stages.length) return null;
+    const bars = stageBars(detail.stages, width);
+    const which = detail.stages.some((s) => s.meas_fwd_ms > 0) ? row.values[KIND] : "predicted";
+    const box = part("Stages", ...(bars ? [make("p", {}, `Work of a micro-batch, ${which}; the line is the prediction.`), bars, legend()] : []),
+        stageTable(detail.stages, row.values[KIND]));
+    box.className = "all";
+    return box;
+}
+
+/* ---- the timeline of a step ---- */
+
+/* Operations from the JSON's arrays: start and duration, in microseconds. */
+function operations(t) {
+    const all = [];
+    for (const kind of ["forward", "backward"]) {
+        const times = kind === "forward" ? t.fwd : t.bwd;
+        for (let i = 0; i < times.length / 2; i++) {
+            if (times[2 * i] === null) continue;
+            const stage = Math.floor(i / t.n_mb);
+            all.push({kind, stage, mb: i % t.n_mb, rank: stage % t.pp, chunk: Math.floor(stage / t.pp),
+                      start: times[2 * i], took: times[2 * i + 1]});
+        }
+    }
+    return all;
+}
+
+/* A round step of the axis: about one a hundred pixels. */
+function axisStep(span, width) {
+    const raw = span * 100 / width, p = 10 ** Math.floor(Math.log10(raw));
+    return [1, 2, 5, 10].map((f) => f * p).find((s) => s >= raw);
+}
+
+function gantt(t, width) {
+    const ops = operations(t), chunks = Math.max(...ops.map((o) => o.chunk)) + 1;
+    const span = Math.max(...ops.map((o) => o.start + o.took));
+    const left = 88, height = 26 * t.pp + 30, x = (us) => left + us / span * (width - left - 12);
+    const busy = [...Array(t.pp).keys()].map((r) =>
+        100 * ops.filter((o) => o.rank === r).reduce((sum, o) => sum + o.took, 0) / span);
+    const svg = draw("svg", {width, height, role: "img", class: "gantt",
+        "aria-label": `Timeline of one recorded step of ${formatTime(span / 1e3)}: ` +
+            busy.map((b, r) => `rank ${r} works ${b.toFixed(0)} % of it`).join(", ")});
+    const step = axisStep(span, width - left);
+    for (let us = 0; us <= span; us += step)
+        svg.append(draw("path", {class: "grid", d: `M${x(us)} 0V${26 * t.pp + 6}`}),
+            label(x(us), height - 8, formatAxis(us), us + step > span ? "end" : "middle", "soft"));
+    busy.forEach((b, r) => svg.append(label(0, 26 * r + 18, `rank ${r}`), label(left - 6, 26 * r + 18, b.toFixed(0) + " %", "end", "soft")));
+    for (const o of ops) {
+        const w = Math.max(0.5, x(o.start + o.took) - x(o.start)), y = 26 * o.rank + 4;
+        const name = chunks > 1 ? `${o.mb}${String.fromCharCode(65 + o.chunk)}` : String(o.mb);
+        svg.append(draw("rect", {class: o.kind + " op", x: x(o.start), y, width: w, height: 20,
+            "fill-opacity": 1 - 0.5 * o.chunk / chunks},
+            draw("title", {}, `${o.kind}, micro-batch ${o.mb}, stage ${o.stage}: ${formatTime(o.start / 1e3)} to ${formatTime((o.start + o.took) / 1e3)}`)));
+        if (w > 8 * name.length + 2) svg.append(label(x(o.start) + w / 2, y + 14, name, "middle", "op-text"));
+    }
+    return svg;
+}
+
+function formatAxis(us) {
+    return us >= 1e6 ? round(us / 1e6) + " s" : round(us / 1e3) + " ms";
+}
+
+function timelinePart(row, detail, width) {
+    const t = data.timelines[detail.timeline];
+    if (!t) return null;
+    // boxes of less than some pixels could not be told apart: then it scrolls
+    const wide = Math.max(width, Math.min(4000, 88 + 10 * t.fwd.length / t.pp));
+    const box = part("Timeline of one recorded step", make("p", {}, `Step ${t.iteration}, ${row.values[KIND]}; the numbers are micro-batches` +
+        (t.fwd.length / 2 / t.n_mb > t.pp ? ", the letters chunks." : ".") + " Beside each rank, the share of the step it works."),
+        make("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline"}, gantt(t, wide)), legend());
+    box.className = "all";
+    return box;
+}
+
+function fillDetail(row) {
+    const detail = data.details[row.place];
+    const cell = row.detail.cells[0], width = Math.max(240, cell.clientWidth - 24);
+    const split = width > 700 ? Math.floor((width - 24) / 3 * 2) : width;
+    const parts = [rowFacts(row, detail), intervals(row, detail, split),
+                   timelinePart(row, detail, width), stagePart(row, detail, width)];
+    cell.replaceChildren(make("div", {class: "parts"}, ...parts.filter(Boolean)));
+}
+
+function toggle(row) {
+    if (row.detail) {
+        row.detail.remove();
+        row.detail = null;
+    } else {
+        row.detail = make("tr", {class: "detail"}, make("td", {colspan: String(titles.length)}));
+        if (row.tr.parentNode) row.tr.after(row.detail);
+        else body.append(row.detail);
+        fillDetail(row);
+    }
+    row.button.setAttribute("aria-expanded", String(Boolean(row.detail)));
+}
+
+/* ---- controls ---- */
+
+function options(select, names) {
+    for (const name of names) select.append(make("option", {value: name}, name));
+}
+
+function listen() {
+    for (const id of ["text", "layout"]) $(id).addEventListener("input", refilter);
+    for (const id of ["set", "what", "status"]) $(id).addEventListener("change", refilter);
+    for (const k of document.querySelectorAll("[name=kind]")) k.addEventListener("change", refilter);
+    $("controls").addEventListener("submit", (e) => e.preventDefault());
+    // the form's fields are reset after this event
+    $("controls").addEventListener("reset", () => setTimeout(() => sortBy(-1, false)));
+    $("order").addEventListener("change", () => sortBy($("order").value === "" ? -1 : Number($("order").value), false));
+    $("turn").addEventListener("click", () => sortBy(state.column, !state.down));
+    $("more-some").addEventListener("click", () => { state.shown += SOME; render(); });
+    $("more-all").addEventListener("click", () => { state.shown = Infinity; render(); });
+}
+
+/* What is drawn to a width is drawn again when that changes. */
+function watchWidth() {
+    let width = document.body.clientWidth, timer = 0;
+    window.addEventListener("resize", () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+            if (width === document.body.clientWidth) return;
+            width = document.body.clientWidth;
+            render();
+            rows.filter((r) => r.detail && r.detail.isConnected).forEach(fillDetail);
+        }, 100);
+    });
+}
+
+function start() {
+    options($("set"), [...new Set(rows.map((r) => r.values[SET]))]);
+    options($("what"), [...new Set(rows.map((r) => r.values[WHAT]))]);
+    heads.forEach((h, i) => {
+        const button = make("button", {type: "button"}, titles[i]);
+        button.addEventListener("click", () => sortBy(i, state.column === i && !state.down));
+        h.replaceChildren(button);
+        $("order").append(make("option", {value: String(i)}, titles[i]));
+    });
+    for (const id of ["controls", "plots"]) $(id).hidden = false;
+    listen();
+    watchWidth();
+    render();
+}
+start();
+})();
