@@ -5,6 +5,7 @@
  */
 "use strict";
 (() => {
+const LEFT = 76; // pixels beside a plot
 const SOME = 50; // rows shown at first, and more of
 const FIRST = ["layout", "step time", "memory", "plan", "run"]; // of the list
 const KINDS = ["measured", "emulated", "published", "assumed"];
@@ -50,7 +51,7 @@ function formatBytes(bytes) {
 }
 
 function formatPercent(x) {
-    return Number.isFinite(x) ? (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2) + " %" : "–";
+    return Number.isFinite(x) ? (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2) + "%" : "–";
 }
 
 /* ---- rows ---- */
@@ -78,7 +79,8 @@ function readRow(tr, place) {
 }
 
 const rows = [...body.rows].map(readRow);
-const state = {column: -1, down: false, shown: SOME};
+// width of the table: asked for once, since asking lays out the page
+const state = {column: -1, down: false, shown: SOME, width: 0};
 
 /* ---- filter and sort ---- */
 
@@ -123,7 +125,7 @@ function describe(found) {
     if (dropped) text += `; ${dropped} dropped, with the reason`;
     if (errors.length)
         text += `; step error of the ${errors.length} that have both figures: ` +
-            `mean ${mean.toFixed(2)} %, worst ${Math.max(...errors).toFixed(2)} %`;
+            `mean ${mean.toFixed(2)}%, worst ${Math.max(...errors).toFixed(2)}%`;
     if (state.column >= 0)
         text += `; sorted by ${titles[state.column].toLowerCase()}, ` +
             (state.down ? "descending" : "ascending");
@@ -157,13 +159,22 @@ function sortBy(column, down) {
 
 /* ---- plots: predicted against measured ---- */
 
-/* Powers of ten, with 2 and 5 between them where few fit. */
+/* Powers of ten over a wide range, else about four round values. */
 function ticks(lo, hi) {
-    const few = hi / lo < 50;
     const all = [];
-    for (let p = Math.floor(Math.log10(lo)); p <= Math.ceil(Math.log10(hi)); p++)
-        for (const f of few ? [1, 2, 5] : [1]) all.push(f * 10 ** p);
-    return all.filter((t) => t >= lo * 0.999 && t <= hi * 1.001);
+    if (hi / lo >= 30) {
+        for (let p = Math.ceil(Math.log10(lo)); 10 ** p <= hi; p++) all.push(10 ** p);
+        return all;
+    }
+    const step = roundStep((hi - lo) / 4);
+    for (let t = Math.ceil(lo / step); t * step <= hi; t++) all.push(t * step);
+    return all;
+}
+
+/* The least of 1, 2 and 5 times a power of ten that is no less. */
+function roundStep(x) {
+    const p = 10 ** Math.floor(Math.log10(x));
+    return [1, 2, 5, 10].map((f) => f * p).find((s) => s >= x * 0.999);
 }
 
 function dot(kind, x, y) {
@@ -181,13 +192,13 @@ function plotFrame(width, height, scale, unit) {
     const g = draw("g");
     for (const t of scale.ticks) {
         const x = scale.x(t), y = scale.y(t);
-        g.append(draw("path", {class: "grid", d: `M${x} 8V${height - 38}M58 ${y}H${width - 8}`}),
-            label(x, height - 22, unit(t), "middle", "soft"), label(54, y + 4, unit(t), "end", "soft"));
+        g.append(draw("path", {class: "grid", d: `M${x} 8V${height - 38}M${LEFT} ${y}H${width - 8}`}),
+            label(x, height - 22, unit(t), "middle", "soft"), label(LEFT - 4, y + 4, unit(t), "end", "soft"));
     }
-    g.append(draw("path", {class: "axis", d: `M58 8V${height - 38}H${width - 8}`}),
+    g.append(draw("path", {class: "axis", d: `M${LEFT} 8V${height - 38}H${width - 8}`}),
         draw("line", {class: "equal", x1: scale.x(scale.lo), y1: scale.y(scale.lo),
                       x2: scale.x(scale.hi), y2: scale.y(scale.hi)}),
-        label((58 + width) / 2, height - 5, "measured", "middle"),
+        label((LEFT + width) / 2, height - 5, "measured", "middle"),
         draw("text", {transform: `translate(11 ${height / 2 - 15}) rotate(-90)`, "text-anchor": "middle"}, "predicted"));
     return g;
 }
@@ -195,7 +206,7 @@ function plotFrame(width, height, scale, unit) {
 function plotScale(values, width, height) {
     const lo = Math.min(...values) / 1.15, hi = Math.max(...values) * 1.15;
     const at = (v) => Math.log(v / lo) / Math.log(hi / lo);
-    return {lo, hi, ticks: ticks(lo, hi), x: (v) => 58 + at(v) * (width - 66),
+    return {lo, hi, ticks: ticks(lo, hi), x: (v) => LEFT + at(v) * (width - LEFT - 8),
             y: (v) => height - 38 - at(v) * (height - 46)};
 }
 
@@ -272,26 +283,40 @@ function rowFacts(row, detail) {
     return part("Row", list(cells.concat(detail.facts || [])));
 }
 
+/* "32.17 s [32.16, 32.18]" */
+function formatInterval(i) {
+    const unit = i.step < 1e3 ? [1, "ms"] : [1e3, "s"];
+    const digits = (x) => (x / unit[0]).toFixed(unit[0] === 1 ? 1 : 3);
+    const ends = Number.isFinite(i.lo) && Number.isFinite(i.hi) ? ` [${digits(i.lo)}, ${digits(i.hi)}]` : "";
+    return `${digits(i.step)} ${unit[1]}${ends}`;
+}
+
+/* On one axis of at least some percent: less is no difference to look at. */
 function intervals(row, detail, width) {
     const lines = [["predicted", detail.pred], [row.values[KIND], detail.meas]]
         .filter(([, x]) => x && Number.isFinite(x.step));
     const ends = lines.flatMap(([, x]) => [x.step, x.lo, x.hi]).filter(Number.isFinite);
     if (!ends.length) return null;
-    const lo = Math.min(...ends), hi = Math.max(...ends), room = Math.max(hi - lo, hi * 1e-4) * 0.1;
-    const x = (v) => 84 + (v - lo + room) / (hi - lo + 2 * room) * (width - 100);
-    const svg = draw("svg", {width, height: 34 * lines.length + 8, role: "img",
-        "aria-label": lines.map(([name, i]) => `${name} ${formatTime(i.step)}, 95% interval ${formatTime(i.lo)} to ${formatTime(i.hi)}`).join("; ")});
+    const lo = Math.min(...ends), hi = Math.max(...ends);
+    const middle = (lo + hi) / 2, half = Math.max((hi - lo) * 0.55, middle * 0.03);
+    const x = (v) => 84 + (v - middle + half) / (2 * half) * (width - 92);
+    const svg = draw("svg", {width, height: 44 * lines.length + 22, role: "img",
+        "aria-label": lines.map(([name, i]) => `${name} ${formatInterval(i)}`).join("; ")});
     lines.forEach(([name, i], k) => {
-        const y = 34 * k + 24;
+        const y = 44 * k + 28;
         svg.append(label(0, y + 4, name));
         if (Number.isFinite(i.lo) && Number.isFinite(i.hi))
-            svg.append(draw("path", {class: "predicted", d: `M${x(i.lo)} ${y - 5}v10m0 -5H${x(i.hi)}m0 -5v10`}));
-        const cls = k === 0 && name === "predicted" ? "" : "k-" + name;
-        svg.append(draw("circle", {cx: x(i.step), cy: y, r: 4, class: cls, fill: "var(--ink)"}));
-        const at = x(i.step);
-        svg.append(label(at, y - 9, formatTime(i.step), at > width - 60 ? "end" : at < 130 ? "start" : "middle", "soft"));
+            svg.append(draw("path", {class: "predicted", d: `M${x(i.lo)} ${y - 6}v12m0 -6H${x(i.hi)}m0 -6v12`}));
+        const at = x(i.step), anchor = at > width - 90 ? "end" : at < 180 ? "start" : "middle";
+        svg.append(draw("circle", {cx: at, cy: y, r: 4, class: "k-" + name, fill: "var(--ink)"}),
+            label(at, y - 11, formatInterval(i), anchor, "soft"));
     });
-    return part("Step time with 95 % intervals", svg);
+    const step = roundStep(2 * half / Math.max(2, width / 160)), bottom = 44 * lines.length + 16;
+    svg.append(draw("path", {class: "axis", d: `M84 ${bottom - 14}H${width - 8}`}));
+    for (let t = Math.ceil((middle - half) / step) * step; t <= middle + half; t += step)
+        svg.append(draw("path", {class: "axis", d: `M${x(t)} ${bottom - 17}v6`}),
+            label(x(t), bottom, formatTime(t), x(t) > width - 40 ? "end" : "middle", "soft"));
+    return part("Step time with 95% intervals", svg);
 }
 
 /* Bars of measured work a micro-batch, or predicted where there is none; the
@@ -310,7 +335,7 @@ function stageBars(stages, width) {
         svg.append(label(0, y + 13, `${i} ${units}`),
             draw("rect", {class: "forward op", x: left, y, width: fwd, height: 18}),
             draw("rect", {class: "backward op", x: left + fwd, y, width: bwd, height: 18}),
-            label(left + fwd + bwd + 6, y + 13, formatTime(sum(s, who)), "start", "soft"));
+            label(left + Math.max(fwd + bwd, x(sum(s, "pred"))) + 6, y + 13, formatTime(sum(s, who)), "start", "soft"));
         if (sum(s, "pred") > 0)
             svg.append(draw("path", {class: "predicted", d: `M${left + x(sum(s, "pred"))} ${y - 2}v22`}));
     });
@@ -361,12 +386,6 @@ function operations(t) {
     return all;
 }
 
-/* A round step of the axis: about one a hundred pixels. */
-function axisStep(span, width) {
-    const raw = span * 100 / width, p = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].map((f) => f * p).find((s) => s >= raw);
-}
-
 function gantt(t, width) {
     const ops = operations(t), chunks = Math.max(...ops.map((o) => o.chunk)) + 1;
     const span = Math.max(...ops.map((o) => o.start + o.took));
@@ -375,12 +394,12 @@ function gantt(t, width) {
         100 * ops.filter((o) => o.rank === r).reduce((sum, o) => sum + o.took, 0) / span);
     const svg = draw("svg", {width, height, role: "img", class: "gantt",
         "aria-label": `Timeline of one recorded step of ${formatTime(span / 1e3)}: ` +
-            busy.map((b, r) => `rank ${r} works ${b.toFixed(0)} % of it`).join(", ")});
-    const step = axisStep(span, width - left);
+            busy.map((b, r) => `rank ${r} works ${b.toFixed(0)}% of it`).join(", ")});
+    const step = roundStep(span * 100 / (width - left));
     for (let us = 0; us <= span; us += step)
         svg.append(draw("path", {class: "grid", d: `M${x(us)} 0V${26 * t.pp + 6}`}),
             label(x(us), height - 8, formatAxis(us), us + step > span ? "end" : "middle", "soft"));
-    busy.forEach((b, r) => svg.append(label(0, 26 * r + 18, `rank ${r}`), label(left - 6, 26 * r + 18, b.toFixed(0) + " %", "end", "soft")));
+    busy.forEach((b, r) => svg.append(label(0, 26 * r + 18, `rank ${r}`), label(left - 6, 26 * r + 18, b.toFixed(0) + "%", "end", "soft")));
     for (const o of ops) {
         const w = Math.max(0.5, x(o.start + o.took) - x(o.start)), y = 26 * o.rank + 4;
         const name = chunks > 1 ? `${o.mb}${String.fromCharCode(65 + o.chunk)}` : String(o.mb);
@@ -410,7 +429,7 @@ function timelinePart(row, detail, width) {
 
 function fillDetail(row) {
     const detail = data.details[row.place];
-    const cell = row.detail.cells[0], width = Math.max(240, cell.clientWidth - 24);
+    const cell = row.detail.cells[0], width = Math.max(240, state.width - 24);
     const split = width > 700 ? Math.floor((width - 24) / 3 * 2) : width;
     const parts = [rowFacts(row, detail), intervals(row, detail, split),
                    timelinePart(row, detail, width), stagePart(row, detail, width)];
@@ -457,6 +476,7 @@ function watchWidth() {
         timer = setTimeout(() => {
             if (width === document.body.clientWidth) return;
             width = document.body.clientWidth;
+            state.width = table.clientWidth;
             render();
             rows.filter((r) => r.detail && r.detail.isConnected).forEach(fillDetail);
         }, 100);
@@ -473,6 +493,7 @@ function start() {
         $("order").append(make("option", {value: String(i)}, titles[i]));
     });
     for (const id of ["controls", "plots"]) $(id).hidden = false;
+    state.width = table.clientWidth;
     listen();
     watchWidth();
     render();

@@ -108,12 +108,7 @@ class Browser:
 
     def choose(self, css, value):
         """An option of a select, as a click on it does."""
-        for option in self.find(css + " option"):
-            name = self.call("/element/%s/property/value" % option,
-                             method="GET")
-            if name == value:
-                return self.call("/element/%s/click" % option, {})
-        raise RuntimeError("%s has no option %r" % (css, value))
+        self.click("%s option[value=%s]" % (css, json.dumps(value)))
 
     def said(self):
         """What the console was told since the last call."""
@@ -121,11 +116,13 @@ class Browser:
                 self.call("/se/log", {"type": "browser"})]
 
     def requested(self):
-        """Addresses that were asked for since the last call."""
+        """Addresses that the page asked for since the last call, with its own;
+        what the browser asks for itself belongs to no page of ours."""
         events = [json.loads(entry["message"])["message"] for entry in
                   self.call("/se/log", {"type": "performance"})]
         return [e["params"]["request"]["url"] for e in events
-                if e["method"] == "Network.requestWillBeSent"]
+                if e["method"] == "Network.requestWillBeSent" and
+                not e["params"]["documentURL"].startswith("chrome:")]
 
     def picture(self, path, whole=False):
         shot = self.cdp("Page.captureScreenshot", format="png",
