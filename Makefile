@@ -212,7 +212,7 @@ report: ## REPORT.md and plots/out from the reference data alone
 	    plots/out/published 'Step times of others'
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test static
+	@sh harness/install-deps.sh run test static browser
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 

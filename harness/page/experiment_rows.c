@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "fields.h"
 #include "recorded_step.h"
+#include "simulated_step.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 struct tables {
     const char *dir;
     struct csv layouts, runs, stages, iterations;
-    int *timeline; // by row of runs, -1: none
+    int *timeline;  // by row of runs, -1: none
+    int *predicted; // by row of layouts
 };
 
 static enum err experiment_rows_no_memory(struct err_msg *msg)
@@ -39,7 +41,10 @@ static enum err experiment_rows_read(struct sheet *s, struct tables *t,
             return e;
     }
     t->timeline = arena_alloc(s->a, t->runs.n_rows + 1, sizeof *t->timeline);
-    return t->timeline ? ERR_OK : experiment_rows_no_memory(msg);
+    t->predicted =
+        arena_alloc(s->a, t->layouts.n_rows + 1, sizeof *t->predicted);
+    return t->timeline && t->predicted ? ERR_OK
+                                       : experiment_rows_no_memory(msg);
 }
 
 /* Do two rows tell of one role and layout? */
@@ -82,10 +87,11 @@ static void experiment_rows_stages(struct writer detail, const struct tables *t,
     }
 }
 
-static void experiment_rows_put_timeline(struct writer detail, int timeline)
+static void experiment_rows_put(struct writer detail, const char *key,
+                                int timeline)
 {
     if (timeline >= 0)
-        writer_number(detail, "timeline", timeline);
+        writer_number(detail, key, timeline);
 }
 
 /* That of the first run of the layout that has one. Roles with one layout share
@@ -138,7 +144,8 @@ static void experiment_rows_layout(struct sheet *s, const struct tables *t,
     experiment_rows_interval(detail, "pred", l, i);
     experiment_rows_interval(detail, "meas", l, i);
     experiment_rows_stages(detail, t, l, i);
-    experiment_rows_put_timeline(detail, experiment_rows_timeline(t, l, i));
+    experiment_rows_put(detail, "timeline", experiment_rows_timeline(t, l, i));
+    experiment_rows_put(detail, "predicted", t->predicted[i]);
 }
 
 /* Row of layouts.csv of a run, or n_rows. */
@@ -178,9 +185,12 @@ static void experiment_rows_run_detail(struct sheet *s, const struct tables *t,
     struct sheet_facts f = sheet_facts(s, detail);
     fields_facts(&f, &t->runs, i, facts, COUNT(facts));
     sheet_fact(&f, "steps", recorded_step_times(s->a, &of));
-    if (experiment_rows_layout_of(t, i) < t->layouts.n_rows)
-        experiment_rows_stages(detail, t, &t->runs, i);
-    experiment_rows_put_timeline(detail, t->timeline[i]);
+    experiment_rows_put(detail, "timeline", t->timeline[i]);
+    const size_t k = experiment_rows_layout_of(t, i);
+    if (k == t->layouts.n_rows)
+        return;
+    experiment_rows_stages(detail, t, &t->runs, i);
+    experiment_rows_put(detail, "predicted", t->predicted[k]);
 }
 
 /* Its step is the corrected one, as the layout's is. */
@@ -215,6 +225,8 @@ enum err experiment_rows_add(struct sheet *s, const char *dir,
         const struct recorded_step_of of = {dir, &t.runs, &t.iterations, i};
         e = recorded_step_add(s, &of, &t.timeline[i], msg);
     }
+    if (e == ERR_OK)
+        e = simulated_step_add(s, dir, &t.layouts, t.predicted, msg);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < t.layouts.n_rows; i++)

@@ -130,20 +130,30 @@ static void other_rows_step_detail(struct sheet *s, const struct csv *t,
     fields_facts(&f, t, i, facts, COUNT(facts));
 }
 
+/* Of a row that is left out; its note says why it is excluded. */
+static const char *other_rows_reason(const struct csv *rows, size_t row,
+                                     const char *status, const char *why)
+{
+    if (strcmp(status, "excluded") == 0)
+        return fields_text(rows, row, "note");
+    return strcmp(status, "not used") == 0
+               ? "kept, neither fitted nor predicted"
+               : why;
+}
+
 static void other_rows_step(struct sheet *s, const struct csv *t, size_t i,
                             const struct csv *predicted)
 {
     const size_t p = other_rows_predicted(predicted, t, i);
     const char *why = fields_text(predicted, p, "why");
     const char *status = other_rows_status(t, i, why);
-    const bool excluded = strcmp(status, "excluded") == 0;
     const struct sheet_row row = {
         .what = "step time",
         .name = fields_text(t, i, "id"),
         .layout = other_rows_layout(s->a, t, i),
         .kind = s->set.kind,
         .status = status,
-        .reason = excluded ? fields_text(t, i, "note") : why,
+        .reason = other_rows_reason(t, i, status, why),
         .pred_ms = 1e3 * fields_number(predicted, p, "pred_step_s"),
         .meas_ms = 1e3 * fields_number(t, i, "step_s"),
         .pred_bytes = NAN,

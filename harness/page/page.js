@@ -386,14 +386,18 @@ function operations(t) {
     return all;
 }
 
-function gantt(t, width) {
-    const ops = operations(t), chunks = Math.max(...ops.map((o) => o.chunk)) + 1;
-    const span = Math.max(...ops.map((o) => o.start + o.took));
+function lastEnd(ops) {
+    return Math.max(...ops.map((o) => o.start + o.took));
+}
+
+/* `span` is the axis, which timelines that stand together share. */
+function gantt(t, what, width, span) {
+    const ops = operations(t), chunks = Math.max(...ops.map((o) => o.chunk)) + 1, end = lastEnd(ops);
     const left = 88, height = 26 * t.pp + 30, x = (us) => left + us / span * (width - left - 12);
     const busy = [...Array(t.pp).keys()].map((r) =>
-        100 * ops.filter((o) => o.rank === r).reduce((sum, o) => sum + o.took, 0) / span);
-    const svg = draw("svg", {width, height, role: "img", class: "gantt",
-        "aria-label": `Timeline of one recorded step of ${formatTime(span / 1e3)}: ` +
+        100 * ops.filter((o) => o.rank === r).reduce((sum, o) => sum + o.took, 0) / end);
+    const svg = draw("svg", {width, height, role: "img", class: "gantt " + what,
+        "aria-label": `Timeline of one ${what} step of ${formatTime(end / 1e3)}: ` +
             busy.map((b, r) => `rank ${r} works ${b.toFixed(0)}% of it`).join(", ")});
     const step = roundStep(span * 100 / (width - left));
     for (let us = 0; us <= span; us += step)
@@ -415,14 +419,25 @@ function formatAxis(us) {
     return us >= 1e6 ? round(us / 1e6) + " s" : round(us / 1e3) + " ms";
 }
 
+/* The recorded step, and below it the simulated one, on one axis. */
 function timelinePart(row, detail, width) {
-    const t = data.timelines[detail.timeline];
-    if (!t) return null;
-    // boxes of less than some pixels could not be told apart: then it scrolls
-    const wide = Math.max(width, Math.min(4000, 88 + 10 * t.fwd.length / t.pp));
-    const box = part("Timeline of one recorded step", make("p", {}, `Step ${t.iteration}, ${row.values[KIND]}; the numbers are micro-batches` +
-        (t.fwd.length / 2 / t.n_mb > t.pp ? ", the letters chunks." : ".") + " Beside each rank, the share of the step it works."),
-        make("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline"}, gantt(t, wide)), legend());
+    const two = [["recorded", data.timelines[detail.timeline]], ["predicted", data.timelines[detail.predicted]]]
+        .filter(([, t]) => t);
+    if (!two.length) return null;
+    const span = Math.max(...two.map(([, t]) => lastEnd(operations(t))));
+    const box = part("Timeline of one step");
+    for (const [what, t] of two) {
+        // boxes of less than some pixels could not be told apart: then it scrolls
+        const wide = Math.max(width, Math.min(4000, 88 + 10 * t.fwd.length / t.pp));
+        const says = what === "recorded" ? `Recorded: step ${t.iteration}, ${row.values[KIND]}.`
+            : "Predicted: simulated with mean costs, without jitter and what lies outside the pipeline.";
+        box.append(make("p", {}, says),
+            make("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline, " + what}, gantt(t, what, wide, span)));
+    }
+    const letters = two.some(([, t]) => t.fwd.length / 2 / t.n_mb > t.pp) ? "letters are chunks; " : "";
+    const key = legend();
+    key.append(make("small", {}, ` numbers are micro-batches; ${letters}beside each rank, the share of the step that it works`));
+    box.append(key);
     box.className = "all";
     return box;
 }
@@ -433,6 +448,8 @@ function fillDetail(row) {
     const split = width > 700 ? Math.floor((width - 24) / 3 * 2) : width;
     const parts = [rowFacts(row, detail), intervals(row, detail, split),
                    timelinePart(row, detail, width), stagePart(row, detail, width)];
+    // with nothing beside it the list takes the whole width
+    if (!parts[1]) parts[0].className = "all two";
     cell.replaceChildren(make("div", {class: "parts"}, ...parts.filter(Boolean)));
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/join.h"
 #include "base/stats.h"
+#include "steps.h"
 #include "store/oplog.h"
 
 #include <errno.h>
@@ -12,9 +13,8 @@
 #include <unistd.h>
 
 enum {
-    MOST_TIMES = 20,         // of a run's steps in a line
-    MOST_OPERATIONS = 20000, // of a timeline: nobody could tell more apart
-    MOST_SIZE = 1 << 16      // of stages or micro-batches
+    MOST_TIMES = 20,    // of a run's steps in a line
+    MOST_SIZE = 1 << 16 // of stages or micro-batches
 };
 
 static enum err recorded_step_no_memory(struct err_msg *msg)
@@ -82,30 +82,6 @@ recorded_step_choose(struct arena *a, const struct recorded_step_of *of,
     return best;
 }
 
-/* Start and duration of n operations, microseconds. */
-static void recorded_step_times_of(struct writer to, const double *start_s,
-                                   const double *took_s, int n)
-{
-    for (int i = 0; i < n; i++) {
-        writer_number(to, NULL, round(1e6 * start_s[i]));
-        writer_number(to, NULL, round(1e6 * took_s[i]));
-    }
-}
-
-static void recorded_step_write(struct sheet *s, const struct oplog *log,
-                                const struct oplog_step *step, int pp)
-{
-    const struct writer t = writer_object(s->timelines, NULL);
-    const int n = log->n_stages * log->n_mb;
-    writer_number(t, "iteration", (double)step->iteration);
-    writer_number(t, "pp", pp);
-    writer_number(t, "n_mb", log->n_mb);
-    recorded_step_times_of(writer_list(t, "fwd"), step->fwd_start_s,
-                           step->fwd_s, n);
-    recorded_step_times_of(writer_list(t, "bwd"), step->bwd_start_s,
-                           step->bwd_s, n);
-}
-
 /* A packed file is unpacked to a temporary one, *out, which the caller
  * removes. */
 static enum err recorded_step_unpack(struct arena *a, const char *packed,
@@ -145,7 +121,7 @@ static bool recorded_step_shape(const struct recorded_step_of *of,
         !recorded_step_size(of, "vpp", &vpp) ||
         !recorded_step_size(of, "n_microbatches", &n_mb) ||
         !recorded_step_size(of, "dp", &dp) ||
-        2.0 * *pp * vpp * n_mb > MOST_OPERATIONS)
+        2.0 * *pp * vpp * n_mb > STEPS_MOST_OPERATIONS)
         return false;
     *out = (struct oplog_shape){*pp * vpp, n_mb, dp};
     return true;
@@ -199,8 +175,15 @@ enum err recorded_step_add(struct sheet *s, const struct recorded_step_of *of,
     const struct oplog_step *step =
         e == ERR_OK && path ? recorded_step_choose(&scratch, of, &log) : NULL;
     if (step) {
-        recorded_step_write(s, &log, step, pp);
-        *out = s->n_timelines++;
+        const struct steps_step t = {.pp = pp,
+                                     .n_stages = log.n_stages,
+                                     .n_mb = log.n_mb,
+                                     .iteration = (double)step->iteration,
+                                     .fwd_start_s = step->fwd_start_s,
+                                     .fwd_s = step->fwd_s,
+                                     .bwd_start_s = step->bwd_start_s,
+                                     .bwd_s = step->bwd_s};
+        *out = steps_add(s, &t);
     }
     arena_clear(&scratch);
     return e;

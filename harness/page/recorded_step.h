@@ -17,11 +17,9 @@ struct recorded_step_of {
     size_t row;
 };
 
-/* Adds its timeline to the page: {"iteration", "pp", "n_mb", "fwd", "bwd"},
- * where fwd and bwd are start, duration, start, ... in whole microseconds,
- * null where not recorded, by stage and micro-batch. *out is its place in the
- * list, -1 where the run recorded nothing or was left out. ERR_PARSE for a file
- * that does not fit the run. */
+/* Adds its timeline to the page. *out is its place in the list, -1 where the
+ * run recorded nothing or was left out. ERR_PARSE for a file that does not fit
+ * the run. */
 enum err recorded_step_add(struct sheet *s, const struct recorded_step_of *of,
                            int *out, struct err_msg *msg);
 

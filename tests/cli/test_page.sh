@@ -96,7 +96,7 @@ claim $? "no name became a tag"
 if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null ||
     ! command -v python3 >/dev/null; then
     echo "ok - the page in a browser # SKIP no chromium, chromedriver or" \
-        "python3 here: sh harness/install-deps.sh test"
+        "python3 here: sh harness/install-deps.sh browser"
     exit 0
 fi
 python3 "$here/tests/cli/page_test.py" few/results few.html all.html >out 2>err
