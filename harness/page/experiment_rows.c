@@ -56,6 +56,7 @@ static bool experiment_rows_same(const struct csv *x, size_t i,
                0;
 }
 
+/* Nothing is written of ends that are not known. */
 static void experiment_rows_interval(struct writer detail, const char *key,
                                      const struct csv *t, size_t row)
 {
@@ -87,6 +88,7 @@ static void experiment_rows_stages(struct writer detail, const struct tables *t,
     }
 }
 
+/* A place in the list of timelines, where there is one. */
 static void experiment_rows_put(struct writer detail, const char *key,
                                 int timeline)
 {
@@ -158,6 +160,7 @@ static size_t experiment_rows_layout_of(const struct tables *t, size_t run)
     return i;
 }
 
+/* What a reader needs to judge a run, and to find it again. */
 static void experiment_rows_run_detail(struct sheet *s, const struct tables *t,
                                        size_t i, struct writer detail)
 {

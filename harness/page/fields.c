@@ -1,3 +1,7 @@
+/*
+ * How it works: what is missing is an empty table, an empty text or NAN, so
+ * that callers list columns without asking for each.
+ */
 #include "fields.h"
 
 #include <math.h>

@@ -1,3 +1,7 @@
+/*
+ * How it works: a character at a time, each through one table of entities, so
+ * that no text can be printed around it.
+ */
 #include "html.h"
 
 #include <string.h>

@@ -17,6 +17,7 @@ static bool other_rows_is(const struct csv *t, size_t row, const char *column,
 
 /* ---- plans ---- */
 
+/* A way that Megatron refuses has a row with its reason and no layout. */
 static void other_rows_plan(struct sheet *s, const struct csv *t, size_t i)
 {
     static const struct fields_fact facts[] = {
@@ -96,6 +97,7 @@ static const char *other_rows_layout(struct arena *a, const struct csv *t,
     return text ? text : "";
 }
 
+/* Everything that the source states, as it states it. */
 static void other_rows_step_detail(struct sheet *s, const struct csv *t,
                                    size_t i, struct writer detail)
 {

@@ -36,6 +36,7 @@ static enum err page_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "page: out of memory");
 }
 
+/* False when memory ran out; page_close() and page_free() follow either way. */
 static bool page_open(struct page *p, struct arena *a)
 {
     bool ok = true;
@@ -70,6 +71,7 @@ static void page_free(struct page *p)
         free(p->part[i].text);
 }
 
+/* The document ends the details: nothing can be added after it. */
 static enum err page_fill(struct page *p, const struct page_sources *from,
                           struct err_msg *msg)
 {
@@ -115,6 +117,7 @@ static void page_line(FILE *out, const struct page *p, const char *line)
         fputs(line, out);
 }
 
+/* All parts in the places that the template has for them. */
 static enum err page_join(struct arena *a, const struct page *p,
                           const char **out, struct err_msg *msg)
 {

@@ -79,8 +79,8 @@ function readRow(tr, place) {
 }
 
 const rows = [...body.rows].map(readRow);
-// width of the table: asked for once, since asking lays out the page
-const state = {column: -1, down: false, shown: SOME, width: 0};
+// widths of the table and of a plot: kept, since asking for one lays out the page
+const state = {column: -1, down: false, shown: SOME, width: 0, plot: 0};
 
 /* ---- filter and sort ---- */
 
@@ -226,7 +226,7 @@ function plot(name, found, of, unit) {
         box.replaceChildren(make("p", {}, make("small", {}, "none of these rows has both")));
         return;
     }
-    const width = Math.max(280, box.clientWidth), height = Math.min(320, Math.round(width * 0.62));
+    const width = Math.max(280, state.plot), height = Math.min(320, Math.round(width * 0.62));
     const scale = plotScale(points.flatMap((r) => [r.values[of.pred], r.values[of.meas]]), width, height);
     const svg = draw("svg", {width, height, role: "img", "aria-label": title.textContent + "; the table below has the figures"},
         plotFrame(width, height, scale, unit));
@@ -485,6 +485,11 @@ function listen() {
     $("more-all").addEventListener("click", () => { state.shown = Infinity; render(); });
 }
 
+function measure() {
+    state.width = table.clientWidth;
+    state.plot = $("plot-time").clientWidth;
+}
+
 /* What is drawn to a width is drawn again when that changes. */
 function watchWidth() {
     let width = document.body.clientWidth, timer = 0;
@@ -493,7 +498,7 @@ function watchWidth() {
         timer = setTimeout(() => {
             if (width === document.body.clientWidth) return;
             width = document.body.clientWidth;
-            state.width = table.clientWidth;
+            measure();
             render();
             rows.filter((r) => r.detail && r.detail.isConnected).forEach(fillDetail);
         }, 100);
@@ -510,7 +515,7 @@ function start() {
         $("order").append(make("option", {value: String(i)}, titles[i]));
     });
     for (const id of ["controls", "plots"]) $(id).hidden = false;
-    state.width = table.clientWidth;
+    measure();
     listen();
     watchWidth();
     render();

@@ -100,6 +100,7 @@ static enum err recorded_step_unpack(struct arena *a, const char *packed,
     return file_unpack(packed, path, msg);
 }
 
+/* Bounded, so that products of sizes stay numbers. */
 static bool recorded_step_size(const struct recorded_step_of *of,
                                const char *column, int *out)
 {

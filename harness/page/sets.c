@@ -78,6 +78,7 @@ struct about {
     const char **to;
 };
 
+/* What it asks or is called, and where it comes from. */
 static enum err sets_about(struct sheet *s, const char *dir,
                            struct sheet_set *set, struct err_msg *msg)
 {
@@ -126,6 +127,7 @@ static enum err sets_experiment(struct sheet *s, const char *dir,
     return experiment_rows_add(s, dir, msg);
 }
 
+/* Nobody measured them, and their costs are by FLOPs. */
 static enum err sets_plans(struct sheet *s, const char *dir,
                            struct err_msg *msg)
 {
@@ -185,6 +187,7 @@ static const struct kind kinds[] = {
     {"memory.csv", sets_memory, "/memory"},
 };
 
+/* One file of a folder as a dataset of its own. */
 static enum err sets_add_kind(struct sheet *s, const char *dir,
                               const struct kind *k, struct err_msg *msg)
 {
@@ -203,6 +206,7 @@ static enum err sets_add_kind(struct sheet *s, const char *dir,
 
 /* ---- tables as they are ---- */
 
+/* Tells programs what the file is; a reader has its name. */
 static bool sets_is_format(const struct csv *t, size_t column)
 {
     return strcmp(t->names[column], "format") == 0;
@@ -295,6 +299,7 @@ static bool sets_is_folder(const char *path, const char *name)
     return name[0] != '.' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* In the order of the names, so that the page does not depend on the disk. */
 static enum err sets_add_below(struct sheet *s, const char *dir, int depth,
                                struct err_msg *msg)
 {

@@ -47,6 +47,7 @@ void sheet_begin(struct sheet *s, const struct sheet_set *set)
     s->set = *set;
 }
 
+/* A signed error to two digits: more would be noise. */
 static void sheet_print_error(FILE *out, const char *class, double pct)
 {
     fprintf(out, "<td class=\"n%s\"", class);
@@ -56,6 +57,7 @@ static void sheet_print_error(FILE *out, const char *class, double pct)
         putc('>', out);
 }
 
+/* Hardware or repository, and below it where a reader finds it. */
 static void sheet_print_origin(FILE *out, const struct sheet_set *d)
 {
     fputs("<td>", out);
@@ -99,6 +101,7 @@ void sheet_end(struct sheet *s)
     s->n_sets++;
 }
 
+/* One of the four words: the page has a colour and a shape for each. */
 static const char *sheet_kind(const char *kind)
 {
     static const char *const kinds[] = {SHEET_MEASURED, SHEET_EMULATED,
@@ -132,6 +135,7 @@ struct number {
     const char *text; // NULL: nothing is known
 };
 
+/* An empty cell without data-v sorts behind all others. */
 static void sheet_print_number(FILE *out, struct number x)
 {
     fprintf(out, "<td class=\"n%s\"", x.class);
@@ -141,6 +145,7 @@ static void sheet_print_number(FILE *out, struct number x)
         putc('>', out);
 }
 
+/* The classes w0, w1 and w2 leave the page on narrower and narrower screens. */
 static void sheet_print_texts(struct sheet *s, const struct sheet_row *r)
 {
     FILE *out = s->rows;

@@ -195,7 +195,7 @@ class Page:
         return [r for r in ALL if test(r)]
 
     def filters(self):
-        for text in ("kimi recipe", "no such word"):
+        for text in ("ip kimi", "nowhere"):
             self.b.type("#text", text)
             self.shows(self.pick(words(text)), "the words '%s'" % text)
         self.b.type("#text", "")
@@ -366,7 +366,7 @@ class Page:
         """Every control of a page whose rows are not known here, and some rows;
         a plot is drawn each time."""
         self.b.run("""const some = '#controls button, #controls input, summary, ' +
-            '#table thead button, #more button, #table > tbody > tr:nth-child(-n+5) button';
+            '#table thead button, #more-some, #table > tbody > tr:nth-child(-n+5) button';
             for (const c of document.querySelectorAll(some)) c.click();""")
         self.b.choose("#set", "reference/local-vpp")
         self.b.click("#table > tbody button")
