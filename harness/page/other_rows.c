@@ -1,3 +1,7 @@
+/*
+ * How it works: a function a kind of row fills it from the columns of its
+ * table; what else the table says is listed as facts for the detail.
+ */
 #include "other_rows.h"
 
 #include "fields.h"

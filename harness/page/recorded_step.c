@@ -1,3 +1,7 @@
+/*
+ * How it works: the operations of a run are unpacked to a temporary file, read
+ * into an arena that is cleared again, and one step of them is written.
+ */
 #include "recorded_step.h"
 
 #include "base/file.h"

@@ -1,3 +1,7 @@
+/*
+ * How it works: the context is made as validate makes it, once a folder; each
+ * layout is then simulated with its events in an arena of its own.
+ */
 #include "simulated_step.h"
 
 #include "experiment/context.h"

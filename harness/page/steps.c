@@ -1,3 +1,7 @@
+/*
+ * How it works: whole microseconds are a third of the text that seconds with
+ * all their digits would be, and finer than a pixel of any screen.
+ */
 #include "steps.h"
 
 #include <math.h>
