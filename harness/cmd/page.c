@@ -59,7 +59,7 @@ const struct command CMD_PAGE = {
         "each layout, run, plan and step time of others, which sorts by every\n"
         "column and filters, predicted beside measured, and behind each row "
         "its\n"
-        "stages, intervals and a recorded step.\n\n"
+        "stages, intervals, and a step as recorded and as predicted.\n\n"
         "Of each DIR, a dataset's folder or one with such folders in it; "
         "without\n"
         "DIR those kept with the sources (results/reference, published and\n"
