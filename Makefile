@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout pattern schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
-HARNESS := manifest launch store figures experiment published study report regress
+HARNESS := manifest launch store figures experiment published study report regress page
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -98,6 +98,13 @@ $(B)/planner/sim/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMPILE)
+
+# a file of the page as C strings, a line each
+$(B)/%.lines: %
+	@mkdir -p $(@D)
+	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
+$(B)/harness/page/assets.o: EXTRA = $(STRICT) -iquote $(B)/harness/page
+$(B)/harness/page/assets.o: $(patsubst %,$(B)/harness/page/page.%.lines,html css js)
 
 # ---- tests: test_ROOM_MODULE links its room and those before it --------------
 upto = $(if $(filter $(1),$(2)),$(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call upto,$(1),$(filter-out $(firstword $(2)),$(2)))))
@@ -197,13 +204,14 @@ report: ## REPORT.md and plots/out from the reference data alone
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory $(B)/moe-bench
 	@$(B)/moe-bench report
+	@$(B)/moe-bench page
 	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
 	    plots/out/memory-ci 'Megatron-LM CI'
 	@gnuplot -c plots/published.gp plots/style.gp results/published/predicted.csv \
 	    plots/out/published 'Step times of others'
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test static
+	@sh harness/install-deps.sh run test static browser
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 

@@ -52,7 +52,7 @@
       "the dataset (results/reference/<name>; import: "                        \
       "results/published/<source>)")                                           \
     X(OPT_INTO, "--into", NULL, "FILE",                                        \
-      "fill this file (without DIR: REPORT.md)")                               \
+      "fill this file (without DIR: REPORT.md; page: results/index.html)")     \
     X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
       "of the figures (with --into: plots/out)")                               \
     X(OPT_CHECK, "--check", NULL, "",                                          \
@@ -112,7 +112,7 @@ struct command {
 /* All commands, each in its own file. */
 extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
     CMD_PUBLISH, CMD_IMPORT, CMD_REPORT, CMD_MACHINE, CMD_REPRODUCE,
-    CMD_ROOFLINE;
+    CMD_ROOFLINE, CMD_PAGE;
 
 /* Value of an option, NULL when it was not given; "" of a switch. */
 const char *cmd_text(const struct cmd *c, enum cmd_option o);
