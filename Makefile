@@ -5,7 +5,7 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
-HARNESS := manifest launch store figures experiment published study report
+HARNESS := manifest launch store figures experiment published study report contribute
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
