@@ -209,6 +209,7 @@ enum err contribution_judge(struct contribution *c,
 
 const char *contribution_name(const struct contribution *c)
 {
-    return arena_printf(c->arena, "%s-%dx-%s%s", c->gpu, c->n_gpus, c->date,
+    return c->name ? c->name
+                   : arena_printf(c->arena, "%s-%dx-%s%s", c->gpu, c->n_gpus, c->date,
                         c->example ? "-example" : "");
 }

@@ -70,6 +70,7 @@ struct contribution {
     const struct core_version *core;
     const char *source, *clock; // "measured", "emulated"; "wall", "cpu", ...
     const char *date;           // 2026-12-01
+    const char *name;           // of the folder, once it is chosen, or NULL
     bool example;
     int n_gpus, gpus_per_node; // 0: not stated
     struct megatron_args *args; // of the model, without a layout
@@ -107,7 +108,8 @@ enum err contribution_judge(struct contribution *c,
                             const char *layout, struct contribution_run *r,
                             struct err_msg *msg);
 
-/* The folder's name: "h100-8x-2026-12-01"; NULL when out of memory. */
+/* The folder's name: as chosen, or "h100-8x-2026-12-01"; NULL when out of
+ * memory. */
 const char *contribution_name(const struct contribution *c);
 
 /* Notes a run without a step time. ERR_NOMEM. */

@@ -75,6 +75,33 @@ static enum err take_figures(const struct folder *f,
     return r->stat ? ERR_OK : folder_no_memory(msg);
 }
 
+/* A text of a record that is not what a harness writes is not given on. */
+static const char *known_role(const struct run_record *run)
+{
+    enum role role;
+    const bool known =
+        strcmp(run->role, ROLE_PROFILE_NAME) == 0 ||
+        role_from_name("", run->role, &role, NULL) == ERR_OK;
+    return known ? run->role : "run";
+}
+
+static const char *known_of(const char *text, const char *const *list)
+{
+    while (*list && strcmp(*list, text) != 0)
+        list++;
+    return *list ? *list : "unknown";
+}
+
+/* "2026-12-01T..." */
+static bool is_date(const char *text)
+{
+    static const char shape[] = "0000-00-00";
+    for (size_t i = 0; shape[i]; i++)
+        if (shape[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != '-')
+            return false;
+    return true;
+}
+
 static enum err take_run(const struct folder *f, const struct run_record *run,
                          struct err_msg *msg)
 {
@@ -86,7 +113,7 @@ static enum err take_run(const struct folder *f, const struct run_record *run,
     if (!args || !r || !path)
         return folder_no_memory(msg);
     r->name = run->run_id;
-    r->role = run->role;
+    r->role = known_role(run);
     r->round = run->round;
     r->profile = run->round == 0;
     enum err e =
@@ -154,7 +181,7 @@ static enum err take_all(struct folder *f, struct err_msg *msg)
         else
             e = contribution_lose(
                 f->c,
-                arena_printf(f->c->arena, "%s, round %d", run->role,
+                arena_printf(f->c->arena, "%s, round %d", known_role(run),
                              run->round),
                 run_status_name(run->status), msg);
     }
@@ -174,6 +201,8 @@ static enum err read_manifest(struct folder *f, struct err_msg *msg)
 /* Hardware, clock and date are the runs' own. */
 static enum err take_hardware(struct folder *f, struct err_msg *msg)
 {
+    static const char *const sources[] = {"measured", "emulated", NULL};
+    static const char *const clocks[] = {"wall", "cpu", "flops", NULL};
     struct contribution *c = f->c;
     const struct run_record *last = &f->runs.run[f->runs.n - 1];
     const struct manifest_hardware *h = &f->manifest.hardware;
@@ -189,11 +218,11 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
         c->gpu = named.gpu;
         c->card = named.card;
     }
-    c->source = last->source;
-    c->clock = last->clock;
+    c->source = known_of(last->source, sources);
+    c->clock = known_of(last->clock, clocks);
     c->gpus_per_node = h->nodes > 0 && h->count > 0 ? (int)(h->count / h->nodes)
                                                     : 0;
-    if (e == ERR_OK && strlen(last->started_utc) >= 10)
+    if (e == ERR_OK && is_date(last->started_utc))
         c->date = arena_strndup(c->arena, last->started_utc, 10);
     return e == ERR_OK && !c->date ? folder_no_memory(msg) : e;
 }

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { PACK_MOST_SAME = 99, PACK_UTC_BYTES = 32 };
+enum { PACK_UTC_BYTES = 32 };
 
 static enum err pack_no_memory(struct err_msg *msg)
 {
@@ -284,23 +284,21 @@ static enum err fill(const struct pack *p, const char *dir, struct err_msg *msg)
     return e == ERR_OK ? sums_write(c->arena, dir, msg) : e;
 }
 
-/* A name that nothing has. Two of one day and hardware are two datasets. */
-static enum err free_place(const struct pack *p, const char **out,
-                           struct err_msg *msg)
+/* A name that nothing has: two of one day and hardware are two datasets, and
+ * rows of one name would be one. */
+static const char *free_place(const struct pack *p)
 {
     struct stat st;
-    const char *name = contribution_name(p->of);
-    for (int i = 1; name && i <= PACK_MOST_SAME; i++) {
-        *out = i == 1 ? arena_printf(p->of->arena, "%s/%s", p->root, name)
-                      : arena_printf(p->of->arena, "%s/%s-%d", p->root, name, i);
-        if (!*out)
-            return pack_no_memory(msg);
-        if (lstat(*out, &st) != 0)
-            return ERR_OK;
+    struct contribution *c = p->of;
+    const char *base = contribution_name(c);
+    c->name = base;
+    for (int i = 2; c->name; i++) {
+        const char *dir = arena_printf(c->arena, "%s/%s", p->root, c->name);
+        if (!dir || lstat(dir, &st) != 0)
+            return dir;
+        c->name = arena_printf(c->arena, "%s-%d", base, i);
     }
-    return name ? err_set(msg, ERR_RANGE, "%s/%s: taken %d times", p->root,
-                          name, PACK_MOST_SAME)
-                : pack_no_memory(msg);
+    return NULL;
 }
 
 /* What a run of ours that was killed left beside the place: of our own naming,
@@ -328,11 +326,10 @@ static void sweep(const char *root)
 enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
 {
     struct place place;
-    const char *dir;
     sweep(p->root);
-    enum err e = free_place(p, &dir, msg);
-    if (e == ERR_OK)
-        e = place_begin(p->of->arena, dir, p->root, &place, msg);
+    const char *dir = free_place(p);
+    enum err e = dir ? place_begin(p->of->arena, dir, dir, &place, msg)
+                     : pack_no_memory(msg);
     if (e != ERR_OK)
         return e;
     e = fill(p, place.tmp, msg);

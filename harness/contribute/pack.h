@@ -29,7 +29,7 @@
     "give it under " CONTRIBUTED_LICENCE "."
 
 struct pack {
-    const struct contribution *of;
+    struct contribution *of; // gets its name
     const struct checks *checks;
     const struct missing *missing;
     const char *root; // CONTRIBUTED_ROOT, or another folder

@@ -83,10 +83,9 @@ static void put_split(struct row *r, const struct contribution_run *run)
     put_size(r, "microbatches", m->batch.n_microbatches);
 }
 
-static void put_flags(struct row *r, const struct megatron_args *args)
+static void put_flags(struct row *r, struct megatron_args *args)
 {
-    const struct megatron_flags *f =
-        megatron_args_flags((struct megatron_args *)args);
+    const struct megatron_flags *f = megatron_args_flags(args);
     const char *full = flags_text(f, FLAG_RECOMPUTE_GRANULARITY);
     put_text(r, "recompute",
              full && (strcmp(full, "full") == 0 ||
