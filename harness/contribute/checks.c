@@ -89,7 +89,7 @@ static void ask_spread(struct contribution *c, struct checks *k)
             continue;
         say(k, CHECK_SPREAD, spread > CHECK_SPREAD_NO ? CHECK_NO : CHECK_DOUBT,
             arena_printf(c->arena,
-                         "%s: half of its steps lie within +-%.0f%% of the "
+                         "%s: half of its steps lie within +-%.1f%% of the "
                          "median, want %.0f%% or less",
                          r->id, 100 * spread,
                          100 * (spread > CHECK_SPREAD_NO ? CHECK_SPREAD_NO

@@ -11,7 +11,7 @@
 #include <string.h>
 
 // whole numbers of more digits are keys, not counts of tokens or bytes
-enum { CHUNK_MOST_DIGITS = 16, CHUNK_MOST_SUFFIX = 4, CHUNK_MOST_INDEX = 6 };
+enum { CHUNK_MOST_DIGITS = 16, CHUNK_MOST_SUFFIX = 6, CHUNK_MOST_INDEX = 6 };
 
 static bool is_digit(char c)
 {
@@ -194,8 +194,8 @@ static bool is_known_part(struct log_text t)
 {
     const size_t n = letters(t);
     const struct log_text word = {t.p, n};
-    if (n == t.n)
-        return vocabulary_has(word);
+    if (n == t.n || vocabulary_has_joined(t)) // "p2p"
+        return n < t.n || vocabulary_has(word);
     return digits(drop(t, n)) == t.n - n && t.n - n <= CHUNK_MOST_SUFFIX &&
            vocabulary_is_numbered(word);
 }
