@@ -144,8 +144,9 @@ static enum err demand_sizes(const struct megatron_flags *f,
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (!flags_given(f, wanted[i].id) || flags_unknown(f, wanted[i].id))
             return err_set(msg, ERR_PARSE,
-                           "%s: %s is not stated; add it at the end of the "
-                           "command: -- --%s N",
+                           "%s: %s is not stated; name the launch script with "
+                           "--config, or add it at the end of the command: -- "
+                           "--%s N",
                            r->name, wanted[i].what, flag_name(wanted[i].id));
     return ERR_OK;
 }
