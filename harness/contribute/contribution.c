@@ -186,8 +186,6 @@ enum err contribution_judge(struct contribution *c,
         e = judge_set_layout(f, layout, msg);
     if (e == ERR_OK)
         e = judged_layout(c, f, r, msg);
-    if (e == ERR_OK && layout) // its virtual stages
-        flags_set_int(f, FLAG_VPP, r->parsed.vpp);
     if (e != ERR_OK)
         return e;
     // their names may be a project's own
