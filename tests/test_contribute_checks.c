@@ -10,17 +10,36 @@
  * peak at 1.7 s a step. */
 static const double GOOD_S = 1.7;
 
-static const char *const flags[] = {
-    "--num-layers",          "16",     "--hidden-size",
-    "2048",                  "--num-attention-heads", "16",
-    "--num-experts",         "64",     "--moe-ffn-hidden-size",
-    "1024",                  "--moe-router-topk",     "8",
-    "--vocab-size",          "128256", "--seq-length",
-    "4096",                  "--micro-batch-size",    "1",
-    "--global-batch-size",   "64",     "--world-size",
-    "4",                     "--mtp-num-layers",      "1",
-    "--pipeline-model-parallel-size",  "4",           "--swiglu",
-    "--bf16",                "--position-embedding-type", "rope"};
+static const char *const flags[] = {"--num-layers",
+                                    "16",
+                                    "--hidden-size",
+                                    "2048",
+                                    "--num-attention-heads",
+                                    "16",
+                                    "--num-experts",
+                                    "64",
+                                    "--moe-ffn-hidden-size",
+                                    "1024",
+                                    "--moe-router-topk",
+                                    "8",
+                                    "--vocab-size",
+                                    "128256",
+                                    "--seq-length",
+                                    "4096",
+                                    "--micro-batch-size",
+                                    "1",
+                                    "--global-batch-size",
+                                    "64",
+                                    "--world-size",
+                                    "4",
+                                    "--mtp-num-layers",
+                                    "1",
+                                    "--pipeline-model-parallel-size",
+                                    "4",
+                                    "--swiglu",
+                                    "--bf16",
+                                    "--position-embedding-type",
+                                    "rope"};
 enum { N_FLAGS_GIVEN = sizeof flags / sizeof flags[0] };
 
 static struct arena a;

@@ -92,8 +92,8 @@ enum { N_PLANTS = sizeof plants / sizeof plants[0] };
 static const char *const places[] = {
     "%s\n",
     "launching on %s with 4 ranks\n",
-    "%s: ",                      // a prefix of the next line
-    "[%s] ",                     //
+    "%s: ",  // a prefix of the next line
+    "[%s] ", //
     "(TrainWorker pid=71, ip=%s) ",
     "  save ............................ %s\n",
     "  wandb_project ................... %s\n",
@@ -242,8 +242,8 @@ Test(contribute_redact, random_names_never_survive)
         const char *line = planted(&a, places[place], name);
         const char *log = arena_printf(&a, "%s%s", line, body);
         const struct text_span out = redacted(&a, log, strlen(log));
-        cr_expect(!holds(&out, core), "%s in '%s': %.200s", name,
-                  places[place], out.data);
+        cr_expect(!holds(&out, core), "%s in '%s': %.200s", name, places[place],
+                  out.data);
         arena_clear(&a);
     }
 }
@@ -256,8 +256,8 @@ Test(contribute_redact, names_in_cut_logs_never_survive)
         struct arena a;
         arena_init(&a);
         const size_t at = random_next(&s) % sizeof body;
-        const char *log = arena_printf(&a, "%.*splutonium%s", (int)at, body,
-                                       body + at);
+        const char *log =
+            arena_printf(&a, "%.*splutonium%s", (int)at, body, body + at);
         const struct text_span out = redacted(&a, log, strlen(log));
         cr_expect(!holds(&out, "plutonium"), "at %zu: %s", at, out.data);
         arena_clear(&a);
@@ -278,8 +278,8 @@ Test(contribute_redact, a_zero_byte_hides_nothing)
  * terminal cut within words, and what is no log of a known dialect. */
 static bool loses(const char *name)
 {
-    static const char *const lost[] = {"41-", "49-", "50-", "61-", "20-nemo",
-                                       "42-"};
+    static const char *const lost[] = {"41-", "49-",     "50-",
+                                       "61-", "20-nemo", "42-"};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++)
         if (strncmp(name, lost[i], strlen(lost[i])) == 0)
             return true;
@@ -354,8 +354,7 @@ Test(contribute_redact, kinds_are_told_apart)
         const int number = removed_note(&r, t, false);
         cr_expect(number == removed_note(&r, t, false));
         cr_expect(r.text[number - 1].kind == cases[i].kind, "%s: %s",
-                  cases[i].text,
-                  removed_kind_name(r.text[number - 1].kind));
+                  cases[i].text, removed_kind_name(r.text[number - 1].kind));
     }
     arena_clear(&a);
 }

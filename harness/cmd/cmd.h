@@ -72,7 +72,8 @@
     X(OPT_NO_LOGS, "--no-logs", NULL, "", "give step times, and no log")       \
     X(OPT_CONSENT, "--consent", NULL, "",                                      \
       "say yes to the sentence on the licence (asked on a terminal)")          \
-    X(OPT_EXAMPLE, "--example", NULL, "", "mark it as an example, not a GPU's") \
+    X(OPT_EXAMPLE, "--example", NULL, "",                                      \
+      "mark it as an example, not a GPU's")                                    \
     X(OPT_HELP, "--help", "-h", "", "this text")
 
 /* Ids by the table above; a list of them ends with N_OPTIONS. */

@@ -3,11 +3,11 @@
  * that can be sent. Everything that would be given away, and everything that is
  * taken out, is shown first; without consent nothing is written.
  */
+#include "cmd.h"
 #include "contribute/checks.h"
 #include "contribute/missing.h"
 #include "contribute/pack.h"
 #include "contribute/sources.h"
-#include "cmd.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,22 +107,22 @@ static enum err read_request(struct cmd *c, struct sources_request *q,
         arena_alloc(&c->arena, (size_t)c->line.n_uses + 1, sizeof *steps);
     if (!steps)
         return err_set(&c->msg, ERR_NOMEM, "contribute: out of memory");
-    *q = (struct sources_request){
-        .operands = c->line.operands,
-        .n_operands = c->line.n_operands,
-        .steps = steps,
-        .n_steps = options_each(&c->line, OPT_STEP, steps),
-        .config = cmd_text(c, OPT_CONFIG),
-        .flags = c->line.rest,
-        .n_flags = c->line.n_rest,
-        .no_logs = cmd_given(c, OPT_NO_LOGS)};
+    *q = (struct sources_request){.operands = c->line.operands,
+                                  .n_operands = c->line.n_operands,
+                                  .steps = steps,
+                                  .n_steps =
+                                      options_each(&c->line, OPT_STEP, steps),
+                                  .config = cmd_text(c, OPT_CONFIG),
+                                  .flags = c->line.rest,
+                                  .n_flags = c->line.n_rest,
+                                  .no_logs = cmd_given(c, OPT_NO_LOGS)};
     enum err e =
         options_int(&c->line, OPT_LAUNCH, (struct options_whole){1, 1 << 12},
                     &launch, &c->msg);
     q->launch = (int)launch;
     return e == ERR_OK ? options_int(&c->line, OPT_SERIES,
-                                     (struct options_whole){1, 1 << 20},
-                                     series, &c->msg)
+                                     (struct options_whole){1, 1 << 20}, series,
+                                     &c->msg)
                        : e;
 }
 
@@ -180,10 +180,10 @@ static enum err bench_contribute_run(struct cmd *c)
     return e;
 }
 
-static const int takes[] = {
-    OPT_CONFIG, OPT_LAUNCH,  OPT_GPU,     OPT_CORE,    OPT_STEP,
-    OPT_SERIES, OPT_NO_LOGS, OPT_DRY_RUN, OPT_CONSENT, OPT_EXAMPLE,
-    OPT_TO,     OPT_HELP,    N_OPTIONS};
+static const int takes[] = {OPT_CONFIG,  OPT_LAUNCH,  OPT_GPU,     OPT_CORE,
+                            OPT_STEP,    OPT_SERIES,  OPT_NO_LOGS, OPT_DRY_RUN,
+                            OPT_CONSENT, OPT_EXAMPLE, OPT_TO,      OPT_HELP,
+                            N_OPTIONS};
 
 const struct command CMD_CONTRIBUTE = {
     .name = "contribute",

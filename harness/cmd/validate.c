@@ -369,7 +369,8 @@ const struct command CMD_VALIDATE = {
         "the baseline. --rows predicts rows of CSV files in the same columns\n"
         "(results/README.md).\n"
         "\n"
-        "A DIR below results/contributed/ is reviewed: formats, hashes, consent, "
+        "A DIR below results/contributed/ is reviewed: formats, hashes, "
+        "consent, "
         "checks,\n"
         "logs, the fit from its own rows, and each layout predicted from the "
         "others.\n",

@@ -92,8 +92,9 @@ static void ask_spread(struct contribution *c, struct checks *k)
                          "%s: half of its steps lie within +-%.1f%% of the "
                          "median, want %.0f%% or less",
                          r->id, 100 * spread,
-                         100 * (spread > CHECK_SPREAD_NO ? CHECK_SPREAD_NO
-                                                         : CHECK_SPREAD_DOUBT)));
+                         100 * (spread > CHECK_SPREAD_NO
+                                    ? CHECK_SPREAD_NO
+                                    : CHECK_SPREAD_DOUBT)));
     }
 }
 
@@ -103,13 +104,12 @@ static struct rate rate_of(const struct contribution *c,
                            const struct contribution_run *r)
 {
     struct rate rate;
-    const struct rate_question q = {
-        .model = &r->model,
-        .step_s = r->step_s,
-        .sequences = r->model.batch.global_batch,
-        .seq_tokens = r->model.batch.seq_tokens,
-        .world = r->model.par.world,
-        .card = c->card};
+    const struct rate_question q = {.model = &r->model,
+                                    .step_s = r->step_s,
+                                    .sequences = r->model.batch.global_batch,
+                                    .seq_tokens = r->model.batch.seq_tokens,
+                                    .world = r->model.par.world,
+                                    .card = c->card};
     rate_work_out(&q, &rate);
     return rate;
 }
@@ -133,9 +133,8 @@ static const char *rate_text(struct contribution *c,
                             "of the peak of a %s",
                             r->id, r->step_s * 1e3, rate->flops_per_s / 1e12,
                             100 * rate->mfu, c->card->name);
-    return arena_printf(c->arena,
-                        "%s: %.6g ms a step are %.3g TFLOP/s a rank", r->id,
-                        r->step_s * 1e3, rate->flops_per_s / 1e12);
+    return arena_printf(c->arena, "%s: %.6g ms a step are %.3g TFLOP/s a rank",
+                        r->id, r->step_s * 1e3, rate->flops_per_s / 1e12);
 }
 
 static void ask_possible(struct contribution *c,
@@ -143,9 +142,9 @@ static void ask_possible(struct contribution *c,
                          const struct rate *rate, struct checks *k)
 {
     const char *text = rate_text(c, r, rate);
-    const bool too_fast =
-        isfinite(rate->mfu) ? rate->mfu > 1
-                            : rate->flops_per_s > CHECK_MOST_FLOPS;
+    const bool too_fast = isfinite(rate->mfu)
+                              ? rate->mfu > 1
+                              : rate->flops_per_s > CHECK_MOST_FLOPS;
     // in seconds a time is 1000 times as long, in microseconds a 1000th
     if (is_possible(rate, too_fast ? 1e-3 : 1e3))
         say(k, CHECK_UNITS, CHECK_NO,
@@ -294,8 +293,8 @@ static void ask_layouts(struct contribution *c, struct checks *k)
     for (int i = 1; i < c->n; i++)
         several = several || strcmp(c->run[i].layout, c->run[0].layout) != 0;
     if (!several)
-        say(k, CHECK_LAYOUTS, c->from == CONTRIBUTION_TYPED ? CHECK_NO
-                                                            : CHECK_DOUBT,
+        say(k, CHECK_LAYOUTS,
+            c->from == CONTRIBUTION_TYPED ? CHECK_NO : CHECK_DOUBT,
             "one layout: two or more tell what a layer costs beside the "
             "output layer");
 }

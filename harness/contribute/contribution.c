@@ -36,8 +36,8 @@ static enum err plain_gpu(struct contribution *c, const char *gpu,
     char *name = arena_strdup(c->arena, gpu);
     if (!name)
         return contribution_no_memory(msg);
-    bool plain = n > 0 && n < CONTRIBUTION_NAME_BYTES &&
-                 isalnum((unsigned char)gpu[0]);
+    bool plain =
+        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)gpu[0]);
     for (char *p = name; *p; p++) {
         *p = (char)(*p == ' ' || *p == '_' ? '-' : tolower((unsigned char)*p));
         plain = plain && (isalnum((unsigned char)*p) || *p == '-');
@@ -209,6 +209,6 @@ enum err contribution_judge(struct contribution *c,
 const char *contribution_name(const struct contribution *c)
 {
     return c->name ? c->name
-                   : arena_printf(c->arena, "%s-%dx-%s%s", c->gpu, c->n_gpus, c->date,
-                        c->example ? "-example" : "");
+                   : arena_printf(c->arena, "%s-%dx-%s%s", c->gpu, c->n_gpus,
+                                  c->date, c->example ? "-example" : "");
 }

@@ -1,8 +1,8 @@
 /*
  * contribution: step times from one kind of hardware while they are being
- * gathered: runs of layouts of one model, from logs, from an experiment's folder
- * or typed in, with what has to be told beside them. What makes one is in
- * `sources`, what is asked of it in `checks`, what is written in `pack`.
+ * gathered: runs of layouts of one model, from logs, from an experiment's
+ * folder or typed in, with what has to be told beside them. What makes one is
+ * in `sources`, what is asked of it in `checks`, what is written in `pack`.
  *
  * Seconds and bytes; texts are owned by the arena. Sized for some hundred runs.
  */
@@ -52,8 +52,8 @@ struct contribution_run {
     const char *role;        // of an experiment, or NULL
     int round;
     const char *stat; // how step_s was made: "median of 40 iterations"
-    struct text_span log, redacted;  // data NULL: none, or not kept
-    const char *why_no_log;          // or NULL
+    struct text_span log, redacted;   // data NULL: none, or not kept
+    const char *why_no_log;           // or NULL
     char log_sha256[TEXT_SHA256_HEX]; // of the original; "" without one
 };
 
@@ -72,15 +72,15 @@ struct contribution {
     const char *date;           // 2026-12-01
     const char *name;           // of the folder, once it is chosen, or NULL
     bool example;
-    int n_gpus, gpus_per_node; // 0: not stated
+    int n_gpus, gpus_per_node;  // 0: not stated
     struct megatron_args *args; // of the model, without a layout
     struct contribution_run *run;
     int n, room;
     struct contribution_lost *lost;
     int n_lost, n_absent; // of these, planned ones that are nowhere
-    int n_changes; // flags that change the model and are not understood
-    int64_t n_series; // runs that were made in all; 0: not stated
-    bool is_planned;  // an experiment says which runs there must be
+    int n_changes;        // flags that change the model and are not understood
+    int64_t n_series;     // runs that were made in all; 0: not stated
+    bool is_planned;      // an experiment says which runs there must be
     struct findings findings; // of the logs' iterations
     struct removed removed;
 };

@@ -1,8 +1,8 @@
 /*
  * How it works: the runs are loaded as the harness left them, hashes checked;
  * step times are corrected for the machine's speed as the experiment's own
- * tables do. Of each run's records only the log is kept; the others are read for
- * the list of what is not.
+ * tables do. Of each run's records only the log is kept; the others are read
+ * for the list of what is not.
  */
 #include "experiment_folder.h"
 
@@ -58,12 +58,11 @@ static enum err take_figures(const struct folder *f,
     const struct figures_rule rule = {f->manifest.warmup, f->reference_ms};
     struct run_figures figures;
     double *x = arena_alloc(a, run->log.n_iterations + 1, sizeof *x);
-    enum err e = x ? figures_run(a, run, rule, &figures, msg)
-                   : folder_no_memory(msg);
+    enum err e =
+        x ? figures_run(a, run, rule, &figures, msg) : folder_no_memory(msg);
     if (e != ERR_OK)
         return e;
-    size_t n =
-        figures_corrected_steps(run, rule.warmup, rule.reference_ms, x);
+    size_t n = figures_corrected_steps(run, rule.warmup, rule.reference_ms, x);
     r->n_used = figures.n_used;
     r->n_dropped = (int)run->log.n_iterations - figures.n_used;
     r->step_s = figures.corr_ms * 1e-3;
@@ -79,9 +78,8 @@ static enum err take_figures(const struct folder *f,
 static const char *known_role(const struct run_record *run)
 {
     enum role role;
-    const bool known =
-        strcmp(run->role, ROLE_PROFILE_NAME) == 0 ||
-        role_from_name("", run->role, &role, NULL) == ERR_OK;
+    const bool known = strcmp(run->role, ROLE_PROFILE_NAME) == 0 ||
+                       role_from_name("", run->role, &role, NULL) == ERR_OK;
     return known ? run->role : "run";
 }
 
@@ -116,8 +114,7 @@ static enum err take_run(const struct folder *f, const struct run_record *run,
     r->role = known_role(run);
     r->round = run->round;
     r->profile = run->round == 0;
-    enum err e =
-        text_read_bytes(c->arena, path, FOLDER_LOG_BYTES, &text, msg);
+    enum err e = text_read_bytes(c->arena, path, FOLDER_LOG_BYTES, &text, msg);
     if (e == ERR_OK)
         e = source_log_read(&run->log, path, args, msg);
     if (e != ERR_OK)
@@ -179,11 +176,10 @@ static enum err take_all(struct folder *f, struct err_msg *msg)
         else if (run->status == RUN_VALID)
             e = take_run(f, run, msg);
         else
-            e = contribution_lose(
-                f->c,
-                arena_printf(f->c->arena, "%s, round %d", known_role(run),
-                             run->round),
-                run_status_name(run->status), msg);
+            e = contribution_lose(f->c,
+                                  arena_printf(f->c->arena, "%s, round %d",
+                                               known_role(run), run->round),
+                                  run_status_name(run->status), msg);
     }
     return e;
 }
@@ -220,8 +216,8 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
     }
     c->source = known_of(last->source, sources);
     c->clock = known_of(last->clock, clocks);
-    c->gpus_per_node = h->nodes > 0 && h->count > 0 ? (int)(h->count / h->nodes)
-                                                    : 0;
+    c->gpus_per_node =
+        h->nodes > 0 && h->count > 0 ? (int)(h->count / h->nodes) : 0;
     if (e == ERR_OK && is_date(last->started_utc))
         c->date = arena_strndup(c->arena, last->started_utc, 10);
     return e == ERR_OK && !c->date ? folder_no_memory(msg) : e;

@@ -244,8 +244,8 @@ static enum err write_rows(const struct contribution *c, const char *dir,
     struct import_rows rows;
     const struct published_dataset d = {
         .source = contribution_name(c),
-        .title = arena_printf(c->arena, "%d x %s, %d runs", c->n_gpus, c->gpu,
-                              c->n),
+        .title =
+            arena_printf(c->arena, "%d x %s, %d runs", c->n_gpus, c->gpu, c->n),
         .repository = "",
         .commit = "",
         .licence = CONTRIBUTED_LICENCE,

@@ -37,10 +37,16 @@ struct redact_line {
 };
 
 /* What stands before the first of these is a prefix, whoever wrote it. */
-static const char *const anchors[] = {
-    "iteration",  "times across ranks", "time across ranks", "time (ms)",
-    "[Rank ",     "Step Time",          "step:[",            "step: ",
-    "steps: ",    "global_step"};
+static const char *const anchors[] = {"iteration",
+                                      "times across ranks",
+                                      "time across ranks",
+                                      "time (ms)",
+                                      "[Rank ",
+                                      "Step Time",
+                                      "step:[",
+                                      "step: ",
+                                      "steps: ",
+                                      "global_step"};
 
 static size_t body_of(struct log_text line, uint64_t *stream)
 {
@@ -218,10 +224,10 @@ static bool copy_line(struct redact_to *to, const struct redact_line *l)
     const bool listed = l->listed && !memchr(body.p, '(', body.n);
     const bool argument = listed && is_harmless_argument(l);
     const bool clean = l->n_bad == 0 && l->has_word && !listed;
-    const bool fields = l->n_bad > 0 && has_anchor(l) &&
-                        (bars || memchr(body.p, ',', body.n));
-    const bool replaced = l->n_bad > 0 && !fields && !listed &&
-                          (is_timer(l) || is_failure(l));
+    const bool fields =
+        l->n_bad > 0 && has_anchor(l) && (bars || memchr(body.p, ',', body.n));
+    const bool replaced =
+        l->n_bad > 0 && !fields && !listed && (is_timer(l) || is_failure(l));
     if (!argument && !clean && !fields && !replaced)
         return false;
     copy_replaced(to, prefix, REDACT_PREFIX_DIGITS);
@@ -292,8 +298,8 @@ enum err redact_log(const struct text_span *log, struct removed *r,
     }
     if (to.out)
         ok = fclose(to.out) == 0 && ok;
-    *out = (struct text_span){ok ? arena_strndup(r->arena, text, len) : NULL,
-                              len};
+    *out =
+        (struct text_span){ok ? arena_strndup(r->arena, text, len) : NULL, len};
     free(text);
     free(plain);
     return out->data && !r->failed
@@ -374,10 +380,10 @@ bool redact_same(struct arena *a, const struct text_span *log,
         logparse_read_memory(a, redacted->data, redacted->len, &y, NULL) !=
             ERR_OK)
         return false;
-    *why = !same_iterations(&x, &y)     ? "iterations differ"
-           : !same_timers(&x, &y)       ? "timers differ"
-           : !same_memory(&x, &y)       ? "memory differs"
-           : x.failure != y.failure     ? "the failure differs"
-                                        : NULL;
+    *why = !same_iterations(&x, &y) ? "iterations differ"
+           : !same_timers(&x, &y)   ? "timers differ"
+           : !same_memory(&x, &y)   ? "memory differs"
+           : x.failure != y.failure ? "the failure differs"
+                                    : NULL;
     return *why == NULL;
 }

@@ -162,8 +162,7 @@ static bool is_value_of_secret(struct log_text name, struct log_text value)
         !secret_is_name(name.p, name.n))
         return false;
     return memchr(between, '=', (size_t)(value.p - between)) ||
-           memchr(between, ':', (size_t)(value.p - between)) ||
-           *name.p == '-';
+           memchr(between, ':', (size_t)(value.p - between)) || *name.p == '-';
 }
 
 /* Flags and their names are kept where they are known, and are no secret: the
@@ -174,8 +173,8 @@ void removed_note_file(struct removed *r, struct log_text text)
     while ((c = chunk_next(&text)).n > 0) {
         bool word = false;
         const bool secret = is_value_of_secret(before, c);
-        const bool flag = c.n > 2 && c.p[0] == '-' && c.p[1] == '-' &&
-                          !memchr(c.p, '@', c.n);
+        const bool flag =
+            c.n > 2 && c.p[0] == '-' && c.p[1] == '-' && !memchr(c.p, '@', c.n);
         if (secret || (!flag && !chunk_is_harmless(c, &word)))
             removed_note(r, c, secret);
         before = c;

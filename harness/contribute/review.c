@@ -1,8 +1,8 @@
 /*
- * How it works: the folder becomes a contribution again, so that the same checks
- * are asked. For the errors each layout in turn is taken out of the fit, with
- * all of its runs, and predicted; the rows that came out so are scored as those
- * of public datasets are.
+ * How it works: the folder becomes a contribution again, so that the same
+ * checks are asked. For the errors each layout in turn is taken out of the fit,
+ * with all of its runs, and predicted; the rows that came out so are scored as
+ * those of public datasets are.
  */
 #include "review.h"
 
@@ -56,10 +56,9 @@ bool review_is(struct arena *a, const char *dir)
 /* ---- the manifest ---- */
 
 static const char *const manifest_keys[] = {
-    "format",  "made_by", "from",     "example", "date",
-    "source",  "clock",   "core",     "hardware", "consent",
-    "series",  "checks",  "missing",  "computable", "removed",
-    "runs"};
+    "format",  "made_by",    "from",     "example", "date",   "source",
+    "clock",   "core",       "hardware", "consent", "series", "checks",
+    "missing", "computable", "removed",  "runs"};
 
 static void read_consent(struct reader top)
 {
@@ -89,8 +88,8 @@ static void read_series(struct reviewing *v, struct reader top)
     c->n_series = stated;
     c->n_lost = reader_count(reader_list(s, "without_step"));
     if (reader_is_there(s) && n_rows != (int)v->rows.n_rows)
-        reader_fail(s, ERR_PARSE, "n_rows: got %d, and rows.csv has %zu", n_rows,
-                    v->rows.n_rows);
+        reader_fail(s, ERR_PARSE, "n_rows: got %d, and rows.csv has %zu",
+                    n_rows, v->rows.n_rows);
 }
 
 /* Which form the source has decides what a row must be. */
@@ -126,9 +125,8 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     reader_text(top, "core", &core);
     reader_text(top, "example", &example);
     const struct contribution_begin b = {gpu, core, example != NULL};
-    enum err e = reader_is_ok(top)
-                     ? contribution_init(v->a, &b, v->c, msg)
-                     : ERR_OK;
+    enum err e =
+        reader_is_ok(top) ? contribution_init(v->a, &b, v->c, msg) : ERR_OK;
     v->c->from = from;
     reader_int(h, "gpus_per_node", (struct json_range){1, 1 << 16},
                &v->c->gpus_per_node);
@@ -228,9 +226,8 @@ static enum err read_rows(struct reviewing *v, struct err_msg *msg)
 {
     struct megatron_args *model = megatron_args_new(v->a);
     const char *path = arena_printf(v->a, "%s/model.json", v->dir);
-    enum err e = model && path
-                     ? megatron_args_read_file(v->a, model, path, msg)
-                     : review_no_memory(msg);
+    enum err e = model && path ? megatron_args_read_file(v->a, model, path, msg)
+                               : review_no_memory(msg);
     for (size_t i = 0; i < v->rows.n_rows && e == ERR_OK; i++)
         e = read_row(v, i, model, msg);
     return e;
@@ -249,7 +246,8 @@ static enum err check_redacted(struct reviewing *v, const char *path,
     const enum err e = redact_log(text, &r, &again, msg);
     if (e != ERR_OK)
         return e;
-    if (again.len == text->len && memcmp(again.data, text->data, text->len) == 0)
+    if (again.len == text->len &&
+        memcmp(again.data, text->data, text->len) == 0)
         return ERR_OK;
     return err_set(msg, ERR_MODEL,
                    "%s: holds %d texts that a contributed log must not, the "
@@ -267,8 +265,7 @@ static enum err check_step(struct reviewing *v, const char *path,
     struct steps steps;
     struct findings ignored = {.arena = v->a};
     struct import_times t;
-    enum err e =
-        logparse_read_memory(v->a, text->data, text->len, &log, msg);
+    enum err e = logparse_read_memory(v->a, text->data, text->len, &log, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
     steps_read(v->a, &log, &steps, &ignored);
@@ -294,8 +291,7 @@ static enum err check_log(struct reviewing *v, const char *plain,
                           struct contribution_run *r, struct err_msg *msg)
 {
     struct text_span text;
-    const char *packed =
-        arena_printf(v->a, "%s/logs/%s.txt.gz", v->dir, r->id);
+    const char *packed = arena_printf(v->a, "%s/logs/%s.txt.gz", v->dir, r->id);
     if (!packed)
         return review_no_memory(msg);
     if (access(packed, R_OK) != 0)
@@ -394,8 +390,8 @@ static enum err predict_rows(struct reviewing *v,
         if (v->c->run[i].profile)
             continue;
         e = predict_one(v, table, i, &row[r->n], msg);
-        r->row[r->n] = (struct review_row){&v->c->run[i], row[r->n].pred_s,
-                                           row[r->n].why};
+        r->row[r->n] =
+            (struct review_row){&v->c->run[i], row[r->n].pred_s, row[r->n].why};
         r->n++;
     }
     all->row = row;
@@ -423,11 +419,11 @@ static enum err fit_rows(struct reviewing *v, struct err_msg *msg)
         return e;
     take_units(v->out, &all, &table);
     e = predict_rows(v, &table, &all, msg);
-    return e == ERR_OK ? published_score(v->a, &all, v->rows.n_rows
-                                                         ? table.entry[0].source
-                                                         : NULL,
-                                         &v->out->score, msg)
-                       : e;
+    return e == ERR_OK
+               ? published_score(v->a, &all,
+                                 v->rows.n_rows ? table.entry[0].source : NULL,
+                                 &v->out->score, msg)
+               : e;
 }
 
 /* ---- all of it ---- */
@@ -445,13 +441,13 @@ static enum err check_files(struct reviewing *v, struct err_msg *msg)
     if (e == ERR_OK)
         e = published_dataset_read(v->a, v->dir, &d, msg);
     if (e == ERR_OK && strcmp(d.licence, CONTRIBUTED_LICENCE) != 0)
-        e = err_set(msg, ERR_PARSE, "%s/dataset.json: licence: got '%s', want "
-                                    "'" CONTRIBUTED_LICENCE "'",
+        e = err_set(msg, ERR_PARSE,
+                    "%s/dataset.json: licence: got '%s', want "
+                    "'" CONTRIBUTED_LICENCE "'",
                     v->dir, d.licence);
     if (e != ERR_OK)
         return e;
-    e = path ? csv_read_file(v->a, path, &v->rows, msg)
-             : review_no_memory(msg);
+    e = path ? csv_read_file(v->a, path, &v->rows, msg) : review_no_memory(msg);
     return e == ERR_OK && v->rows.n_rows == 0
                ? err_set(msg, ERR_PARSE, "%s: no row", path)
                : e;

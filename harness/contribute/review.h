@@ -1,7 +1,7 @@
 /*
  * review: a contributed folder read again, from its files alone: formats and
- * hashes, consent, layouts against Megatron's rules, the checks of `checks`, the
- * logs (that they hold nothing but what a contributed log may, and give the
+ * hashes, consent, layouts against Megatron's rules, the checks of `checks`,
+ * the logs (that they hold nothing but what a contributed log may, and give the
  * figures of their rows), the fit from its own rows, and the error of each
  * layout predicted from the others.
  *
@@ -24,9 +24,9 @@ struct review_row {
 struct review {
     struct contribution of;
     struct checks checks;
-    bool fitted;                // unit costs could be made of its rows
-    const char *why;            // why not
-    double fwd_s[N_KINDS];      // of a micro-batch of one unit, by that fit
+    bool fitted;           // unit costs could be made of its rows
+    const char *why;       // why not
+    double fwd_s[N_KINDS]; // of a micro-batch of one unit, by that fit
     enum unit_kind kinds[N_KINDS];
     int n_kinds;
     struct review_row *row; // of those to be fitted

@@ -15,8 +15,8 @@ struct row {
 static void put_text(struct row *r, const char *column, const char *text)
 {
     size_t at = 0;
-    r->failed = r->failed || !text ||
-                import_column(column, &at, NULL) != ERR_OK;
+    r->failed =
+        r->failed || !text || import_column(column, &at, NULL) != ERR_OK;
     if (!r->failed)
         r->field[at] = text;
 }
@@ -87,12 +87,12 @@ static void put_flags(struct row *r, struct megatron_args *args)
 {
     const struct megatron_flags *f = megatron_args_flags(args);
     const char *full = flags_text(f, FLAG_RECOMPUTE_GRANULARITY);
-    put_text(r, "recompute",
-             full && (strcmp(full, "full") == 0 ||
-                      strcmp(full, "selective") == 0)
-                 ? full
-             : flags_given(f, FLAG_RECOMPUTE_ACTIVATIONS) ? "selective"
-                                                          : "none");
+    put_text(
+        r, "recompute",
+        full && (strcmp(full, "full") == 0 || strcmp(full, "selective") == 0)
+            ? full
+        : flags_given(f, FLAG_RECOMPUTE_ACTIVATIONS) ? "selective"
+                                                     : "none");
     put_text(r, "precision",
              flags_given(f, FLAG_FP8_FORMAT) ? "fp8"
              : flags_given(f, FLAG_BF16)     ? "bf16"
@@ -107,8 +107,7 @@ static void put_figures(struct row *r, const struct contribution_run *run)
     put_size(r, "n_steps", run->n_used);
     if (isfinite(run->q25))
         put_text(r, "spread",
-                 arena_printf(r->a, "q25 %.17g q75 %.17g", run->q25,
-                              run->q75));
+                 arena_printf(r->a, "q25 %.17g q75 %.17g", run->q25, run->q75));
     if (run->peak_bytes > 0)
         put_number(r, "memory_gib",
                    (double)run->peak_bytes / (1024.0 * 1024 * 1024));
@@ -133,9 +132,8 @@ enum err rows_make(const struct contribution *c, struct import_rows *out,
                    struct err_msg *msg)
 {
     const char *name = contribution_name(c);
-    const char **field =
-        arena_alloc(c->arena, (size_t)c->n * PUBLISHED_N_COLUMNS + 1,
-                    sizeof *field);
+    const char **field = arena_alloc(
+        c->arena, (size_t)c->n * PUBLISHED_N_COLUMNS + 1, sizeof *field);
     bool failed = !name || !field;
     for (int i = 0; i < c->n && !failed; i++) {
         struct row r = {c->arena, field + (size_t)i * PUBLISHED_N_COLUMNS,

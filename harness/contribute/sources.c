@@ -1,7 +1,7 @@
 /*
- * How it works: the model comes from the configuration, else from each log's own
- * list of arguments; flags behind "--" win. Sizes that a log's lines tell (the
- * batch, the ranks) are taken where nothing states them.
+ * How it works: the model comes from the configuration, else from each log's
+ * own list of arguments; flags behind "--" win. Sizes that a log's lines tell
+ * (the batch, the ranks) are taken where nothing states them.
  */
 #include "sources.h"
 
@@ -48,8 +48,8 @@ static enum err read_config(struct contribution *c,
     struct megatron_args *args = megatron_args_new(c->arena);
     if (!args)
         return sources_no_memory(msg);
-    enum err e = text_read_bytes(c->arena, q->config, SOURCES_CONFIG_BYTES,
-                                 &text, msg);
+    enum err e =
+        text_read_bytes(c->arena, q->config, SOURCES_CONFIG_BYTES, &text, msg);
     if (e == ERR_OK)
         e = model_source_read(c->arena, &req, args, msg);
     if (e == ERR_OK)
@@ -73,9 +73,8 @@ static enum err args_of_log(struct contribution *c,
                             const struct runlog *log,
                             struct megatron_args **out)
 {
-    struct megatron_args *args = config
-                                     ? megatron_args_copy(c->arena, config)
-                                     : megatron_args_new(c->arena);
+    struct megatron_args *args = config ? megatron_args_copy(c->arena, config)
+                                        : megatron_args_new(c->arena);
     enum err e = args ? ERR_OK : ERR_NOMEM;
     if (e == ERR_OK && !config && log->n_arguments)
         e = source_log_read(log, "log", args, NULL);
@@ -104,7 +103,8 @@ static const char *split_layout(struct arena *a, const char *operand,
     const char *equals = strchr(operand, '=');
     *path = operand;
     if (!equals || stat(operand, &st) == 0 ||
-        !chunk_is_layout((struct log_text){operand, (size_t)(equals - operand)}))
+        !chunk_is_layout(
+            (struct log_text){operand, (size_t)(equals - operand)}))
         return NULL;
     *path = equals + 1;
     return arena_strndup(a, operand, (size_t)(equals - operand));
@@ -133,8 +133,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     r->step_s = t.step_s;
     r->q25 = t.q25_s;
     r->q75 = t.q75_s;
-    r->stat = arena_printf(c->arena,
-                           "median of %d iterations, %d dropped", n,
+    r->stat = arena_printf(c->arena, "median of %d iterations, %d dropped", n,
                            r->n_dropped);
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
@@ -154,8 +153,7 @@ static enum err read_log(struct contribution *c,
     if (!r)
         return sources_no_memory(msg);
     r->name = path;
-    enum err e =
-        text_read_bytes(c->arena, path, SOURCES_LOG_BYTES, &text, msg);
+    enum err e = text_read_bytes(c->arena, path, SOURCES_LOG_BYTES, &text, msg);
     if (e == ERR_OK)
         e = logparse_read_memory(c->arena, text.data, text.len, &log, msg);
     if (e == ERR_OK && !config && !log.n_arguments && q->n_flags == 0)

@@ -3,8 +3,8 @@
  * configurations are read as the planner reads them; nothing is run and nothing
  * is written.
  *
- * A log is read twice, before and after redaction, and is left out where it does
- * not say the same any more: its step time stays.
+ * A log is read twice, before and after redaction, and is left out where it
+ * does not say the same any more: its step time stays.
  */
 #ifndef CONTRIBUTE_SOURCES_H
 #define CONTRIBUTE_SOURCES_H
@@ -17,9 +17,9 @@ struct sources_request {
     int n_operands;
     const char *const *steps; // LAYOUT=MS
     int n_steps;
-    const char *config;  // model file, YAML, launch script, log; or NULL
-    int launch;          // of a script with several, from 1; 0: the only one
-    char *const *flags;  // Megatron's, which win
+    const char *config; // model file, YAML, launch script, log; or NULL
+    int launch;         // of a script with several, from 1; 0: the only one
+    char *const *flags; // Megatron's, which win
     int n_flags;
     bool no_logs; // only their step times
 };

@@ -13,8 +13,8 @@ void take_facts(const struct runlog *log, struct contribution_run *r)
             r->peak_bytes = log->memory[i].max_allocated_bytes;
 }
 
-enum err take_log(struct contribution *c, const struct text_span *text, bool keep, struct contribution_run *r,
-struct err_msg *msg)
+enum err take_log(struct contribution *c, const struct text_span *text,
+                  bool keep, struct contribution_run *r, struct err_msg *msg)
 {
     struct text_span redacted;
     text_sha256(text->data, text->len, r->log_sha256);

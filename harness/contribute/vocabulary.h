@@ -4,7 +4,7 @@
  * contributed log may hold is made of these words and of numbers, so that a
  * name or a secret of a kind that nobody thought of does not pass either.
  *
- * Some hundred words, looked up by halving; case does not matter.
+ * Some hundred words, a hundred nanoseconds a look-up; case does not matter.
  */
 #ifndef CONTRIBUTE_VOCABULARY_H
 #define CONTRIBUTE_VOCABULARY_H
