@@ -20,8 +20,7 @@ enum { FOLDER_FILE_BYTES = 4 << 20, FOLDER_LOG_BYTES = 256 << 20 };
 
 struct folder {
     struct contribution *c;
-    const char *dir;
-    bool keep_logs;
+    const struct experiment_folder *from;
     struct run_list runs;
     struct manifest manifest;
     double reference_ms;
@@ -100,15 +99,64 @@ static bool is_date(const char *text)
     return true;
 }
 
+/* The words that started the trainer. */
+static enum err read_words(struct arena *a, const char *path,
+                           struct megatron_args *args, struct err_msg *msg)
+{
+    const struct megatron_args_options opt = {.strict = false};
+    cJSON *tree = NULL;
+    struct text_span text;
+    enum err e = text_read_file(a, path, FOLDER_FILE_BYTES, &text, msg);
+    if (e == ERR_OK)
+        e = json_parse(text.data, path, &tree, msg);
+    if (e != ERR_OK)
+        return e;
+    const int n = cJSON_GetArraySize(tree);
+    char **word = arena_alloc(a, (size_t)n + 1, sizeof *word);
+    int n_words = 0;
+    bool flags = false; // behind the first one: before it are programs
+    for (const cJSON *w = tree->child; w && word; w = w->next) {
+        flags = flags ||
+                (cJSON_IsString(w) && megatron_args_has(w->valuestring + 2) &&
+                 text_starts(w->valuestring, "--"));
+        if (flags && cJSON_IsString(w))
+            word[n_words++] = arena_strdup(a, w->valuestring);
+    }
+    e = word ? megatron_args_read(args, word, n_words, &opt, msg)
+             : folder_no_memory(msg);
+    cJSON_Delete(tree);
+    return e;
+}
+
+/* The model of one run; NULL in *out: out of memory. */
+static enum err args_of_run(const struct folder *f,
+                            const struct run_record *run,
+                            struct megatron_args **out, struct err_msg *msg)
+{
+    struct arena *a = f->c->arena;
+    const char *words = arena_printf(a, "%s/argv.json", run->folder);
+    struct megatron_args *args = f->from->config
+                                     ? megatron_args_copy(a, f->from->config)
+                                     : megatron_args_new(a);
+    enum err e = args && words ? ERR_OK : folder_no_memory(msg);
+    if (e == ERR_OK && !f->from->config)
+        e = run->log.n_arguments ? source_log_read(&run->log, "log", args, msg)
+                                 : read_words(a, words, args, msg);
+    if (e == ERR_OK)
+        flags_set_int(megatron_args_flags(args), FLAG_WORLD_SIZE, run->n_ranks);
+    *out = args;
+    return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", run->folder);
+}
+
 static enum err take_run(const struct folder *f, const struct run_record *run,
                          struct err_msg *msg)
 {
     struct contribution *c = f->c;
     struct text_span text;
-    struct megatron_args *args = megatron_args_new(c->arena);
+    struct megatron_args *args = NULL;
     struct contribution_run *r = contribution_add(c);
     const char *path = arena_printf(c->arena, "%s/log.txt", run->folder);
-    if (!args || !r || !path)
+    if (!r || !path)
         return folder_no_memory(msg);
     r->name = run->run_id;
     r->role = known_role(run);
@@ -116,15 +164,14 @@ static enum err take_run(const struct folder *f, const struct run_record *run,
     r->profile = run->round == 0;
     enum err e = text_read_bytes(c->arena, path, FOLDER_LOG_BYTES, &text, msg);
     if (e == ERR_OK)
-        e = source_log_read(&run->log, path, args, msg);
+        e = args_of_run(f, run, &args, msg);
     if (e != ERR_OK)
         return e;
-    flags_set_int(megatron_args_flags(args), FLAG_WORLD_SIZE, run->n_ranks);
     take_facts(&run->log, r);
     e = contribution_judge(c, args, run->layout, r, msg);
     if (e == ERR_OK)
         e = take_figures(f, run, r, msg);
-    return e == ERR_OK ? take_log(c, &text, f->keep_logs, r, msg) : e;
+    return e == ERR_OK ? take_log(c, &text, f->from->keep_logs, r, msg) : e;
 }
 
 /* ---- all of the series ---- */
@@ -223,10 +270,12 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
     return e == ERR_OK && !c->date ? folder_no_memory(msg) : e;
 }
 
-enum err experiment_folder_read(struct contribution *c, const char *dir,
-                                bool keep_logs, struct err_msg *msg)
+enum err experiment_folder_read(struct contribution *c,
+                                const struct experiment_folder *from,
+                                struct err_msg *msg)
 {
-    struct folder f = {.c = c, .dir = dir, .keep_logs = keep_logs};
+    struct folder f = {.c = c, .from = from};
+    const char *dir = from->dir;
     enum err e = results_load(c->arena, dir, NULL, &f.runs, msg);
     if (e == ERR_OK && f.runs.n == 0)
         e = err_set(msg, ERR_PARSE,

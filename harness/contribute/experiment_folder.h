@@ -9,8 +9,16 @@
 
 #include "contribution.h"
 
-/* ERR_PARSE where the folder holds no runs, ERR_MODEL where one was changed. */
-enum err experiment_folder_read(struct contribution *c, const char *dir,
-                                bool keep_logs, struct err_msg *msg);
+/* Models are of the logs' own lists of arguments, else of the trainers' command
+ * lines, unless `config` (or NULL) states one. ERR_PARSE where the folder holds
+ * no runs, ERR_MODEL where one was changed. */
+struct experiment_folder {
+    const char *dir;
+    const struct megatron_args *config;
+    bool keep_logs;
+};
+enum err experiment_folder_read(struct contribution *c,
+                                const struct experiment_folder *from,
+                                struct err_msg *msg);
 
 #endif

@@ -15,13 +15,18 @@
 #include "store/sums.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { PACK_UTC_BYTES = 32 };
+// a date and time; ".new-XXXXXX"
+enum { PACK_UTC_BYTES = 32, PACK_MARK_BYTES = 11 };
 
 static enum err pack_no_memory(struct err_msg *msg)
 {
@@ -301,32 +306,41 @@ static const char *free_place(const struct pack *p)
     return NULL;
 }
 
-/* What a run of ours that was killed left beside the place: of our own naming,
- * and older than any that still writes. */
-static void sweep(const char *root)
+/* What a run of ours that was killed left beside the place, by the name that
+ * place_begin() gives; nobody writes to it while we hold the lock. */
+static void sweep(struct arena *a, const char *root)
 {
-    enum { PACK_OLD_S = 3600 };
     struct dirent **entry = NULL;
     const int n = scandir(root, &entry, NULL, NULL);
     for (int i = 0; i < n; i++) {
-        char path[512];
-        struct stat st;
         const char *name = entry[i]->d_name;
         const char *mark = strstr(name, ".new-");
-        const int len = snprintf(path, sizeof path, "%s/%s", root, name);
-        if (name[0] == '.' && mark && strlen(mark) == 11 &&
-            len < (int)sizeof path && lstat(path, &st) == 0 &&
-            S_ISDIR(st.st_mode) && time(NULL) - st.st_mtime > PACK_OLD_S)
+        const char *path = arena_printf(a, "%s/%s", root, name);
+        if (path && name[0] == '.' && mark && strlen(mark) == PACK_MARK_BYTES)
             file_remove_tree(path);
         free(entry[i]);
     }
     free(entry);
 }
 
-enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
+/* The root, made where it is missing, for us alone; *lock is its descriptor. */
+static enum err lock_root(const char *root, int *lock, struct err_msg *msg)
+{
+    const enum err e = file_make_folders(root, msg);
+    *lock = -1;
+    if (e != ERR_OK)
+        return e;
+    *lock = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock >= 0 && flock(*lock, LOCK_EX) == 0)
+        return ERR_OK;
+    return err_set(msg, ERR_IO, "%s: %s", root, strerror(errno));
+}
+
+static enum err write_locked(const struct pack *p, const char **out,
+                             struct err_msg *msg)
 {
     struct place place;
-    sweep(p->root);
+    sweep(p->of->arena, p->root);
     const char *dir = free_place(p);
     enum err e = dir ? place_begin(p->of->arena, dir, dir, &place, msg)
                      : pack_no_memory(msg);
@@ -339,5 +353,16 @@ enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
         place_discard(&place);
     else
         *out = dir;
+    return e;
+}
+
+enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
+{
+    int lock;
+    enum err e = lock_root(p->root, &lock, msg);
+    if (e == ERR_OK)
+        e = write_locked(p, out, msg);
+    if (lock >= 0)
+        close(lock);
     return e;
 }

@@ -35,6 +35,7 @@ struct reviewing {
     struct review *out;
     struct csv rows;
     struct contribution *c;
+    int n_gpus; // as the manifest has it
 };
 
 static enum err review_no_memory(struct err_msg *msg)
@@ -76,15 +77,15 @@ static void read_consent(struct reader top)
 
 static void read_series(struct reviewing *v, struct reader top)
 {
-    const struct json_range whole = {0, 1 << 20};
+    const struct json_range count = {0, 1 << 20};
     struct contribution *c = v->c;
     struct reader s = reader_object(top, "series");
     int n_rows = 0;
     int64_t stated = 0;
     reader_require(top, "series", "the runs that were made");
     reader_bool(s, "planned", &c->is_planned);
-    reader_int64(s, "n_stated", whole, &stated);
-    reader_int(s, "n_rows", whole, &n_rows);
+    reader_int64(s, "n_stated", count, &stated);
+    reader_int(s, "n_rows", count, &n_rows);
     c->n_series = stated;
     c->n_lost = reader_count(reader_list(s, "without_step"));
     if (reader_is_there(s) && n_rows != (int)v->rows.n_rows)
@@ -122,6 +123,7 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     reader_require(top, "hardware", "the card and its number");
     reader_require(h, "gpu", "the card's name");
     reader_text(h, "gpu", &gpu);
+    reader_int(h, "n_gpus", (struct json_range){1, 1 << 24}, &v->n_gpus);
     reader_text(top, "core", &core);
     reader_text(top, "example", &example);
     const struct contribution_begin b = {gpu, core, example != NULL};
@@ -148,6 +150,13 @@ static const char *field(const struct reviewing *v, size_t row,
     return text ? text : "";
 }
 
+/* 0 for no integer. */
+static int64_t whole(const char *text)
+{
+    int64_t n = 0;
+    return text_to_int64(text, &n) ? n : 0;
+}
+
 /* Sizes that differ between rows of one model. */
 static void set_sizes(const struct reviewing *v, size_t row,
                       struct megatron_flags *f)
@@ -160,8 +169,8 @@ static void set_sizes(const struct reviewing *v, size_t row,
                 {"mbs", FLAG_MICRO_BATCH_SIZE},
                 {"n_gpus", FLAG_WORLD_SIZE}};
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        int64_t n = 0;
-        if (text_to_int64(field(v, row, list[i].column), &n) && n > 0)
+        const int64_t n = whole(field(v, row, list[i].column));
+        if (n > 0)
             flags_set_int(f, list[i].id, n);
     }
 }
@@ -213,6 +222,13 @@ static enum err read_row(struct reviewing *v, size_t row,
                        "'%s/%s' of '%s' in format " PUBLISHED_FORMAT,
                        v->dir, row + 1, r->name, field(v, row, "source"), name,
                        r->id, name);
+    if (strcmp(field(v, row, "gpu"), v->c->gpu) != 0 ||
+        whole(field(v, row, "n_gpus")) != v->n_gpus)
+        return err_set(msg, ERR_PARSE,
+                       "%s/rows.csv: %s: got %s x %s, and manifest.json has %d "
+                       "x %s",
+                       v->dir, r->name, field(v, row, "n_gpus"),
+                       field(v, row, "gpu"), v->n_gpus, v->c->gpu);
     set_sizes(v, row, megatron_args_flags(args));
     read_figures(v, row, r);
     read_ref(v, row, r);

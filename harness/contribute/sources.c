@@ -238,15 +238,17 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
         (q->n_operands > 0 && q->n_steps > 0))
         return err_set(msg, ERR_PARSE,
                        "one source at a time: logs, or one folder, or --step");
-    if (folder) {
-        c->from = CONTRIBUTION_EXPERIMENT;
-        return experiment_folder_read(c, q->operands[0], !q->no_logs, msg);
-    }
-    if (!c->gpu)
+    if (!c->gpu && !folder)
         return err_set(msg, ERR_PARSE,
                        "--gpu is missing: the card that ran, such as --gpu "
                        "H100");
     enum err e = read_config(c, q, &config, msg);
+    if (e == ERR_OK && folder) {
+        const struct experiment_folder from = {q->operands[0], config,
+                                               !q->no_logs};
+        c->from = CONTRIBUTION_EXPERIMENT;
+        return experiment_folder_read(c, &from, msg);
+    }
     c->from = q->n_steps > 0 ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
     for (int i = 0; i < q->n_operands && e == ERR_OK; i++)
         e = read_log(c, q, config, q->operands[i], msg);
