@@ -18,6 +18,7 @@ enum { CONTRIBUTE_SHOWN = 8, CONTRIBUTE_SHOWN_DRY = 1000 };
 
 /* ---- showing ---- */
 
+/* With the name of each run as the user gave it: here, and nowhere else. */
 static void show_runs(const struct contribution *c)
 {
     printf("%d runs on %d x %s, judged as Megatron core %s\n", c->n, c->n_gpus,
@@ -51,6 +52,7 @@ static void show_texts(const char *title, const char *const *text, int n)
         printf("  %s\n", text[i]);
 }
 
+/* Before the question of consent: what is asked is to be seen. */
 static void show_removed(const struct contribution *c, bool all)
 {
     const struct removed *r = &c->removed;
@@ -65,6 +67,7 @@ static void show_removed(const struct contribution *c, bool all)
 
 /* ---- consent ---- */
 
+/* The whole word: a return alone agrees to nothing. */
 static bool asks_yes(void)
 {
     char line[16] = "";
@@ -73,6 +76,7 @@ static bool asks_yes(void)
     return fgets(line, sizeof line, stdin) && strcmp(line, "yes\n") == 0;
 }
 
+/* A program that calls us has to say it in words. */
 static enum err consent(struct cmd *c)
 {
     if (cmd_given(c, OPT_CONSENT))
@@ -89,6 +93,7 @@ static enum err consent(struct cmd *c)
 
 /* ---- the command ---- */
 
+/* The first check that answers no; all of them stand above. */
 static enum err refuse(struct cmd *c, const struct checks *k)
 {
     int first = 0;
@@ -126,6 +131,7 @@ static enum err read_request(struct cmd *c, struct sources_request *q,
                        : e;
 }
 
+/* Reads the source; a card and a version that are none end it before. */
 static enum err gather(struct cmd *c, struct contribution *out)
 {
     struct sources_request q;

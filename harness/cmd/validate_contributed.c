@@ -1,3 +1,8 @@
+/*
+ * How it works: the folder is read by contribute/review; here its parts are
+ * printed in the order in which a reviewer asks: is it whole, what was doubted,
+ * what do its rows give, how far off are they beside other data.
+ */
 #include "validate_contributed.h"
 
 #include "contribute/pack.h"
@@ -29,6 +34,7 @@ enum err validate_contributed_list(struct arena *a, const char ***dirs, int *n,
 
 /* ---- printing ---- */
 
+/* Unit costs of the fit of all rows. */
 static void print_fit(const struct review *r)
 {
     if (!r->fitted) {
@@ -41,6 +47,7 @@ static void print_fit(const struct review *r)
     printf("\n");
 }
 
+/* Every row with the prediction that did not know its layout. */
 static void print_rows(const struct review *r)
 {
     printf("%-8s %-28s %12s %16s %8s\n", "run", "layout", "measured ms",
@@ -57,6 +64,7 @@ static void print_rows(const struct review *r)
     }
 }
 
+/* What passed is not told again. */
 static void print_checks(const struct review *r)
 {
     for (int i = 0; i < N_CHECKS; i++)

@@ -60,6 +60,7 @@ static void say(struct checks *k, enum check_id id, enum check_answer answer,
 
 /* ---- iterations and spread ---- */
 
+/* Typed times have none, which is told once. */
 static void ask_iterations(struct contribution *c, struct checks *k)
 {
     for (int i = 0; i < c->n; i++) {
@@ -80,6 +81,7 @@ static void ask_iterations(struct contribution *c, struct checks *k)
     }
 }
 
+/* Half of what the middle half of the steps spans, of the median. */
 static void ask_spread(struct contribution *c, struct checks *k)
 {
     for (int i = 0; i < c->n; i++) {
@@ -123,6 +125,7 @@ static bool is_possible(const struct rate *r, double times)
     return flops <= CHECK_MOST_FLOPS && flops >= CHECK_LEAST_FLOPS;
 }
 
+/* With its number, a reader sees how far off it is. */
 static const char *rate_text(struct contribution *c,
                              const struct contribution_run *r,
                              const struct rate *rate)
@@ -137,6 +140,7 @@ static const char *rate_text(struct contribution *c,
                         r->id, r->step_s * 1e3, rate->flops_per_s / 1e12);
 }
 
+/* What is not possible is a wrong unit or a wrong run. */
 static void ask_possible(struct contribution *c,
                          const struct contribution_run *r,
                          const struct rate *rate, struct checks *k)
@@ -158,6 +162,7 @@ static void ask_possible(struct contribution *c,
                          text));
 }
 
+/* Of every run; the extremes are kept for whoever reads on. */
 static void ask_rate(struct contribution *c, struct checks *k)
 {
     for (int i = 0; i < c->n; i++) {
@@ -253,6 +258,7 @@ static enum err ask_others(struct contribution *c, const char *others,
 
 /* ---- the series and the runs ---- */
 
+/* Runs that failed count as made: they are listed, not left out. */
 static void ask_series(struct contribution *c, struct checks *k)
 {
     const int there = c->n + c->n_lost;

@@ -1,3 +1,9 @@
+/*
+ * How it works: every run brings its own set of flags, since logs of one series
+ * may differ in layout, pipeline size and batch. Megatron's rules are asked of
+ * these flags (judge), and only then is a model made of them; the first run's
+ * model is what all others are held against.
+ */
 #include "contribution.h"
 
 #include "judge/judge.h"
@@ -50,6 +56,7 @@ static enum err plain_gpu(struct contribution *c, const char *gpu,
                            gpu);
 }
 
+/* In UTC, as all dates of results are. */
 static const char *today(struct arena *a)
 {
     char text[16];
@@ -81,6 +88,7 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
     return e == ERR_OK ? core_version_find(b->core, &out->core, msg) : e;
 }
 
+/* Its place does not move: checks and rows point to it. */
 struct contribution_run *contribution_add(struct contribution *c)
 {
     if (c->n == CONTRIBUTION_MOST_RUNS)

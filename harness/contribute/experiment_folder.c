@@ -210,6 +210,7 @@ static enum err find_absent(const struct folder *f, struct err_msg *msg)
     return e;
 }
 
+/* A changed run ends it; a failed one is told. */
 static enum err take_all(struct folder *f, struct err_msg *msg)
 {
     enum err e = ERR_OK;

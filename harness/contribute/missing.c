@@ -1,7 +1,13 @@
+/*
+ * How it works: what is there is looked for once; each sentence stands beside
+ * the condition under which it is true. Sentences say what follows for whoever
+ * computes with the data, not only what is absent.
+ */
 #include "missing.h"
 
 #include <string.h>
 
+/* Adds the sentence where it is true. */
 static void lacks(struct missing *m, bool is, const char *text)
 {
     if (is && m->n_lacks < MISSING_MOST)

@@ -85,6 +85,7 @@ static void write_flag(struct writer to, const struct megatron_flags *f,
     }
 }
 
+/* Flags whose value is not known, or of words that are not, are left out. */
 static enum err write_model(const struct contribution *c, const char *dir,
                             struct err_msg *msg)
 {
@@ -126,6 +127,7 @@ static void write_hardware(struct writer top, const struct contribution *c)
         writer_number(h, "gpus_per_node", c->gpus_per_node);
 }
 
+/* Who agreed is the author of the commit that brings it. */
 static void write_consent(struct writer top)
 {
     char now[PACK_UTC_BYTES];
@@ -165,6 +167,7 @@ static void write_checks(struct writer top, const struct checks *k)
     }
 }
 
+/* Counts alone: what was removed stays where it was. */
 static void write_removed(struct writer top, const struct removed *r)
 {
     struct writer o = writer_object(top, "removed");
@@ -273,6 +276,7 @@ static enum err check_leaks(struct arena *a, const char *dir,
     return e;
 }
 
+/* The list of hashes comes last: it is of all other files. */
 static enum err fill(const struct pack *p, const char *dir, struct err_msg *msg)
 {
     const struct contribution *c = p->of;
@@ -336,6 +340,7 @@ static enum err lock_root(const char *root, int *lock, struct err_msg *msg)
     return err_set(msg, ERR_IO, "%s: %s", root, strerror(errno));
 }
 
+/* A failure at any place leaves nothing. */
 static enum err write_locked(const struct pack *p, const char **out,
                              struct err_msg *msg)
 {

@@ -85,6 +85,7 @@ static bool looks_like_path(const char *text)
            count_of(text, "/") >= 1;
 }
 
+/* The most telling kind first: a key may look like a path. */
 static enum removed_kind kind_of(const char *text)
 {
     struct secret ignored;

@@ -238,6 +238,7 @@ static enum err read_row(struct reviewing *v, size_t row,
     return contribution_judge(v->c, args, field(v, row, "layout"), r, msg);
 }
 
+/* All by the flags of one file, each with its own layout. */
 static enum err read_rows(struct reviewing *v, struct err_msg *msg)
 {
     struct megatron_args *model = megatron_args_new(v->a);
@@ -322,6 +323,7 @@ static enum err check_log(struct reviewing *v, const char *plain,
     return e == ERR_OK ? check_step(v, packed, &text, r, msg) : e;
 }
 
+/* Unpacked one after the other below TMPDIR. */
 static enum err check_logs(struct reviewing *v, struct err_msg *msg)
 {
     const char *tmp = getenv("TMPDIR");
@@ -391,6 +393,7 @@ static void take_units(struct review *r, const struct published *all,
     }
 }
 
+/* A fit a row: some hundred rows take seconds. */
 static enum err predict_rows(struct reviewing *v,
                              const struct step_table *table,
                              struct published *all, struct err_msg *msg)
@@ -444,6 +447,7 @@ static enum err fit_rows(struct reviewing *v, struct err_msg *msg)
 
 /* ---- all of it ---- */
 
+/* Before anything is believed. */
 static enum err check_files(struct reviewing *v, struct err_msg *msg)
 {
     static const char *const names[] = {"dataset.json", "rows.csv",

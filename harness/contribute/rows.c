@@ -1,3 +1,8 @@
+/*
+ * How it works: a row is filled column by column, by name, so that the table of
+ * published/import may grow. Texts are numbers, words of ours, or a layout that
+ * was judged: nothing of a log's or a path's own text comes into a row.
+ */
 #include "rows.h"
 
 #include "base/csv.h"
@@ -36,6 +41,7 @@ static void put_size(struct row *r, const char *column, int64_t n)
         put_text(r, column, arena_printf(r->a, "%lld", (long long)n));
 }
 
+/* `compare`: between rows of one batch a planner would choose. */
 static void put_names(struct row *r, const struct contribution *c,
                       const struct contribution_run *run, const char *name)
 {
@@ -66,6 +72,7 @@ static void put_model(struct row *r, const struct model *m)
     put_size(r, "vocab", m->padded_vocab);
 }
 
+/* The layout is always written, also where it is the default split. */
 static void put_split(struct row *r, const struct contribution_run *run)
 {
     const struct model *m = &run->model;
@@ -83,6 +90,7 @@ static void put_split(struct row *r, const struct contribution_run *run)
     put_size(r, "microbatches", m->batch.n_microbatches);
 }
 
+/* What changes the time of a unit beside its sizes. */
 static void put_flags(struct row *r, struct megatron_args *args)
 {
     const struct megatron_flags *f = megatron_args_flags(args);
@@ -100,6 +108,7 @@ static void put_flags(struct row *r, struct megatron_args *args)
                                              : "fp32");
 }
 
+/* Profile runs are of no use to a fit of steps: timers lengthen them. */
 static void put_figures(struct row *r, const struct contribution_run *run)
 {
     put_number(r, "step_s", run->step_s);

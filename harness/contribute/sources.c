@@ -84,6 +84,7 @@ static enum err args_of_log(struct contribution *c,
     return e;
 }
 
+/* As the doctor of logs does: lines state the batch, timers list the ranks. */
 static void fill_from_steps(struct megatron_args *args, const struct steps *s)
 {
     struct megatron_flags *f = megatron_args_flags(args);
@@ -138,6 +139,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
 
+/* What cannot be read ends it: the user meant it to count. */
 static enum err read_log(struct contribution *c,
                          const struct sources_request *q,
                          const struct megatron_args *config,
@@ -198,6 +200,7 @@ static enum err read_step(struct contribution *c,
                    : sources_no_memory(msg);
 }
 
+/* Flags alone may state the model, too. */
 static enum err read_steps(struct contribution *c,
                            const struct sources_request *q,
                            struct megatron_args *config, struct err_msg *msg)

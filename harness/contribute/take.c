@@ -3,6 +3,7 @@
 #include "log/runlog.h"
 #include "redact.h"
 
+/* Times of single ranks tell forward from backward; extremes do not. */
 void take_facts(const struct runlog *log, struct contribution_run *r)
 {
     size_t at = 0;
@@ -13,6 +14,8 @@ void take_facts(const struct runlog *log, struct contribution_run *r)
             r->peak_bytes = log->memory[i].max_allocated_bytes;
 }
 
+/* Reading both costs as much again as redacting; what it finds is worth it: a
+ * log that lost a figure would be a wrong one. */
 enum err take_log(struct contribution *c, const struct text_span *text,
                   bool keep, struct contribution_run *r, struct err_msg *msg)
 {

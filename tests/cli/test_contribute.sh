@@ -331,7 +331,7 @@ claim $? "and says so"
 # ---- kills and a full disk ----
 rm -rf killed
 i=0 half=0
-while [ $i -lt 12 ]; do
+while [ $i -lt 8 ]; do
     i=$((i + 1))
     "$bench" contribute a.log b.log --gpu H100 --to killed --consent >/dev/null 2>&1 &
     pid=$!
