@@ -122,6 +122,7 @@ Test(contribute_checks, scatter_is_doubted_or_refused)
 
 Test(contribute_checks, seconds_for_milliseconds_are_named)
 {
+    c.from = CONTRIBUTION_TYPED;
     c.run[0].step_s = GOOD_S * 1e-3;
     const struct checks k = ask(NULL);
     cr_expect(k.answer[CHECK_UNITS] == CHECK_NO);
@@ -131,12 +132,19 @@ Test(contribute_checks, seconds_for_milliseconds_are_named)
 
 Test(contribute_checks, microseconds_for_milliseconds_are_named)
 {
-    c.run[0].step_s = GOOD_S * 1e6;
-    const struct checks k = ask(NULL);
-    cr_expect(k.answer[CHECK_RATE] == CHECK_NO ||
-              k.answer[CHECK_UNITS] == CHECK_NO);
+    c.from = CONTRIBUTION_TYPED;
     c.run[0].step_s = 1e4 * GOOD_S;
     cr_expect(strstr(ask(NULL).text[CHECK_UNITS], "microseconds"));
+    c.run[0].step_s = 1e9 * GOOD_S; // no unit makes that possible
+    cr_expect(ask(NULL).answer[CHECK_RATE] == CHECK_NO);
+}
+
+Test(contribute_checks, a_log_is_not_asked_for_its_unit)
+{
+    c.run[0].step_s = GOOD_S * 1e-3;
+    const struct checks k = ask(NULL);
+    cr_expect(k.answer[CHECK_UNITS] == CHECK_YES &&
+              k.answer[CHECK_RATE] == CHECK_NO);
 }
 
 Test(contribute_checks, a_rate_above_the_peak_is_refused)

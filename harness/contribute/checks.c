@@ -133,7 +133,7 @@ static const char *rate_text(struct contribution *c,
     if (isfinite(rate->mfu))
         return arena_printf(c->arena,
                             "%s: %.6g ms a step are %.3g TFLOP/s a GPU, %.3g%% "
-                            "of the peak of a %s",
+                            "of the peak of %s",
                             r->id, r->step_s * 1e3, rate->flops_per_s / 1e12,
                             100 * rate->mfu, c->card->name);
     return arena_printf(c->arena, "%s: %.6g ms a step are %.3g TFLOP/s a rank",
@@ -149,8 +149,10 @@ static void ask_possible(struct contribution *c,
     const bool too_fast = isfinite(rate->mfu)
                               ? rate->mfu > 1
                               : rate->flops_per_s > CHECK_MOST_FLOPS;
-    // in seconds a time is 1000 times as long, in microseconds a 1000th
-    if (is_possible(rate, too_fast ? 1e-3 : 1e3))
+    // in seconds a time is 1000 times as long, in microseconds a 1000th; a log
+    // says its unit itself
+    if (c->from == CONTRIBUTION_TYPED &&
+        is_possible(rate, too_fast ? 1e-3 : 1e3))
         say(k, CHECK_UNITS, CHECK_NO,
             arena_printf(c->arena, "%s; is the time in %s?", text,
                          too_fast ? "seconds" : "microseconds"));

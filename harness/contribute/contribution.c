@@ -137,8 +137,8 @@ static const char *other_model(const struct model *x, const struct model *y)
 }
 
 /* A size that has a default of 1 and was never stated would be somebody
- * else's run. */
-static enum err demand_sizes(const struct megatron_flags *f,
+ * else's run. All are named at once, with what to add. */
+static enum err demand_sizes(struct arena *a, const struct megatron_flags *f,
                              const struct contribution_run *r,
                              struct err_msg *msg)
 {
@@ -149,14 +149,21 @@ static enum err demand_sizes(const struct megatron_flags *f,
                   {FLAG_GLOBAL_BATCH_SIZE, "the global batch"},
                   {FLAG_SEQ_LENGTH, "the length of a sequence"},
                   {FLAG_WORLD_SIZE, "the number of GPUs"}};
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (!flags_given(f, wanted[i].id) || flags_unknown(f, wanted[i].id))
-            return err_set(msg, ERR_PARSE,
-                           "%s: %s is not stated; name the launch script with "
-                           "--config, or add it at the end of the command: -- "
-                           "--%s N",
-                           r->name, wanted[i].what, flag_name(wanted[i].id));
-    return ERR_OK;
+    const char *what = "", *add = "";
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        if (flags_given(f, wanted[i].id) && !flags_unknown(f, wanted[i].id))
+            continue;
+        what =
+            arena_printf(a, "%s%s%s", what, *what ? ", " : "", wanted[i].what);
+        add = arena_printf(a, "%s --%s N", add, flag_name(wanted[i].id));
+        if (!what || !add)
+            return contribution_no_memory(msg);
+    }
+    return *what ? err_set(msg, ERR_PARSE,
+                           "%s: not stated: %s; name the launch script with "
+                           "--config, or add at the end of the command: --%s",
+                           r->name, what, add)
+                 : ERR_OK;
 }
 
 /* What Megatron would say of the flags. */
@@ -189,7 +196,7 @@ enum err contribution_judge(struct contribution *c,
     if (!own)
         return contribution_no_memory(msg);
     struct megatron_flags *f = megatron_args_flags(own);
-    enum err e = demand_sizes(f, r, msg);
+    enum err e = demand_sizes(c->arena, f, r, msg);
     if (e == ERR_OK && layout)
         e = judge_set_layout(f, layout, msg);
     if (e == ERR_OK)

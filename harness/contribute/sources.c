@@ -66,6 +66,18 @@ static bool is_unstated(const struct megatron_flags *f, enum flag_id id)
     return !flags_given(f, id) || flags_unknown(f, id);
 }
 
+/* A log's own list is of the very run: its layout wins, and it tells what the
+ * configuration does not state. */
+static void join_args(struct megatron_args *to, struct megatron_args *log)
+{
+    struct megatron_flags *f = megatron_args_flags(to);
+    const struct megatron_flags *own = megatron_args_flags(log);
+    for (int i = 0; i < N_FLAGS; i++)
+        if (flags_given(own, (enum flag_id)i) &&
+            (i == FLAG_LAYOUT || is_unstated(f, (enum flag_id)i)))
+            f->slot[i] = own->slot[i];
+}
+
 /* A set of flags of its own for the run of one log. */
 static enum err args_of_log(struct contribution *c,
                             const struct sources_request *q,
@@ -73,15 +85,16 @@ static enum err args_of_log(struct contribution *c,
                             const struct runlog *log,
                             struct megatron_args **out)
 {
-    struct megatron_args *args = config ? megatron_args_copy(c->arena, config)
-                                        : megatron_args_new(c->arena);
-    enum err e = args ? ERR_OK : ERR_NOMEM;
-    if (e == ERR_OK && !config && log->n_arguments)
-        e = source_log_read(log, "log", args, NULL);
-    if (e == ERR_OK && !config)
-        e = read_flags(q, args, NULL);
+    struct megatron_args *own = megatron_args_new(c->arena);
+    struct megatron_args *args =
+        config ? megatron_args_copy(c->arena, config) : own;
+    enum err e = args && own ? ERR_OK : ERR_NOMEM;
+    if (e == ERR_OK && log->n_arguments)
+        e = source_log_read(log, "log", own, NULL);
+    if (e == ERR_OK && config)
+        join_args(args, own);
     *out = args;
-    return e;
+    return e == ERR_OK ? read_flags(q, args, NULL) : e;
 }
 
 /* As the doctor of logs does: lines state the batch, timers list the ranks. */

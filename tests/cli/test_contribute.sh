@@ -240,7 +240,7 @@ claim $? "what was contributed before is refused"
 head -60 a.log >short.log
 no 'iterations' "a log with too few iterations is refused" short.log b.log --gpu H100
 megatron_log 'Et*4|t*4|t*4|t*4mL' 2 >fast.log
-no 'units' "a rate above the card's peak is refused, and the unit named" fast.log b.log --gpu H100
+no 'rate: .*of the peak of H100' "a rate above the card's peak is refused" fast.log b.log --gpu H100
 sed 's/t\*4mL/t*3mL/' a.log >refused.log
 no 'refuses this run' "a layout that Megatron refuses is refused" refused.log b.log --gpu H100
 "$bench" contribute a.log b.log --to no >shown 2>err
@@ -327,6 +327,20 @@ mkdir -p all/results && cp -r "$here/results/published" "$here/results/reference
 claim $? "validate without a folder looks at contributed ones"
 grep -q "contributed/$(basename "$d"): ok" review
 claim $? "and says so"
+
+# ---- the check of a pull request ----
+mkdir repo && (
+    cd repo && git init -q . && git config user.email a@b && git config user.name n &&
+        mkdir -p results && echo x >results/README.md && git add -A && git commit -qm base &&
+        git tag base && cp -r ../out results/contributed && git add -A && git commit -qm step
+) >git.log 2>&1
+(cd repo && sh "$here/tests/check_contributed.sh" "$bench" base) >review 2>err
+[ $? -eq 0 ] && grep -q '^1 contributed datasets looked at, all pass' review
+claim $? "a pull request with a whole folder passes"
+(cd repo && mkdir results/contributed/junk && echo x >results/contributed/junk/x &&
+    git add -A && git commit -qm junk && sh "$here/tests/check_contributed.sh" "$bench" base) >review 2>err
+[ $? -eq 1 ] && grep -q 'junk: no contributed dataset' review
+claim $? "one with something else there does not"
 
 # ---- kills and a full disk ----
 rm -rf killed
