@@ -317,6 +317,41 @@ Test(contribute_redact, logs_of_all_dialects_say_the_same)
     compare_logs("../shared/vectors/logs"); // none where it is not here
 }
 
+/* A number is a figure in some places and somebody's in others. */
+Test(contribute_redact, long_numbers_without_a_figure_go)
+{
+    static const char *const lines[] = {
+        "48213377: iteration 1/ 9 | elapsed time per iteration (ms): 5.0 |\n",
+        "[48213377] iteration 1/ 9 | elapsed time per iteration (ms): 5.0 |\n",
+        "step 48213377\n",
+        "token: 48213377\n",
+        "  seed ............................ 48213377\n",
+        "  wandb_entity .................... 48213377\n",
+        "  save ............................ 48213377\n",
+        "RuntimeError: 48213377\n",
+        "48213377\n",
+        " iteration 1/ 9 | job: 48213377 | loss: 5.0 |\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct arena a;
+        arena_init(&a);
+        const char *log = arena_printf(&a, "%s%s", lines[i], body);
+        const struct text_span out = redacted(&a, log, strlen(log));
+        cr_expect(!holds(&out, "48213377"), "%s", out.data);
+        arena_clear(&a);
+    }
+    static const char kept[] =
+        "  vocab_size ...................... 128256\n"
+        " iteration 1/ 9 | consumed tokens: 48213377 | loss: 5.0 |\n"
+        "moe-train: p2p latency (us): 10.006600000 | bandwidth (MB/s): 9.0\n"
+        " > padded vocab (size: 128000) with 256 dummy tokens (new size: "
+        "128256)\n";
+    struct arena a;
+    arena_init(&a);
+    const struct text_span out = redacted(&a, kept, sizeof kept - 1);
+    cr_expect_str_eq(out.data, kept);
+    arena_clear(&a);
+}
+
 Test(contribute_redact, a_log_that_lost_something_is_told)
 {
     struct arena a;

@@ -35,9 +35,10 @@ static enum err contribution_no_memory(struct err_msg *msg)
 /* ---- begin ---- */
 
 /* "H100 SXM" is "h100-sxm": letters, digits and dashes, as a folder's name. */
-static enum err plain_gpu(struct contribution *c, const char *gpu,
+enum err contribution_gpu(struct contribution *c, const char *gpu,
                           struct err_msg *msg)
 {
+    struct err_msg ignored;
     const size_t n = strlen(gpu);
     char *name = arena_strdup(c->arena, gpu);
     if (!name)
@@ -49,6 +50,7 @@ static enum err plain_gpu(struct contribution *c, const char *gpu,
         plain = plain && (isalnum((unsigned char)*p) || *p == '-');
     }
     c->gpu = name;
+    card_find(name, "", &c->card, &ignored);
     return plain ? ERR_OK
                  : err_set(msg, ERR_RANGE,
                            "--gpu: got '%s', want the card's name in letters "
@@ -70,7 +72,6 @@ static const char *today(struct arena *a)
 enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                            struct contribution *out, struct err_msg *msg)
 {
-    struct err_msg ignored;
     *out = (struct contribution){.arena = a,
                                  .example = b->example,
                                  .source = "measured",
@@ -82,9 +83,7 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
     out->lost = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->lost);
     if (out->removed.failed || !out->run || !out->lost || !out->date)
         return contribution_no_memory(msg);
-    enum err e = b->gpu ? plain_gpu(out, b->gpu, msg) : ERR_OK;
-    if (e == ERR_OK && b->gpu)
-        card_find(out->gpu, "", &out->card, &ignored);
+    enum err e = b->gpu ? contribution_gpu(out, b->gpu, msg) : ERR_OK;
     return e == ERR_OK ? core_version_find(b->core, &out->core, msg) : e;
 }
 

@@ -96,6 +96,10 @@ struct contribution_begin {
 enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                            struct contribution *out, struct err_msg *msg);
 
+/* Sets the card by its name. ERR_RANGE for one that is no plain name. */
+enum err contribution_gpu(struct contribution *c, const char *gpu,
+                          struct err_msg *msg);
+
 /* The next run, to be filled, with its id; NULL when out of memory. */
 struct contribution_run *contribution_add(struct contribution *c);
 

@@ -251,17 +251,17 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
     const struct run_record *last = &f->runs.run[f->runs.n - 1];
     const struct manifest_hardware *h = &f->manifest.hardware;
     const bool ours = f->manifest.trainer.kind == TRAINER_MOE_TRAIN;
-    struct contribution named;
-    if (!c->gpu && !h->gpu && !ours)
+    // a manifest's own word for its machines is given on by nobody but the user
+    const struct card *card = NULL;
+    struct err_msg ignored;
+    if (h->gpu)
+        card_find(h->gpu, "", &card, &ignored);
+    const char *gpu = card ? card->name : ours && !h->gpu ? "cpu" : NULL;
+    if (!c->gpu && !gpu)
         return err_set(msg, ERR_PARSE,
                        "--gpu is missing: the experiment's manifest names no "
-                       "card");
-    const struct contribution_begin b = {.gpu = h->gpu ? h->gpu : "cpu"};
-    enum err e = c->gpu ? ERR_OK : contribution_init(c->arena, &b, &named, msg);
-    if (e == ERR_OK && !c->gpu) {
-        c->gpu = named.gpu;
-        c->card = named.card;
-    }
+                       "card that is known here");
+    enum err e = c->gpu ? ERR_OK : contribution_gpu(c, gpu, msg);
     c->source = known_of(last->source, sources);
     c->clock = known_of(last->clock, clocks);
     c->gpus_per_node =

@@ -153,27 +153,43 @@ static void copy_fields(struct redact_to *to, struct log_text body, char part)
 
 /* ---- kinds of lines ---- */
 
+/* The name of an argument, with dashes; false for one that is none. */
+static bool argument_name(struct log_text key, char name[NAMES_MAX_BYTES])
+{
+    if (key.n == 0 || key.n >= NAMES_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < key.n; i++)
+        name[i] = key.p[i] == '_' ? '-' : key.p[i];
+    name[key.n] = '\0';
+    return true;
+}
+
+/* Of arguments without an effect on figures: switches and small counts. */
+static bool is_small(struct log_text value)
+{
+    const struct log_text v = logline_trim(value);
+    return logline_equals(v, "True") || logline_equals(v, "False") ||
+           logline_equals(v, "None") ||
+           (is_clean(v) && chunk_is_plain(v, REDACT_PREFIX_DIGITS));
+}
+
 /* "  num_layers ....... 16": an argument that Megatron has, and a value of
  * known words or numbers. A layout has letters of its own. */
 static bool is_harmless_argument(const struct redact_line *l)
 {
     char name[NAMES_MAX_BYTES];
+    bool ignored;
     const struct log_text body = logline_from(l->text, l->text.p + l->body);
-    const struct log_text key =
-        logline_trim((struct log_text){body.p, (size_t)(l->listed - body.p)});
+    const struct log_text key = {body.p, (size_t)(l->listed - body.p)};
     struct log_text value = logline_from(body, l->listed + 1);
     while (value.n && *value.p == '.')
         value = (struct log_text){value.p + 1, value.n - 1};
-    if (key.n == 0 || key.n >= sizeof name)
+    if (!argument_name(logline_trim(key), name))
         return false;
-    for (size_t i = 0; i < key.n; i++)
-        name[i] = key.p[i] == '_' ? '-' : key.p[i];
-    name[key.n] = '\0';
-    bool ignored;
-    if (!megatron_args_has(name) && megatron_known(name, key.n) == KNOWN_NOT &&
-        flag_by_argument(name, &ignored) == FLAG_NONE)
-        return false;
-    return is_clean(value) || chunk_is_layout(value);
+    if (megatron_args_has(name) ||
+        flag_by_argument(name, &ignored) != FLAG_NONE)
+        return is_clean(value) || chunk_is_layout(value);
+    return megatron_known(name, strlen(name)) != KNOWN_NOT && is_small(value);
 }
 
 /* A timer's own name, which may be anybody's: "   my-timer:" or
@@ -215,6 +231,29 @@ static bool has_anchor(const struct redact_line *l)
     return logline_find(body, "iteration") != NULL;
 }
 
+/* Where numbers are figures: iterations, rows and tables of timers, memory, the
+ * padded vocabulary, moe-train's own lines. */
+static bool has_figures(const struct redact_line *l)
+{
+    static const char *const marks[] = {"|",           "(ms)",        "rank ",
+                                        "vocab (size", "moe-train: ", "...:"};
+    const struct log_text body = logline_from(l->text, l->text.p + l->body);
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (logline_find(body, marks[i]))
+            return true;
+    return has_anchor(l);
+}
+
+/* A long whole number elsewhere is a job's, a process's, somebody's. */
+static bool has_long_number(const struct redact_line *l)
+{
+    struct log_text rest = logline_from(l->text, l->text.p + l->body), c;
+    while ((c = chunk_next(&rest)).n > 0)
+        if (!memchr(c.p, '.', c.n) && !chunk_is_plain(c, REDACT_PREFIX_DIGITS))
+            return true;
+    return false;
+}
+
 /* Writes the line, or what may be kept of it; false: nothing. */
 static bool copy_line(struct redact_to *to, const struct redact_line *l)
 {
@@ -223,7 +262,8 @@ static bool copy_line(struct redact_to *to, const struct redact_line *l)
     const bool bars = memchr(body.p, '|', body.n) != NULL;
     const bool listed = l->listed && !memchr(body.p, '(', body.n);
     const bool argument = listed && is_harmless_argument(l);
-    const bool clean = l->n_bad == 0 && l->has_word && !listed;
+    const bool clean = l->n_bad == 0 && l->has_word && !listed &&
+                       (has_figures(l) || !has_long_number(l));
     const bool fields =
         l->n_bad > 0 && has_anchor(l) && (bars || memchr(body.p, ',', body.n));
     const bool replaced =
@@ -369,6 +409,13 @@ static bool same_memory(const struct runlog *x, const struct runlog *y)
              x->memory[i].max_allocated_bytes ==
                  y->memory[i].max_allocated_bytes;
     return is;
+}
+
+static bool same_facts(const struct runlog *x, const struct runlog *y)
+{
+    return x->padded_vocab == y->padded_vocab &&
+           same(x->p2p_latency_s, y->p2p_latency_s) &&
+           same(x->p2p_bytes_per_s, y->p2p_bytes_per_s);
 }
 
 bool redact_same(struct arena *a, const struct text_span *log,

@@ -15,7 +15,8 @@
 enum {
     REMOVED_SLOTS = 2 * REMOVED_MOST_TEXTS, // a power of two
     REMOVED_TEXT_BYTES = 240,               // longer ones are cut for the list
-    REMOVED_KEY_CHARS = 20                  // shorter mixtures are names
+    REMOVED_KEY_CHARS = 20,                 // shorter mixtures are names
+    REMOVED_MOST_WORDS = 40                 // shown
 };
 
 static const char *const kind_names[] = {
@@ -201,6 +202,9 @@ static void print_kind(const struct removed *r, enum removed_kind k, int most,
                        FILE *out)
 {
     int shown = 0, more = 0;
+    // there are as many as in any text
+    if (k == REMOVED_WORD && most > REMOVED_MOST_WORDS)
+        most = REMOVED_MOST_WORDS;
     if (r->count[k] == 0)
         return;
     fprintf(out, "  %7zu %-9s (%s):", r->count[k], kind_names[k],

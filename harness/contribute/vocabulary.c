@@ -36,13 +36,12 @@ static const char *const words['z' - 'a' + 1] = {
         " e elapsed embedding embeddings empty emulated end ended"
         " energy entropy ep epoch error errors eta etp eval evaluate"
         " event every exit exitcode exiting exits exp expert experts ",
-    ['f' - 'a'] = " factor failed failure false fault file finalize first"
-                  " flash flex flop flops footprints for forward found fp"
+    ['f' - 'a'] = " factor failed failure false fault finalize first flash"
+                  " flex flop flops footprints for forward found fp"
                   " fragmentation free from full function fused fusion ",
     ['g' - 'a'] = " gather gb geglu gelu generator gib gigabytes global gpt"
                   " gpu gpus grad gradient gradients grads group groups ",
-    ['h' - 'a'] = " harmonic has haswell have head heads hidden hip host"
-                  " hybridep ",
+    ['h' - 'a'] = " harmonic has haswell have head heads hidden hip hybridep ",
     ['i' - 'a'] = " importance in inactive index indexerror inf info"
                   " initialized initializing inner inst int interleaved"
                   " interval inverse invoked is iter iteration iterations"
@@ -56,33 +55,33 @@ static const char *const words['z' - 'a' + 1] = {
                   " metadata mfu mib micro microbatch microbatches microstep"
                   " milliseconds min minmax mixed mla mlm mlp model moe moment"
                   " momentum most mpi ms msec mtp muon ",
-    ['n' - 'a'] = " naive nan native nccl nll no non none norm norms not npu"
-                  " num number ",
+    ['n' - 'a'] = " naive nan native nccl new nll no non none norm norms not"
+                  " npu num number ",
     ['o' - 'a'] = " observed of on one oom ooms op operation operations optim"
                   " optimizer option or other out outofmemoryerror output over"
                   " overflow overlap ",
     ['p' - 'a'] = " padded padding parallel param parameter parameters params"
                   " passes peak peer per percent pipeline pool post pp ppl pre"
-                  " precision previous process program progress prologue ",
+                  " precision previous program progress prologue ",
     ['q' - 'a'] = " q qk qkv quantile quick ",
     ['r' - 'a'] = " range rank ranks rate ratio rebase recent reciprocal"
                   " recompute recv reduce reduced reference relative relu"
                   " remaining removed requested requests reserve reserved"
                   " reset rest result retained retries retry rmsnorm root rope"
                   " rotary router routing run runtime runtimeerror ",
-    ['s' - 'a'] = " s sample samples sapphirerapids save scale scatter"
-                  " schedule score sec second seconds seen segmentation"
-                  " segments selective selfattention send seq seqlen sequence"
-                  " setup sgd shard shared shutting sigabrt sigbus sigint"
-                  " sigkill sigmoid signal sigsegv sigterm silu sinkhorn"
-                  " sinusoidal size sizes skipped skylakex small softmax some"
-                  " speed split sqrt squared stable stage stages start started"
-                  " step steps swiglu switch sync synced ",
-    ['t' - 'a'] = " te tensor terminated terminatedsigterm terminating test"
-                  " tflop tflops the theoretical this throughput time timed"
-                  " timeout timer timers times timing to token tokens top"
-                  " total tp train trainer training transformer tried tries"
-                  " true tuning ",
+    ['s' - 'a'] = " s sample samples sapphirerapids scale scatter schedule"
+                  " score sec second seconds seen segmentation segments"
+                  " selective selfattention send seq seqlen sequence setup sgd"
+                  " shard shared shutting sigabrt sigbus sigint sigkill"
+                  " sigmoid signal sigsegv sigterm silu sinkhorn sinusoidal"
+                  " size sizes skipped skylakex small softmax some speed split"
+                  " sqrt squared stable stage stages start started step steps"
+                  " swiglu switch sync synced ",
+    ['t' - 'a'] =
+        " te tensor terminated terminatedsigterm terminating test"
+        " tflop tflops the theoretical this throughput time timed"
+        " timeout timer timers times timing to tokens top total tp"
+        " train trainer training transformer tried tries true tuning ",
     ['u' - 'a'] = " unallocated unexpected unfused uniform unpadded update"
                   " updates us usage use used using util utilization ",
     ['v' - 'a'] = " valid validation values vanilla virtual vocab vpp ",

@@ -298,6 +298,32 @@ no 'layouts' "one typed layout is refused" \
 [ $? -eq 2 ] && one_line err 'LAYOUT=MS'
 claim $? "a step without a time is refused"
 
+# ---- consent on a terminal ----
+on_terminal() { # WORD: what is typed; exit status of contribute
+    python3 - "$1" "$bench" contribute a.log b.log --gpu H100 --to tty >tty.out <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+try:
+    while b"agree: " not in seen:
+        seen += os.read(fd, 4096)
+    os.write(fd, sys.argv[1].encode() + b"\n")
+    while True:
+        seen += os.read(fd, 4096)
+except OSError:
+    pass
+print(seen.decode(errors="replace"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+}
+on_terminal no
+[ $? -eq 1 ] && [ ! -e tty ] && grep -q 'no consent' tty.out
+claim $? "no on a terminal writes nothing"
+on_terminal yes && [ -f "$(echo tty/h100-*)/rows.csv" ]
+claim $? "yes on a terminal is consent"
+
 # ---- an experiment ----
 "$bench" run -q "$here/tests/fixtures/fake.json" --out fake >shown 2>&1
 for r in fake/runs/*; do
