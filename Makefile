@@ -5,7 +5,8 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout pattern schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
-HARNESS := manifest launch store figures experiment published study report regress page
+HARNESS := manifest launch store figures experiment published study report regress \
+           contribute page
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -50,6 +51,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
         bench bench-search fuzz soak report recipes studies static man completion \
+        contributed-example check-contributed \
         install deb clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -199,6 +201,16 @@ studies: ## the article and public step times beside the planner, as reference d
 	@$(B)/moe-bench roofline --to results/reference/roofline $(ROWS) \
 	    $(STUDIES:%=experiments/%.json)
 	@$(MAKE) --no-print-directory report
+
+# results/local is what 'make run' leaves
+contributed-example: ## a contribution made of results/local, marked as an example
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench contribute results/local --example --consent
+
+BASE ?= origin/main
+check-contributed: ## contributed datasets that differ from BASE, as a reviewer reads them
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@sh tests/check_contributed.sh $(B)/moe-bench "$(BASE)"
 
 report: ## REPORT.md and plots/out from the reference data alone
 	@sh harness/install-deps.sh run

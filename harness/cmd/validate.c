@@ -10,6 +10,7 @@
 #include "report/reference.h"
 #include "report/validate_published.h"
 #include "report/validate_recipes.h"
+#include "validate_contributed.h"
 #include "validate_rows.h"
 #include "validate_session.h"
 
@@ -250,6 +251,44 @@ static enum err check_published(struct arena *a, struct outcome *o,
     return e;
 }
 
+/* From other hardware: its checks, and as any dataset against the baseline. */
+static enum err check_contributed(struct arena *a, const char *dir, bool beside,
+                                  struct outcome *o, struct err_msg *msg)
+{
+    struct validate_contributed c;
+    struct verdict v;
+    enum err e = validate_contributed(a, dir, beside, &c, msg);
+    if (e == ERR_OK && !c.ok)
+        o->worse = true;
+    if (e != ERR_OK || c.rows.n == 0)
+        return e;
+    e = judge_rows(a, &c.rows, c.rows.row[0].experiment, o, &v);
+    if (e == ERR_OK && v.worse)
+        printf("%s: worse:%s\n", dir, v.why);
+    return e;
+}
+
+static enum err check_all_contributed(struct arena *a, struct outcome *o,
+                                      struct err_msg *msg)
+{
+    const char **dirs;
+    int n;
+    enum err e = validate_contributed_list(a, &dirs, &n, msg);
+    for (int i = 0; i < n && e == ERR_OK; i++)
+        e = check_contributed(a, dirs[i], false, o, msg);
+    return e;
+}
+
+/* One dataset, of whatever kind. */
+static enum err check_one(struct arena *a, const char *dir, struct outcome *o,
+                          struct err_msg *msg)
+{
+    if (validate_contributed_is(a, dir))
+        return check_contributed(a, dir, true, o, msg);
+    return validate_recipes_is(a, dir) ? check_planned(a, dir, o, msg)
+                                       : check_measured(a, dir, o, msg);
+}
+
 /* All datasets are looked at, also after one that is worse. */
 static enum err check_all(struct arena *a, const struct request *r,
                           struct outcome *o, struct err_msg *msg)
@@ -258,13 +297,13 @@ static enum err check_all(struct arena *a, const struct request *r,
            "layout", "pred ms", "meas ms", "err %", "before", "replay %",
            "mem %");
     for (int i = 0; i < r->n_dirs; i++) {
-        enum err e = validate_recipes_is(a, r->dirs[i])
-                         ? check_planned(a, r->dirs[i], o, msg)
-                         : check_measured(a, r->dirs[i], o, msg);
+        enum err e = check_one(a, r->dirs[i], o, msg);
         if (e != ERR_OK)
             return e;
     }
-    const enum err e = r->all ? check_published(a, o, msg) : ERR_OK;
+    enum err e = r->all ? check_published(a, o, msg) : ERR_OK;
+    if (e == ERR_OK && r->all)
+        e = check_all_contributed(a, o, msg);
     if (e == ERR_OK && r->all && !all_there(a, o))
         o->worse = true;
     return e;
@@ -486,7 +525,13 @@ const struct command CMD_VALIDATE = {
         "Kendall's tau; the mean error of fitted rows, each left out; the "
         "mean error in\n"
         "the baseline. --rows predicts rows of CSV files in the same columns\n"
-        "(results/README.md).\n",
+        "(results/README.md).\n"
+        "\n"
+        "A DIR below results/contributed/ is reviewed: formats, hashes, "
+        "consent, "
+        "checks,\n"
+        "logs, the fit from its own rows, and each layout predicted from the "
+        "others.\n",
     .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "
                "environment.\n"
                "example: moe-bench validate results/reference/local\n"
