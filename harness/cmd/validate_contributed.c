@@ -108,17 +108,11 @@ static enum err make_rows(struct arena *a, const struct review *r,
         const struct review_row *x = &r->row[i];
         if (!isfinite(x->pred_s))
             continue;
-        row[out->n++] = (struct validate_row){
-            .experiment = name,
-            .role = x->run->id,
-            .layout = x->run->layout,
-            .pred_ms = x->pred_s * 1e3,
-            .meas_ms = x->run->step_s * 1e3,
-            .step_error_pct = 100 * (x->pred_s / x->run->step_s - 1),
-            .replay_error_pct = (double)NAN,
-            .memory_error_pct = (double)NAN,
-            .base_step_error_pct = (double)NAN,
-            .base_memory_error_pct = (double)NAN};
+        struct validate_row *to = &row[out->n++];
+        *to = validate_row_of_step(x->pred_s * 1e3, x->run->step_s * 1e3);
+        to->experiment = name;
+        to->role = x->run->id;
+        to->layout = x->run->layout;
     }
     return ERR_OK;
 }
