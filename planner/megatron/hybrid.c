@@ -196,6 +196,16 @@ enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
     return pattern_layout(a, &p, out, msg);
 }
 
+bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp)
+{
+    struct pattern_parts parts;
+    const char *text = hybrid_text_of(f);
+    if (!text || strlen(text) > PATTERN_MAX_CHARS)
+        return false;
+    parts_read(text, &parts);
+    return parts.n_segments > 1 && parts.n_segments % pp == 0;
+}
+
 void hybrid_drop_pipes(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};

@@ -19,6 +19,7 @@
 #include "model/model.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct megatron_hybrid {
     const char *text;    // the whole, MTP parts included; NULL: a GPT model
@@ -61,6 +62,10 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
  * pattern. */
 enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        struct layout *out, struct err_msg *msg);
+
+/* Are the pattern's pipes stages of `pp` ranks: at least one pipe, and segments
+ * a multiple of the ranks? */
+bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp);
 
 /* Takes the pipes out of the pattern, for a split of one's own. Short of memory
  * the pattern is no longer known. */
