@@ -449,7 +449,7 @@ static void check_vector(const char *line)
     arena_init(&a);
     struct reader top = reader_open_text(&in, &a, line, "vectors", &msg);
     cr_assert(pattern_line_is(top));
-    pattern_line_read(top, &asked);
+    pattern_line_read(top, NULL, &asked);
     cr_assert_eq(reader_close(&in), ERR_OK, "%s", msg.text);
     cr_assert_eq(pattern_line_answer(&a, &asked, writer_open(&out), &msg),
                  ERR_OK);

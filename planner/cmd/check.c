@@ -103,7 +103,10 @@ static enum err cmd_check_judge(struct arena *a, struct verdict *v,
     if (v->error == LAYOUT_NO_MEMORY)
         return err_set(msg, ERR_NOMEM, "check: out of memory");
     v->parsed = v->error == LAYOUT_OK;
-    if (v->parsed)
+    if (v->parsed && v->core)
+        v->error = core_version_validate(v->core, &v->layout, q->n_layers,
+                                         q->n_mtp, &v->why);
+    else if (v->parsed)
         v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
     return ERR_OK;
 }
@@ -433,11 +436,12 @@ static void cmd_check_read_line(struct reader top, struct layout_question *w)
 
 /* A line about a hybrid pattern; closes the reader's document. */
 static enum err check_pattern_line(struct arena *a, struct reader top,
+                                   const struct core_version *core,
                                    struct err_msg *msg)
 {
     struct pattern_line line;
     struct writer_doc out;
-    pattern_line_read(top, &line);
+    pattern_line_read(top, core, &line);
     enum err e = reader_close(top.doc);
     if (e != ERR_OK)
         return e;
@@ -448,32 +452,45 @@ static enum err check_pattern_line(struct arena *a, struct reader top,
     return e;
 }
 
-/* An arena a line, so that a file of a million lines takes the memory of one.
+/* A line about a GPT layout; a version may refuse what its validator accepts.
  */
-static enum err check_line(const char *line, const char *where,
-                           struct err_msg *msg)
+static enum err check_layout_line(struct arena *a, struct reader top,
+                                  const struct core_version *core,
+                                  struct err_msg *msg)
+{
+    struct verdict v = {.core = core};
+    struct writer_doc out;
+    struct core_refusal why;
+    cmd_check_read_line(top, &v.asked);
+    enum err e = reader_close(top.doc);
+    if (e == ERR_OK)
+        e = cmd_check_judge(a, &v, msg);
+    if (e != ERR_OK)
+        return e;
+    bool refused = core && v.error == LAYOUT_OK &&
+                   core_version_refuses(core, &v.layout, &why);
+    cmd_check_write_warnings(
+        cmd_check_write(&out, &v, v.error == LAYOUT_OK && !refused,
+                        refused ? "core_version" : layout_error_id(v.error)),
+        &v);
+    return writer_print(&out, false, stdout, msg);
+}
+
+/* An arena a line, so that a file of a million lines takes the memory of one.
+ * Without --core the answers are those of no version, but of the grammar. */
+static enum err check_line(struct cmd *c, const char *line, const char *where)
 {
     struct arena a;
-    arena_init(&a);
     struct reader_doc in;
-    struct writer_doc out;
-    struct verdict v = {0};
-    struct reader top = reader_open_text(&in, &a, line, where, msg);
-    if (pattern_line_is(top)) {
-        enum err e = check_pattern_line(&a, top, msg);
-        arena_clear(&a);
-        return e;
-    }
-    cmd_check_read_line(top, &v.asked);
-    enum err e = reader_close(&in);
-    if (e == ERR_OK)
-        e = cmd_check_judge(&a, &v, msg);
-    if (e == ERR_OK) {
-        cmd_check_write_warnings(cmd_check_write(&out, &v, v.error == LAYOUT_OK,
-                                                 layout_error_id(v.error)),
-                                 &v);
-        e = writer_print(&out, false, stdout, msg);
-    }
+    const struct core_version *core = NULL;
+    if (cmd_given(c, OPT_CORE) &&
+        core_version_find(c->option[OPT_CORE], &core, &c->msg) != ERR_OK)
+        return ERR_RANGE;
+    arena_init(&a);
+    struct reader top = reader_open_text(&in, &a, line, where, &c->msg);
+    enum err e = pattern_line_is(top)
+                     ? check_pattern_line(&a, top, core, &c->msg)
+                     : check_layout_line(&a, top, core, &c->msg);
     arena_clear(&a);
     return e;
 }

@@ -248,9 +248,9 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
                          struct cmd_model *out);
 
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
- * for messages; the first error ends it. */
-typedef enum err (*cmd_line)(const char *line, const char *where,
-                             struct err_msg *msg);
+ * for messages, which stand in c->msg; the first error ends it. */
+typedef enum err (*cmd_line)(struct cmd *c, const char *line,
+                             const char *where);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
 /* Puts --ep-overlap into the model, where it wins over its flags. */

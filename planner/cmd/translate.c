@@ -437,9 +437,10 @@ static enum err translate_one(struct cmd *c)
 
 /* ---- many ---- */
 
-static enum err translate_line(const char *line, const char *where,
-                               struct err_msg *msg)
+static enum err translate_line(struct cmd *c, const char *line,
+                               const char *where)
 {
+    struct err_msg *msg = &c->msg;
     struct arena a;
     arena_init(&a);
     struct reader_doc in;

@@ -349,6 +349,20 @@ enum pattern_error pattern_read_old(struct arena *a,
     return PATTERN_OK;
 }
 
+enum pattern_error pattern_read_by(struct arena *a,
+                                   const struct core_version *core,
+                                   struct pattern_flags *f, struct pattern *out,
+                                   struct err_msg *msg)
+{
+    f->symbols = core->symbols;
+    if (core->has_pattern)
+        return pattern_read(a, f, out, msg);
+    // argparse is the first to refuse
+    if (f->pattern)
+        return pattern_fail(PATTERN_VERSION, f->pattern, msg);
+    return pattern_read_old(a, f, out, msg);
+}
+
 /* ---- places ---- */
 
 /* Of the first part that shows it; flags beside the text have no place in it.

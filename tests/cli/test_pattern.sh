@@ -85,6 +85,7 @@ is "YAML; MTP wants positions that Megatron's default is not" \
     "$? $(grep -c 'rope or none' "$tmp/out")" "1 1"
 cat >"$tmp/run.log" <<'END'
 ------------------------ arguments ------------------------
+  global_batch_size ............................... 8
   hidden_size ..................................... 256
   hybrid_layer_pattern ............................ M*|ME|ME|M*
   hybrid_override_pattern ......................... M*|ME|ME|M*
@@ -118,6 +119,17 @@ is "what is overridden or does not cover is told of" \
     "$("$L" check --batch "$tmp/lines" | pick warnings | cut -c 1-40 | sed -n '4,5p')" \
 '["--num-layers 5 is ignored: the pattern
 ["a pattern without bars over several ra'
+cat >"$tmp/lines" <<'END'
+{"pattern": "M+|M+", "pp": 2, "flags": {}}
+{"pattern": null, "pp": 2, "flags": {"override": "M*-M", "num_layers": 4}}
+{"layout": "E|t|m|mL", "pp": 4, "num_layers": 1, "mtp_num_layers": 2}
+{"layout": "Et|m|L", "pp": 3, "num_layers": 1, "mtp_num_layers": 1}
+END
+for core in 0.15 0.18 0.19 dev; do
+    "$L" check --batch "$tmp/lines" --core $core | pick error | tr '\n' ' '
+done >"$tmp/out"
+is "a batch by one version, where --core names it" "$(cat "$tmp/out")" \
+    '"core_version" "" "m_split" "core_version" "main_symbol" "" "m_split" "" "" "" "m_split" "" "" "" "" "" '
 for line in '{"pattern": null, "pp": 1}' '{"pattern": "M", "pp": 0}' \
     '{"pattern": "M"}' '{"pattern": 3, "pp": 1}' \
     '{"pattern": "M", "pp": 1, "flags": {"frist": 1}}'; do
