@@ -1,7 +1,9 @@
 /*
  * core_check: whether the version of Megatron core that a manifest names
- * (trainer.core, 0.16 by default) takes the layouts of the experiment. Asked
- * before anything runs: Megatron itself would say so on the rented machine.
+ * (trainer.core, 0.16 by default; of hybrid models any that has patterns) takes
+ * the layouts of the experiment, and whether a hybrid model can have what is
+ * asked for. Asked before anything runs: Megatron itself would say so on the
+ * rented machine.
  */
 #ifndef EXPERIMENT_CORE_CHECK_H
 #define EXPERIMENT_CORE_CHECK_H

@@ -63,10 +63,11 @@ static enum err make_context(struct experiment *e, struct err_msg *msg)
     return context_make(&e->manifest, &e->workload, &e->schedule, &e->ctx, msg);
 }
 
-/* MTP and loss can be told apart only when a profile run parts them. */
-static bool wants_standalone(const struct manifest *mf)
+/* MTP and loss can be told apart only when a profile run parts them, which no
+ * pattern of a hybrid model does. */
+static bool wants_standalone(const struct manifest *mf, const struct model *m)
 {
-    return manifest_has_role(mf, ROLE_STANDALONE_MTP);
+    return manifest_has_role(mf, ROLE_STANDALONE_MTP) && !model_is_hybrid(m);
 }
 
 /* As the manifest lists them, else those that tell the units apart best. */
@@ -87,7 +88,8 @@ static enum err choose_profile(struct experiment *e, struct err_msg *msg)
     if (mf->profile_layouts.n == 0)
         err = profile_layouts(
             e->a, &plain,
-            &(struct profile_wish){m->par.pp, n, wants_standalone(mf)}, l, msg);
+            &(struct profile_wish){m->par.pp, n, wants_standalone(mf, m)}, l,
+            msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
         err = layout_read(e->a, mf->profile_layouts.word[i], m, &l[i], msg);
     for (int i = 0; i < mf->profile_layouts.n && err == ERR_OK; i++)
@@ -215,9 +217,9 @@ static void experiment_write_plans(struct writer to, const char *key,
 enum err experiment_write_plan(struct experiment *e, struct err_msg *msg)
 {
     struct search_result r;
-    const struct search_options opt = {.standalone_mtp =
-                                           wants_standalone(&e->manifest),
-                                       .top = EXPERIMENT_TOP};
+    const struct search_options opt = {
+        .standalone_mtp = wants_standalone(&e->manifest, e->ctx.model),
+        .top = EXPERIMENT_TOP};
     interrupt_release();
     enum err err = search_layouts(e->a, &e->ctx, &opt, &r, msg);
     interrupt_hold();

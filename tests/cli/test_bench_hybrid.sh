@@ -61,3 +61,20 @@ claim $? "runs are started with the pattern in place of a layout"
 claim $? "the dataset is published and predicted again"
 [ "$(grep -c '^tiny ' "$work/again")" -eq 3 ]
 claim $? "validate names its three layouts"
+
+# asked before anything runs
+refused() { # WANTED_TEXT SED_EXPRESSION
+    sed "$2" "$work/tiny.json" >"$work/bad.json"
+    "$bench" run "$work/bad.json" --out "$work/bad" >"$work/table" 2>"$work/err"
+    [ $? -eq 2 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+        grep -q "$1" "$work/err" && [ ! -e "$work/bad/runs" ]
+    claim $? "refuses: $1"
+}
+
+refused "MTP on a stage of its own" 's/"whole-layers"/"standalone-mtp"/'
+refused "measure: got MTP on a stage" \
+    's/"role": "pick"/"role": "pick", "standalone_mtp": true/'
+refused "ep_overlap: got true" 's/"pp": 2/"pp": 2, "vpp": 2, "ep_overlap": true/'
+refused "trainer.core 0.16 has no --hybrid-layer-pattern" \
+    's/"kind": "moe-train"/"kind": "megatron", "core": "0.16"/
+     s/"smpirun", "clock": "flops"/"torchrun"/'
