@@ -17,7 +17,8 @@ unit() { # FOLDER PROGRAM
     if [ "$MODE" = asan ]; then
         export ASAN_OPTIONS="log_path=$1/asan" LSAN_OPTIONS=report_objects=0
     fi
-    timeout 300 "$2" --tap="$1/tap" -j2 >"$1/log" 2>&1 </dev/null
+    # four tests of it at a time: some only wait
+    timeout 300 "$2" --tap="$1/tap" -j4 >"$1/log" 2>&1 </dev/null
     status=$?
     [ -f "$1/tap" ] || : >"$1/tap"
     for report in "$1"/asan.*; do
