@@ -19,7 +19,8 @@ unit() { # FOLDER PROGRAM
     if [ "$MODE" = asan ]; then
         export ASAN_OPTIONS="log_path=$1/asan" LSAN_OPTIONS=report_objects=0
     fi
-    timeout 300 "$2" --tap="$1/tap" -j2 >"$1/log" 2>&1 </dev/null
+    # four tests of it at a time: some only wait
+    timeout 300 "$2" --tap="$1/tap" -j4 >"$1/log" 2>&1 </dev/null
     status=$?
     [ -f "$1/tap" ] || : >"$1/tap"
     for report in "$1"/asan.*; do
@@ -45,15 +46,16 @@ script() { # FOLDER SCRIPT
     timeout 600 sh "$2" >"$1/tap" 2>&1 </dev/null
 }
 
-if [ "${1:-}" = --one ]; then # FOLDER TEST: called by xargs below
-    mkdir "$2" || exit 255    # which ends xargs
+if [ "${1:-}" = --one ]; then # NUMBER TEST: called by xargs below
+    folder=$RUN_OUT/$2
+    mkdir "$folder" || exit 255 # which ends xargs
     begin=$(date +%s)
     case $3 in
-    */mpi/*) parallel "$2" "$3" ;;
-    *.sh) script "$2" "$3" ;;
-    *) unit "$2" "$3" ;;
+    */mpi/*) parallel "$folder" "$3" ;;
+    *.sh) script "$folder" "$3" ;;
+    *) unit "$folder" "$3" ;;
     esac
-    echo $? >"$2/status"
+    echo $? >"$folder/status"
     echo "# $(basename "$3"): $(($(date +%s) - begin)) s"
     exit 0
 fi
@@ -62,6 +64,7 @@ fi
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+export RUN_OUT="$out"
 passed=0 failed=0 skipped=0 n=0
 : >"$out/alone"
 : >"$out/together"
@@ -96,7 +99,7 @@ is_alone() { # TEST
 add() { # TEST
     n=$((n + 1))
     if is_alone "$1"; then list=alone; else list=together; fi
-    echo "$out/$n $1" >>"$out/$list"
+    echo "$n $1" >>"$out/$list"
 }
 
 for t in "$@"; do
@@ -109,8 +112,9 @@ if [ "$MODE" != asan ] && [ "${CLI:-yes}" = yes ]; then
 fi
 xargs -r -n 2 sh "$0" --one <"$out/alone"
 xargs -r -n 2 -P "$JOBS" sh "$0" --one <"$out/together"
-while read -r folder t; do
-    [ -n "$folder" ] || continue
+while read -r number t; do
+    [ -n "$number" ] || continue
+    folder=$out/$number
     # a test that left no status was not run to its end
     [ -f "$folder/tap" ] || { mkdir -p "$folder" && : >"$folder/tap"; }
     [ -f "$folder/status" ] || echo 1 >"$folder/status"
