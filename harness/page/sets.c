@@ -11,6 +11,8 @@
 #include "other_rows.h"
 #include "published/dataset.h"
 #include "report/reference.h"
+#include "store/place.h"
+#include "store/sums.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -273,13 +275,20 @@ static enum err sets_add_tables(struct sheet *s, const char *dir,
 static enum err sets_add_below(struct sheet *s, const char *dir, int depth,
                                struct err_msg *msg);
 
+/* Whatever carries hashes must agree with them; a dataset of ours must have
+ * them, step times of others have none. */
+static enum err sets_check(struct arena *a, const char *dir,
+                           struct err_msg *msg)
+{
+    if (sets_has(a, dir, SUMS_FILE))
+        return sums_check(a, dir, msg);
+    return place_is_dataset(a, dir) ? reference_check(a, dir, msg) : ERR_OK;
+}
+
 static enum err sets_add_folder(struct sheet *s, const char *dir, int depth,
                                 struct err_msg *msg)
 {
-    // step times of others have a dataset.json of another format and no hashes
-    enum err e = reference_is(s->a, dir) && !sets_has(s->a, dir, "rows.csv")
-                     ? reference_check(s->a, dir, msg)
-                     : ERR_OK;
+    enum err e = sets_check(s->a, dir, msg);
     if (e == ERR_OK && depth < SETS_DEPTH)
         e = sets_add_below(s, dir, depth + 1, msg);
     for (size_t i = 0; i < COUNT(kinds) && e == ERR_OK; i++)
