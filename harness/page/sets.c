@@ -9,7 +9,6 @@
 #include "fields.h"
 #include "html.h"
 #include "other_rows.h"
-#include "published/dataset.h"
 #include "report/reference.h"
 #include "store/place.h"
 #include "store/sums.h"
@@ -101,10 +100,11 @@ static enum err sets_about(struct sheet *s, const char *dir,
             return sets_no_memory(msg);
     set->what = title ? title : question;
     set->origin = hardware ? hardware : repository;
+    const char *gap = repository && *repository ? ", " : "";
     if (title && note && *note)
         set->what = arena_printf(s->a, "%s (%s)", title, note);
     if (!hardware && repository && licence)
-        set->origin = arena_printf(s->a, "%s, %s", repository, licence);
+        set->origin = arena_printf(s->a, "%s%s%s", repository, gap, licence);
     return ERR_OK;
 }
 
@@ -149,16 +149,14 @@ static enum err sets_steps(struct sheet *s, const char *dir,
     const char *beside = arena_printf(s->a, "%s/..", dir);
     if (!beside)
         return sets_no_memory(msg);
-    const char *format = NULL;
+    const char *source = NULL;
     enum err e = fields_read(s->a, dir, "rows.csv", &rows, msg);
     if (e == ERR_OK)
         e = fields_read(s->a, beside, "predicted.csv", &predicted, msg);
-    if (e == ERR_OK && sets_text(s->a, dir, "dataset.json", "format", &format))
+    // a contribution says how its times came to be
+    if (e == ERR_OK && sets_text(s->a, dir, "manifest.json", "source", &source))
         e = sets_no_memory(msg);
-    // what was contributed was measured by those who gave it
-    s->set.kind = format && strcmp(format, PUBLISHED_FORMAT) == 0
-                      ? SHEET_PUBLISHED
-                      : SHEET_MEASURED;
+    s->set.kind = source ? source : SHEET_PUBLISHED;
     if (e == ERR_OK)
         other_rows_steps(s, &rows, &predicted);
     return e;
