@@ -168,6 +168,15 @@ Test(page, step_times_of_others_stand_beside_what_is_predicted)
     cr_assert_null(strstr(text, "href=\"javascript"));
 }
 
+Test(page, a_contribution_says_how_its_times_came_to_be)
+{
+    write_file("c/manifest.json", "{\"source\": \"measured\"}");
+    write_file("c/rows.csv",
+               "format,id,source,pp,vpp,layout,exclude,use,note,step_s\n"
+               "f,a,s,2,1,Et|tL,0,fit,,2\n");
+    has(page_of("c"), "<td class=\"k w1\" data-k=\"measured\">measured<");
+}
+
 Test(page, a_folder_without_datasets_is_an_error)
 {
     const char *dir = path("none"), *text = NULL;

@@ -21,6 +21,20 @@ static bool other_rows_is(const struct csv *t, size_t row, const char *column,
 
 /* ---- plans ---- */
 
+/* Steps of plans have thousands of operations, all of them 10 MB. */
+static const char *other_rows_left_out(struct arena *a, const struct csv *t,
+                                       size_t i)
+{
+    const double n = 2 * fields_number(t, i, "pp") *
+                     fields_number(t, i, "vpp") * fields_number(t, i, "n_mb");
+    if (!isfinite(n) || *fields_text(t, i, "reason"))
+        return NULL;
+    return arena_printf(a,
+                        "left out, for its %.0f operations; 'moe-layout "
+                        "simulate' draws it",
+                        n);
+}
+
 /* A way that Megatron refuses has a row with its reason and no layout. */
 static void other_rows_plan(struct sheet *s, const struct csv *t, size_t i)
 {
@@ -53,6 +67,7 @@ static void other_rows_plan(struct sheet *s, const struct csv *t, size_t i)
         .meas_bytes = NAN};
     struct sheet_facts f = sheet_facts(s, sheet_add(s, &row));
     fields_facts(&f, t, i, facts, COUNT(facts));
+    sheet_fact(&f, "timeline", other_rows_left_out(s->a, t, i));
 }
 
 void other_rows_plans(struct sheet *s, const struct csv *recipes)

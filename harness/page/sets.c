@@ -9,8 +9,9 @@
 #include "fields.h"
 #include "html.h"
 #include "other_rows.h"
-#include "published/dataset.h"
 #include "report/reference.h"
+#include "store/place.h"
+#include "store/sums.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -99,10 +100,11 @@ static enum err sets_about(struct sheet *s, const char *dir,
             return sets_no_memory(msg);
     set->what = title ? title : question;
     set->origin = hardware ? hardware : repository;
+    const char *gap = repository && *repository ? ", " : "";
     if (title && note && *note)
         set->what = arena_printf(s->a, "%s (%s)", title, note);
     if (!hardware && repository && licence)
-        set->origin = arena_printf(s->a, "%s, %s", repository, licence);
+        set->origin = arena_printf(s->a, "%s%s%s", repository, gap, licence);
     return ERR_OK;
 }
 
@@ -147,16 +149,14 @@ static enum err sets_steps(struct sheet *s, const char *dir,
     const char *beside = arena_printf(s->a, "%s/..", dir);
     if (!beside)
         return sets_no_memory(msg);
-    const char *format = NULL;
+    const char *source = NULL;
     enum err e = fields_read(s->a, dir, "rows.csv", &rows, msg);
     if (e == ERR_OK)
         e = fields_read(s->a, beside, "predicted.csv", &predicted, msg);
-    if (e == ERR_OK && sets_text(s->a, dir, "dataset.json", "format", &format))
+    // a contribution says how its times came to be
+    if (e == ERR_OK && sets_text(s->a, dir, "manifest.json", "source", &source))
         e = sets_no_memory(msg);
-    // what was contributed was measured by those who gave it
-    s->set.kind = format && strcmp(format, PUBLISHED_FORMAT) == 0
-                      ? SHEET_PUBLISHED
-                      : SHEET_MEASURED;
+    s->set.kind = source ? source : SHEET_PUBLISHED;
     if (e == ERR_OK)
         other_rows_steps(s, &rows, &predicted);
     return e;
@@ -273,13 +273,20 @@ static enum err sets_add_tables(struct sheet *s, const char *dir,
 static enum err sets_add_below(struct sheet *s, const char *dir, int depth,
                                struct err_msg *msg);
 
+/* Whatever carries hashes must agree with them; a dataset of ours must have
+ * them, step times of others have none. */
+static enum err sets_check(struct arena *a, const char *dir,
+                           struct err_msg *msg)
+{
+    if (sets_has(a, dir, SUMS_FILE))
+        return sums_check(a, dir, msg);
+    return place_is_dataset(a, dir) ? reference_check(a, dir, msg) : ERR_OK;
+}
+
 static enum err sets_add_folder(struct sheet *s, const char *dir, int depth,
                                 struct err_msg *msg)
 {
-    // step times of others have a dataset.json of another format and no hashes
-    enum err e = reference_is(s->a, dir) && !sets_has(s->a, dir, "rows.csv")
-                     ? reference_check(s->a, dir, msg)
-                     : ERR_OK;
+    enum err e = sets_check(s->a, dir, msg);
     if (e == ERR_OK && depth < SETS_DEPTH)
         e = sets_add_below(s, dir, depth + 1, msg);
     for (size_t i = 0; i < COUNT(kinds) && e == ERR_OK; i++)
