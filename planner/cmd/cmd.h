@@ -42,7 +42,8 @@
     X(OPT_MBS, "--mbs", "N", "sequences a micro-batch (1)")                    \
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
-    X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    X(OPT_CORE, "--core", "X.Y",                                               \
+      "Megatron core version, or dev (0.16, for hybrid patterns 0.19)")        \
     /* which launch a source holds, where it is a script with several or with  \
      * variables that the environment gives */                                 \
     X(OPT_LAUNCH, "--launch", "K", "of several launches of a script the K-th") \

@@ -172,14 +172,16 @@ is "the default split has a pattern, too" "$(cat "$tmp/out")" \
 dsa='--experimental-attention-variant dsa'
 for flags in '' '--multi-latent-attention' "--multi-latent-attention $dsa" \
     "--multi-latent-attention $dsa --dsa-indexer-topk-freq 4" \
-    '--experimental-attention-variant mamba'; do
+    '--experimental-attention-variant mamba' \
+    '--experimental-attention-variant gdn' \
+    '--experimental-attention-variant gdn --linear-attention-freq 2'; do
     # shellcheck disable=SC2086
     "$L" translate 'Et|tmL' --pp 2 -- --num-layers 2 --mtp-num-layers 1 \
         --num-experts 8 --moe-layer-freq '([0]*1+[1]*1)' $flags 2>/dev/null |
         sed -n '1s/.*pattern //p;1s/^\(no translation\).*/\1/p'
 done >"$tmp/out"
 is "attention of each sort" "$(tr '\n' ' ' <"$tmp/out")" \
-    "'*-|*E/*E' '+-|+E/+E' 'D-|DE/DE' no translation no translation "
+    "'*-|*E/*E' '+-|+E/+E' 'D-|DE/DE' no translation no translation no translation 'G-|*E/*E' "
 "$L" translate "$tmp/run.sh" >"$tmp/out" 2>/dev/null
 is "a script whose pattern has Mamba layers has none" \
     "$? $(cut -c 1-15 "$tmp/out")" "1 no translation:"
