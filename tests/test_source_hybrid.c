@@ -130,7 +130,7 @@ Test(source_hybrid, a_log_names_its_pattern)
         {"mtp_num_layers", "1"},
         {"position_embedding_type", "rope"},
         {"seq_length", "32"},
-        {"spec", "['a', 'hybrid_stack_spec']"},
+        {"spec", "['a.hybrid_layer_specs', 'hybrid_stack_spec']"},
         {"hybrid_override_pattern", "M*-E|M/*E"},
         {"hybrid_layer_pattern", "M*-E|M/*E"},
     };

@@ -372,7 +372,8 @@ static enum err check_open(struct cmd *c, struct megatron_args **args)
     if (e == ERR_OK && c->n_args)
         e = check_set_typed(c, megatron_args_flags(*args));
     if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
-        e = open_refuse_changes(c, *args);
+        e = account_refuse_changes(megatron_args_account(*args), c->source_name,
+                                   &c->msg);
     return e;
 }
 

@@ -376,7 +376,8 @@ static enum err translate_open(struct cmd *c, struct megatron_args **args)
         e = translate_assume_rope(c, f);
     return e != ERR_OK || cmd_given(c, OPT_IGNORE)
                ? e
-               : open_refuse_changes(c, *args);
+               : account_refuse_changes(megatron_args_account(*args),
+                                        c->source_name, &c->msg);
 }
 
 /* What Megatron refuses has no translation; other rules of a launch are

@@ -300,7 +300,8 @@ bool hybrid_has_own_spec(const struct megatron_flags *f)
 {
     static const char *const own[] = {"hybrid_stack_spec", "mamba_stack_spec"};
     const char *text = flags_text(f, FLAG_SPEC);
-    if (!text)
+    if (!text || (!strstr(text, "hybrid_layer_specs") &&
+                  !strstr(text, "mamba_layer_specs")))
         return false;
     size_t len = strlen(text);
     while (len && strchr("]'\", ", text[len - 1]))

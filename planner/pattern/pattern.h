@@ -237,8 +237,4 @@ struct pattern_symbols {
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l);
 
-/* The same for a hybrid model's layout: its symbols and those of a depth. */
-const char *pattern_string(struct arena *a, const struct model *m,
-                           const struct layout *l);
-
 #endif
