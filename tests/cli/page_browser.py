@@ -2,7 +2,9 @@
 the WebDriver protocol by chromedriver, which listens on this machine alone."""
 import base64
 import json
+import os
 import re
+import signal
 import subprocess
 import tempfile
 import urllib.error
@@ -22,6 +24,7 @@ class Browser:
         self.driver = subprocess.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True)
+        self.browser = None
         # whatever proxy the environment names is not asked for this machine
         self.opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}))
@@ -41,11 +44,11 @@ class Browser:
         self.base = "http://127.0.0.1:" + port.group(1)
         options = {"args": ARGUMENTS + ["--user-data-dir=" + self.profile.name],
                    "perfLoggingPrefs": {"enableNetwork": True}}
-        self.base += "/session/" + self.call("/session", {"capabilities": {
-            "alwaysMatch": {"goog:chromeOptions": options,
-                            "goog:loggingPrefs": {"browser": "ALL",
-                                                  "performance": "ALL"}}}}
-        )["sessionId"]
+        session = self.call("/session", {"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
+        self.base += "/session/" + session["sessionId"]
+        self.browser = session["capabilities"].get("goog:processID")
 
     def call(self, path, body=None, method="POST"):
         request = urllib.request.Request(
@@ -66,8 +69,14 @@ class Browser:
             self.end()
 
     def end(self):
+        """Also of a browser that does not answer: it would run on by itself."""
         self.driver.terminate()
         self.driver.wait()
+        try:
+            if self.browser:
+                os.kill(self.browser, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         self.profile.cleanup()
 
     def cdp(self, command, **parameters):
