@@ -78,23 +78,28 @@ static void join_args(struct megatron_args *to, struct megatron_args *log)
             f->slot[i] = own->slot[i];
 }
 
+/* What all logs of one command line share. */
+struct reading {
+    struct contribution *c;
+    const struct sources_request *q;
+    const struct megatron_args *config; // NULL: none was given
+};
+
 /* A set of flags of its own for the run of one log. */
-static enum err args_of_log(struct contribution *c,
-                            const struct sources_request *q,
-                            const struct megatron_args *config,
-                            const struct runlog *log,
-                            struct megatron_args **out)
+static enum err args_of_log(const struct reading *r, const struct runlog *log,
+                            struct megatron_args **out, struct err_msg *msg)
 {
-    struct megatron_args *own = megatron_args_new(c->arena);
+    struct arena *a = r->c->arena;
+    struct megatron_args *own = megatron_args_new(a);
     struct megatron_args *args =
-        config ? megatron_args_copy(c->arena, config) : own;
-    enum err e = args && own ? ERR_OK : ERR_NOMEM;
+        r->config ? megatron_args_copy(a, r->config) : own;
+    enum err e = args && own ? ERR_OK : sources_no_memory(msg);
     if (e == ERR_OK && log->n_arguments)
-        e = source_log_read(log, "log", own, NULL);
-    if (e == ERR_OK && config)
+        e = source_log_read(log, "its list of arguments", own, msg);
+    if (e == ERR_OK && r->config)
         join_args(args, own);
     *out = args;
-    return e == ERR_OK ? read_flags(q, args, NULL) : e;
+    return e == ERR_OK ? read_flags(r->q, args, msg) : e;
 }
 
 /* As the doctor of logs does: lines state the batch, timers list the ranks. */
@@ -152,12 +157,31 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
 
-/* What cannot be read ends it: the user meant it to count. */
-static enum err read_log(struct contribution *c,
-                         const struct sources_request *q,
-                         const struct megatron_args *config,
-                         const char *operand, struct err_msg *msg)
+/* The log as text and as facts, and the flags of its run. */
+static enum err open_log(const struct reading *in, const char *path,
+                         struct text_span *text, struct runlog *log,
+                         struct err_msg *msg)
 {
+    enum err e =
+        text_read_bytes(in->c->arena, path, SOURCES_LOG_BYTES, text, msg);
+    if (e != ERR_OK)
+        return e; // names the path itself
+    e = logparse_read_memory(in->c->arena, text->data, text->len, log, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", path);
+    if (!in->config && !log->n_arguments && in->q->n_flags == 0)
+        return err_set(msg, ERR_PARSE,
+                       "%s: the log has no list of arguments; name the launch "
+                       "script or the model's file with --config",
+                       path);
+    return ERR_OK;
+}
+
+/* What cannot be read ends it: the user meant it to count. */
+static enum err read_log(const struct reading *in, const char *operand,
+                         struct err_msg *msg)
+{
+    struct contribution *c = in->c;
     struct text_span text;
     struct runlog log;
     struct steps steps;
@@ -168,18 +192,12 @@ static enum err read_log(struct contribution *c,
     if (!r)
         return sources_no_memory(msg);
     r->name = path;
-    enum err e = text_read_bytes(c->arena, path, SOURCES_LOG_BYTES, &text, msg);
-    if (e == ERR_OK)
-        e = logparse_read_memory(c->arena, text.data, text.len, &log, msg);
-    if (e == ERR_OK && !config && !log.n_arguments && q->n_flags == 0)
-        e = err_set(msg, ERR_PARSE,
-                    "%s: the log has no list of arguments; name the launch "
-                    "script or the model's file with --config",
-                    path);
-    if (e == ERR_OK && args_of_log(c, q, config, &log, &args) != ERR_OK)
-        e = err_set(msg, ERR_PARSE, "%s: its arguments cannot be read", path);
+    enum err e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
         return e;
+    e = args_of_log(in, &log, &args, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", path);
     steps_read(c->arena, &log, &steps, &c->findings);
     fill_from_steps(args, &steps);
     r->printed_tflops = steps.printed_tflops;
@@ -187,7 +205,7 @@ static enum err read_log(struct contribution *c,
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
-    return e == ERR_OK ? take_log(c, &text, !q->no_logs, r, msg) : e;
+    return e == ERR_OK ? take_log(c, &text, !in->q->no_logs, r, msg) : e;
 }
 
 /* ---- typed ---- */
@@ -265,8 +283,9 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
         c->from = CONTRIBUTION_EXPERIMENT;
         return experiment_folder_read(c, &from, msg);
     }
+    const struct reading in = {c, q, config};
     c->from = q->n_steps > 0 ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
     for (int i = 0; i < q->n_operands && e == ERR_OK; i++)
-        e = read_log(c, q, config, q->operands[i], msg);
+        e = read_log(&in, q->operands[i], msg);
     return e == ERR_OK && q->n_steps > 0 ? read_steps(c, q, config, msg) : e;
 }
