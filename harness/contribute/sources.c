@@ -5,6 +5,7 @@
  */
 #include "sources.h"
 
+#include "base/csv.h"
 #include "chunk.h"
 #include "doctor/steps.h"
 #include "experiment_folder.h"
@@ -231,6 +232,49 @@ static enum err read_step(struct contribution *c,
                    : sources_no_memory(msg);
 }
 
+/* A row of the table; its sizes win over the configuration's. */
+static enum err read_table_row(struct contribution *c,
+                               const struct megatron_args *config,
+                               const struct csv *t, size_t row,
+                               struct err_msg *msg)
+{
+    static const struct {
+        const char *column;
+        enum flag_id id;
+    } sizes[] = {{"pp", FLAG_PP},
+                 {"mbs", FLAG_MICRO_BATCH_SIZE},
+                 {"gbs", FLAG_GLOBAL_BATCH_SIZE}};
+    struct megatron_args *args = megatron_args_copy(c->arena, config);
+    struct contribution_run *r = contribution_add(c);
+    int64_t n = 0;
+    if (!args || !r)
+        return sources_no_memory(msg);
+    r->name = csv_get(t, row, "layout");
+    r->stat = "typed in";
+    if (!r->name || !*r->name ||
+        !csv_get_double(t, row, "step_s", &r->step_s) || r->step_s <= 0)
+        return err_set(msg, ERR_PARSE,
+                       "%s: row %zu: want a layout and step_s, seconds above 0",
+                       t->where, row + 1);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const char *text = csv_get(t, row, sizes[i].column);
+        if (text && text_to_int64(text, &n) && n > 0)
+            flags_set_int(megatron_args_flags(args), sizes[i].id, n);
+    }
+    return contribution_judge(c, args, r->name, r, msg);
+}
+
+static enum err read_table(struct contribution *c,
+                           const struct megatron_args *config, const char *path,
+                           struct err_msg *msg)
+{
+    struct csv t;
+    enum err e = csv_read_file(c->arena, path, &t, msg);
+    for (size_t row = 0; e == ERR_OK && row < t.n_rows; row++)
+        e = read_table_row(c, config, &t, row, msg);
+    return e;
+}
+
 /* Flags alone may state the model, too. */
 static enum err read_steps(struct contribution *c,
                            const struct sources_request *q,
@@ -248,7 +292,7 @@ static enum err read_steps(struct contribution *c,
                     "script with --config");
     for (int i = 0; i < q->n_steps && e == ERR_OK; i++)
         e = read_step(c, args, q->steps[i], msg);
-    return e;
+    return e == ERR_OK && q->table ? read_table(c, args, q->table, msg) : e;
 }
 
 /* ---- which one ---- */
@@ -264,12 +308,12 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
 {
     struct megatron_args *config = NULL;
     const bool folder = q->n_operands > 0 && is_folder(q->operands[0]);
-    if (q->n_operands == 0 && q->n_steps == 0)
+    const bool typed = q->n_steps > 0 || q->table;
+    if (q->n_operands == 0 && !typed)
         return err_set(msg, ERR_PARSE,
                        "nothing to contribute: name logs, the folder of an "
                        "experiment, or --step LAYOUT=MS");
-    if ((folder && (q->n_operands > 1 || q->n_steps > 0)) ||
-        (q->n_operands > 0 && q->n_steps > 0))
+    if ((folder && q->n_operands > 1) || (q->n_operands > 0 && typed))
         return err_set(msg, ERR_PARSE,
                        "one source at a time: logs, or one folder, or --step");
     if (!c->gpu && !folder)
@@ -284,8 +328,8 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
         return experiment_folder_read(c, &from, msg);
     }
     const struct reading in = {c, q, config};
-    c->from = q->n_steps > 0 ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
+    c->from = typed ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
     for (int i = 0; i < q->n_operands && e == ERR_OK; i++)
         e = read_log(&in, q->operands[i], msg);
-    return e == ERR_OK && q->n_steps > 0 ? read_steps(c, q, config, msg) : e;
+    return e == ERR_OK && typed ? read_steps(c, q, config, msg) : e;
 }
