@@ -310,6 +310,20 @@ no 'layouts' "one typed layout is refused" \
 [ $? -eq 2 ] && one_line err 'LAYOUT=MS'
 claim $? "a step without a time is refused"
 
+# ---- the page ----
+grep -o '`moe-bench contribute [^`]*--dry-run`' "$here/docs/contributing-step-times.md" |
+    tr -d '`' | grep -v results/NAME >page
+[ "$(wc -l <page)" -eq 2 ]
+claim $? "the page has a command for logs and one for typed times"
+bad=0
+while IFS= read -r command; do
+    eval "\"$bench\" ${command#moe-bench }" >shown 2>err || bad=1
+done <page
+[ $bad -eq 0 ]
+claim $? "they run as they stand"
+[ "$(wc -l <"$here/docs/contributing-step-times.md")" -le 12 ]
+claim $? "it is ten lines"
+
 # ---- consent on a terminal ----
 on_terminal() { # WORD: what is typed; exit status of contribute
     python3 - "$1" "$bench" contribute a.log b.log --gpu H100 --to tty >tty.out <<'PY'
