@@ -368,7 +368,7 @@ install: all man completion ## programs, pages, completion, examples to $(PREFIX
 	install -m 644 $(B)/completion/bash/* $(DESTDIR)$(BASH_DIR)
 	install -m 644 $(B)/completion/zsh/* $(DESTDIR)$(ZSH_DIR)
 	install -m 644 $(B)/completion/fish/* $(DESTDIR)$(FISH_DIR)
-	install -m 644 docs/tutorial.md $(DOC)
+	install -m 644 docs/tutorial.md docs/contributing-step-times.md $(DOC)
 	install -m 644 docs/tutorial/* $(DOC)/examples/tutorial
 	install -m 644 experiments/*.json $(DOC)/examples/experiments
 	install -m 644 experiments/models/* $(DOC)/examples/experiments/models

@@ -83,7 +83,7 @@ static void teardown(void)
     arena_clear(&a);
 }
 
-static struct checks ask(const char *others)
+static struct checks ask(const char *const *others)
 {
     struct checks k;
     struct err_msg msg;

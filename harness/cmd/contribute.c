@@ -117,6 +117,7 @@ static enum err read_request(struct cmd *c, struct sources_request *q,
                                   .steps = steps,
                                   .n_steps =
                                       options_each(&c->line, OPT_STEP, steps),
+                                  .table = cmd_text(c, OPT_STEPS),
                                   .config = cmd_text(c, OPT_CONFIG),
                                   .flags = c->line.rest,
                                   .n_flags = c->line.n_rest,
@@ -160,9 +161,11 @@ static enum err bench_contribute_run(struct cmd *c)
     const bool dry = cmd_given(c, OPT_DRY_RUN);
     const struct pack pack = {&of, &checks, &missing,
                               to ? to : CONTRIBUTED_ROOT};
+    const char *const others[] = {pack.root, to ? CONTRIBUTED_ROOT : NULL,
+                                  NULL};
     enum err e = gather(c, &of);
     if (e == ERR_OK)
-        e = checks_ask(&of, pack.root, &checks, &c->msg);
+        e = checks_ask(&of, others, &checks, &c->msg);
     if (e != ERR_OK)
         return e;
     missing_look(&of, &missing);
@@ -187,9 +190,9 @@ static enum err bench_contribute_run(struct cmd *c)
 }
 
 static const int takes[] = {OPT_CONFIG,  OPT_LAUNCH,  OPT_GPU,     OPT_CORE,
-                            OPT_STEP,    OPT_SERIES,  OPT_NO_LOGS, OPT_DRY_RUN,
-                            OPT_CONSENT, OPT_EXAMPLE, OPT_TO,      OPT_HELP,
-                            N_OPTIONS};
+                            OPT_STEP,    OPT_STEPS,   OPT_SERIES,  OPT_NO_LOGS,
+                            OPT_DRY_RUN, OPT_CONSENT, OPT_EXAMPLE, OPT_TO,
+                            OPT_HELP,    N_OPTIONS};
 
 const struct command CMD_CONTRIBUTE = {
     .name = "contribute",
@@ -202,9 +205,11 @@ const struct command CMD_CONTRIBUTE = {
         "measured:\n"
         "from logs (of a run each; the model is in the log, or in --config), "
         "from the\n"
-        "folder of an experiment (results/NAME), or typed in (--step, twice or "
-        "more,\n"
-        "with --config). FLAGS are Megatron's and win over --config.\n"
+        "folder of an experiment (results/NAME), or typed in (--step or "
+        "--steps, "
+        "two\n"
+        "layouts or more, with --config). FLAGS are Megatron's and win over "
+        "--config.\n"
         "\n"
         "What is given is built from numbers and the words of training logs: "
         "hosts,\n"

@@ -245,6 +245,9 @@ static enum err ask_others(struct contribution *c, const char *others,
     enum err e = published_list(c->arena, others, &list, msg);
     for (int d = 0; e == ERR_OK && d < list.n; d++) {
         struct csv t;
+        const char *name = strrchr(list.dir[d], '/') + 1;
+        if (c->name && strcmp(name, c->name) == 0)
+            continue;
         const char *path = published_rows_path(c->arena, list.dir[d]);
         if (!path || csv_read_file(c->arena, path, &t, NULL) != ERR_OK)
             continue; // not ours to judge
@@ -315,7 +318,7 @@ static void ask_layouts(struct contribution *c, struct checks *k)
             "output layer");
 }
 
-enum err checks_ask(struct contribution *c, const char *others,
+enum err checks_ask(struct contribution *c, const char *const *others,
                     struct checks *out, struct err_msg *msg)
 {
     struct checks k = {.mfu_lo = (double)NAN, .mfu_hi = (double)NAN};
@@ -328,7 +331,9 @@ enum err checks_ask(struct contribution *c, const char *others,
     ask_duplicates(c, &k);
     ask_series(c, &k);
     ask_run(c, &k);
-    const enum err e = others ? ask_others(c, others, &k, msg) : ERR_OK;
+    enum err e = ERR_OK;
+    for (; others && *others && e == ERR_OK; others++)
+        e = ask_others(c, *others, &k, msg);
     for (int i = 0; i < N_CHECKS; i++)
         if (!k.text[i])
             return err_set(msg, ERR_NOMEM, "contribute: out of memory");

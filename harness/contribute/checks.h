@@ -46,9 +46,11 @@ extern const double CHECK_SPREAD_DOUBT, CHECK_SPREAD_NO; // half of q75 - q25
 extern const double CHECK_MFU_DOUBT_LO, CHECK_MFU_DOUBT_HI;
 enum { CHECK_FEWEST = 5, CHECK_FEW = 10 }; // iterations
 
-/* Asks all; texts are owned by the contribution's arena. `others` is a folder
- * of contributed datasets to look for the same runs in, or NULL. ERR_NOMEM. */
-enum err checks_ask(struct contribution *c, const char *others,
+/* Asks all; texts are owned by the contribution's arena. `others` are folders
+ * of contributed datasets to look for the same runs in, NULL at the end, or
+ * NULL; the dataset of the contribution's own name is passed over. ERR_NOMEM.
+ */
+enum err checks_ask(struct contribution *c, const char *const *others,
                     struct checks *out, struct err_msg *msg);
 
 /* True unless one answers no. */

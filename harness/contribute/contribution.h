@@ -51,9 +51,9 @@ struct contribution_run {
     bool has_timers;         // a time of every rank
     const char *role;        // of an experiment, or NULL
     int round;
-    const char *stat; // how step_s was made: "median of 40 iterations"
-    struct text_span log, redacted;   // data NULL: none, or not kept
-    const char *why_no_log;           // or NULL
+    const char *stat;          // how step_s was made: "median of 40 iterations"
+    struct text_span redacted; // the log; data NULL: none, or not kept
+    const char *why_no_log;    // or NULL
     char log_sha256[TEXT_SHA256_HEX]; // of the original; "" without one
 };
 

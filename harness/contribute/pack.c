@@ -106,6 +106,34 @@ static enum err write_model(const struct contribution *c, const char *dir,
     return write_tree(c->arena, dir, "model.json", writer_close(&doc), msg);
 }
 
+/* A flag with a value of unknown words is left out, and may have changed the
+ * model: what is read again must be what was measured. */
+static enum err check_model(const struct contribution *c, const char *dir,
+                            struct err_msg *msg)
+{
+    struct model m;
+    const struct model *own = &c->run[0].model;
+    struct megatron_args *args = megatron_args_new(c->arena);
+    const char *path = arena_printf(c->arena, "%s/model.json", dir);
+    if (!args || !path)
+        return pack_no_memory(msg);
+    enum err e = megatron_args_read_file(c->arena, args, path, msg);
+    if (e == ERR_OK)
+        e = megatron_args_model(c->arena, args, &m, msg);
+    for (int k = 0; k < N_KINDS && e == ERR_OK; k++) {
+        const enum unit_kind kind = (enum unit_kind)k;
+        if (model_unit_count(&m, kind) == model_unit_count(own, kind) &&
+            model_unit_fwd_flops(&m, kind) == model_unit_fwd_flops(own, kind) &&
+            model_unit_params(&m, kind) == model_unit_params(own, kind))
+            continue;
+        e = err_set(msg, ERR_RANGE,
+                    "model: a flag that decides it has a value that is no word "
+                    "of Megatron's, and is not given away: state the model "
+                    "without it, in a model file with --config");
+    }
+    return e;
+}
+
 /* ---- the manifest ---- */
 
 static void write_texts(struct writer to, const char *key,
@@ -283,6 +311,8 @@ static enum err fill(const struct pack *p, const char *dir, struct err_msg *msg)
     enum err e = write_rows(c, dir, msg);
     if (e == ERR_OK)
         e = write_model(c, dir, msg);
+    if (e == ERR_OK)
+        e = check_model(c, dir, msg);
     if (e == ERR_OK)
         e = write_manifest(p, dir, msg);
     if (e == ERR_OK)

@@ -431,6 +431,7 @@ bool redact_same(struct arena *a, const struct text_span *log,
            : !same_timers(&x, &y)   ? "timers differ"
            : !same_memory(&x, &y)   ? "memory differs"
            : x.failure != y.failure ? "the failure differs"
+           : !same_facts(&x, &y)    ? "vocabulary or links differ"
                                     : NULL;
     return *why == NULL;
 }

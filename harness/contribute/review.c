@@ -473,6 +473,18 @@ static enum err check_files(struct reviewing *v, struct err_msg *msg)
                : e;
 }
 
+/* Beside it lie the datasets that it must not repeat. */
+static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
+{
+    const char *slash = strrchr(v->dir, '/');
+    const char *root =
+        slash ? arena_strndup(v->a, v->dir, (size_t)(slash - v->dir)) : ".";
+    const char *const others[] = {root, NULL};
+    v->c->name = slash ? slash + 1 : v->dir;
+    return root ? checks_ask(v->c, others, &v->out->checks, msg)
+                : review_no_memory(msg);
+}
+
 enum err review_read(struct arena *a, const char *dir, struct review *out,
                      struct err_msg *msg)
 {
@@ -493,6 +505,6 @@ enum err review_read(struct arena *a, const char *dir, struct review *out,
     if (e == ERR_OK)
         e = check_logs(&v, msg);
     if (e == ERR_OK)
-        e = checks_ask(v.c, NULL, &out->checks, msg);
+        e = ask_checks(&v, msg);
     return e == ERR_OK ? fit_rows(&v, msg) : e;
 }

@@ -5,6 +5,7 @@
  */
 #include "sources.h"
 
+#include "base/csv.h"
 #include "chunk.h"
 #include "doctor/steps.h"
 #include "experiment_folder.h"
@@ -78,23 +79,28 @@ static void join_args(struct megatron_args *to, struct megatron_args *log)
             f->slot[i] = own->slot[i];
 }
 
+/* What all logs of one command line share. */
+struct reading {
+    struct contribution *c;
+    const struct sources_request *q;
+    const struct megatron_args *config; // NULL: none was given
+};
+
 /* A set of flags of its own for the run of one log. */
-static enum err args_of_log(struct contribution *c,
-                            const struct sources_request *q,
-                            const struct megatron_args *config,
-                            const struct runlog *log,
-                            struct megatron_args **out)
+static enum err args_of_log(const struct reading *r, const struct runlog *log,
+                            struct megatron_args **out, struct err_msg *msg)
 {
-    struct megatron_args *own = megatron_args_new(c->arena);
+    struct arena *a = r->c->arena;
+    struct megatron_args *own = megatron_args_new(a);
     struct megatron_args *args =
-        config ? megatron_args_copy(c->arena, config) : own;
-    enum err e = args && own ? ERR_OK : ERR_NOMEM;
+        r->config ? megatron_args_copy(a, r->config) : own;
+    enum err e = args && own ? ERR_OK : sources_no_memory(msg);
     if (e == ERR_OK && log->n_arguments)
-        e = source_log_read(log, "log", own, NULL);
-    if (e == ERR_OK && config)
+        e = source_log_read(log, "its list of arguments", own, msg);
+    if (e == ERR_OK && r->config)
         join_args(args, own);
     *out = args;
-    return e == ERR_OK ? read_flags(q, args, NULL) : e;
+    return e == ERR_OK ? read_flags(r->q, args, msg) : e;
 }
 
 /* As the doctor of logs does: lines state the batch, timers list the ranks. */
@@ -152,12 +158,31 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
 
-/* What cannot be read ends it: the user meant it to count. */
-static enum err read_log(struct contribution *c,
-                         const struct sources_request *q,
-                         const struct megatron_args *config,
-                         const char *operand, struct err_msg *msg)
+/* The log as text and as facts, and the flags of its run. */
+static enum err open_log(const struct reading *in, const char *path,
+                         struct text_span *text, struct runlog *log,
+                         struct err_msg *msg)
 {
+    enum err e =
+        text_read_bytes(in->c->arena, path, SOURCES_LOG_BYTES, text, msg);
+    if (e != ERR_OK)
+        return e; // names the path itself
+    e = logparse_read_memory(in->c->arena, text->data, text->len, log, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", path);
+    if (!in->config && !log->n_arguments && in->q->n_flags == 0)
+        return err_set(msg, ERR_PARSE,
+                       "%s: the log has no list of arguments; name the launch "
+                       "script or the model's file with --config",
+                       path);
+    return ERR_OK;
+}
+
+/* What cannot be read ends it: the user meant it to count. */
+static enum err read_log(const struct reading *in, const char *operand,
+                         struct err_msg *msg)
+{
+    struct contribution *c = in->c;
     struct text_span text;
     struct runlog log;
     struct steps steps;
@@ -168,18 +193,12 @@ static enum err read_log(struct contribution *c,
     if (!r)
         return sources_no_memory(msg);
     r->name = path;
-    enum err e = text_read_bytes(c->arena, path, SOURCES_LOG_BYTES, &text, msg);
-    if (e == ERR_OK)
-        e = logparse_read_memory(c->arena, text.data, text.len, &log, msg);
-    if (e == ERR_OK && !config && !log.n_arguments && q->n_flags == 0)
-        e = err_set(msg, ERR_PARSE,
-                    "%s: the log has no list of arguments; name the launch "
-                    "script or the model's file with --config",
-                    path);
-    if (e == ERR_OK && args_of_log(c, q, config, &log, &args) != ERR_OK)
-        e = err_set(msg, ERR_PARSE, "%s: its arguments cannot be read", path);
+    enum err e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
         return e;
+    e = args_of_log(in, &log, &args, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", path);
     steps_read(c->arena, &log, &steps, &c->findings);
     fill_from_steps(args, &steps);
     r->printed_tflops = steps.printed_tflops;
@@ -187,7 +206,7 @@ static enum err read_log(struct contribution *c,
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
-    return e == ERR_OK ? take_log(c, &text, !q->no_logs, r, msg) : e;
+    return e == ERR_OK ? take_log(c, &text, !in->q->no_logs, r, msg) : e;
 }
 
 /* ---- typed ---- */
@@ -213,6 +232,49 @@ static enum err read_step(struct contribution *c,
                    : sources_no_memory(msg);
 }
 
+/* A row of the table; its sizes win over the configuration's. */
+static enum err read_table_row(struct contribution *c,
+                               const struct megatron_args *config,
+                               const struct csv *t, size_t row,
+                               struct err_msg *msg)
+{
+    static const struct {
+        const char *column;
+        enum flag_id id;
+    } sizes[] = {{"pp", FLAG_PP},
+                 {"mbs", FLAG_MICRO_BATCH_SIZE},
+                 {"gbs", FLAG_GLOBAL_BATCH_SIZE}};
+    struct megatron_args *args = megatron_args_copy(c->arena, config);
+    struct contribution_run *r = contribution_add(c);
+    int64_t n = 0;
+    if (!args || !r)
+        return sources_no_memory(msg);
+    r->name = csv_get(t, row, "layout");
+    r->stat = "typed in";
+    if (!r->name || !*r->name ||
+        !csv_get_double(t, row, "step_s", &r->step_s) || r->step_s <= 0)
+        return err_set(msg, ERR_PARSE,
+                       "%s: row %zu: want a layout and step_s, seconds above 0",
+                       t->where, row + 1);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const char *text = csv_get(t, row, sizes[i].column);
+        if (text && text_to_int64(text, &n) && n > 0)
+            flags_set_int(megatron_args_flags(args), sizes[i].id, n);
+    }
+    return contribution_judge(c, args, r->name, r, msg);
+}
+
+static enum err read_table(struct contribution *c,
+                           const struct megatron_args *config, const char *path,
+                           struct err_msg *msg)
+{
+    struct csv t;
+    enum err e = csv_read_file(c->arena, path, &t, msg);
+    for (size_t row = 0; e == ERR_OK && row < t.n_rows; row++)
+        e = read_table_row(c, config, &t, row, msg);
+    return e;
+}
+
 /* Flags alone may state the model, too. */
 static enum err read_steps(struct contribution *c,
                            const struct sources_request *q,
@@ -230,7 +292,7 @@ static enum err read_steps(struct contribution *c,
                     "script with --config");
     for (int i = 0; i < q->n_steps && e == ERR_OK; i++)
         e = read_step(c, args, q->steps[i], msg);
-    return e;
+    return e == ERR_OK && q->table ? read_table(c, args, q->table, msg) : e;
 }
 
 /* ---- which one ---- */
@@ -246,12 +308,12 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
 {
     struct megatron_args *config = NULL;
     const bool folder = q->n_operands > 0 && is_folder(q->operands[0]);
-    if (q->n_operands == 0 && q->n_steps == 0)
+    const bool typed = q->n_steps > 0 || q->table;
+    if (q->n_operands == 0 && !typed)
         return err_set(msg, ERR_PARSE,
                        "nothing to contribute: name logs, the folder of an "
                        "experiment, or --step LAYOUT=MS");
-    if ((folder && (q->n_operands > 1 || q->n_steps > 0)) ||
-        (q->n_operands > 0 && q->n_steps > 0))
+    if ((folder && q->n_operands > 1) || (q->n_operands > 0 && typed))
         return err_set(msg, ERR_PARSE,
                        "one source at a time: logs, or one folder, or --step");
     if (!c->gpu && !folder)
@@ -265,8 +327,9 @@ enum err sources_read(struct contribution *c, const struct sources_request *q,
         c->from = CONTRIBUTION_EXPERIMENT;
         return experiment_folder_read(c, &from, msg);
     }
-    c->from = q->n_steps > 0 ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
+    const struct reading in = {c, q, config};
+    c->from = typed ? CONTRIBUTION_TYPED : CONTRIBUTION_LOGS;
     for (int i = 0; i < q->n_operands && e == ERR_OK; i++)
-        e = read_log(c, q, config, q->operands[i], msg);
-    return e == ERR_OK && q->n_steps > 0 ? read_steps(c, q, config, msg) : e;
+        e = read_log(&in, q->operands[i], msg);
+    return e == ERR_OK && typed ? read_steps(c, q, config, msg) : e;
 }

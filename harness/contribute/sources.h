@@ -17,6 +17,7 @@ struct sources_request {
     int n_operands;
     const char *const *steps; // LAYOUT=MS
     int n_steps;
+    const char *table;  // of typed times: columns layout, step_s; or NULL
     const char *config; // model file, YAML, launch script, log; or NULL
     int launch;         // of a script with several, from 1; 0: the only one
     char *const *flags; // Megatron's, which win

@@ -27,12 +27,10 @@ enum err take_log(struct contribution *c, const struct text_span *text,
     struct arena scratch;
     arena_init(&scratch);
     const char *why = "not asked for";
-    if (keep && redact_same(&scratch, text, &redacted, &why)) {
-        r->log = *text;
+    if (keep && redact_same(&scratch, text, &redacted, &why))
         r->redacted = redacted;
-    } else {
+    else
         r->why_no_log = why;
-    }
     arena_clear(&scratch);
     return ERR_OK;
 }

@@ -16,53 +16,56 @@ enum { VOCABULARY_BYTES = 72 };
 
 /* Fields, timers, memory, failures, and the values of flags. */
 static const char *const words['z' - 'a' + 1] = {
-    ['a' - 'a'] = " a aborted absolute across activation activations adam"
+    ['a' - 'a'] = " a aborted absolute across act activation activations adam"
                   " adamw add after alibi all allgather alloc allocate"
                   " allocated allreduce alltoall and any approx are arguments"
-                  " assertionerror async at attention auto aux avail available"
-                  " average avg ",
+                  " assertionerror async at attention attn auto aux avail"
+                  " available average avg ",
     ['b' - 'a'] = " backend backward balancing bandwidth batch before begin bf"
-                  " bias billion bits blas block broadcast bubble bucket burst"
-                  " by bytes ",
+                  " bias billion bits blas block blockwise broadcast bubble"
+                  " bucket burst by bytelevel bytes ",
     ['c' - 'a'] = " cancelled capacity caught cause checkpoint"
                   " childfailederror clip clock collect collective combine"
                   " communication completed compute cond constant consumed"
                   " cooperlake copy core cosine count cpu cross ctx cuda"
                   " cumulative current ",
-    ['d' - 'a'] = " data dataloaders datetime death decoder deepep dense depth"
-                  " device dispatch dist distopt distributed done dp dropout"
-                  " due dummy dynamic ",
-    ['e' - 'a'] =
-        " e elapsed embedding embeddings empty emulated end ended"
-        " energy entropy ep epoch error errors eta etp eval evaluate"
-        " event every exit exitcode exiting exits exp expert experts ",
+    ['d' - 'a'] = " data dataloaders datetime death decoder deepep delayed"
+                  " delta dense depth device dispatch dist distopt distributed"
+                  " done dp dropout dsa due dummy dynamic ",
+    ['e' - 'a'] = " e elapsed embedding embeddings empty emulated end ended"
+                  " energy engine entropy ep epoch error errors eta etp eval"
+                  " evaluate event every exit exitcode exiting exits exp"
+                  " expert experts ",
     ['f' - 'a'] = " factor failed failure false fault finalize first flash"
                   " flex flop flops footprints for forward found fp"
                   " fragmentation free from full function fused fusion ",
-    ['g' - 'a'] = " gather gb geglu gelu generator gib gigabytes global gpt"
-                  " gpu gpus grad gradient gradients grads group groups ",
-    ['h' - 'a'] = " harmonic has haswell have head heads hidden hip hybridep ",
+    ['g' - 'a'] = " gated gather gb gdn geglu gelu generator gib gigabytes"
+                  " global gpt gptsentencepiecetokenizer gpu gpus grad"
+                  " gradient gradients grads group groups ",
+    ['h' - 'a'] = " harmonic has haswell have head heads hidden hip"
+                  " huggingfacetokenizer hybrid hybridep ",
     ['i' - 'a'] = " importance in inactive index indexerror inf info"
                   " initialized initializing inner inst int interleaved"
                   " interval inverse invoked is iter iteration iterations"
                   " iterators ",
     ['j' - 'a'] = " joules ",
     ['k' - 'a'] = " kernel kib killed ",
-    ['l' - 'a'] = " large last latency layer layernorm layers learned learning"
-                  " length level lightning limit linear list lm ln load loaded"
-                  " loader loading local log logging logits loss lr ",
+    ['l' - 'a'] = " large last latency layer layernorm layers learnable"
+                  " learned learning length level lightning limit linear list"
+                  " lm ln load loaded loader loading local log logging logits"
+                  " lora loss lr ",
     ['m' - 'a'] = " main master max maximum mb mbs mean median mem memory"
                   " metadata mfu mib micro microbatch microbatches microstep"
                   " milliseconds min minmax mixed mla mlm mlp model moe moment"
-                  " momentum most mpi ms msec mtp muon ",
-    ['n' - 'a'] = " naive nan native nccl new nll no non none norm norms not"
-                  " npu num number ",
-    ['o' - 'a'] = " observed of on one oom ooms op operation operations optim"
-                  " optimizer option or other out outofmemoryerror output over"
-                  " overflow overlap ",
+                  " momentum most mpi mrope ms msec mtp muon ",
+    ['n' - 'a'] = " naive nan native nccl net new nll no non none norm norms"
+                  " not npu nulltokenizer num number ",
+    ['o' - 'a'] = " observed of off on one oom ooms op operation operations"
+                  " optim optimizer option or other out outofmemoryerror"
+                  " output over overflow overlap ",
     ['p' - 'a'] = " padded padding parallel param parameter parameters params"
                   " passes peak peer per percent pipeline pool post pp ppl pre"
-                  " precision previous program progress prologue ",
+                  " precision previous program progress proj prologue ",
     ['q' - 'a'] = " q qk qkv quantile quick ",
     ['r' - 'a'] = " range rank ranks rate ratio rebase recent reciprocal"
                   " recompute recv reduce reduced reference relative relu"
@@ -70,19 +73,19 @@ static const char *const words['z' - 'a' + 1] = {
                   " reset rest result retained retries retry rmsnorm root rope"
                   " rotary router routing run runtime runtimeerror ",
     ['s' - 'a'] = " s sample samples sapphirerapids scale scatter schedule"
-                  " score sec second seconds seen segmentation segments"
-                  " selective selfattention send seq seqlen sequence setup sgd"
-                  " shard shared shutting sigabrt sigbus sigint sigkill"
-                  " sigmoid signal sigsegv sigterm silu sinkhorn sinusoidal"
-                  " size sizes skipped skylakex small softmax some speed split"
-                  " sqrt squared stable stage stages start started step steps"
-                  " swiglu switch sync synced ",
-    ['t' - 'a'] =
-        " te tensor terminated terminatedsigterm terminating test"
-        " tflop tflops the theoretical this throughput time timed"
-        " timeout timer timers times timing to tokens top total tp"
-        " train trainer training transformer tried tries true tuning ",
-    ['u' - 'a'] = " unallocated unexpected unfused uniform unpadded update"
+                  " score scores sec second seconds seen segmentation segments"
+                  " selective selfattention send sentencepiecetokenizer seq"
+                  " seqlen sequence setup sgd shard shared shutting sigabrt"
+                  " sigbus sigint sigkill sigmoid signal sigsegv sigterm silu"
+                  " sinkhorn sinusoidal size sizes skipped skylakex small"
+                  " softmax some speed split sqrt squared stable stage stages"
+                  " start started step steps swiglu switch sync synced ",
+    ['t' - 'a'] = " te tensor tensorwise terminated terminatedsigterm"
+                  " terminating test tflop tflops the theoretical this"
+                  " throughput tiktokenizer time timed timeout timer timers"
+                  " times timing to tokens top torch total tp train trainer"
+                  " training transformer tried tries true tuning ",
+    ['u' - 'a'] = " unallocated unexpected unfused uniform unpadded up update"
                   " updates us usage use used using util utilization ",
     ['v' - 'a'] = " valid validation values vanilla virtual vocab vpp ",
     ['w' - 'a'] = " wait wall wandb warmup was watchdog watt watts weight"
@@ -103,12 +106,14 @@ static const char units[] =
 
 /* With slashes, dots or digits: no paths, no hosts. */
 static const char joined[] =
-    " 1f1b forward/backward gb/s info:megatron.core.timers"
+    " 1f1b bertwordpiecelowercase e4m3 e5m2 forward/backward fp4 fp8"
+    " gb/s gdn2 gpt2bpetokenizer info:megatron.core.timers"
     " info:megatron.training.training info:megatron.training.utils"
-    " inst/harmonic it/s j/s mb/s megatron.core megatron.core.timers"
-    " megatron.training megatron.training.training model_tflop/s"
-    " model_tflop/s/gpu ms/iter ms/step p2p s/it s/iter s/step"
-    " samples/s samples/sec tflop/s tflop/s/gpu tflops/gpu tflops/s"
+    " inst/harmonic it/s j/s llama2tokenizer mb/s megatron.core"
+    " megatron.core.timers megatron.training"
+    " megatron.training.training model_tflop/s model_tflop/s/gpu"
+    " ms/iter ms/step mxfp8 nvfp4 p2p s/it s/iter s/step samples/s"
+    " samples/sec tflop/s tflop/s/gpu tflops/gpu tflops/s"
     " tflops/s/gpu tokens/gpu/s tokens/gpu/sec tokens/s tokens/s/gpu"
     " tokens/sec tokens/sec/gpu torch.cuda.outofmemoryerror"
     " torch.distributed.elastic.multiprocessing.errors.childfailederror"

@@ -224,6 +224,14 @@ gunzip "$bad/logs/run-01.txt.gz" && echo "by alice on gpu-node-017" >>"$bad/logs
 [ $? -eq 1 ] && one_line err 'must not'
 claim $? "a name that came into a log later is found"
 
+rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && cp -r "$d" "spoilt/$(basename "$d")-2"
+bad=spoilt/$(basename "$d")-2 && sed -i "s/$(basename "$d")/&-2/g" "$bad/rows.csv" "$bad/dataset.json" &&
+    (cd "$bad" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort |
+        xargs sha256sum >SHA256SUMS)
+"$bench" validate "$bad" >review 2>err
+[ $? -eq 1 ] && grep -q 'duplicates: no: .*already' review
+claim $? "a copy of a dataset beside it is found"
+
 # ---- checks ----
 no() { # PART CLAIM ARG...: exit 1, nothing written
     part=$1 text=$2
@@ -290,6 +298,10 @@ t=$(echo typed/h100-4x-20*)
 [ ! -e "$t/logs" ] && grep -q ',1\.7,typed in,' "$t/rows.csv" && [ -z "$(survives "$t")" ] &&
     "$bench" validate "$t" >review 2>err
 claim $? "they are rows that a reviewer takes"
+printf 'layout,step_s\nEt*4|t*4|t*4|t*4mL,1.7\nEt*5|t*5|t*4|t*2mL,1.5\n' >steps.csv
+"$bench" contribute --steps steps.csv --config launch.sh --gpu H100 --to table --consent \
+    >shown 2>err && diff "$t/rows.csv" "$(echo table/h100-4x-20*)/rows.csv"
+claim $? "a table of step times gives the same rows"
 no 'units: .*is the time in seconds' "seconds in place of milliseconds are named" \
     --step 'Et*4|t*4|t*4|t*4mL=1.7' --step 'Et*5|t*5|t*4|t*2mL=1.5' --config launch.sh --gpu H100
 no 'layouts' "one typed layout is refused" \
@@ -297,6 +309,20 @@ no 'layouts' "one typed layout is refused" \
 "$bench" contribute --step 'Et*4|t*4mL' --config launch.sh --gpu H100 --to no >shown 2>err
 [ $? -eq 2 ] && one_line err 'LAYOUT=MS'
 claim $? "a step without a time is refused"
+
+# ---- the page ----
+grep -o '`moe-bench contribute [^`]*--dry-run`' "$here/docs/contributing-step-times.md" |
+    tr -d '`' | grep -v results/NAME >page
+[ "$(wc -l <page)" -eq 2 ]
+claim $? "the page has a command for logs and one for typed times"
+bad=0
+while IFS= read -r command; do
+    eval "\"$bench\" ${command#moe-bench }" >shown 2>err || bad=1
+done <page
+[ $bad -eq 0 ]
+claim $? "they run as they stand"
+[ "$(wc -l <"$here/docs/contributing-step-times.md")" -le 12 ]
+claim $? "it is ten lines"
 
 # ---- consent on a terminal ----
 on_terminal() { # WORD: what is typed; exit status of contribute
