@@ -226,7 +226,7 @@ static bool draw_own(struct arena *a, const struct report_own *own,
     if (!why && (!d.out || tidy_check_folder(d.out, &msg) != ERR_OK ||
                  draw_figures(a, &d, &msg) != ERR_OK))
         why = msg.text;
-    if (why)
+    if (why && own->warn)
         fprintf(own->warn,
                 "moe-bench: no figures in %s: %s; draw them with "
                 "'moe-bench report %s'\n",
