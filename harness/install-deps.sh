@@ -11,7 +11,7 @@ for set in "$@"; do
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
         openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3 bc" ;;
-    check) packages="$packages clang-format cppcheck universal-ctags" ;;
+    check) packages="$packages clang-format cppcheck universal-ctags python3" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
     deb) packages="$packages build-essential debhelper dpkg-dev fakeroot git lintian" ;;

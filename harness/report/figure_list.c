@@ -47,9 +47,10 @@ static bool is_current_case(const struct csv *t, size_t row)
 }
 
 static const struct figure figures[] = {
-    {"overview", "error of every predicted step time", "overview.gp",
-     "overview.csv", "step_error_pct", "layouts of all experiments", NULL,
-     "All experiments", "as each line says", DRAW_MOST_STAGES},
+    {"errors-by-experiment", "error of every predicted step time",
+     "overview.gp", "overview.csv", "step_error_pct",
+     "layouts of all experiments", NULL, "All experiments", "as each line says",
+     DRAW_MOST_STAGES},
     {"step-time", "predicted and measured step time", "step_time.gp",
      "layouts.csv", "meas_step_ms", "layouts", NULL, NULL, NULL,
      DRAW_MOST_BARS},
@@ -68,7 +69,7 @@ static const struct figure figures[] = {
      DRAW_MOST_OPERATIONS},
     {"unit-cost", "cost of the units by FLOPs and fitted", "unit_cost.gp",
      "units.csv", "fwd_ms", "kinds of units", NULL, NULL, NULL, DRAW_MOST_BARS},
-    {"recipes", "gap of public recipes to the optimum", "recipes.gp",
+    {"recipes-gap", "gap of public recipes to the optimum", "recipes.gp",
      "recipes.csv", "gap_pct", "splits, with and without EP overlap",
      is_compared_recipe, NULL, "planned by analytic costs, nothing ran",
      DRAW_MOST_STAGES},

@@ -320,7 +320,7 @@ static void memory_print(FILE *out, const struct csv *t,
     static const char *const columns[] = {"allocated_error_pct",
                                           "peak_error_pct"};
     static const double q[] = {0.5, 0.9, 1};
-    fprintf(out, "| %s | %zu |", line->title, collect(t, line, columns[1], x));
+    fprintf(out, "| %s | %zu |", line->title, collect(t, line, columns[0], x));
     for (size_t c = 0; c < 2; c++) {
         const size_t n = collect(t, line, columns[c], x);
         for (size_t i = 0; i < 3; i++) {
@@ -362,4 +362,77 @@ enum err reference_tables_memory(struct arena *a,
             "ones.\n",
             supported[0], all[0], supported[1], all[1]);
     return ERR_OK;
+}
+
+/* ---- search ---- */
+
+/* "optimal", or by how much the best may be above the optimum. */
+static void search_proof(FILE *out, const struct csv *t, size_t i)
+{
+    const double best = cell_value(t, i, "best"),
+                 bound = cell_value(t, i, "bound");
+    if (!cell_is(t, i, "proof", "gap"))
+        fputs(cell_field(t, i, "proof"), out);
+    else if (isfinite(best) && bound > 0)
+        fprintf(out, "gap of %.2f%%", 100 * (best / bound - 1));
+    else
+        fputs("gap", out);
+}
+
+static bool is_disturbed(const struct csv *t, size_t row)
+{
+    return cell_is(t, row, "kind", "disturbed costs");
+}
+
+static void search_row(FILE *out, const struct csv *t, size_t i)
+{
+    const char *kind = cell_field(t, i, "kind");
+    fprintf(out, "| PP%s VPP%s, %s layers, %s micro-batches%s%s | %.2g | ",
+            cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
+            cell_field(t, i, "n_layers"), cell_field(t, i, "n_mb"),
+            *kind ? ", " : "", kind, cell_value(t, i, "space"));
+    cell_print(out, t, i, "best", 0);
+    fputs(" | ", out);
+    search_proof(out, t, i);
+    fputs(" | ", out);
+    cell_print(out, t, i, "wall_s", 2);
+    fputs(" | ", out);
+    cell_print(out, t, i, "cpu_s", 2);
+    fputs(" |\n", out);
+}
+
+/* All of them in one line: how many were proved, and the slowest. */
+static void search_disturbed(FILE *out, const struct csv *t)
+{
+    size_t n = 0, proved = 0;
+    double wall = NAN, cpu = NAN;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (!is_disturbed(t, i))
+            continue;
+        n++;
+        proved += !cell_is(t, i, "proof", "gap");
+        wall = fmax(wall, cell_value(t, i, "wall_s"));
+        cpu = fmax(cpu, cell_value(t, i, "cpu_s"));
+    }
+    if (n == 0)
+        return;
+    fprintf(out,
+            "| %zu cost sets disturbed by 10%%: the slowest | - | - | %zu of "
+            "%zu proved | ",
+            n, proved, n);
+    cell_number(out, wall, 2);
+    fputs(" | ", out);
+    cell_number(out, cpu, 2);
+    fputs(" |\n", out);
+}
+
+void reference_tables_search(FILE *out, const struct csv *t)
+{
+    fputs("| case | layouts | best found | proof | wall s | CPU s |\n"
+          "|---|--:|--:|---|--:|--:|\n",
+          out);
+    for (size_t i = 0; i < t->n_rows; i++)
+        if (!is_disturbed(t, i))
+            search_row(out, t, i);
+    search_disturbed(out, t);
 }

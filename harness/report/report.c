@@ -83,6 +83,8 @@ static const struct table tables[] = {
      reference_tables_costs},
     {"memory", "Memory of Megatron-LM", "memory.csv", NULL, NULL,
      reference_tables_memory},
+    {"search", "Searches", "search.csv", reference_tables_search, "proof",
+     NULL},
     {"commands", "Commands", "runs.csv", NULL, NULL, made_commands},
 };
 
