@@ -29,7 +29,7 @@ def prose(text):
     text = blank(r"```.*?```", text)
     text = blank(r"^ {4,}\S.*?$", text, re.M)
     text = blank(r"`[^`\n]*`", text)
-    text = blank(r"\[?(?:section|appendix) [0-9A-Z.]+", text, 0)
+    text = blank(r"\[?(?:section|appendix)\s+[0-9A-Z.]+", text, 0)
     text = blank(r"\[\d+\.\d+\]", text, 0)
     text = blank(r"^\d+\. ", text, re.M)
     text = blank(r"\]\([^)]*\)", text)

@@ -187,8 +187,8 @@ enum err figure_show(struct arena *a, const struct figure *g,
             source->experiment, g->name);
     fprintf(out,
             "*%s: %s; n = %zu %s; %s; from `%s%s%s` ([PDF](%s/%s-%s.pdf)).*\n",
-            source->experiment, g->what, n, g->counted, kind,
-            source->shown ? source->shown : "", source->shown ? "/" : "",
+            g->title ? g->title : source->experiment, g->what, n, g->counted,
+            kind, source->shown ? source->shown : "", source->shown ? "/" : "",
             g->csv, source->figures, source->experiment, g->name);
     return ERR_OK;
 }
