@@ -48,14 +48,13 @@ static bool is_current_case(const struct csv *t, size_t row)
 
 static const struct figure figures[] = {
     {"errors-by-experiment", "error of every predicted step time",
-     "overview.gp", "overview.csv", "step_error_pct",
-     "layouts of all experiments", NULL, "All experiments", "as each line says",
-     DRAW_MOST_STAGES},
+     "overview.gp", "overview.csv", "step_error_pct", "roles and layouts", NULL,
+     "All experiments", "as each line says", DRAW_MOST_STAGES},
     {"step-time", "predicted and measured step time", "step_time.gp",
-     "layouts.csv", "meas_step_ms", "layouts", NULL, NULL, NULL,
+     "layouts.csv", "meas_step_ms", "roles and layouts", NULL, NULL, NULL,
      DRAW_MOST_BARS},
     {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
-     "meas_speedup", "layouts", NULL, NULL, NULL, DRAW_MOST_BARS},
+     "meas_speedup", "roles and layouts", NULL, NULL, NULL, DRAW_MOST_BARS},
     {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
      "pred_fwd_ms",
      "stages of the default, the count-based layout and the pick",

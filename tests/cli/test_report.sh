@@ -71,7 +71,7 @@ claim $? "the report of other data is made"
 [ -s "$work/a/plots/out/local-exact-timeline.pdf" ] &&
     [ -s "$work/a/plots/out/local-exact-timeline.svg" ] &&
     grep -q '^| local-exact | emulated, flops clock | 7 | 10 of 10 |' "$work/a/REPORT.md" &&
-    grep -q 'n = 9 layouts; emulated, flops clock, .*from `results/reference/local-exact/layouts.csv`' \
+    grep -q 'n = 9 roles and layouts; emulated, flops clock, .*from `results/reference/local-exact/layouts.csv`' \
         "$work/a/REPORT.md"
 claim $? "it has SVG, PDF, and captions with n and source"
 ! grep -q 'CreationDate (D:[0-9]*[1-9]' "$work/a/plots/out/local-exact-timeline.pdf"
