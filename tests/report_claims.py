@@ -37,7 +37,7 @@ CLAIMS = [
     'file with `"trainer": "megatron"`) {SIM_MEGATRON} ms, {SIM_MORE} '
     'more: the',
     'a layout that was {FLOPS_PICK_SLOWER} slower than the pick here, '
-    'not {ART_FLOPS_PICK} as in',
+    'within the noise of single runs, not {ART_FLOPS_PICK} as in',
     'The default margin of {MARGIN} is the',
     'gives {MEM_7B} GiB, which is {MEM_7B_GB} GB, with a sequence '
     'length of {SEQ} that the',

@@ -131,7 +131,8 @@ static enum err report_print_table(struct arena *a, const struct table *t,
     struct csv csv;
     if (t->print_all)
         return t->print_all(a, source, out, msg);
-    enum err e = report_source_read(a, source, t->file, t->needs, &csv, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){t->file, t->needs}, &csv, msg);
     if (e == ERR_OK)
         t->print(out, &csv);
     return e;
