@@ -407,10 +407,12 @@ static bool is_disturbed(const struct csv *t, size_t row)
 static void search_row(FILE *out, const struct csv *t, size_t i)
 {
     const char *kind = cell_field(t, i, "kind");
-    fprintf(out, "| PP%s VPP%s, %s layers, %s micro-batches%s%s | %.2g | ",
+    const double space = cell_value(t, i, "space");
+    fprintf(out, "| PP%s VPP%s, %s layers, %s micro-batches%s%s | ",
             cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
             cell_field(t, i, "n_layers"), cell_field(t, i, "n_mb"),
-            *kind ? ", " : "", kind, cell_value(t, i, "space"));
+            *kind ? ", " : "", kind);
+    fprintf(out, space < 1e6 ? "%.0f | " : "%.2g | ", space);
     cell_print(out, t, i, "best", 0);
     fputs(" | ", out);
     search_proof(out, t, i);
