@@ -94,8 +94,13 @@ class Report:
         return found
 
     def claim(self, template):
-        words = template.format(**{k: f() for k, f in VALUES.items()
-                                   if "{" + k + "}" in template})
+        names = re.findall(r"(?<!{){([A-Z0-9_]+)}", template)
+        missing = [k for k in names if k not in VALUES]
+        if missing:
+            self.complain(0, f"'{template}' wants {missing[0]}, which "
+                             "tests/report_values.py does not have")
+            return
+        words = template.format(**{k: VALUES[k]() for k in names})
         if self.cover(words):
             return
         near = re.search(pattern_of(template), self.line)
@@ -128,6 +133,10 @@ class Report:
 
 def main():
     report = Report(sys.argv[1])
+    for name in sorted(set(VALUES) - set(re.findall(
+            r"(?<!{){([A-Z0-9_]+)}", " ".join(CLAIMS)))):
+        report.complain(0, f"no sentence states {name} of "
+                           "tests/report_values.py; take it out")
     for template in CLAIMS:
         report.claim(template)
     for words, source in SOURCED:

@@ -168,6 +168,14 @@ def memory(moe, column, q):
                      and num(r, column) is not None], q)
 
 
+def memory_cases():
+    """Supported cases of current images, by the error of their peaks."""
+    return sorted((r for r in rows(REF + "/memory.csv")
+                   if r["primary"] == r["supported"] == "1"
+                   and r["peak_error_pct"]),
+                  key=lambda r: num(r, "peak_error_pct"))
+
+
 # ---- commands ----
 
 def output(*words):
@@ -205,6 +213,14 @@ def article_memory():
         "moe-layout", "memory", "experiments/models/7b-a1b-32e.json",
         "Et*5|t*6|t*5|mL", "--pp", "4", "--mbs", "4", "--gbs", "256",
         "--platform", "a100", "--json"))
+
+
+def fused_head():
+    """L in decoder layers by the roofline, with the fused loss, on A100."""
+    text = output("moe-layout", "costs", "experiments/models/7b-a1b-32e.json",
+                  "--roofline", "A100", "--pp", "4", "--seq", "4096", "--mbs",
+                  "1", "--gbs", "64", "--", "--cross-entropy-loss-fusion")
+    return re.search(r"L ([0-9.]+) \(FLOPs", text).group(1)
 
 
 def bound_usd(stage):
@@ -267,8 +283,8 @@ VALUES = {
                               == "1"])),
     "MEM_PEAK_MED": lambda: pct(memory("1", "peak_error_pct", 0.5)),
     "MEM_PEAK_90": lambda: pct(memory("1", "peak_error_pct", 0.9)),
-    "MEM_PEAK_WORST": lambda: pct(memory("1", "peak_error_pct", 1)),
-    "MEM_PEAK_WORST_DENSE": lambda: pct(memory("0", "peak_error_pct", 1)),
+    "MEM_OVER": lambda: pct(num(memory_cases()[-1], "peak_error_pct")),
+    "MEM_UNDER": lambda: pct(-num(memory_cases()[0], "peak_error_pct")),
     "OTHERS_N": lambda: f"{others('all', 'n_covered'):.0f}",
     "OTHERS_MEAN": lambda: pct(others("all", "mean_pct")),
     "OTHERS_MEDIAN": lambda: pct(others("all", "median_pct")),
@@ -391,6 +407,7 @@ VALUES.update({
     "PLAN_S": lambda: f"{planning('time_limit_s'):g}",
     "RATIO_S": lambda: f"{manifest('kimi-k2')['plan']['ratios']['time_limit_s']:g}",
     "SEARCH_S": lambda: source_number("Makefile", r"SEARCH_LIMIT_S \?= (\d+)"),
+    "ROOF_FUSED_L": fused_head,
     "TIE": lambda: pct(100 * (float(source_number(
         "planner/plan/plan.h", r"PLAN_TIE ([0-9.]+)")) - 1), 1),
     "ROOF_S": lambda: source_number("harness/cmd/roofline.c",

@@ -413,7 +413,10 @@ static void search_row(FILE *out, const struct csv *t, size_t i)
             cell_field(t, i, "n_layers"), cell_field(t, i, "n_mb"),
             *kind ? ", " : "", kind);
     fprintf(out, space < 1e6 ? "%.0f | " : "%.2g | ", space);
-    cell_print(out, t, i, "best", 0);
+    if (isfinite(cell_value(t, i, "best")))
+        cell_print(out, t, i, "best", 0);
+    else
+        fputs("none fits", out);
     fputs(" | ", out);
     search_proof(out, t, i);
     fputs(" | ", out);
