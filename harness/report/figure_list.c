@@ -100,6 +100,7 @@ static enum err figure_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
 }
 
+/* Before gnuplot is given what would keep it busy for minutes. */
 static enum err check_size(const struct figure *g, const struct csv *t,
                            struct err_msg *msg)
 {
@@ -171,6 +172,7 @@ static const char *figure_kind(struct arena *a, const struct figure *g,
         *clock ? clock : "unknown", *hardware ? hardware : "unknown hardware");
 }
 
+/* A link that a page shows, and below it the words in italics. */
 enum err figure_show(struct arena *a, const struct figure *g,
                      const struct report_source *source, FILE *out,
                      struct err_msg *msg)

@@ -27,6 +27,7 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
 }
 
+/* The sentences that a run prints at its end, too. */
 static enum err report_print_summary(struct arena *a,
                                      const struct report_source *source,
                                      FILE *out, struct err_msg *msg)
@@ -190,6 +191,7 @@ enum err report_page(struct arena *a, const struct report_source *source,
     return text ? ERR_OK : report_no_memory(source->dir, msg);
 }
 
+/* Written beside and renamed: a reader sees the old page or the new one. */
 enum err report_write_page(struct arena *a, const struct report_source *source,
                            const char **out, struct err_msg *msg)
 {
@@ -237,6 +239,7 @@ static bool draw_own(struct arena *a, const struct report_own *own,
     return !why;
 }
 
+/* The experiment is the folder's name, as of `moe-bench report DIR`. */
 enum err report_write_own(struct arena *a, const struct report_own *own,
                           const char **out, struct err_msg *msg)
 {
