@@ -49,8 +49,8 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
-        check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz soak report recipes studies static man completion \
+        check format check-format check-deps check-report check-style check-warnings cppcheck asan \
+        bench bench-search search-table fuzz soak report recipes studies static man completion \
         contributed-example check-contributed \
         install deb clean
 .DELETE_ON_ERROR:
@@ -217,10 +217,12 @@ report: ## REPORT.md and plots/out from the reference data alone
 	@$(MAKE) --no-print-directory $(B)/moe-bench
 	@$(B)/moe-bench report
 	@$(B)/moe-bench page
-	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
-	    plots/out/memory-ci 'Megatron-LM CI'
-	@gnuplot -c plots/published.gp plots/style.gp results/published/predicted.csv \
-	    plots/out/published 'Step times of others'
+
+check-report: ## fail when REPORT.md, a figure or a number in the text is not what the data give
+	@sh harness/install-deps.sh run check
+	@$(MAKE) --no-print-directory $(PROGRAMS)
+	@$(B)/moe-bench report --check 2>/dev/null
+	@BUILD=$(B) python3 tests/report_numbers.py REPORT.md
 
 test: ## install what is missing, build, run the tests
 	@sh harness/install-deps.sh run test static browser
@@ -254,7 +256,7 @@ soak: all $(B)/tests/soak/soak ## mutated files, faulty trainers, kills, limits:
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps check-style check-warnings cppcheck asan ## format, order, style, warnings, cppcheck, sanitizers
+check: check-format check-deps check-style check-warnings cppcheck check-report asan ## format, order, style, warnings, cppcheck, report, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -299,6 +301,11 @@ bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ra
 
 bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case; SEARCH="pp8 10" picks and limits
 	@$(B)/tests/bench_search $(SEARCH)
+
+# seconds are of this machine, as it is now
+SEARCH_LIMIT_S ?= 20
+search-table: $(B)/tests/bench_search ## results/reference/search.csv again, a table of the report
+	@$(B)/tests/bench_search "" $(SEARCH_LIMIT_S) 0 results/reference/search.csv
 
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

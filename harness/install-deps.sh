@@ -13,7 +13,7 @@ for set in "$@"; do
         openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3 bc" ;;
     browser) packages="$packages chromium chromium-driver" ;;
-    check) packages="$packages clang-format cppcheck universal-ctags" ;;
+    check) packages="$packages clang-format cppcheck universal-ctags python3" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
     deb) packages="$packages build-essential debhelper dpkg-dev fakeroot git lintian" ;;
