@@ -295,12 +295,15 @@ build/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
+# seeds of each, and launch files of all kinds where they are
+FUZZ_SEEDS = tests/fuzz/seeds/$$name tests/launches ../shared/cases/cases
+fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each, or FUZZERS=build/fuzz/NAME alone
 	@for f in $(FUZZERS); do \
 	    name=$${f##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; \
-	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -verbosity=0 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name \
-	        $$(find tests/fuzz/seeds/$$name -maxdepth 0 2>/dev/null) || exit 1; \
+	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -timeout=10 \
+	        -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	        build/fuzz/corpus/$$name \
+	        $$(find $(FUZZ_SEEDS) -maxdepth 0 2>/dev/null) || exit 1; \
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them
