@@ -42,16 +42,20 @@ static struct log_text without_escapes(struct logscan *s, struct log_text line)
     return (struct log_text){s->plain, logline_strip_ansi(line, s->plain)};
 }
 
-/* Progress bars end in CR without a newline: each part is a line. */
+/* Progress bars end in CR without a newline: each part is a line. So it is at
+ * zero bytes, which a file system puts where a write was lost: what stands
+ * behind them is whole. */
 static void scan_take_line(struct logscan *s, struct log_text line, bool cut)
 {
     line = without_escapes(s, line);
     while (line.n) {
         const char *cr = memchr(line.p, '\r', line.n);
         size_t n = cr ? (size_t)(cr - line.p) : line.n;
-        bool is_last = !cr;
+        const char *zero = n ? memchr(line.p, '\0', n) : NULL;
+        n = zero ? (size_t)(zero - line.p) : n;
+        bool is_last = !cr && !zero;
         logstate_take(s->state, (struct log_text){line.p, n}, cut && is_last);
-        line = logline_from(line, line.p + (cr ? n + 1 : n));
+        line = logline_from(line, line.p + n + !is_last);
     }
 }
 

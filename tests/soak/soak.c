@@ -221,7 +221,8 @@ struct soak_frame {
 static const struct soak_scene *find_scene(size_t i, const char *name)
 {
     const struct soak_scene *const tables[] = {soak_of_results, soak_of_runs,
-                                               soak_of_inputs};
+                                               soak_of_inputs,  soak_of_texts,
+                                               soak_of_words,   soak_of_sizes};
     size_t n = 0;
     for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
         for (const struct soak_scene *x = tables[t]; x->name; x++)
@@ -263,6 +264,9 @@ static void prepare(struct soak_frame *f)
     run.line = "moe-bench publish base/fake.json --out base/r --to base/set";
     if (soak_command(s, &run) != 0)
         soak_fail(s, "it cannot be published: %s", soak_text(s, "err"));
+    snprintf(path, sizeof path, "%s/../../experiments/models/7b-a1b.json",
+             s->fixtures);
+    soak_copy(s, path, "base/model.json");
     run.line = "moe-bench validate base/set --baseline base/baseline.csv "
                "--update-baseline";
     if (soak_command(s, &run) != 0)
