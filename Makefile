@@ -49,7 +49,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz soak report recipes studies static man completion \
+        bench bench-search fuzz soak soak-plants report recipes studies static man completion \
         install deb clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -231,6 +231,10 @@ $(B)/tests/soak/soak: $(patsubst %.c,$(B)/%.o,$(SOAK_SRC)) $(PLANNER_OBJ) $(HARN
 
 soak: all $(B)/tests/soak/soak ## mutated files, faulty trainers, kills, limits: SOAK_S seconds
 	@BUILD=$(B) $(B)/tests/soak/soak $(SOAK_S) $(SOAK)
+
+# PLANTS="NAME..." are some of them, PLANT_S seconds are given to each
+soak-plants: all $(B)/tests/soak/soak ## the soak finds faults that are planted in a copy: minutes
+	@BUILD=$(B) sh tests/soak/plants.sh $(PLANTS)
 
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)

@@ -27,7 +27,9 @@ static void plain_line(struct plain *p, struct log_text line, bool cut)
             n++;
         bool is_last = n == t.n;
         plain_lines_take(p, (struct log_text){t.p, n}, cut && is_last);
-        t = logline_from(t, t.p + n + !is_last);
+        t = logline_from(t, t.p + n + (!is_last && t.p[n] == '\r'));
+        while (t.n && !*t.p)
+            t = logline_from(t, t.p + 1);
     }
     free(text);
 }

@@ -55,7 +55,9 @@ static void scan_take_line(struct logscan *s, struct log_text line, bool cut)
         n = zero ? (size_t)(zero - line.p) : n;
         bool is_last = !cr && !zero;
         logstate_take(s->state, (struct log_text){line.p, n}, cut && is_last);
-        line = logline_from(line, line.p + n + !is_last);
+        line = logline_from(line, line.p + n + (cr && !zero));
+        while (line.n && !*line.p) // there may be a megabyte of them
+            line = logline_from(line, line.p + 1);
     }
 }
 
