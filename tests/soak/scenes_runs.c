@@ -28,6 +28,8 @@ static const struct faulty faults[] = {
     {"setsid sleep 1000 & REAL", true},
     {"exec yes 'a line without end'", false},
     {"exec tr '\\0' x </dev/zero", false},
+    {"exec yes iteration", false},
+    {"exec yes ''", false},
     {"exec cat /dev/zero", false},
     {"exec head -c 3000000 /dev/urandom", false},
     {"REAL | sed 's/iteration (ms): [0-9.]*/iteration (ms): 0.0/'", false},
