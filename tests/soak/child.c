@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHILD_MAX_WORDS = 64, CHILD_MAX_KB = 6 << 20 };
+enum { CHILD_MAX_WORDS = 64, CHILD_MAX_KB = 6 << 20, CHILD_MAX_BUSY = 10 };
 #define CHILD_LIMIT_S 10.0
 #define CHILD_LEFT_S 10.0 // a guard gives two seconds before it kills
 
@@ -40,7 +40,7 @@ static double busy(void)
     if (f)
         fclose(f);
     double factor = load[0] > n ? 1 + load[0] / n : 1;
-    return factor > 3 ? 3 : factor;
+    return factor > CHILD_MAX_BUSY ? CHILD_MAX_BUSY : factor;
 }
 
 static void set_limit(int what, long kb)
