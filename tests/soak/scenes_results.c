@@ -239,9 +239,9 @@ static void linked_results(struct soak *s)
 }
 
 const struct soak_scene soak_of_results[] = {
-    {"damaged-results", damaged_results},
-    {"strange-files", strange_files},
-    {"damaged-dataset", damaged_dataset},
-    {"published-anywhere", published_anywhere},
-    {"linked-results", linked_results},
-    {NULL, NULL}};
+    {"damaged-results", damaged_results, 1},
+    {"strange-files", strange_files, 1},
+    {"damaged-dataset", damaged_dataset, 3},
+    {"published-anywhere", published_anywhere, 1},
+    {"linked-results", linked_results, 1},
+    {NULL, NULL, 0}};

@@ -156,7 +156,7 @@ static void small_limits(struct soak *s)
     check_table(s);
 }
 
-const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer},
-                                          {"killed", killed},
-                                          {"small-limits", small_limits},
-                                          {NULL, NULL}};
+const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer, 1},
+                                          {"killed", killed, 1},
+                                          {"small-limits", small_limits, 1},
+                                          {NULL, NULL, 0}};

@@ -184,30 +184,42 @@ static const char *const units[] = {
     "*",
     "a,"};
 
-/* What stands before and behind, and what reads it under the name z. */
+/* What stands before and behind, what is mostly repeated there, and the first
+ * and last of the readers below that know the form. */
 static const struct {
-    const char *before, *behind;
+    const char *before, *behind, *unit;
+    size_t first, last;
 } frames[] = {
-    {"", ""},
-    {"{\"format\": \"moe-layout/model/1\", \"num_layers\": ", "}"},
-    {"{\"format\": \"moe-layout/model/1\", \"comment\": \"", "\"}"},
-    {"{\"format\": \"moe-layout/model/1\", \"moe_layer_freq\": [", "1]}"},
-    {"{\"format\": \"moe-layout/model/1\", ", "\"z\": 1}"},
-    {"{\"model_type\": \"mixtral\", ", "\"z\": 1}"},
-    {"{\"format\": \"moe-bench/experiment/1\", \"measure\": [", "1]}"},
-    {"{\"format\": \"moe-bench/experiment/1\", \"name\": \"", "\"}"},
-    {"{\"format\": \"moe-layout/costs/1\", ", "\"z\": 1}"},
-    {"python pretrain_gpt.py --num-layers 2 --recompute-modules ", "\n"},
-    {"python pretrain_gpt.py --num-layers 2 --moe-layer-freq \"", "\"\n"},
-    {"python pretrain_gpt.py --num-layers 2 ", "\n"},
-    {"A=\nB=\"", "\"\npython pretrain_gpt.py --num-layers 2 $B\n"},
-    {"A=abc\n", "\npython pretrain_gpt.py --num-layers 2 $A\n"},
-    {"A=(", ")\npython pretrain_gpt.py --num-layers 2 ${A[@]}\n"},
-    {"MODEL_ARGS:\n  --num-layers: 2\n  --recompute-modules: [", "]\n"},
-    {"MODEL_ARGS:\n  --num-layers: ", "\n"},
-    {"a: &a [1]\nMODEL_ARGS:\n", "\n"},
-    {"num_layers: 2\nhidden_size: 64\n", "\n"},
-    {" iteration        1/      20 | consumed samples: 8 | ", "\n"}};
+    {"", "", "[", 0, 13},
+    {"{\"format\": \"moe-layout/model/1\", \"num_layers\": [", "1]}", "1,", 0,
+     3},
+    {"{\"format\": \"moe-layout/model/1\", \"comment\": \"", "\"}", "x", 0, 3},
+    {"{\"format\": \"moe-layout/model/1\", \"moe_layer_freq\": [", "1]}", "1,",
+     0, 3},
+    {"{\"format\": \"moe-layout/model/1\", ", "\"z\": 1}", "\"k%d\": 1, ", 0,
+     3},
+    {"{\"model_type\": \"mixtral\", ", "\"z\": 1}", "\"k%d\": 1, ", 0, 3},
+    {"{\"format\": \"moe-bench/experiment/1\", \"measure\": [", "1]}",
+     "{\"a\":", 12, 13},
+    {"{\"format\": \"moe-bench/experiment/1\", \"name\": \"", "\"}", "x", 12,
+     13},
+    {"{\"format\": \"moe-layout/costs/1\", ", "\"z\": 1}", "\"k%d\": 1, ", 9,
+     9},
+    {"python pretrain_gpt.py --num-layers 2 --recompute-modules ", "\n", "mlp ",
+     0, 3},
+    {"python pretrain_gpt.py --num-layers 2 --moe-layer-freq \"", "\"\n", "[",
+     0, 3},
+    {"python pretrain_gpt.py --num-layers 2 ", "\n", "--k%d 1 ", 0, 3},
+    {"A=\nB=\"", "\"\npython pretrain_gpt.py --num-layers 2 $B\n", "$A", 0, 3},
+    {"A=abc\n", "\npython pretrain_gpt.py --num-layers 2 $A\n", "A+=x\n", 0, 3},
+    {"A=(", ")\npython pretrain_gpt.py --num-layers 2 ${A[@]}\n", "x ", 0, 3},
+    {"MODEL_ARGS:\n  --num-layers: 2\n  --recompute-modules: [", "]\n", "mlp, ",
+     0, 3},
+    {"MODEL_ARGS:\n  --num-layers: ", "\n", "[", 0, 3},
+    {"a: &a [1]\nMODEL_ARGS:\n", "\n", "  k%d: *a\n", 0, 3},
+    {"num_layers: 2\nhidden_size: 64\n", "\n", "k%d: 1\n", 0, 3},
+    {" iteration        1/      20 | consumed samples: 8 | ", "\n", "x: 1 | ",
+     10, 11}};
 
 static const char *const readers[] = {
     "moe-layout size z",
@@ -243,8 +255,12 @@ static void megabyte(struct soak *s)
 {
     size_t f = soak_pick(s, COUNT(frames));
     const char *before = frames[f].before, *behind = frames[f].behind;
-    const char *unit = soak_choose(s, units, COUNT(units));
-    const char *line = soak_choose(s, readers, COUNT(readers));
+    const char *unit =
+        soak_pick(s, 2) ? frames[f].unit : soak_choose(s, units, COUNT(units));
+    size_t among = frames[f].last - frames[f].first + 1;
+    const char *line = soak_pick(s, 8)
+                           ? readers[frames[f].first + soak_pick(s, among)]
+                           : soak_choose(s, readers, COUNT(readers));
     size_t room = soak_pick(s, 2) ? SIZES_MB : 1000 + soak_pick(s, SIZES_MB);
     char *text = arena_alloc(s->a, 1, room + 4096);
     size_t n = strlen(before), all;
@@ -338,6 +354,6 @@ static void large_table(struct soak *s)
 }
 
 const struct soak_scene soak_of_sizes[] = {
-    {"near-layers", near_layers}, {"signal-in-search", signal_in_search},
-    {"megabyte", megabyte},       {"long-word", long_word},
-    {"large-table", large_table}, {NULL, NULL}};
+    {"near-layers", near_layers, 2}, {"signal-in-search", signal_in_search, 1},
+    {"megabyte", megabyte, 8},       {"long-word", long_word, 2},
+    {"large-table", large_table, 1}, {NULL, NULL, 0}};

@@ -197,7 +197,7 @@ static void yaml_switches(struct soak *s)
                   soak_text(s, "err"));
 }
 
-const struct soak_scene soak_of_texts[] = {{"zero-bytes", zero_bytes},
-                                           {"zeros-in-log", zeros_in_log},
-                                           {"yaml-switches", yaml_switches},
-                                           {NULL, NULL}};
+const struct soak_scene soak_of_texts[] = {{"zero-bytes", zero_bytes, 8},
+                                           {"zeros-in-log", zeros_in_log, 2},
+                                           {"yaml-switches", yaml_switches, 8},
+                                           {NULL, NULL, 0}};

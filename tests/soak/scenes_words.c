@@ -156,10 +156,25 @@ static void paste(struct soak *s)
     soak_command(s, &(struct soak_run){.line = "/bin/sh paste.sh"});
 }
 
+/* Mostly one that has the key. */
+static const char *launcher_of(struct soak *s, const char *part)
+{
+    static const char *const of_slurm[] = {"partition", "account", "modules",
+                                           "rendezvous"};
+    static const char *const of_hf[] = {"flavor", "namespace"};
+    for (size_t i = 0; i < COUNT(of_slurm); i++)
+        if (strstr(part, of_slurm[i]) && soak_pick(s, 4))
+            return launchers[0];
+    for (size_t i = 0; i < COUNT(of_hf); i++)
+        if (strstr(part, of_hf[i]) && soak_pick(s, 4))
+            return launchers[1 + soak_pick(s, 2)];
+    return soak_choose(s, launchers, COUNT(launchers));
+}
+
 static void planted_words(struct soak *s)
 {
     size_t slot = soak_pick(s, COUNT(slots));
-    const char *launcher = soak_choose(s, launchers, COUNT(launchers));
+    const char *launcher = launcher_of(s, slots[slot].part);
     const char *text = evil(s);
     make_programs(s);
     write_manifest(s, slot, launcher, text);
@@ -224,6 +239,6 @@ static void carried_model(struct soak *s)
                   soak_text(s, "err"));
 }
 
-const struct soak_scene soak_of_words[] = {{"planted-words", planted_words},
-                                           {"carried-model", carried_model},
-                                           {NULL, NULL}};
+const struct soak_scene soak_of_words[] = {{"planted-words", planted_words, 12},
+                                           {"carried-model", carried_model, 2},
+                                           {NULL, NULL, 0}};

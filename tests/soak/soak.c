@@ -273,6 +273,15 @@ static void prepare(struct soak_frame *f)
         soak_fail(s, "it has no baseline: %s", soak_text(s, "err"));
 }
 
+/* The turn's folder as it was at its beginning. */
+static void empty(struct soak *s)
+{
+    bool out = chdir("..") == 0;
+    file_remove_tree(s->work);
+    if (!out || mkdir(s->work, 0777) != 0 || chdir(s->work) != 0)
+        soak_fail(s, "cannot empty %s", s->work);
+}
+
 /* True when all was well; the folder stays where it was not. */
 static bool play(struct soak_frame *f, uint64_t turn, const char *name)
 {
@@ -295,7 +304,11 @@ static bool play(struct soak_frame *f, uint64_t turn, const char *name)
         soak_fail(&s, "cannot enter %s", s.work);
     const char *outside = folder_hash(&s, s.outside);
     const char *base = folder_hash(&s, s.base);
-    scene->play(&s);
+    for (int i = 0; i < scene->times && !s.failed; i++) {
+        if (i > 0)
+            empty(&s);
+        scene->play(&s);
+    }
     if (strcmp(outside, folder_hash(&s, s.outside)) != 0)
         soak_fail(&s, "a file outside was touched");
     if (strcmp(base, folder_hash(&s, s.base)) != 0)

@@ -78,6 +78,7 @@ const char *soak_any_file(struct soak *s, const char *folder);
 struct soak_scene {
     const char *name;
     void (*play)(struct soak *s);
+    int times; // inputs of one turn, each in an empty folder: cheap ones more
 };
 
 /* Each ends with a name of NULL. */
