@@ -33,11 +33,11 @@ static void normal_pair(uint64_t key, double *x, double *y)
  * even out), so fewer samples say the same; a million operations a layout, of
  * ten layouts and more, would take minutes. So many operations are simulated,
  * but no fewer samples than the interval needs. */
-enum { JITTER_MAX_OPS = 1 << 24, JITTER_LEAST_SAMPLES = 32 };
+enum { JITTER_MAX_OPS = 1 << 22, JITTER_LEAST_SAMPLES = 32 };
 
 /* Samples that are simulated side by side, one for each of the simulator's
- * lanes; beyond so many operations their memory counts for more. */
-enum { JITTER_LANES = 16, JITTER_MANY_OPS = 1 << 18 };
+ * lanes; together they have so many operations at most, of 160 bytes each. */
+enum { JITTER_LANES = 16, JITTER_LANE_OPS = 1 << 19 };
 
 /* A layout whose steps are sampled. */
 struct jitter_case {
@@ -163,7 +163,9 @@ static struct sampler *sampler_new(struct arena *a,
     s->engine = plan_engine_new(a, ctx);
     s->n_ops = p * (size_t)ctx->n_mb;
     s->n_samples = jitter_samples(ctx);
-    s->lanes = s->n_ops > JITTER_MANY_OPS ? 1 : JITTER_LANES;
+    s->lanes = JITTER_LANES;
+    while (s->lanes > 1 && (size_t)s->lanes * s->n_ops > JITTER_LANE_OPS)
+        s->lanes /= 2;
     s->n_cases = n;
     const size_t all = (size_t)s->lanes * s->n_ops;
     double *ops = arena_alloc(a, all, 4 * sizeof *ops);

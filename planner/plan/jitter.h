@@ -6,7 +6,7 @@
  * Method: every operation's time is multiplied by an independent log-normal
  * factor of mean 1 and coefficient of variation cv; the expectation and the
  * 95% interval of one step are those of JITTER_SAMPLES simulated steps (fewer
- * where a step has more than 65,536 operations, jitter_samples()). All
+ * where a step has more than 16,384 operations, jitter_samples()). All
  * layouts see the same random numbers (a counter-based generator keyed by seed,
  * sample, stage and micro-batch), so that differences between layouts are not
  * sampling noise.

@@ -223,6 +223,28 @@ plan = [layout, "plan", path, "--pp", "4", "--gbs", "8", "--costs", costs,
 run("plan --top 10000", plan + ["10000"], (0,), 60, RSS)
 run("plan --top 100000 is refused", plan + ["100000"], (2,))
 
+# ---- many micro-batches ----
+path = "experiments/models/7b-a1b.json"
+subprocess.run([layout, "costs", path, "--analytic", "-o", costs], check=True,
+               capture_output=True)
+spread = json.load(open(costs))
+spread["jitter_cv"] = 0.05
+put("wide.json", json.dumps(spread))
+four = [path, "Et*5|t*6|t*5|mL", "--pp", "4", "--costs", costs, "--gbs"]
+run("simulate 32768 micro-batches", [layout, "simulate"] + four + ["32768"],
+    (0,), 10, 500)
+drawn = os.path.join(tmp, "drawn")
+for option in "--trace", "--gantt":
+    run(f"simulate {option} of as many is refused", [layout, "simulate"] + four +
+        ["32768", option, drawn], (2,))
+    run(f"simulate {option} of 12000", [layout, "simulate"] + four +
+        ["12000", option, drawn], (0,), 10, 400)
+several = [layout, "plan", path, "--pp", "4", "--vpp", "2", "--costs", costs,
+           "--time-limit", "1", "--gbs"]
+run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (2,))
+several[several.index(costs)] = os.path.join(tmp, "wide.json")
+run("plan --vpp 2 of 16384, with jitter", several + ["16384"], (0,), 60, 600)
+
 # ---- tables of a report ----
 def table(name, change, command="report"):
     out = os.path.join(tmp, "report")
