@@ -50,7 +50,7 @@ TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
         check format check-format check-deps check-report check-style check-warnings cppcheck asan \
-        bench bench-search search-table fuzz soak report recipes studies static man completion \
+        bench bench-search search-table fuzz soak soak-plants report recipes studies static man completion \
         contributed-example check-contributed \
         install deb clean
 .DELETE_ON_ERROR:
@@ -253,6 +253,10 @@ $(B)/tests/soak/soak: $(patsubst %.c,$(B)/%.o,$(SOAK_SRC)) $(PLANNER_OBJ) $(HARN
 soak: all $(B)/tests/soak/soak ## mutated files, faulty trainers, kills, limits: SOAK_S seconds
 	@BUILD=$(B) $(B)/tests/soak/soak $(SOAK_S) $(SOAK)
 
+# PLANTS="NAME..." are some of them, PLANT_S seconds are given to each
+soak-plants: all $(B)/tests/soak/soak ## the soak finds faults that are planted in a copy: minutes
+	@BUILD=$(B) sh tests/soak/plants.sh $(PLANTS)
+
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
@@ -321,12 +325,15 @@ build/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
+# seeds of each, and launch files of all kinds where they are
+FUZZ_SEEDS = tests/fuzz/seeds/$$name tests/launches ../shared/cases/cases
+fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each, or FUZZERS=build/fuzz/NAME alone
 	@for f in $(FUZZERS); do \
 	    name=$${f##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; \
-	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -verbosity=0 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name \
-	        $$(find tests/fuzz/seeds/$$name -maxdepth 0 2>/dev/null) || exit 1; \
+	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -timeout=10 \
+	        -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	        build/fuzz/corpus/$$name \
+	        $$(find $(FUZZ_SEEDS) -maxdepth 0 2>/dev/null) || exit 1; \
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them

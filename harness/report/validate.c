@@ -120,6 +120,11 @@ static enum err read_targets(struct arena *a, struct dataset *d,
     const char **texts = arena_alloc(a, n + 1, sizeof *texts);
     if (!roles || !texts)
         return report_validate_no_memory(msg);
+    if (n > MANIFEST_MAX_MEASURE)
+        return err_set(msg, ERR_RANGE,
+                       "%s/layouts.csv: got %zu rows, want at most %d: no "
+                       "experiment measures more layouts",
+                       d->dir, n, MANIFEST_MAX_MEASURE);
     for (size_t i = 0; i < n; i++) {
         roles[i] = csv_get(&d->layouts, i, "role");
         texts[i] = csv_get(&d->layouts, i, "layout");

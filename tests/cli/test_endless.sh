@@ -246,8 +246,30 @@ plan = [layout, "plan", path, "--pp", "4", "--gbs", "8", "--costs", costs,
 run("plan --top 10000", plan + ["10000"], (0,), 60, RSS)
 run("plan --top 100000 is refused", plan + ["100000"], (2,))
 
+# ---- many micro-batches ----
+path = "experiments/models/7b-a1b.json"
+subprocess.run([layout, "costs", path, "--analytic", "-o", costs], check=True,
+               capture_output=True)
+spread = json.load(open(costs))
+spread["jitter_cv"] = 0.05
+put("wide.json", json.dumps(spread))
+four = [path, "Et*5|t*6|t*5|mL", "--pp", "4", "--costs", costs, "--gbs"]
+run("simulate 32768 micro-batches", [layout, "simulate"] + four + ["32768"],
+    (0,), 10, 500)
+drawn = os.path.join(tmp, "drawn")
+for option in "--trace", "--gantt":
+    run(f"simulate {option} of as many is refused", [layout, "simulate"] + four +
+        ["32768", option, drawn], (2,))
+    run(f"simulate {option} of 12000", [layout, "simulate"] + four +
+        ["12000", option, drawn], (0,), 10, 400)
+several = [layout, "plan", path, "--pp", "4", "--vpp", "2", "--costs", costs,
+           "--time-limit", "1", "--gbs"]
+run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (2,))
+several[several.index(costs)] = os.path.join(tmp, "wide.json")
+run("plan --vpp 2 of 16384, with jitter", several + ["16384"], (0,), 60, 600)
+
 # ---- tables of a report ----
-def table(name, change):
+def table(name, change, command="report"):
     out = os.path.join(tmp, "report")
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree("results/reference/local", out)
@@ -262,7 +284,7 @@ def table(name, change):
     sums = subprocess.run(["sha256sum"] + names, cwd=out, capture_output=True)
     with open(os.path.join(out, "SHA256SUMS"), "wb") as f:
         f.write(sums.stdout)
-    return [bench, "report", out]
+    return [bench, command, out]
 
 def field(lines):
     first = lines[1].split(",")
@@ -271,6 +293,8 @@ def field(lines):
 
 run("a report of many rows is refused",
     table("layouts.csv", lambda l: [l[0]] + l[1:] * 1000), (2,))
+run("so is a dataset of many layouts",
+    table("layouts.csv", lambda l: [l[0]] + l[1:] * 1000, "validate"), (2,))
 run("a report of many columns is refused",
     table("stages.csv", lambda l: [l[0] + "".join(f",c{i}" for i in
         range(100000))] + [x + "," * 100000 for x in l[1:3]]), (2,))

@@ -28,6 +28,8 @@ static const struct faulty faults[] = {
     {"setsid sleep 1000 & REAL", true},
     {"exec yes 'a line without end'", false},
     {"exec tr '\\0' x </dev/zero", false},
+    {"exec yes iteration", false},
+    {"exec yes ''", false},
     {"exec cat /dev/zero", false},
     {"exec head -c 3000000 /dev/urandom", false},
     {"REAL | sed 's/iteration (ms): [0-9.]*/iteration (ms): 0.0/'", false},
@@ -155,7 +157,7 @@ static void small_limits(struct soak *s)
     check_table(s);
 }
 
-const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer},
-                                          {"killed", killed},
-                                          {"small-limits", small_limits},
-                                          {NULL, NULL}};
+const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer, 1},
+                                          {"killed", killed, 1},
+                                          {"small-limits", small_limits, 1},
+                                          {NULL, NULL, 0}};
