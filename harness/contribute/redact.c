@@ -142,8 +142,9 @@ static void copy_fields(struct redact_to *to, struct log_text body, char part)
         const char *bar = memchr(body.p, part, body.n);
         const size_t n = bar ? (size_t)(bar - body.p) + 1 : body.n;
         const struct log_text field = {body.p, n};
-        if (first || is_clean(field))
-            copy_replaced(to, field, 0);
+        const bool clean = is_clean(field);
+        if (first || clean)
+            copy_replaced(to, field, clean ? 0 : REDACT_PREFIX_DIGITS);
         else
             note_all(to->removed, field);
         body = (struct log_text){body.p + n, body.n - n};
@@ -235,8 +236,8 @@ static bool has_anchor(const struct redact_line *l)
  * padded vocabulary, moe-train's own lines. */
 static bool has_figures(const struct redact_line *l)
 {
-    static const char *const marks[] = {"|",           "(ms)",        "rank ",
-                                        "vocab (size", "moe-train: ", "...:"};
+    static const char *const marks[] = {"(ms)", "rank ", "vocab (size",
+                                        "moe-train: ", "...:"};
     const struct log_text body = logline_from(l->text, l->text.p + l->body);
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (logline_find(body, marks[i]))
