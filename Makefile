@@ -5,7 +5,8 @@ include config.mk
 # a room is a folder, and all files in it belong to it
 PLANNER := base script shell log model layout pattern schedule megatron source judge cost \
            memory sim prove plan calibrate doctor record
-HARNESS := manifest launch store figures experiment published study report
+HARNESS := manifest launch store figures experiment published study report regress \
+           contribute page
 ROOMS   := $(PLANNER:%=planner/%) planner/cmd harness/train \
            $(HARNESS:%=harness/%) harness/cmd
 
@@ -48,8 +49,9 @@ PROGRAMS := $(B)/moe-layout $(B)/moe-bench
 TRAINERS := $(if $(filter-out asan,$(MODE)),$(B)/moe-train $(B)/moe-train-smpi)
 
 .PHONY: all tests help deps run run-full reference test test-long test-slurm \
-        check format check-format check-deps check-style check-warnings cppcheck asan \
-        bench bench-search fuzz soak report recipes studies static man completion \
+        check format check-format check-deps check-report check-style check-warnings cppcheck asan \
+        bench bench-search search-table fuzz soak soak-plants report recipes studies static man completion \
+        contributed-example check-contributed \
         install deb clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -98,6 +100,13 @@ $(B)/planner/sim/graph_eval.o: EXTRA = $(STRICT) $(TRAIN_OPT)
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(COMPILE)
+
+# a file of the page as C strings, a line each
+$(B)/%.lines: %
+	@mkdir -p $(@D)
+	$(Q)sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
+$(B)/harness/page/assets.o: EXTRA = $(STRICT) -iquote $(B)/harness/page
+$(B)/harness/page/assets.o: $(patsubst %,$(B)/harness/page/page.%.lines,html css js)
 
 # ---- tests: test_ROOM_MODULE links its room and those before it --------------
 upto = $(if $(filter $(1),$(2)),$(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call upto,$(1),$(filter-out $(firstword $(2)),$(2)))))
@@ -165,11 +174,12 @@ run-full: ## all local experiments: every role, PP 2 by wall clock, MTP alone
 	    $(B)/moe-bench run experiments/$$m.json || no=1; done; exit $$no
 
 # a missed bound is an answer; what did not run cannot be published
+export REASON ?= reference datasets measured again
 reference: ## run-full, then publish all results as reference data
 	@$(MAKE) --no-print-directory run-full || true
 	@for m in $(LOCAL); do \
 	    $(B)/moe-bench publish experiments/$$m.json || exit; done
-	@$(B)/moe-bench validate --update-baseline
+	@$(B)/moe-bench validate --update-baseline --reason "$$REASON"
 	@$(MAKE) --no-print-directory report
 
 PLANNED := deepseek-v3 kimi-k2 glm-4.5 qwen3-235b
@@ -193,17 +203,30 @@ studies: ## the article and public step times beside the planner, as reference d
 	    $(STUDIES:%=experiments/%.json)
 	@$(MAKE) --no-print-directory report
 
+# results/local is what 'make run' leaves
+contributed-example: ## a contribution made of results/local, marked as an example
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@$(B)/moe-bench contribute results/local --example --consent
+
+BASE ?= origin/main
+check-contributed: ## contributed datasets that differ from BASE, as a reviewer reads them
+	@$(MAKE) --no-print-directory $(B)/moe-bench
+	@sh tests/check_contributed.sh $(B)/moe-bench "$(BASE)"
+
 report: ## REPORT.md and plots/out from the reference data alone
 	@sh harness/install-deps.sh run
 	@$(MAKE) --no-print-directory $(B)/moe-bench
 	@$(B)/moe-bench report
-	@gnuplot -c plots/memory_ci.gp plots/style.gp results/reference/memory.csv \
-	    plots/out/memory-ci 'Megatron-LM CI'
-	@gnuplot -c plots/published.gp plots/style.gp results/published/predicted.csv \
-	    plots/out/published 'Step times of others'
+	@$(B)/moe-bench page
+
+check-report: ## fail when REPORT.md, a figure or a number in the text is not what the data give
+	@sh harness/install-deps.sh run check
+	@$(MAKE) --no-print-directory $(PROGRAMS)
+	@$(B)/moe-bench report --check 2>/dev/null
+	@BUILD=$(B) python3 tests/report_numbers.py REPORT.md
 
 test: ## install what is missing, build, run the tests
-	@sh harness/install-deps.sh run test static
+	@sh harness/install-deps.sh run test static browser
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BUILD=$(B) sh tests/run.sh $(TESTS) $(MPI_TESTS) $(WITH)
 
@@ -231,10 +254,14 @@ $(B)/tests/soak/soak: $(patsubst %.c,$(B)/%.o,$(SOAK_SRC)) $(PLANNER_OBJ) $(HARN
 soak: all $(B)/tests/soak/soak ## mutated files, faulty trainers, kills, limits: SOAK_S seconds
 	@BUILD=$(B) $(B)/tests/soak/soak $(SOAK_S) $(SOAK)
 
+# PLANTS="NAME..." are some of them, PLANT_S seconds are given to each
+soak-plants: all $(B)/tests/soak/soak ## the soak finds faults that are planted in a copy: minutes
+	@BUILD=$(B) sh tests/soak/plants.sh $(PLANTS)
+
 # ---- checks ----------------------------------------------------------------------
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
-check: check-format check-deps check-style check-warnings cppcheck asan ## format, order, style, warnings, cppcheck, sanitizers
+check: check-format check-deps check-style check-warnings cppcheck check-report asan ## format, order, style, warnings, cppcheck, report, sanitizers
 
 format: ## rewrite the sources with clang-format
 	@clang-format -i $(C_FILES)
@@ -280,6 +307,11 @@ bench: all $(B)/tests/bench ## speed: planning and the trainer's products, as ra
 bench-search: $(B)/tests/bench_search ## seconds to a proof, a line a case; SEARCH="pp8 10" picks and limits
 	@$(B)/tests/bench_search $(SEARCH)
 
+# seconds are of this machine, as it is now
+SEARCH_LIMIT_S ?= 20
+search-table: $(B)/tests/bench_search ## results/reference/search.csv again, a table of the report
+	@$(B)/tests/bench_search "" $(SEARCH_LIMIT_S) 0 results/reference/search.csv
+
 FUZZ_S   ?= 600
 FUZZERS  := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_LIB := $(PLANNER_OBJ:$(B)/%=build/fuzz/obj/%)
@@ -294,12 +326,15 @@ build/fuzz/%: tests/fuzz/%.c $(FUZZ_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each
+# seeds of each, and launch files of all kinds where they are
+FUZZ_SEEDS = tests/fuzz/seeds/$$name tests/launches ../shared/cases/cases
+fuzz: $(FUZZERS) ## fuzz the parsers, FUZZ_S seconds each, or FUZZERS=build/fuzz/NAME alone
 	@for f in $(FUZZERS); do \
 	    name=$${f##*/fuzz_}; mkdir -p build/fuzz/corpus/$$name; \
-	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -verbosity=0 \
-	        -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name \
-	        $$(find tests/fuzz/seeds/$$name -maxdepth 0 2>/dev/null) || exit 1; \
+	    $$f -max_total_time=$(FUZZ_S) -rss_limit_mb=4096 -timeout=10 \
+	        -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	        build/fuzz/corpus/$$name \
+	        $$(find $(FUZZ_SEEDS) -maxdepth 0 2>/dev/null) || exit 1; \
 	done
 
 # glibc, BLAS and the rest inside: for containers that have none of them
@@ -348,7 +383,7 @@ install: all man completion ## programs, pages, completion, examples to $(PREFIX
 	install -m 644 $(B)/completion/bash/* $(DESTDIR)$(BASH_DIR)
 	install -m 644 $(B)/completion/zsh/* $(DESTDIR)$(ZSH_DIR)
 	install -m 644 $(B)/completion/fish/* $(DESTDIR)$(FISH_DIR)
-	install -m 644 docs/tutorial.md $(DOC)
+	install -m 644 docs/tutorial.md docs/contributing-step-times.md $(DOC)
 	install -m 644 docs/tutorial/* $(DOC)/examples/tutorial
 	install -m 644 experiments/*.json $(DOC)/examples/experiments
 	install -m 644 experiments/models/* $(DOC)/examples/experiments/models

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the Debian packages that are missing. usage: install-deps.sh SET...
-# with SET run (build and run), test (the tests), check (linters), slurm (a
-# Slurm to test with), static (programs for any container), deb (packages).
+# with SET run (build and run), test (the tests), browser (to test the page of
+# all results in), check (linters), slurm (a Slurm to test with), static (programs
+# for any container), deb (packages).
 set -eu
 
 packages=
@@ -11,12 +12,13 @@ for set in "$@"; do
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
         openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3 bc" ;;
-    check) packages="$packages clang-format cppcheck universal-ctags" ;;
+    browser) packages="$packages chromium chromium-driver" ;;
+    check) packages="$packages clang-format cppcheck universal-ctags python3" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
     static) packages="$packages gfortran dpkg-dev" ;;
     deb) packages="$packages build-essential debhelper dpkg-dev fakeroot git lintian" ;;
-    *) echo "install-deps.sh: unknown set '$set', want run, test, check," \
-           "slurm, static or deb" >&2
+    *) echo "install-deps.sh: unknown set '$set', want run, test, browser," \
+           "check, slurm, static or deb" >&2
        exit 2 ;;
     esac
 done

@@ -2,10 +2,11 @@
  * Times of the layout search, a line a case: known optima, more chunks a rank,
  * disturbed costs, a memory limit, 94 layers, EP overlap.
  *
- * Usage: bench_search [PATTERN [TIME_LIMIT_S [GAP]]]
- * runs the cases whose name holds PATTERN. Exit status 1 when a known optimum
- * is not found.
+ * Usage: bench_search [PATTERN [TIME_LIMIT_S [GAP [FILE]]]]
+ * runs the cases whose name holds PATTERN; FILE gets them as CSV, for the
+ * report. Exit status 1 when a known optimum is not found.
  */
+#include "base/csv.h"
 #include "prove/prove.h"
 
 #include <stdio.h>
@@ -145,6 +146,52 @@ static void bench_print(const struct bench_case *c,
     fflush(stdout);
 }
 
+/* What a case has beside its size. */
+static const char *bench_kind(const struct bench_case *c)
+{
+    if (c->disturb)
+        return "disturbed costs";
+    if (c->most_layers)
+        return "memory limit";
+    return c->ep_overlap ? "EP overlap" : "";
+}
+
+static FILE *bench_csv; // NULL: none is written
+
+static void bench_write(const struct bench_case *c,
+                        const struct prove_result *r, double cpu_s)
+{
+    static const char *STATE[] = {"enumerated", "optimal", "gap"};
+    enum { N = 8 };
+    const double numbers[N] = {c->pp,
+                               c->vpp,
+                               c->n_mb,
+                               c->n_layers,
+                               r->n_layouts ? (double)r->layouts[0].step_ns
+                                            : -1.0,
+                               (double)r->bound_ns,
+                               r->seconds,
+                               cpu_s};
+    char text[N][CSV_NUMBER_BYTES];
+    const char *f[N];
+    for (int i = 0; i < N; i++)
+        f[i] = csv_number(numbers[i], text[i]);
+    const char *row[] = {"moe-bench/search/1",
+                         c->name,
+                         bench_kind(c),
+                         f[0],
+                         f[1],
+                         f[2],
+                         f[3],
+                         r->space,
+                         STATE[r->state],
+                         r->n_layouts ? f[4] : "",
+                         f[5],
+                         f[6],
+                         f[7]};
+    csv_write_row(bench_csv, row, sizeof row / sizeof *row);
+}
+
 static int bench_run(const struct bench_case *c, double limit_s, double gap)
 {
     struct bench_units u;
@@ -177,7 +224,9 @@ static int bench_run(const struct bench_case *c, double limit_s, double gap)
         (c->known_ns && (!r.n_layouts || r.layouts[0].step_ns != c->known_ns));
     if (e == ERR_OK)
         bench_print(c, &r, cpu_s);
-    else
+    if (e == ERR_OK && bench_csv)
+        bench_write(c, &r, cpu_s);
+    if (e != ERR_OK)
         fprintf(stderr, "%s: %s\n", c->name, msg.text);
     arena_clear(&a);
     return wrong;
@@ -188,8 +237,19 @@ int main(int argc, char **argv)
     double limit_s = argc > 2 ? strtod(argv[2], NULL) : 60;
     double gap = argc > 3 ? strtod(argv[3], NULL) : 0;
     int failed = 0;
+    bench_csv = argc > 4 ? fopen(argv[4], "w") : NULL;
+    if (argc > 4 && !bench_csv) {
+        fprintf(stderr, "bench_search: %s: cannot be written\n", argv[4]);
+        return 3;
+    }
+    if (bench_csv)
+        fputs("format,case,kind,pp,vpp,n_mb,n_layers,space,proof,best,bound,"
+              "wall_s,cpu_s\n",
+              bench_csv);
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
         if (argc < 2 || strstr(CASES[i].name, argv[1]))
             failed |= bench_run(&CASES[i], limit_s, gap);
+    if (bench_csv && fclose(bench_csv) != 0)
+        return 3;
     return failed;
 }

@@ -13,7 +13,8 @@
 
 /* ---- lines ---- */
 
-/* A progress bar ends its parts with CR; only the last may be cut. */
+/* A progress bar ends its parts with CR, what was lost are zeros; only the last
+ * may be cut. */
 static void plain_line(struct plain *p, struct log_text line, bool cut)
 {
     char *text = malloc(line.n + 1);
@@ -22,11 +23,13 @@ static void plain_line(struct plain *p, struct log_text line, bool cut)
     struct log_text t = {text, logline_strip_ansi(line, text)};
     while (t.n) {
         size_t n = 0;
-        while (n < t.n && t.p[n] != '\r')
+        while (n < t.n && t.p[n] != '\r' && t.p[n] != '\0')
             n++;
         bool is_last = n == t.n;
         plain_lines_take(p, (struct log_text){t.p, n}, cut && is_last);
-        t = logline_from(t, t.p + n + !is_last);
+        t = logline_from(t, t.p + n + (!is_last && t.p[n] == '\r'));
+        while (t.n && !*t.p)
+            t = logline_from(t, t.p + 1);
     }
     free(text);
 }

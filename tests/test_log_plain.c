@@ -107,7 +107,8 @@ static size_t damage(char *text, size_t n, uint64_t *seed)
             n -= len;
             break;
         default:
-            text[at] = bytes[next_random(seed) % (sizeof bytes - 1)];
+            // the zero at its end, too
+            text[at] = bytes[next_random(seed) % sizeof bytes];
         }
     }
     return n;

@@ -50,6 +50,13 @@ ParameterizedTestParameters(manifest_secret, entries_that_are_secrets)
         {"A=sk-proj-" RUN16},
         {"A=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"},
         {"A=-----BEGIN OPENSSH PRIVATE KEY-----"},
+        {"A=dapi0123456789abcdef0123456789ABCDEF"},
+        {"A=hvb." RUN16},
+        {"A=tskey-auth-" RUN16},
+        {"A=dop_v1_" RUN16 RUN16},
+        {"A=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" RUN16},
+        {"A=ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAB" RUN16},
+        {"A=DefaultEndpointsProtocol=https;AccountKey=" RUN16},
     };
     return cr_make_param_array(struct text, cases,
                                sizeof cases / sizeof cases[0]);

@@ -74,3 +74,33 @@ Test(overrides, another_number_of_stages_drops_the_split)
         arena_clear(&a);
     }
 }
+
+/* Pipes of a pattern are stages: another number of them drops them, but where
+ * nobody stated one before. */
+Test(megatron_overrides, pipes_go_with_another_number_of_stages)
+{
+    static const struct {
+        int64_t stated, pp, vpp;
+        const char *pattern;
+    } rows[] = {
+        {2, 2, 0, "*-|*-"}, {2, 4, 0, "*-*-"}, {0, 2, 0, "*-|*-"},
+        {0, 4, 0, "*-*-"},  {0, 2, 1, "*-*-"}, {2, 0, 2, "*-*-"},
+        {2, 0, 0, "*-|*-"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct megatron_flags f;
+        struct err_msg msg;
+        struct overrides o = {
+            .size = {[OVERRIDE_PP] = rows[i].pp, [OVERRIDE_VPP] = rows[i].vpp}};
+        arena_init(&a);
+        flags_init(&f, &a);
+        flags_set(&f, FLAG_HYBRID_LAYER_PATTERN, "*-|*-", &msg);
+        if (rows[i].stated)
+            flags_set_int(&f, FLAG_PP, rows[i].stated);
+        overrides_apply(&o, &f);
+        cr_expect_str_eq(flags_text(&f, FLAG_HYBRID_LAYER_PATTERN),
+                         rows[i].pattern, "row %zu", i);
+        arena_clear(&a);
+    }
+}

@@ -37,7 +37,9 @@ static struct memory_rank of(const struct model *m)
     char text[40];
     arena_init(&a);
     snprintf(text, sizeof text, "Et*%d%.*sL", m->n_layers, m->n_mtp, "mmmm");
-    cr_assert_eq(layout_read(&a, text, m, &l, &msg), ERR_OK, "%s", msg.text);
+    const struct layout_question q = {text, m->par.pp, m->n_layers, m->n_mtp};
+    cr_assert_eq(layout_read_question(&a, &q, &l, &msg), ERR_OK, "%s",
+                 msg.text);
     memory_terms(m, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t);
     memory_rank(&t, &l, 0, &r);
     arena_clear(&a);
@@ -99,6 +101,45 @@ Test(memory_hybrid, gated_delta_net_by_hand)
     cr_assert_eq(
         memory_working_bytes(&m, KIND_DELTA),
         2 * (2 * 4 * 8 * 16 + 32 * (32 + 2 * 64) + 32 * (2 * 16 + 64)));
+}
+
+/* Four heads: queries of 8 + 4, as latents 16 + 4, one key of 20; latents of
+ * queries and keys on both sides of their norms; out as latents, then values of
+ * 8. The indexer: two heads of 8 with a key and two weights, 16 picked keys. */
+Test(memory_hybrid, sparse_attention_by_hand)
+{
+    struct model m = one_stage("D");
+    m.mla = true;
+    m.q_lora = 24;
+    m.kv_lora = 16;
+    m.qk_dim = m.v_dim = 8;
+    m.qk_rope_dim = 4;
+    m.indexer = (struct indexer){2, 8, 16};
+    const int64_t latents = 2 * 24 + 2 * 16 + 4;
+    const int64_t values = latents + 4 * (12 + 20) + 20 + 4 * 16 + 4 * 8;
+    const int64_t indexer = 2 * (16 + 8 + 2) + 8 * 16;
+    cr_assert_eq(memory_unit_activations(&m, KIND_SPARSE),
+                 32 * (2 * (2 * 64 + values) + indexer));
+    m.memory.recompute = 1U << RECOMPUTE_MLA_UP_PROJ;
+    cr_assert_eq(memory_unit_activations(&m, KIND_SPARSE),
+                 32 * (2 * (2 * 64 + latents + 4 * 16 + 4 * 8) + indexer));
+}
+
+/* A stage that ends between the halves: scores stand on the one with
+ * attention. */
+Test(memory_hybrid, scores_belong_to_attention)
+{
+    struct model m = one_stage("*E");
+    m.memory.unfused_attention = true;
+    cr_assert_eq(memory_working_bytes(&m, KIND_ATTENTION),
+                 memory_scores_bytes(&m));
+    cr_assert_gt(memory_scores_bytes(&m), 0);
+    cr_assert_eq(memory_working_bytes(&m, KIND_EXPERTS), 0);
+    m.n_mtp = 1;
+    m.mtp_symbols = "E";
+    cr_assert_eq(memory_working_bytes(&m, KIND_M), 0);
+    m.mtp_symbols = "*E";
+    cr_assert_eq(memory_working_bytes(&m, KIND_M), memory_scores_bytes(&m));
 }
 
 Test(memory_hybrid, mtp_depths_repeat_weights_but_not_activations)
@@ -227,7 +268,8 @@ static void same_ranks(struct arena *a, const struct model *gpt,
     cr_assert_eq(model_as_hybrid(a, gpt, &h, &msg), ERR_OK, "%s", msg.text);
     cr_assert_eq(layout_read(a, text[0], gpt, &l[0], &msg), ERR_OK, "%s: %s",
                  text[0], msg.text);
-    cr_assert_eq(layout_read(a, text[1], &h, &l[1], &msg), ERR_OK, "%s: %s",
+    const struct layout_question q = {text[1], h.par.pp, h.n_layers, h.n_mtp};
+    cr_assert_eq(layout_read_question(a, &q, &l[1], &msg), ERR_OK, "%s: %s",
                  text[1], msg.text);
     memory_terms(gpt, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t[0]);
     memory_terms(&h, &MEMORY_MEGATRON, PLATFORM_HOPPER, &t[1]);
@@ -311,6 +353,12 @@ Test(memory_hybrid, what_is_not_modelled_is_refused)
     m.overlap_moe_comm = true;
     cr_assert(strstr(memory_refusal(&m), "EP overlap"));
     m.overlap_moe_comm = false;
+    m.memory.deterministic = m.memory.unfused_attention = true;
+    cr_assert_null(memory_refusal(&m));
+    m.symbols = "MG";
+    cr_assert(strstr(memory_refusal(&m), "deterministic"));
+    m.symbols = "MD";
+    cr_assert(strstr(memory_refusal(&m), "fused kernel"));
     m.mamba.n_heads = m.mamba.head_dim = m.mamba.state_dim = 1 << 16;
     m.batch.seq_tokens = 1 << 24;
     cr_assert(strstr(memory_refusal(&m), "4e18"));

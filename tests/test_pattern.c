@@ -378,9 +378,6 @@ Test(pattern, is_a_layout_and_back)
     cr_assert_str_eq(l.units[2], "");
     cr_assert_str_eq(l.units[3], "tmmL");
     cr_assert_str_eq(pattern_text(&a, &p), f.pattern);
-    const struct model m = {
-        .n_layers = 5, .symbols = "M*ME*", .mtp_symbols = "*E"};
-    cr_assert_str_eq(pattern_string(&a, &m, &l), f.pattern);
     // bars are written for a pattern that has none
     const struct pattern_flags even = {.pattern = "M*ME", .pp = 2};
     cr_assert_eq(read_with(&a, &even, &again), PATTERN_OK);
@@ -449,7 +446,7 @@ static void check_vector(const char *line)
     arena_init(&a);
     struct reader top = reader_open_text(&in, &a, line, "vectors", &msg);
     cr_assert(pattern_line_is(top));
-    pattern_line_read(top, &asked);
+    pattern_line_read(top, NULL, &asked);
     cr_assert_eq(reader_close(&in), ERR_OK, "%s", msg.text);
     cr_assert_eq(pattern_line_answer(&a, &asked, writer_open(&out), &msg),
                  ERR_OK);

@@ -92,6 +92,23 @@ Test(jitter, has_mean_one)
     arena_clear(&f.arena);
 }
 
+/* A step of many operations is simulated less often: time has a bound. */
+Test(jitter, takes_fewer_samples_of_large_steps)
+{
+    struct fixture f;
+    set_up(&f, 0.1);
+    cr_assert_eq(jitter_samples(&f.ctx), JITTER_SAMPLES);
+    f.ctx.n_mb = 4096; // of 4 ranks: 16,384 operations
+    cr_assert_eq(jitter_samples(&f.ctx), JITTER_SAMPLES);
+    f.ctx.n_mb = 8192;
+    cr_assert_eq(jitter_samples(&f.ctx), JITTER_SAMPLES / 2);
+    f.ctx.n_mb = 1 << 22;
+    cr_assert_eq(jitter_samples(&f.ctx), 32);
+    f.cost.jitter_cv = 0;
+    cr_assert_eq(jitter_samples(&f.ctx), 1);
+    arena_clear(&f.arena);
+}
+
 Test(jitter, is_the_same_at_every_call)
 {
     struct fixture f;

@@ -295,7 +295,7 @@ Test(report, a_page_of_what_was_only_planned_has_no_other_table)
     const char *page = planned_table(NULL, &e, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_not_null(strstr(page, "\n## Recipes\n\n| split |"), "%s", page);
-    cr_expect_not_null(strstr(page, "](figs/y-recipes.svg)\n"), "%s", page);
+    cr_expect_not_null(strstr(page, "](figs/y-recipes-gap.svg)\n"), "%s", page);
     cr_expect_null(strstr(page, "## Summary"), "%s", page);
     cr_expect_null(strstr(page, "## Layouts"), "%s", page);
 }

@@ -97,6 +97,10 @@ Test(schedule, sizes_are_bounded)
     cr_assert_eq(schedule_1f1b(&a, 0, 1, &s, &msg), ERR_RANGE);
     cr_assert_eq(schedule_1f1b(&a, 1, 0, &s, &msg), ERR_RANGE);
     cr_assert_eq(schedule_1f1b(&a, 1024, 65536, &s, &msg), ERR_RANGE);
+    // lists are bounded below what an order may have
+    cr_assert_eq(schedule_1f1b(&a, 2, 65536, &s, &msg), ERR_OK);
+    cr_assert_eq(schedule_1f1b(&a, 3, 65536, &s, &msg), ERR_RANGE);
+    cr_assert(strstr(msg.text, "want at most 131072 of a simulation"));
     arena_clear(&a);
 }
 

@@ -53,6 +53,47 @@ Test(dialect, quoted_words_are_values)
     arena_clear(&a);
 }
 
+/* A switch of a flat file, as Python's reader takes its value, and of
+ * Megatron's CI: 1 given, 0 not given, -1 refused. */
+static const struct {
+    const char *value;
+    int flat, ci;
+} switches[] = {
+    {"true", 1, 1},     {"TRUE", 1, 1},    {"yes", 1, 1},    {"On", 1, 1},
+    {"false", 0, 0},    {"FALSE", 0, 0},   {"no", 0, 0},     {"off", 0, 0},
+    {"~", 0, 0},        {"0", -1, -1},     {"1", -1, -1},    {"'yes'", -1, 1},
+    {"'false'", -1, 0}, {"\"no\"", -1, 0}, {"nope", -1, -1}, {"''", -1, -1},
+};
+
+static int switch_of(const char *before, const char *value)
+{
+    struct arena a;
+    struct model m;
+    struct err_msg msg = {""};
+    char text[512];
+    snprintf(text, sizeof text, "%s%s\n", before, value);
+    enum err e = read_yaml(&a, text, &m, &msg);
+    int is = e == ERR_OK ? !m.linear_bias : -1;
+    arena_clear(&a);
+    return is;
+}
+
+Test(dialect, a_switch_is_what_pythons_reader_makes_of_it)
+{
+    const char *flat = "num_layers: 4\nhidden_size: 64\nseq_length: 32\n"
+                       "num_attention_heads: 4\nvocab_size: 100\n"
+                       "disable_bias_linear: ";
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+        cr_expect_eq(switch_of(flat, switches[i].value), switches[i].flat,
+                     "flat: %s", switches[i].value);
+        cr_expect_eq(
+            switch_of(MODEL "  --disable-bias-linear: ", switches[i].value),
+            switches[i].ci, "ci: %s", switches[i].value);
+    }
+    // eight is meant by nobody
+    cr_expect_eq(switch_of("hidden_size: 64\nnum_layers: ", "010"), -1);
+}
+
 /* text, and a word that the message must hold */
 static const struct {
     const char *text, *word;

@@ -130,7 +130,7 @@ Test(source_hybrid, a_log_names_its_pattern)
         {"mtp_num_layers", "1"},
         {"position_embedding_type", "rope"},
         {"seq_length", "32"},
-        {"spec", "['a', 'hybrid_stack_spec']"},
+        {"spec", "['a.hybrid_layer_specs', 'hybrid_stack_spec']"},
         {"hybrid_override_pattern", "M*-E|M/*E"},
         {"hybrid_layer_pattern", "M*-E|M/*E"},
     };
@@ -180,6 +180,27 @@ Test(source_hybrid, the_pattern_overrides_counts)
     account = megatron_args_account(r.args);
     account_say_defaults(account, megatron_args_flags(r.args));
     cr_assert(strstr(account->warnings.first->text, "builds none"));
+    arena_clear(&r.a);
+}
+
+/* Sizes of Mamba and of latents that nobody gave. */
+Test(source_hybrid, defaults_that_decide_are_said)
+{
+    struct read r;
+    words(&r, WIDTHS "--qk-layernorm --hybrid-layer-pattern M+-");
+    struct account *account = megatron_args_account(r.args);
+    account_say_defaults(account, megatron_args_flags(r.args));
+    static const char *const said[] = {
+        "--mamba-state-dim", "--mamba-head-dim", "--mamba-num-groups",
+        "--mamba-num-heads", "--kv-lora-rank",   "--qk-layernorm"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        bool found = false;
+        const struct account_line *l = account->assumed.first;
+        for (; l; l = l->next)
+            found = found || strstr(l->text, said[i]) == l->text;
+        cr_expect(found, "%s", said[i]);
+    }
+    cr_assert_eq(r.e, ERR_RANGE, "two heads are no eight groups");
     arena_clear(&r.a);
 }
 

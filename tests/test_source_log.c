@@ -3,6 +3,7 @@
 #include "log/parse.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char DUMP[] = "tests/fixtures/models/dump.log";
@@ -27,6 +28,33 @@ Test(source_log, the_dump_is_the_model_that_ran)
     cr_assert(m.par.world == 16 && m.par.dp == 4 && m.par.etp == 1);
     cr_assert_eq(m.batch.n_microbatches, 32);
     arena_clear(&a);
+}
+
+/* Where a write was lost a file holds zeros: between lines, or in the place of
+ * a line's end, they are no part of any. '@' stands for one. */
+Test(source_log, zeros_between_lines_change_nothing)
+{
+    static const char rule[] = "------------------------";
+    static const char *const bodies[] = {
+        "  num_layers .. 2\n  seq_length .. 64\n",
+        "  num_layers .. 2\n@@  seq_length .. 64",
+        "  num_layers .. 2@\n  seq_length .. 64@",
+        "@  num_layers .. 2@  seq_length .. 64\n"};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        struct arena a;
+        struct runlog log;
+        struct err_msg msg = {""};
+        char text[256];
+        arena_init(&a);
+        int n = snprintf(text, sizeof text, "%s arguments %s\n%s", rule, rule,
+                         bodies[i]);
+        for (char *p = text; p < text + n; p++)
+            *p = *p == '@' ? '\0' : *p;
+        enum err e = logparse_read_memory(&a, text, (size_t)n, &log, &msg);
+        cr_expect_eq(e, ERR_OK, "%zu: %s", i, msg.text);
+        cr_expect_eq(log.n_arguments, 2, "%zu: %zu", i, log.n_arguments);
+        arena_clear(&a);
+    }
 }
 
 Test(source_log, a_log_without_a_dump_is_refused)

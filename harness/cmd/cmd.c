@@ -56,7 +56,8 @@ int cmd_main(const struct command *command, int argc, char *const *argv)
                              .rows = rows,
                              .n_rows = N_OPTIONS,
                              .takes = command->options,
-                             .max_operands = command->max_operands}};
+                             .max_operands = command->max_operands,
+                             .keeps_rest = command->keeps_rest}};
     arena_init(&c.arena);
     const struct option_line words = {argc, argv, 0};
     enum err e = options_read(&c.arena, &c.spec, words, &c.line, &c.msg);

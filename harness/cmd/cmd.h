@@ -14,14 +14,15 @@
 #include "base/err.h"
 #include "base/options.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* identifier, name, alias, value ("" for a switch), help with the default. One
  * table for all commands, so that an option means the same everywhere. */
 #define CMD_OPTION_TABLE(X)                                                    \
     X(OPT_DRY_RUN, "--dry-run", NULL, "",                                      \
-      "print the commands, their number and the bound on time and cost; "      \
-      "start and write nothing")                                               \
+      "print what would be done (run: the commands, their number and the "     \
+      "bound on time and cost); start and write nothing")                      \
     X(OPT_OUT, "--out", NULL, "DIR", "of the results (results/<name>)")        \
     X(OPT_ONLY, "--only", NULL, "ROLE",                                        \
       "measure the layouts of one role (profile runs stay)")                   \
@@ -33,12 +34,26 @@
     X(OPT_BASELINE, "--baseline", NULL, "FILE",                                \
       "errors to compare with (results/baseline.csv)")                         \
     X(OPT_UPDATE, "--update-baseline", NULL, "",                               \
-      "write the errors as they are now into the baseline")                    \
+      "write the errors as they are now into the baseline and, as --record, "  \
+      "into the history")                                                      \
+    X(OPT_RECORD, "--record", NULL, "",                                        \
+      "leave a line a dataset in the history, whatever the answer")            \
+    X(OPT_REASON, "--reason", NULL, "TEXT",                                    \
+      "one line, why: what --record and --update-baseline want")               \
+    X(OPT_AGAINST, "--against", NULL, "REV",                                   \
+      "compare with the session of the history that a commit, tag, line "      \
+      "number or 'last' names; THEN..NOW compares two of them")                \
+    X(OPT_BOUNDS, "--bounds", NULL, "FILE",                                    \
+      "how far errors may grow (bounds.csv beside the baseline)")              \
+    X(OPT_HISTORY, "--history", NULL, "FILE",                                  \
+      "lines of earlier sessions (history.csv beside the baseline)")           \
+    X(OPT_JUNIT, "--junit", NULL, "FILE",                                      \
+      "write a JUnit testcase a dataset and bound")                            \
     X(OPT_TO, "--to", NULL, "DIR",                                             \
       "the dataset (results/reference/<name>; import: "                        \
-      "results/published/<source>)")                                           \
+      "results/published/<source>; contribute: below results/contributed)")    \
     X(OPT_INTO, "--into", NULL, "FILE",                                        \
-      "fill this file (without DIR: REPORT.md)")                               \
+      "fill this file (without DIR: REPORT.md; page: results/index.html)")     \
     X(OPT_FIGURES, "--figures", NULL, "DIR",                                   \
       "of the figures (with --into: plots/out)")                               \
     X(OPT_CHECK, "--check", NULL, "",                                          \
@@ -60,6 +75,24 @@
       "csv: only rows whose ref begins so; else: the row's ref")               \
     X(OPT_COLUMN, "--column", NULL, "COLUMN=VALUE",                            \
       "of the row of a log; may be repeated")                                  \
+    X(OPT_CONFIG, "--config", NULL, "FILE",                                    \
+      "of the model: launch script, YAML, model file or a log (each log's "    \
+      "own list of arguments)")                                                \
+    X(OPT_LAUNCH, "--launch", NULL, "N", "of a script with several, from 1")   \
+    X(OPT_GPU, "--gpu", NULL, "NAME", "the card that ran, such as H100")       \
+    X(OPT_CORE, "--core", NULL, "V", "version of Megatron core (0.16)")        \
+    X(OPT_STEP, "--step", NULL, "LAYOUT=MS",                                   \
+      "a step time typed in, milliseconds; may be repeated")                   \
+    X(OPT_STEPS, "--steps", NULL, "FILE",                                      \
+      "typed times as a CSV file: columns layout, step_s, and pp, mbs, gbs "   \
+      "where they differ")                                                     \
+    X(OPT_SERIES, "--series", NULL, "N",                                       \
+      "how many runs were made in all, also those that look bad")              \
+    X(OPT_NO_LOGS, "--no-logs", NULL, "", "give step times, and no log")       \
+    X(OPT_CONSENT, "--consent", NULL, "",                                      \
+      "say yes to the sentence on the licence (asked on a terminal)")          \
+    X(OPT_EXAMPLE, "--example", NULL, "",                                      \
+      "mark it as an example, not a GPU's")                                    \
     X(OPT_HELP, "--help", "-h", "", "this text")
 
 /* Ids by the table above; a list of them ends with N_OPTIONS. */
@@ -93,12 +126,13 @@ struct command {
     const char *closing;           // exit status and an example
     const int *options;            // ends with N_OPTIONS
     int max_operands;
+    bool keeps_rest; // words behind "--" are Megatron's flags
 };
 
 /* All commands, each in its own file. */
 extern const struct command CMD_RUN, CMD_STATUS, CMD_PARSE, CMD_VALIDATE,
-    CMD_PUBLISH, CMD_IMPORT, CMD_REPORT, CMD_MACHINE, CMD_REPRODUCE,
-    CMD_ROOFLINE;
+    CMD_PUBLISH, CMD_IMPORT, CMD_CONTRIBUTE, CMD_REPORT, CMD_MACHINE,
+    CMD_REPRODUCE, CMD_ROOFLINE, CMD_PAGE;
 
 /* Value of an option, NULL when it was not given; "" of a switch. */
 const char *cmd_text(const struct cmd *c, enum cmd_option o);

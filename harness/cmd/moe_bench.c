@@ -11,8 +11,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &CMD_RUN,    &CMD_STATUS, &CMD_PARSE,   &CMD_VALIDATE,  &CMD_PUBLISH,
-    &CMD_IMPORT, &CMD_REPORT, &CMD_MACHINE, &CMD_REPRODUCE, &CMD_ROOFLINE,
+    &CMD_RUN,     &CMD_STATUS,    &CMD_PARSE,      &CMD_VALIDATE,
+    &CMD_PUBLISH, &CMD_IMPORT,    &CMD_CONTRIBUTE, &CMD_REPORT,
+    &CMD_MACHINE, &CMD_REPRODUCE, &CMD_ROOFLINE,   &CMD_PAGE,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -288,10 +288,10 @@ static enum err close_experiment(const struct experiment *e, enum role only,
 
 /* Beside the CSV files, from them alone: verdicts, tables, figures, commands.
  */
-static enum err write_own_report(struct arena *a, const char *dir,
+static enum err write_own_report(struct arena *a, const char *dir, bool quiet,
                                  struct err_msg *msg)
 {
-    const struct report_own own = {dir, "plots", stderr};
+    const struct report_own own = {dir, "plots", quiet ? NULL : stderr};
     const char *path = NULL;
     enum err e = report_write_own(a, &own, &path, msg);
     if (e == ERR_OK)
@@ -336,7 +336,7 @@ static enum err bench_run_run(struct arena *a,
     if (err == ERR_OK)
         err = close_experiment(&e, opt->only, n_bad, &ok, msg);
     if (err == ERR_OK)
-        err = write_own_report(a, e.dir, msg);
+        err = write_own_report(a, e.dir, opt->quiet, msg);
     // without costs nothing was predicted: the question has no answer
     *status = n_bad > 0 || !ok || !e.ctx.cost ? EXIT_ANSWER_NO : 0;
     return err;
@@ -365,7 +365,7 @@ static enum err bench_run_any(struct cmd *c,
         opt->out ? opt->out : arena_printf(&c->arena, "results/%s", mf.name);
     if (e != ERR_OK || dry)
         return e;
-    return dir ? write_own_report(&c->arena, dir, &c->msg)
+    return dir ? write_own_report(&c->arena, dir, opt->quiet, &c->msg)
                : err_set(&c->msg, ERR_NOMEM, "run: out of memory");
 }
 

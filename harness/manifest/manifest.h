@@ -98,6 +98,9 @@ struct manifest_accept {
     double bound[N_ACCEPT];
 };
 
+// rounds x layouts x minutes bound the layouts that are measured
+enum { MANIFEST_MAX_MEASURE = 64 };
+
 struct manifest {
     const char *path, *dir; // of the file; its folder
     char sha256[TEXT_SHA256_HEX];

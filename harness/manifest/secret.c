@@ -172,6 +172,18 @@ static const struct form forms[] = {
     {"SG.", 16, "a key of SendGrid"},
     {"eyJ", 16, "a JSON web token"},
     {"wandb_v1_", 8, "a key of W&B"},
+    {"dapi", 24, "a token of Databricks"},
+    {"hvb.", 8, "a token of Vault"},
+    {"xai-", 16, "a key of an API"},
+    {"pplx-", 16, "a key of an API"},
+    {"tskey-", 8, "a key of Tailscale"},
+    {"dop_v1_", 16, "a token of DigitalOcean"},
+    {"shpat_", 16, "a token of Shopify"},
+    {"AGE-SECRET-KEY-", 8, "a private key"},
+    {"AAAAC3NzaC1lZDI1NTE5", 8, "a key of SSH"},
+    {"AAAAB3NzaC1yc2E", 16, "a key of SSH"},
+    {"AccountKey=", 8, "a key of Azure"},
+    {"SharedAccessKey=", 8, "a key of Azure"},
     {"hooks.slack.com/services/", 4, "a webhook"},
     {"discord.com/api/webhooks/", 4, "a webhook"},
     {"Bearer ", 8, "an Authorization header"},
@@ -181,7 +193,7 @@ static const struct form forms[] = {
 };
 
 // of the forms above, and of "://"
-static const char first_letters[] = "hagsrnxAypdSewBb-:";
+static const char first_letters[] = "hagsrnxAypdSewBbt-:";
 
 /* Letters, digits, and what stands between them in tokens. */
 static size_t token_length(const char *p, size_t *plain)

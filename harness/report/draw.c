@@ -186,6 +186,7 @@ static enum err draw_check(struct arena *a, const struct report_source *source,
                     : draw_no_memory(msg);
 }
 
+/* As supervise will find it. */
 bool draw_is_possible(struct arena *a)
 {
     return launch_find_program(a, "gnuplot") != NULL;

@@ -1,3 +1,7 @@
+/*
+ * How it works: each table is one pass over the rows of its file, in their own
+ * order. Predicted and measured stand side by side, never in one column.
+ */
 #include "experiment_tables.h"
 
 #include "cells.h"
@@ -7,6 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Nothing where there is no interval: a single round, an old file. */
 static void print_interval(FILE *out, const struct csv *t, size_t row,
                            const char *lo, const char *hi)
 {
@@ -99,6 +104,7 @@ void experiment_tables_jitter(FILE *out, const struct csv *t)
     }
 }
 
+/* Runs of one status. */
 static size_t count_status(const struct csv *t, const char *status)
 {
     size_t n = 0;

@@ -47,14 +47,14 @@ static bool is_current_case(const struct csv *t, size_t row)
 }
 
 static const struct figure figures[] = {
-    {"overview", "error of every predicted step time", "overview.gp",
-     "overview.csv", "step_error_pct", "layouts of all experiments", NULL,
+    {"errors-by-experiment", "error of every predicted step time",
+     "overview.gp", "overview.csv", "step_error_pct", "roles and layouts", NULL,
      "All experiments", "as each line says", DRAW_MOST_STAGES},
     {"step-time", "predicted and measured step time", "step_time.gp",
-     "layouts.csv", "meas_step_ms", "layouts", NULL, NULL, NULL,
+     "layouts.csv", "meas_step_ms", "roles and layouts", NULL, NULL, NULL,
      DRAW_MOST_BARS},
     {"speedup", "speedup over the default layout", "speedup.gp", "layouts.csv",
-     "meas_speedup", "layouts", NULL, NULL, NULL, DRAW_MOST_BARS},
+     "meas_speedup", "roles and layouts", NULL, NULL, NULL, DRAW_MOST_BARS},
     {"stage-work", "work of each stage", "stage_work.gp", "stages.csv",
      "pred_fwd_ms",
      "stages of the default, the count-based layout and the pick",
@@ -68,10 +68,10 @@ static const struct figure figures[] = {
      DRAW_MOST_OPERATIONS},
     {"unit-cost", "cost of the units by FLOPs and fitted", "unit_cost.gp",
      "units.csv", "fwd_ms", "kinds of units", NULL, NULL, NULL, DRAW_MOST_BARS},
-    {"recipes", "gap of public recipes to the optimum", "recipes.gp",
-     "recipes.csv", "gap_pct", "splits, with and without EP overlap",
-     is_compared_recipe, NULL, "planned by analytic costs, nothing ran",
-     DRAW_MOST_STAGES},
+    {"recipes-gap", "gap of public recipes to the optimum", "recipes.gp",
+     "recipes.csv", "gap_pct",
+     "layouts, each of a split with or without EP overlap", is_compared_recipe,
+     NULL, "planned by analytic costs, nothing ran", DRAW_MOST_STAGES},
     {"memory-ci", "predicted against measured memory of Megatron's CI",
      "memory_ci.gp", "memory.csv", "peak_error_pct", "cases, current images",
      is_current_case, "Megatron-LM CI",
@@ -100,6 +100,7 @@ static enum err figure_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "figures: out of memory");
 }
 
+/* Before gnuplot is given what would keep it busy for minutes. */
 static enum err check_size(const struct figure *g, const struct csv *t,
                            struct err_msg *msg)
 {
@@ -171,6 +172,7 @@ static const char *figure_kind(struct arena *a, const struct figure *g,
         *clock ? clock : "unknown", *hardware ? hardware : "unknown hardware");
 }
 
+/* A link that a page shows, and below it the words in italics. */
 enum err figure_show(struct arena *a, const struct figure *g,
                      const struct report_source *source, FILE *out,
                      struct err_msg *msg)
@@ -186,8 +188,8 @@ enum err figure_show(struct arena *a, const struct figure *g,
             source->experiment, g->name);
     fprintf(out,
             "*%s: %s; n = %zu %s; %s; from `%s%s%s` ([PDF](%s/%s-%s.pdf)).*\n",
-            source->experiment, g->what, n, g->counted, kind,
-            source->shown ? source->shown : "", source->shown ? "/" : "",
+            g->title ? g->title : source->experiment, g->what, n, g->counted,
+            kind, source->shown ? source->shown : "", source->shown ? "/" : "",
             g->csv, source->figures, source->experiment, g->name);
     return ERR_OK;
 }

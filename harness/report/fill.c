@@ -137,6 +137,7 @@ static const char *heading_at(struct arena *a, const char *text, const char *at)
     return arena_printf(a, "%.*s", (int)strcspn(found, "\n"), found);
 }
 
+/* As editors count: from 1. */
 static int line_at(const char *text, const char *at)
 {
     int n = 1;

@@ -82,8 +82,9 @@ enum err halves_tables_print(struct arena *a,
         struct csv t;
         if (!report_source_has(a, &from.source[i], "recipes.csv"))
             continue;
-        e = report_source_read(a, &from.source[i], "recipes.csv", "gap_pct", &t,
-                               msg);
+        e = report_source_read(a, &from.source[i],
+                               &(struct source_file){"recipes.csv", "gap_pct"},
+                               &t, msg);
         if (e == ERR_OK)
             halves_rows(out, &t);
     }

@@ -1,3 +1,8 @@
+/*
+ * How it works: a dataset keeps its manifest, a folder of results keeps one in
+ * each run's folder, with the words that the run was started by. Rounds repeat
+ * the words of the first, so a role and layout is shown once.
+ */
 #include "made.h"
 
 #include "base/reader.h"
@@ -27,8 +32,9 @@ static const char *manifest_path(struct arena *a,
     if (!own || access(own, R_OK) == 0)
         return own;
     if (!report_source_has(a, source, "runs.csv") ||
-        report_source_read(a, source, "runs.csv", "run_id", &runs, NULL) !=
-            ERR_OK ||
+        report_source_read(a, source,
+                           &(struct source_file){"runs.csv", "run_id"}, &runs,
+                           NULL) != ERR_OK ||
         runs.n_rows == 0)
         return NULL;
     const char *path = arena_printf(a, "%s/runs/%s/manifest.json", source->dir,
@@ -136,13 +142,21 @@ static const char *final_name(struct arena *a, const char *word)
                         at + strlen(BEFORE));
 }
 
+/* A row of runs.csv. */
+struct run_row {
+    const struct csv *runs;
+    size_t row;
+};
+
+/* The environment that was recorded, then the words: a line for a shell. The
+ * first one opens the code block. */
 static enum err print_command_of(struct arena *a,
                                  const struct report_source *source,
-                                 const struct csv *runs, size_t row, FILE *out,
+                                 struct run_row at, FILE *out,
                                  struct err_msg *msg)
 {
     const char *folder = arena_printf(a, "%s/runs/%s", source->dir,
-                                      cell_field(runs, row, "run_id"));
+                                      cell_field(at.runs, at.row, "run_id"));
     const char *argv = folder ? arena_printf(a, "%s/argv.json", folder) : NULL;
     const char *env = argv ? arena_printf(a, "%s/env.json", folder) : NULL;
     struct words words, set;
@@ -159,7 +173,8 @@ static enum err print_command_of(struct arena *a,
     if (e != ERR_OK || words.n == 0)
         return e;
     fprintf(out, "%s# %s, round %s\n", ftell(out) == 0 ? "```sh\n" : "",
-            cell_field(runs, row, "role"), cell_field(runs, row, "round"));
+            cell_field(at.runs, at.row, "role"),
+            cell_field(at.runs, at.row, "round"));
     launch_print_assignments(out, &set);
     if (set.n > 0)
         putc(' ', out);
@@ -182,14 +197,15 @@ enum err made_commands(struct arena *a, const struct report_source *source,
                        FILE *out, struct err_msg *msg)
 {
     struct csv runs;
-    enum err e =
-        report_source_read(a, source, "runs.csv", "status", &runs, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){"runs.csv", "status"}, &runs, msg);
     if (e != ERR_OK)
         return e;
     const long before = ftell(out);
     for (size_t i = 0; e == ERR_OK && i < runs.n_rows; i++)
         if (!is_repeated(&runs, i))
-            e = print_command_of(a, source, &runs, i, out, msg);
+            e = print_command_of(a, source, (struct run_row){&runs, i}, out,
+                                 msg);
     if (ftell(out) > before)
         fputs("```\n", out);
     return e;

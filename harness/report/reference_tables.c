@@ -32,14 +32,17 @@ static enum err each_dataset(struct arena *a, const char *root, dataset_fn f,
     return e;
 }
 
+/* Shared rows stay: the file is by role. */
 static enum err csv_rows(struct arena *a, const struct report_source *source,
                          FILE *out, struct err_msg *msg)
 {
     struct csv layouts, runs;
-    enum err e = report_source_read(a, source, "layouts.csv", "meas_step_ms",
-                                    &layouts, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){"layouts.csv", "meas_step_ms"},
+        &layouts, msg);
     if (e == ERR_OK)
-        e = report_source_read(a, source, "runs.csv", "clock", &runs, msg);
+        e = report_source_read(
+            a, source, &(struct source_file){"runs.csv", "clock"}, &runs, msg);
     for (size_t i = 0; e == ERR_OK && i < layouts.n_rows; i++) {
         const char *fields[] = {REFERENCE_TABLES,
                                 source->experiment,
@@ -92,6 +95,7 @@ static double over_count_based(const struct csv *t)
     return other / pick;
 }
 
+/* Only these are in the figures. */
 static size_t n_valid(const struct csv *runs)
 {
     size_t n = 0;
@@ -100,6 +104,7 @@ static size_t n_valid(const struct csv *runs)
     return n;
 }
 
+/* In the order of the header; a pick that is the fastest is behind by 0. */
 static void overview_print(const struct summary *s, const struct csv *layouts,
                            FILE *out)
 {
@@ -119,16 +124,19 @@ static void overview_print(const struct summary *s, const struct csv *layouts,
     fputs(" |\n", out);
 }
 
+/* One experiment, from its own files. */
 static enum err overview_row(struct arena *a,
                              const struct report_source *source, FILE *out,
                              struct err_msg *msg)
 {
     struct csv layouts, runs;
     struct summary s;
-    enum err e = report_source_read(a, source, "layouts.csv", "meas_step_ms",
-                                    &layouts, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){"layouts.csv", "meas_step_ms"},
+        &layouts, msg);
     if (e == ERR_OK)
-        e = report_source_read(a, source, "runs.csv", "status", &runs, msg);
+        e = report_source_read(
+            a, source, &(struct source_file){"runs.csv", "status"}, &runs, msg);
     if (e == ERR_OK)
         e = summary_read(a, source->dir, &s, msg);
     if (e != ERR_OK)
@@ -189,13 +197,19 @@ static double span_minutes(const struct csv *runs)
     return last >= first ? (last - first) / 60 : (double)NAN;
 }
 
-/* Wall time of the runs whose folders are kept; their number. */
+/* Wall times of the runs whose folders are kept. */
+struct seconds {
+    double *x; // as many as there are runs
+    size_t n;
+};
+
+/* A dataset keeps the folders of some of its runs only. */
 static enum err kept_seconds(struct arena *a,
                              const struct report_source *source,
-                             const struct csv *runs, double *x, size_t *n,
+                             const struct csv *runs, struct seconds *out,
                              struct err_msg *msg)
 {
-    *n = 0;
+    out->n = 0;
     for (size_t i = 0; i < runs->n_rows; i++) {
         const char *name = arena_printf(a, "runs/%s/status.json",
                                         cell_field(runs, i, "run_id"));
@@ -212,12 +226,13 @@ static enum err kept_seconds(struct arena *a,
         if (e != ERR_OK)
             return e;
         if (isfinite(wall))
-            x[(*n)++] = wall;
+            out->x[out->n++] = wall;
     }
     return ERR_OK;
 }
 
-static void costs_print(const struct csv *runs, double *x, size_t n, FILE *out)
+/* What was paid is known only where the manifest has a price. */
+static void costs_print(const struct csv *runs, struct seconds *wall, FILE *out)
 {
     double usd = 0;
     for (size_t i = 0; i < runs->n_rows; i++) {
@@ -229,11 +244,11 @@ static void costs_print(const struct csv *runs, double *x, size_t n, FILE *out)
             runs->n_rows ? cell_field(runs, 0, "hardware") : "-");
     cell_number(out, span_minutes(runs), 1);
     fputs(" | ", out);
-    cell_number(out, stats_median(x, n), 1);
+    cell_number(out, stats_median(wall->x, wall->n), 1);
     fputs(" | ", out);
     double most = NAN;
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, x[i]);
+    for (size_t i = 0; i < wall->n; i++)
+        most = fmax(most, wall->x[i]);
     cell_number(out, most, 1);
     if (usd > 0)
         fprintf(out, " | $%.2f |\n", usd);
@@ -245,19 +260,21 @@ static enum err costs_row(struct arena *a, const struct report_source *source,
                           FILE *out, struct err_msg *msg)
 {
     struct csv runs;
-    size_t n = 0;
-    enum err e =
-        report_source_read(a, source, "runs.csv", "started_utc", &runs, msg);
-    double *x = e == ERR_OK ? arena_alloc(a, runs.n_rows + 1, sizeof *x) : NULL;
-    if (e == ERR_OK && !x)
+    enum err e = report_source_read(
+        a, source, &(struct source_file){"runs.csv", "started_utc"}, &runs,
+        msg);
+    struct seconds wall = {NULL, 0};
+    if (e == ERR_OK)
+        wall.x = arena_alloc(a, runs.n_rows + 1, sizeof *wall.x);
+    if (e == ERR_OK && !wall.x)
         e = err_set(msg, ERR_NOMEM, "%s: out of memory", source->dir);
     if (e == ERR_OK)
-        e = kept_seconds(a, source, &runs, x, &n, msg);
+        e = kept_seconds(a, source, &runs, &wall, msg);
     if (e != ERR_OK)
         return e;
     fputs("| ", out);
     cell_text(out, source->experiment);
-    costs_print(&runs, x, n, out);
+    costs_print(&runs, &wall, out);
     return ERR_OK;
 }
 
@@ -320,7 +337,7 @@ static void memory_print(FILE *out, const struct csv *t,
     static const char *const columns[] = {"allocated_error_pct",
                                           "peak_error_pct"};
     static const double q[] = {0.5, 0.9, 1};
-    fprintf(out, "| %s | %zu |", line->title, collect(t, line, columns[1], x));
+    fprintf(out, "| %s | %zu |", line->title, collect(t, line, columns[0], x));
     for (size_t c = 0; c < 2; c++) {
         const size_t n = collect(t, line, columns[c], x);
         for (size_t i = 0; i < 3; i++) {
@@ -342,8 +359,9 @@ enum err reference_tables_memory(struct arena *a,
         {"MoE, all images", "1", false},
         {"dense, all images", "0", false}};
     struct csv t;
-    enum err e =
-        report_source_read(a, source, "memory.csv", "peak_error_pct", &t, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){"memory.csv", "peak_error_pct"}, &t,
+        msg);
     double *x = e == ERR_OK ? arena_alloc(a, t.n_rows + 1, sizeof *x) : NULL;
     if (e != ERR_OK || !x)
         return e != ERR_OK
@@ -362,4 +380,84 @@ enum err reference_tables_memory(struct arena *a,
             "ones.\n",
             supported[0], all[0], supported[1], all[1]);
     return ERR_OK;
+}
+
+/* ---- search ---- */
+
+/* "optimal", or by how much the best may be above the optimum. */
+static void search_proof(FILE *out, const struct csv *t, size_t i)
+{
+    const double best = cell_value(t, i, "best"),
+                 bound = cell_value(t, i, "bound");
+    if (!cell_is(t, i, "proof", "gap"))
+        fputs(cell_field(t, i, "proof"), out);
+    else if (isfinite(best) && bound > 0)
+        fprintf(out, "gap of %.2f%%", 100 * (best / bound - 1));
+    else
+        fputs("gap", out);
+}
+
+/* Its optimum means nothing to a reader, only that it was proved. */
+static bool is_disturbed(const struct csv *t, size_t row)
+{
+    return cell_is(t, row, "kind", "disturbed costs");
+}
+
+/* Size and result of one search. */
+static void search_row(FILE *out, const struct csv *t, size_t i)
+{
+    const char *kind = cell_field(t, i, "kind");
+    const double space = cell_value(t, i, "space");
+    fprintf(out, "| PP%s VPP%s, %s layers, %s micro-batches%s%s | ",
+            cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
+            cell_field(t, i, "n_layers"), cell_field(t, i, "n_mb"),
+            *kind ? ", " : "", kind);
+    fprintf(out, space < 1e6 ? "%.0f | " : "%.2g | ", space);
+    if (isfinite(cell_value(t, i, "best")))
+        cell_print(out, t, i, "best", 0);
+    else
+        fputs("none fits", out);
+    fputs(" | ", out);
+    search_proof(out, t, i);
+    fputs(" | ", out);
+    cell_print(out, t, i, "wall_s", 2);
+    fputs(" | ", out);
+    cell_print(out, t, i, "cpu_s", 2);
+    fputs(" |\n", out);
+}
+
+/* All of them in one line: how many were proved, and the slowest. */
+static void search_disturbed(FILE *out, const struct csv *t)
+{
+    size_t n = 0, proved = 0;
+    double wall = NAN, cpu = NAN;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (!is_disturbed(t, i))
+            continue;
+        n++;
+        proved += !cell_is(t, i, "proof", "gap");
+        wall = fmax(wall, cell_value(t, i, "wall_s"));
+        cpu = fmax(cpu, cell_value(t, i, "cpu_s"));
+    }
+    if (n == 0)
+        return;
+    fprintf(out,
+            "| %zu cost sets disturbed by 10%%: the slowest | - | - | %zu of "
+            "%zu proved | ",
+            n, proved, n);
+    cell_number(out, wall, 2);
+    fputs(" | ", out);
+    cell_number(out, cpu, 2);
+    fputs(" |\n", out);
+}
+
+void reference_tables_search(FILE *out, const struct csv *t)
+{
+    fputs("| case | layouts | best found | proof | wall s | CPU s |\n"
+          "|---|--:|--:|---|--:|--:|\n",
+          out);
+    for (size_t i = 0; i < t->n_rows; i++)
+        if (!is_disturbed(t, i))
+            search_row(out, t, i);
+    search_disturbed(out, t);
 }

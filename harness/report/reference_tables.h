@@ -35,4 +35,8 @@ enum err reference_tables_memory(struct arena *a,
                                  const struct report_source *source, FILE *out,
                                  struct err_msg *msg);
 
+/* search.csv: how long a proof took, a row a case; all with disturbed costs are
+ * one. */
+void reference_tables_search(FILE *out, const struct csv *t);
+
 #endif

@@ -28,6 +28,7 @@ static enum err report_no_memory(const char *where, struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
 }
 
+/* The sentences that a run prints at its end, too. */
 static enum err report_print_summary(struct arena *a,
                                      const struct report_source *source,
                                      FILE *out, struct err_msg *msg)
@@ -86,6 +87,8 @@ static const struct table tables[] = {
      reference_tables_memory},
     {"halves", "Cuts inside layers", "overview.csv", NULL, NULL,
      halves_tables_print},
+    {"search", "Searches", "search.csv", reference_tables_search, "proof",
+     NULL},
     {"commands", "Commands", "runs.csv", NULL, NULL, made_commands},
 };
 
@@ -132,7 +135,8 @@ static enum err report_print_table(struct arena *a, const struct table *t,
     struct csv csv;
     if (t->print_all)
         return t->print_all(a, source, out, msg);
-    enum err e = report_source_read(a, source, t->file, t->needs, &csv, msg);
+    enum err e = report_source_read(
+        a, source, &(struct source_file){t->file, t->needs}, &csv, msg);
     if (e == ERR_OK)
         t->print(out, &csv);
     return e;
@@ -190,6 +194,7 @@ enum err report_page(struct arena *a, const struct report_source *source,
     return text ? ERR_OK : report_no_memory(source->dir, msg);
 }
 
+/* Written beside and renamed: a reader sees the old page or the new one. */
 enum err report_write_page(struct arena *a, const struct report_source *source,
                            const char **out, struct err_msg *msg)
 {
@@ -229,7 +234,7 @@ static bool draw_own(struct arena *a, const struct report_own *own,
     if (!why && (!d.out || tidy_check_folder(d.out, &msg) != ERR_OK ||
                  draw_figures(a, &d, &msg) != ERR_OK))
         why = msg.text;
-    if (why)
+    if (why && own->warn)
         fprintf(own->warn,
                 "moe-bench: no figures in %s: %s; draw them with "
                 "'moe-bench report %s'\n",
@@ -237,6 +242,7 @@ static bool draw_own(struct arena *a, const struct report_own *own,
     return !why;
 }
 
+/* The experiment is the folder's name, as of `moe-bench report DIR`. */
 enum err report_write_own(struct arena *a, const struct report_own *own,
                           const char **out, struct err_msg *msg)
 {

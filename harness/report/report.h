@@ -36,8 +36,8 @@ enum err report_write_page(struct arena *a, const struct report_source *source,
 
 /* The report of results that were just made: DIR/figures and DIR/report.md. The
  * page is without figures where gnuplot or the folder of scripts `plots` is not
- * there, or MOE_BENCH_FIGURES=no is set; a line on `warn` says so, also where
- * gnuplot fails. ERR_IO when the page cannot be written. */
+ * there, or MOE_BENCH_FIGURES=no is set; a line on `warn` (NULL: nowhere) says
+ * so, also where gnuplot fails. ERR_IO when the page cannot be written. */
 struct report_own {
     const char *dir, *plots;
     FILE *warn;

@@ -1,3 +1,8 @@
+/*
+ * How it works: a folder is a source when it holds one of the files that a
+ * table can be made of; the order is that of the names, so that a report does
+ * not depend on the disk.
+ */
 #include "sources.h"
 
 #include <dirent.h>
@@ -71,6 +76,7 @@ enum err report_find_sources(struct arena *a, const struct report_find *f,
     return e;
 }
 
+/* Copied each time: sources are few. */
 enum err report_add_source(struct arena *a, struct report_source source,
                            struct report_sources *to, struct err_msg *msg)
 {
@@ -93,6 +99,7 @@ const struct report_source *report_source_of(const struct report_sources *from,
     return NULL;
 }
 
+/* Also of a folder that cannot be read: then reading says why. */
 bool report_source_has(struct arena *a, const struct report_source *source,
                        const char *file)
 {
@@ -101,13 +108,14 @@ bool report_source_has(struct arena *a, const struct report_source *source,
 }
 
 enum err report_source_read(struct arena *a, const struct report_source *source,
-                            const char *file, const char *needs,
-                            struct csv *out, struct err_msg *msg)
+                            const struct source_file *file, struct csv *out,
+                            struct err_msg *msg)
 {
-    const char *path = arena_printf(a, "%s/%s", source->dir, file);
+    const char *path = arena_printf(a, "%s/%s", source->dir, file->name);
     enum err e = path ? csv_read_file(a, path, out, msg)
                       : report_no_memory(source->dir, msg);
-    if (e == ERR_OK && out->n_rows > 0 && !csv_get(out, 0, needs))
-        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, needs);
+    // an empty file has no columns to be asked for
+    if (e == ERR_OK && out->n_rows > 0 && !csv_get(out, 0, file->needs))
+        e = err_set(msg, ERR_PARSE, "%s: no column '%s'", path, file->needs);
     return e;
 }

@@ -40,8 +40,11 @@ bool report_source_has(struct arena *a, const struct report_source *source,
 
 /* Reads one of the source's files; ERR_PARSE when it has rows without the
  * column `needs`, which tells the right file. */
+struct source_file {
+    const char *name, *needs;
+};
 enum err report_source_read(struct arena *a, const struct report_source *source,
-                            const char *file, const char *needs,
-                            struct csv *out, struct err_msg *msg);
+                            const struct source_file *file, struct csv *out,
+                            struct err_msg *msg);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * How it works: what is made anew lies in a folder of its own, so that all of
+ * it can be compared before anything is said. Every difference is one line, of
+ * a form that names the file first.
+ */
 #include "stale.h"
 
 #include "base/text.h"
@@ -72,6 +77,7 @@ static bool is_other_gnuplot(struct arena *a, const struct stale_pair *p,
     return false;
 }
 
+/* Hidden names are of editors and file systems. */
 static int is_shown(const struct dirent *d)
 {
     return d->d_name[0] != '.';

@@ -1,3 +1,6 @@
+/*
+ * How it works: each table is one pass over the rows of its file.
+ */
 #include "study_tables.h"
 
 #include "cells.h"

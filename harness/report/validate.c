@@ -120,6 +120,11 @@ static enum err read_targets(struct arena *a, struct dataset *d,
     const char **texts = arena_alloc(a, n + 1, sizeof *texts);
     if (!roles || !texts)
         return report_validate_no_memory(msg);
+    if (n > MANIFEST_MAX_MEASURE)
+        return err_set(msg, ERR_RANGE,
+                       "%s/layouts.csv: got %zu rows, want at most %d: no "
+                       "experiment measures more layouts",
+                       d->dir, n, MANIFEST_MAX_MEASURE);
     for (size_t i = 0; i < n; i++) {
         roles[i] = csv_get(&d->layouts, i, "role");
         texts[i] = csv_get(&d->layouts, i, "layout");
@@ -148,10 +153,38 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
 
 /* ---- rows ---- */
 
-/* Of the largest stage: a rank that does not fit ends the run. */
-static enum err memory_error(struct arena *a, const struct dataset *d,
-                             const struct target *t, double *out,
-                             struct err_msg *msg)
+struct validate_row validate_row_of_step(double pred_ms, double meas_ms)
+{
+    return (struct validate_row){.pred_ms = pred_ms,
+                                 .meas_ms = meas_ms,
+                                 .step_error_pct =
+                                     100 * (pred_ms - meas_ms) / meas_ms,
+                                 .replay_error_pct = (double)NAN,
+                                 .memory_error_pct = (double)NAN,
+                                 .memory_over_pct = (double)NAN,
+                                 .memory_under_pct = (double)NAN,
+                                 .regret_pct = (double)NAN,
+                                 .base_step_error_pct = (double)NAN,
+                                 .base_regret_pct = (double)NAN,
+                                 .base_memory_over_pct = (double)NAN,
+                                 .base_memory_under_pct = (double)NAN};
+}
+
+/* Of the largest stage in either direction: a rank that does not fit ends the
+ * run. */
+static void note_memory(struct validate_row *r, double pred, double meas)
+{
+    const double error = 100 * (pred / meas - 1);
+    if (isnan(error))
+        return;
+    r->memory_error_pct = fmax(r->memory_error_pct, fabs(error));
+    r->memory_over_pct = fmax(r->memory_over_pct, fmax(error, 0));
+    r->memory_under_pct = fmax(r->memory_under_pct, fmax(-error, 0));
+}
+
+static enum err memory_errors(struct arena *a, const struct dataset *d,
+                              const struct target *t, struct validate_row *r,
+                              struct err_msg *msg)
 {
     const struct target *owner = &d->targets.target[t->runs_of];
     const struct rounds_request req = {.runs = &d->runs,
@@ -166,13 +199,44 @@ static enum err memory_error(struct arena *a, const struct dataset *d,
         arena_alloc(a, (size_t)t->parsed.n_stages, sizeof *f);
     enum err e =
         f ? rounds_stages(a, &req, f, msg) : report_validate_no_memory(msg);
-    *out = NAN;
-    for (int s = 0; s < t->parsed.n_stages && e == ERR_OK; s++) {
-        double pred = (double)t->pred.stages[s].mem_bytes;
-        if (pred > 0)
-            *out = fmax(*out, fabs(100 * (pred / f[s].mem_bytes - 1)));
-    }
+    r->memory_error_pct = r->memory_over_pct = r->memory_under_pct = NAN;
+    for (int s = 0; s < t->parsed.n_stages && e == ERR_OK; s++)
+        if (t->pred.stages[s].mem_bytes > 0)
+            note_memory(r, (double)t->pred.stages[s].mem_bytes, f[s].mem_bytes);
     return e;
+}
+
+/* Predictions as close as this are one: the first counts. */
+static const double VALIDATE_TIE = 1e-9;
+
+/* The first row of a layout: measured again it does not compete with itself. */
+static bool is_first(const struct validate_rows *v, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(v->row[k].layout, v->row[i].layout) == 0)
+            return false;
+    return true;
+}
+
+/* What is lost by believing the predictions. NAN where nothing is to choose, or
+ * where a step that competes is not known. */
+static double validate_regret(const struct validate_rows *v)
+{
+    const struct validate_row *pick = NULL;
+    double best = INFINITY;
+    int n = 0;
+    for (int i = 0; i < v->n; i++) {
+        const struct validate_row *r = &v->row[i];
+        if (!is_first(v, i))
+            continue;
+        if (!(isfinite(r->pred_ms) && r->meas_ms > 0))
+            return NAN;
+        if (!pick || r->pred_ms < pick->pred_ms * (1 - VALIDATE_TIE))
+            pick = r;
+        best = fmin(best, r->meas_ms);
+        n++;
+    }
+    return n > 1 ? 100 * (pick->meas_ms / best - 1) : (double)NAN;
 }
 
 static bool has_number(const struct csv *t, size_t row, const char *column)
@@ -202,22 +266,20 @@ static enum err report_validate_make_rows(struct arena *a,
         double meas = NAN;
         const size_t at = (size_t)i;
         csv_get_double(&d->layouts, at, "meas_step_ms", &meas);
-        *r = (struct validate_row){
-            .experiment = d->manifest.name,
-            .role = role_name(rows[i].target->role),
-            .layout = rows[i].target->layout,
-            .pred_ms = rows[i].pred_ms,
-            .meas_ms = meas,
-            .step_error_pct = 100 * (rows[i].pred_ms - meas) / meas,
-            .replay_error_pct = rows[i].figures.replay_error_pct,
-            .base_step_error_pct = NAN,
-            .base_memory_error_pct = NAN,
-            .wants_replay = has_number(&d->layouts, at, "replay_error_pct"),
-            .wants_memory =
-                has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
-                has_number(&d->layouts, at, "worst_stage_pred_mem_bytes")};
-        e = memory_error(a, d, rows[i].target, &r->memory_error_pct, msg);
+        *r = validate_row_of_step(rows[i].pred_ms, meas);
+        r->experiment = d->manifest.name;
+        r->role = role_name(rows[i].target->role);
+        r->layout = rows[i].target->layout;
+        r->replay_error_pct = rows[i].figures.replay_error_pct;
+        r->wants_replay = has_number(&d->layouts, at, "replay_error_pct");
+        r->wants_memory =
+            has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
+            has_number(&d->layouts, at, "worst_stage_pred_mem_bytes");
+        e = memory_errors(a, d, rows[i].target, r, msg);
     }
+    const double regret = e == ERR_OK ? validate_regret(&v) : (double)NAN;
+    for (int i = 0; i < n && e == ERR_OK; i++)
+        v.row[i].regret_pct = regret;
     *out = v;
     return e;
 }
@@ -292,9 +354,10 @@ enum err validate_dataset(struct arena *a, const char *dir,
 /* ---- baseline ---- */
 
 static const char *const columns[] = {
-    "format",         "experiment",       "role",
-    "layout",         "pred_step_ms",     "meas_step_ms",
-    "step_error_pct", "replay_error_pct", "max_memory_error_pct"};
+    "format",          "experiment",       "role",
+    "layout",          "pred_step_ms",     "meas_step_ms",
+    "step_error_pct",  "replay_error_pct", "max_memory_error_pct",
+    "memory_over_pct", "memory_under_pct", "regret_pct"};
 
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -304,6 +367,19 @@ static void report_validate_get(const struct csv *t, size_t row,
 {
     *out = NAN;
     csv_get_double(t, row, column, out);
+}
+
+/* Files of older code do not tell the directions: the largest error then
+ * stands for both. */
+static void read_directions(const struct csv *t, size_t row,
+                            struct validate_row *r)
+{
+    r->memory_over_pct = r->memory_under_pct = r->memory_error_pct;
+    if (csv_get(t, row, "memory_under_pct")) {
+        report_validate_get(t, row, "memory_over_pct", &r->memory_over_pct);
+        report_validate_get(t, row, "memory_under_pct", &r->memory_under_pct);
+    }
+    report_validate_get(t, row, "regret_pct", &r->regret_pct);
 }
 
 enum err validate_read_baseline(struct arena *a, const char *path,
@@ -340,6 +416,7 @@ enum err validate_read_baseline(struct arena *a, const char *path,
         report_validate_get(&t, i, "replay_error_pct", &r->replay_error_pct);
         report_validate_get(&t, i, "max_memory_error_pct",
                             &r->memory_error_pct);
+        read_directions(&t, i, r);
     }
     *out = (struct validate_rows){rows, (int)t.n_rows};
     return ERR_OK;
@@ -352,9 +429,8 @@ static bool is_same(const struct validate_row *x, const struct validate_row *y)
            strcmp(x->role, y->role) == 0 && strcmp(x->layout, y->layout) == 0;
 }
 
-static const struct validate_row *
-report_validate_find(const struct validate_rows *in,
-                     const struct validate_row *like)
+const struct validate_row *validate_find(const struct validate_rows *in,
+                                         const struct validate_row *like)
 {
     for (int i = 0; i < in->n; i++)
         if (is_same(&in->row[i], like))
@@ -362,7 +438,7 @@ report_validate_find(const struct validate_rows *in,
     return NULL;
 }
 
-static bool has_experiment(const struct validate_rows *in, const char *name)
+bool validate_has(const struct validate_rows *in, const char *name)
 {
     for (int i = 0; i < in->n; i++)
         if (strcmp(in->row[i].experiment, name) == 0)
@@ -370,117 +446,15 @@ static bool has_experiment(const struct validate_rows *in, const char *name)
     return false;
 }
 
-/* Measured figures are written with all digits, so the same are equal. */
-#define SAME_MS 1e-9
-
-/* Only rows of the same measurement: after a new one, errors cannot be
- * compared. */
-static void report_validate_join(struct validate_rows *now,
-                                 const struct validate_rows *baseline)
-{
-    for (int i = 0; i < now->n; i++) {
-        struct validate_row *r = &now->row[i];
-        const struct validate_row *b = report_validate_find(baseline, r);
-        if (!b || !(fabs(b->meas_ms - r->meas_ms) <= SAME_MS * r->meas_ms))
-            continue;
-        r->in_baseline = true;
-        r->base_step_error_pct = b->step_error_pct;
-        r->base_memory_error_pct = b->memory_error_pct;
-        r->wants_replay |= isfinite(b->replay_error_pct);
-        r->wants_memory |= isfinite(b->memory_error_pct);
-    }
-}
-
-/* Rows of the baseline of now's experiment that are not in now. */
-static int count_lost(const struct validate_rows *now,
-                      const struct validate_rows *baseline)
-{
-    int n = 0;
-    for (int i = 0; i < baseline->n; i++)
-        n += has_experiment(now, baseline->row[i].experiment) &&
-             !report_validate_find(now, &baseline->row[i]);
-    return n;
-}
-
-/* The mean is over rows that both have, so that a new layout cannot hide what
- * became worse. */
-static struct validate_verdict add_up(const struct validate_rows *now)
-{
-    struct validate_verdict v = {.replay_error_pct = NAN,
-                                 .memory_error_pct = NAN,
-                                 .base_memory_error_pct = NAN};
-    int n = 0;
-    for (int i = 0; i < now->n; i++) {
-        const struct validate_row *r = &now->row[i];
-        v.replay_error_pct =
-            fmax(v.replay_error_pct, fabs(r->replay_error_pct));
-        v.memory_error_pct = fmax(v.memory_error_pct, r->memory_error_pct);
-        v.n_new += !r->in_baseline;
-        if (!r->in_baseline)
-            continue;
-        v.base_memory_error_pct =
-            fmax(v.base_memory_error_pct, r->base_memory_error_pct);
-        v.step_error_pct += fabs(r->step_error_pct);
-        v.base_step_error_pct += fabs(r->base_step_error_pct);
-        n++;
-    }
-    // NAN for no row: not 0, which would be the best of all errors
-    v.step_error_pct /= n;
-    v.base_step_error_pct /= n;
-    return v;
-}
-
-/* What must be known and is not; "" when all is. A NAN would pass as a maximum
- * over other rows, and as nothing where it is the only one. */
-static const char *find_unknown(const struct validate_rows *now)
-{
-    if (now->n == 0)
-        return " no layouts";
-    for (int i = 0; i < now->n; i++) {
-        const struct validate_row *r = &now->row[i];
-        if (!isfinite(r->step_error_pct))
-            return " a step error is not known";
-        if (r->wants_replay && !isfinite(r->replay_error_pct))
-            return " a replay error is not known";
-        if (r->wants_memory && !isfinite(r->memory_error_pct))
-            return " a memory error is not known";
-    }
-    return "";
-}
-
-/* Each reason in words: one number that got better does not excuse another. */
-enum err validate_judge(struct arena *a, struct validate_rows *now,
-                        const struct validate_rows *baseline,
-                        struct validate_verdict *out, struct err_msg *msg)
-{
-    report_validate_join(now, baseline);
-    struct validate_verdict v = add_up(now);
-    v.n_lost = count_lost(now, baseline);
-    bool is_new = v.n_new == now->n;
-    bool step = !is_new && !(v.step_error_pct <=
-                             v.base_step_error_pct + VALIDATE_MARGIN_PCT);
-    bool replay = v.replay_error_pct > VALIDATE_REPLAY_PCT;
-    bool memory = !is_new && v.memory_error_pct >
-                                 v.base_memory_error_pct + VALIDATE_MARGIN_PCT;
-    bool lost = v.n_lost > 0 && (!is_new || now->n == 0);
-    const char *unknown = find_unknown(now);
-    v.unknown = *unknown != '\0';
-    v.worse = step || replay || memory || lost || v.unknown;
-    v.why = arena_printf(a, "%s%s%s%s%s", step ? " step error" : "",
-                         replay ? " replay error" : "",
-                         memory ? " memory error" : "",
-                         lost ? " lost layouts" : "", unknown);
-    *out = v;
-    return v.why ? ERR_OK : report_validate_no_memory(msg);
-}
-
 static bool report_validate_write_row(struct arena *a, FILE *out,
                                       const struct validate_row *r)
 {
-    const double numbers[] = {r->pred_ms, r->meas_ms, r->step_error_pct,
-                              r->replay_error_pct, r->memory_error_pct};
+    const double numbers[] = {r->pred_ms,          r->meas_ms,
+                              r->step_error_pct,   r->replay_error_pct,
+                              r->memory_error_pct, r->memory_over_pct,
+                              r->memory_under_pct, r->regret_pct};
     const char *field[N_COLUMNS] = {FORMAT, r->experiment, r->role, r->layout};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < N_COLUMNS - 4; i++) {
         char buf[CSV_NUMBER_BYTES];
         const char *text = csv_number(numbers[i], buf);
         field[4 + i] = text ? arena_strdup(a, text) : NULL;
@@ -501,7 +475,7 @@ enum err validate_write_baseline(struct arena *a, const char *path,
         return report_validate_no_memory(msg);
     bool ok = csv_write_row(out, columns, N_COLUMNS);
     for (int i = 0; i < baseline->n && ok; i++)
-        if (!has_experiment(now, baseline->row[i].experiment))
+        if (!validate_has(now, baseline->row[i].experiment))
             ok = report_validate_write_row(a, out, &baseline->row[i]);
     for (int i = 0; i < now->n && ok; i++)
         ok = report_validate_write_row(a, out, &now->row[i]);

@@ -5,21 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Neither replay nor memory is known of others' runs. */
 static struct validate_row row_of(const char *experiment,
                                   const struct published_row *r)
 {
-    return (struct validate_row){.experiment = experiment,
-                                 .role = r->entry->id,
-                                 .layout = r->entry->group,
-                                 .pred_ms = r->pred_s * 1e3,
-                                 .meas_ms = r->entry->meas_s * 1e3,
-                                 .step_error_pct =
-                                     100 * (r->pred_s / r->entry->meas_s - 1),
-                                 .replay_error_pct = (double)NAN,
-                                 .memory_error_pct = (double)NAN,
-                                 .base_step_error_pct = (double)NAN,
-                                 .base_memory_error_pct = (double)NAN};
+    struct validate_row row =
+        validate_row_of_step(r->pred_s * 1e3, r->entry->meas_s * 1e3);
+    row.experiment = experiment;
+    row.role = r->entry->id;
+    row.layout = r->entry->group;
+    row.step_error_pct = 100 * (r->pred_s / r->entry->meas_s - 1);
+    return row;
 }
 
 static enum err make_source(struct arena *a, const struct published *p,
@@ -35,6 +30,8 @@ static enum err make_source(struct arena *a, const struct published *p,
         if (p->row[i].covered && strcmp(p->row[i].entry->source, source) == 0)
             s.rows.row[s.rows.n++] = row_of(s.experiment, &p->row[i]);
     const enum err e = published_score(a, p, source, &s.score, msg);
+    for (int i = 0; i < s.rows.n && e == ERR_OK; i++)
+        s.rows.row[i].regret_pct = 100 * s.score.regret;
     *out = s;
     return e;
 }

@@ -1,10 +1,10 @@
 /*
  * validate_published: the public datasets as validate judges them. Every row
  * to be predicted is predicted from the rows for fitting with the code as it
- * is; a dataset is worse when the mean absolute error of its rows is above the
- * baseline's by more than VALIDATE_MARGIN_PCT, or a row of the baseline is not
- * predicted any more. In the baseline such a dataset is the experiment
- * "published/<source>", with the row's id as role and its group as layout.
+ * is; replay and memory are not known of others' runs, and the regret is the
+ * largest of sets of rows that a planner would choose between. In the baseline
+ * such a dataset is the experiment "published/<source>", with the row's id as
+ * role and its group as layout.
  */
 #ifndef REPORT_VALIDATE_PUBLISHED_H
 #define REPORT_VALIDATE_PUBLISHED_H

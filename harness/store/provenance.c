@@ -6,6 +6,7 @@
  */
 #include "provenance.h"
 
+#include "base/join.h"
 #include "base/reader.h"
 #include "base/writer.h"
 
@@ -16,9 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-// a log of a day with all timers; POSIX names of hosts; Git's SHA-1
+// a file of a checkout; what a job says of its machine, and a line of it; POSIX
+// names of hosts; Git's SHA-1
 enum {
-    PROVENANCE_MAX_LOG_BYTES = 256 << 20,
+    PROVENANCE_MAX_BYTES = 1 << 20,
+    PROVENANCE_MAX_SAID = 1 << 16,
+    PROVENANCE_MAX_LINE = 1 << 10,
     PROVENANCE_HOST_BYTES = 256,
     PROVENANCE_COMMIT_HEX = 40
 };
@@ -31,10 +35,32 @@ static const char *provenance_read_text(struct arena *a, const char *path)
 {
     struct text_span text;
     struct err_msg ignored;
-    if (!path || text_read_bytes(a, path, PROVENANCE_MAX_LOG_BYTES, &text,
+    if (!path || text_read_bytes(a, path, PROVENANCE_MAX_BYTES, &text,
                                  &ignored) != ERR_OK)
         return "";
     return text.data;
+}
+
+/* The lines of the log that a job's script printed: the log itself may be of
+ * any length. */
+static const char *provenance_said(struct arena *a, const char *folder)
+{
+    char line[PROVENANCE_MAX_LINE];
+    const char *path = arena_printf(a, "%s/log.txt", folder);
+    FILE *f = path ? fopen(path, "r") : NULL;
+    struct join said = join_begin(a);
+    bool begins = true; // what was read begins a line
+    while (f && fgets(line, sizeof line, f) && said.n < PROVENANCE_MAX_SAID) {
+        bool ends = strchr(line, '\n') != NULL;
+        if (begins && text_starts(line, LAUNCHER_MARK)) {
+            join_add(&said, line);
+            join_add(&said, ends ? "" : "\n");
+        }
+        begins = ends;
+    }
+    if (f)
+        fclose(f);
+    return join_end(&said) ? said.text : "";
 }
 
 /* ---- GPUs ---- */
@@ -211,8 +237,7 @@ cJSON *provenance_json(struct arena *a, const struct provenance *p)
     struct writer o = writer_open(&doc);
     const char *container = p->manifest->trainer.container;
     const char *digest = container ? strchr(container, '@') : NULL;
-    const char *log =
-        provenance_read_text(a, arena_printf(a, "%s/log.txt", p->run->folder));
+    const char *log = provenance_said(a, p->run->folder);
     writer_text(o, "format", "moe-bench/provenance/1");
     add_host(o);
     add_times(o, p->run);

@@ -369,6 +369,27 @@ const char *tree_text(const struct tree *node)
     return node->text;
 }
 
+bool tree_word_bool(const char *text, bool *out)
+{
+    static const char *const words[][2] = {
+        {"false", "true"}, {"False", "True"}, {"FALSE", "TRUE"},
+        {"no", "yes"},     {"No", "Yes"},     {"NO", "YES"},
+        {"off", "on"},     {"Off", "On"},     {"OFF", "ON"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        for (int yes = 0; yes < 2; yes++)
+            if (strcmp(text, words[i][yes]) == 0) {
+                *out = yes;
+                return true;
+            }
+    return false;
+}
+
+bool tree_bool(const struct tree *node, bool *out)
+{
+    return node && node->kind == TREE_TEXT && node->plain &&
+           tree_word_bool(node->text, out);
+}
+
 bool tree_int(const struct tree *node, long long *out)
 {
     int64_t value;

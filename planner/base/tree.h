@@ -51,6 +51,12 @@ const struct tree *tree_find(const struct tree *map, const char *path);
  * unquoted), for what is no scalar, and for NULL. */
 const char *tree_text(const struct tree *node);
 
+/* A plain scalar that YAML 1.1 takes for true or false, as Python's reader does
+ * ("yes", "Off", "TRUE"), into *out; false when it is none. So does
+ * tree_word_bool() of a text that stands for one. */
+bool tree_bool(const struct tree *node, bool *out);
+bool tree_word_bool(const char *text, bool *out);
+
 /* A scalar that is a whole number, into *out; false when it is none. */
 bool tree_int(const struct tree *node, long long *out);
 

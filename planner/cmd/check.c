@@ -30,8 +30,8 @@ struct verdict {
     bool parsed;
     struct err_msg why;
     struct judge_verdict by;
-    bool hybrid;         // by.text is a pattern
-    const char *symbols; // layers of the version
+    bool hybrid; // by.text is a pattern
+    const struct core_version *core;
 };
 
 static void cmd_check_write_stages(struct writer to, const struct layout *l)
@@ -103,7 +103,10 @@ static enum err cmd_check_judge(struct arena *a, struct verdict *v,
     if (v->error == LAYOUT_NO_MEMORY)
         return err_set(msg, ERR_NOMEM, "check: out of memory");
     v->parsed = v->error == LAYOUT_OK;
-    if (v->parsed)
+    if (v->parsed && v->core)
+        v->error = core_version_validate(v->core, &v->layout, q->n_layers,
+                                         q->n_mtp, &v->why);
+    else if (v->parsed)
         v->error = layout_validate(&v->layout, q->n_layers, q->n_mtp, &v->why);
     return ERR_OK;
 }
@@ -131,8 +134,8 @@ static const char *cmd_check_error(const struct verdict *v)
 static bool cmd_check_place(const struct verdict *v, size_t *byte)
 {
     if (v->by.pattern_error != PATTERN_OK)
-        return pattern_error_place(v->by.text, v->symbols, v->by.pattern_error,
-                                   byte);
+        return pattern_error_place(v->by.text, v->core->symbols,
+                                   v->by.pattern_error, byte);
     return v->by.layout_error != LAYOUT_OK &&
            layout_error_place(&v->asked, v->by.layout_error, byte);
 }
@@ -156,6 +159,13 @@ static void cmd_check_write_refusals(struct writer tree,
     }
 }
 
+/* With its bars, which versions before 0.17 do not know. */
+static const char *check_pattern_text(struct cmd *c, const struct verdict *v)
+{
+    return v->core->has_pattern ? pattern_text(&c->arena, v->by.pattern)
+                                : v->by.text;
+}
+
 /* Adds what only the check of one launch tells. */
 static void add_details(struct cmd *c, const struct verdict *v,
                         struct writer tree)
@@ -170,7 +180,7 @@ static void add_details(struct cmd *c, const struct verdict *v,
     if (!v->by.valid)
         cmd_check_write_refusals(tree, v);
     else if (v->hybrid)
-        writer_text(tree, "pattern", pattern_text(&c->arena, v->by.pattern));
+        writer_text(tree, "pattern", check_pattern_text(c, v));
     else if (v->parsed) {
         const char *list = layout_list(&c->arena, &v->layout);
         writer_text(tree, "layout", layout_string(&c->arena, &v->layout));
@@ -276,10 +286,10 @@ static enum err print_layout(struct cmd *c, const struct layout *l)
     return ERR_OK;
 }
 
-/* With its bars, quoted: a shell expands * and |. */
+/* Quoted: a shell expands * and |. */
 static enum err print_pattern(struct cmd *c, const struct verdict *v)
 {
-    const char *text = pattern_text(&c->arena, v->by.pattern);
+    const char *text = check_pattern_text(c, v);
     if (!text)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: '%s'\n", text);
@@ -362,7 +372,8 @@ static enum err check_open(struct cmd *c, struct megatron_args **args)
     if (e == ERR_OK && c->n_args)
         e = check_set_typed(c, megatron_args_flags(*args));
     if (e == ERR_OK && !cmd_given(c, OPT_IGNORE))
-        e = open_refuse_changes(c, *args);
+        e = account_refuse_changes(megatron_args_account(*args), c->source_name,
+                                   &c->msg);
     return e;
 }
 
@@ -397,7 +408,7 @@ static enum err check_one(struct cmd *c)
     if (e != ERR_OK)
         return e;
     v.asked = check_asked(f, &v.by);
-    v.symbols = set.core->symbols;
+    v.core = set.core;
     v.error = v.by.layout_error;
     v.parsed = v.by.has_layout;
     v.layout = v.by.layout;
@@ -426,11 +437,12 @@ static void cmd_check_read_line(struct reader top, struct layout_question *w)
 
 /* A line about a hybrid pattern; closes the reader's document. */
 static enum err check_pattern_line(struct arena *a, struct reader top,
+                                   const struct core_version *core,
                                    struct err_msg *msg)
 {
     struct pattern_line line;
     struct writer_doc out;
-    pattern_line_read(top, &line);
+    pattern_line_read(top, core, &line);
     enum err e = reader_close(top.doc);
     if (e != ERR_OK)
         return e;
@@ -441,32 +453,45 @@ static enum err check_pattern_line(struct arena *a, struct reader top,
     return e;
 }
 
-/* An arena a line, so that a file of a million lines takes the memory of one.
+/* A line about a GPT layout; a version may refuse what its validator accepts.
  */
-static enum err check_line(const char *line, const char *where,
-                           struct err_msg *msg)
+static enum err check_layout_line(struct arena *a, struct reader top,
+                                  const struct core_version *core,
+                                  struct err_msg *msg)
+{
+    struct verdict v = {.core = core};
+    struct writer_doc out;
+    struct core_refusal why;
+    cmd_check_read_line(top, &v.asked);
+    enum err e = reader_close(top.doc);
+    if (e == ERR_OK)
+        e = cmd_check_judge(a, &v, msg);
+    if (e != ERR_OK)
+        return e;
+    bool refused = core && v.error == LAYOUT_OK &&
+                   core_version_refuses(core, &v.layout, &why);
+    cmd_check_write_warnings(
+        cmd_check_write(&out, &v, v.error == LAYOUT_OK && !refused,
+                        refused ? "core_version" : layout_error_id(v.error)),
+        &v);
+    return writer_print(&out, false, stdout, msg);
+}
+
+/* An arena a line, so that a file of a million lines takes the memory of one.
+ * Without --core the answers are those of no version, but of the grammar. */
+static enum err check_line(struct cmd *c, const char *line, const char *where)
 {
     struct arena a;
-    arena_init(&a);
     struct reader_doc in;
-    struct writer_doc out;
-    struct verdict v = {0};
-    struct reader top = reader_open_text(&in, &a, line, where, msg);
-    if (pattern_line_is(top)) {
-        enum err e = check_pattern_line(&a, top, msg);
-        arena_clear(&a);
-        return e;
-    }
-    cmd_check_read_line(top, &v.asked);
-    enum err e = reader_close(&in);
-    if (e == ERR_OK)
-        e = cmd_check_judge(&a, &v, msg);
-    if (e == ERR_OK) {
-        cmd_check_write_warnings(cmd_check_write(&out, &v, v.error == LAYOUT_OK,
-                                                 layout_error_id(v.error)),
-                                 &v);
-        e = writer_print(&out, false, stdout, msg);
-    }
+    const struct core_version *core = NULL;
+    if (cmd_given(c, OPT_CORE) &&
+        core_version_find(c->option[OPT_CORE], &core, &c->msg) != ERR_OK)
+        return ERR_RANGE;
+    arena_init(&a);
+    struct reader top = reader_open_text(&in, &a, line, where, &c->msg);
+    enum err e = pattern_line_is(top)
+                     ? check_pattern_line(&a, top, core, &c->msg)
+                     : check_layout_line(&a, top, core, &c->msg);
     arena_clear(&a);
     return e;
 }

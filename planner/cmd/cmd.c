@@ -150,7 +150,7 @@ enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
         char where[512];
         snprintf(where, sizeof where, "%s:%d", path, line + 1);
         if (p[strspn(p, " \t\r")])
-            e = each(p, where, &c->msg);
+            e = each(c, p, where);
         p = end ? end + 1 : p + strlen(p);
     }
     return e;

@@ -42,7 +42,8 @@
     X(OPT_MBS, "--mbs", "N", "sequences a micro-batch (1)")                    \
     X(OPT_GBS, "--gbs", "N", "sequences a step, over all replicas")            \
     X(OPT_SEQ, "--seq", "N", "tokens a sequence")                              \
-    X(OPT_CORE, "--core", "X.Y", "Megatron core version (0.16)")               \
+    X(OPT_CORE, "--core", "X.Y",                                               \
+      "Megatron core version, or dev (0.16, for hybrid patterns 0.19)")        \
     /* which launch a source holds, where it is a script with several or with  \
      * variables that the environment gives */                                 \
     X(OPT_LAUNCH, "--launch", "K", "of several launches of a script the K-th") \
@@ -248,9 +249,9 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
                          struct cmd_model *out);
 
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
- * for messages; the first error ends it. */
-typedef enum err (*cmd_line)(const char *line, const char *where,
-                             struct err_msg *msg);
+ * for messages, which stand in c->msg; the first error ends it. */
+typedef enum err (*cmd_line)(struct cmd *c, const char *line,
+                             const char *where);
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each);
 
 /* Puts --ep-overlap into the model, where it wins over its flags. */

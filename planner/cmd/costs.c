@@ -40,15 +40,10 @@ static enum err costs_on_card(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
-/* The kind that others are counted in. */
-static enum unit_kind base_of(const struct cost *c)
+static double in_base(const struct cost *c, enum unit_kind base,
+                      enum unit_kind k)
 {
-    return c->unit[KIND_T].known ? KIND_T : KIND_T_DENSE;
-}
-
-static double in_base(const struct cost *c, enum unit_kind k)
-{
-    const struct unit_cost *x = &c->unit[k], *t = &c->unit[base_of(c)];
+    const struct unit_cost *x = &c->unit[k], *t = &c->unit[base];
     return (x->fwd_s + x->bwd_s) / (t->fwd_s + t->bwd_s);
 }
 
@@ -58,12 +53,13 @@ static void costs_print_card(const struct cmd *c, const struct model *m,
     struct cost flops;
     const struct card *card = card_of(c);
     cost_analytic(m, card->flops16, &flops);
-    printf("\nin decoder layers (%s):", kind_name(base_of(cost)));
+    const enum unit_kind base = model_base_kind(m);
+    printf("\nin decoder layers (%s):", kind_name(base));
     for (int k = 0; k < N_KINDS; k++)
         if (cost->unit[k].known)
             printf("  %s %.2f (FLOPs %.2f)", kind_name((enum unit_kind)k),
-                   in_base(cost, (enum unit_kind)k),
-                   in_base(&flops, (enum unit_kind)k));
+                   in_base(cost, base, (enum unit_kind)k),
+                   in_base(&flops, base, (enum unit_kind)k));
     printf("\n%s: %.0f TFLOP/s of 16 bits, %.0f of FP8, %.0f GB/s of memory, "
            "%.0f of links (%s)\n",
            card->name, card->flops16 / 1e12, card->flops8 / 1e12,

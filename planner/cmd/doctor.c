@@ -16,6 +16,7 @@
 #include "calibrate/profile.h"
 #include "log/runlog.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 
 #include <math.h>
 #include <string.h>
@@ -151,7 +152,8 @@ static bool doctor_states_split(const struct doctor_run *d)
 {
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     const char *from = megatron_args_account(d->cmd->opened)->source;
-    if (doctor_is_launch(d) || strcmp(from, "log") == 0)
+    if (doctor_is_launch(d) || strcmp(from, "log") == 0 ||
+        hybrid_flag(f) != FLAG_NONE)
         return true;
     for (int i = 0; i < DOCTOR_N_SPLIT; i++)
         if (flags_given(f, doctor_split[i]))
@@ -273,6 +275,9 @@ static const char *doctor_drop(struct doctor_run *d)
 static enum err doctor_judge(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
+    if (judge_is_hybrid(megatron_args_flags(c->opened)) &&
+        !cmd_given(c, OPT_CORE))
+        d->set.core = core_version_of_patterns();
     const struct judge_question q = {megatron_args_flags(c->opened),
                                      d->set.core, doctor_is_launch(d)};
     struct judge_verdict *v = &d->verdict;
@@ -291,7 +296,7 @@ static enum err doctor_judge(struct doctor_run *d)
     d->out.drop = doctor_drop(d);
     if (!v->has_layout)
         return ERR_OK;
-    d->out.layout = layout_string(&c->arena, &v->layout);
+    d->out.layout = layout_text(&c->arena, &v->layout, &d->m.model);
     d->out.run = (struct fit_run){.layout_text = d->out.layout,
                                   .layout = v->layout,
                                   .log = &d->out.log,
@@ -426,7 +431,7 @@ static enum err doctor_profiles(struct doctor_run *d)
         return ERR_OK;
     const enum err e = profile_layouts(&c->arena, m, &wish, runs, &c->msg);
     for (int i = 0; i < DOCTOR_PROFILES && e == ERR_OK; i++) {
-        d->out.profile[i] = layout_string(&c->arena, &runs[i]);
+        d->out.profile[i] = layout_text(&c->arena, &runs[i], m);
         if (!d->out.profile[i])
             return doctor_no_memory(c);
     }

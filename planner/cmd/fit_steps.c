@@ -355,6 +355,11 @@ enum err fit_steps_run(struct cmd *c, const struct model *m,
     f.row = arena_alloc(&c->arena, (size_t)c->line.n_uses + 1, sizeof *f.row);
     if (!f.row)
         return fit_steps_no_memory(c);
+    if (model_is_hybrid(m))
+        return err_set(&c->msg, ERR_MODEL,
+                       "fit: --step: step times alone do not tell the costs of "
+                       "a hybrid model's symbols: give profile runs (--run; "
+                       "'moe-layout profile-layouts' says which)");
     enum err e = start_cost(&f, &cost);
     if (e == ERR_OK)
         e = read_steps(&f);

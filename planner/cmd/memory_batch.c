@@ -59,9 +59,10 @@ static enum err memory_batch_print(const struct batch_line *line,
 }
 
 /* An arena a line: cases are independent, and a corpus has hundreds. */
-static enum err predict_line(const char *text, const char *where,
-                             struct err_msg *msg)
+static enum err predict_line(struct cmd *cmd, const char *text,
+                             const char *where)
 {
+    struct err_msg *msg = &cmd->msg;
     struct arena a;
     arena_init(&a);
     struct reader_doc doc;

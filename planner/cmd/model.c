@@ -40,6 +40,9 @@ static cJSON *size_json(const struct cmd *c, const struct model *m)
         struct writer item = writer_object(units, NULL);
         writer_text(item, "unit", letter);
         writer_text(item, "kind", kind_name(kind));
+        const char symbol[2] = {kind_symbol(kind), '\0'};
+        if (*symbol)
+            writer_text(item, "symbol", symbol);
         writer_number(item, "count", count);
         writer_number(item, "params", (double)model_unit_params(m, kind));
         writer_number(item, "active_params",
@@ -76,10 +79,47 @@ static void cmd_model_print_total(const char *what, int64_t v,
 }
 
 /* "of t": costs of other units in layers, the number that one needs to weigh a
- * layout by eye. */
-static void print_size(const struct model *m)
+ * layout by eye; in a hybrid model, whose layers differ, what all units of the
+ * kind are of the model. */
+static void print_units(const struct model *m)
 {
     char params[MODEL_GROUPED_BYTES], active[MODEL_GROUPED_BYTES];
+    const bool hybrid = model_is_hybrid(m);
+    double t = model_unit_fwd_flops(m, KIND_T), all = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        all += model_unit_count(m, (enum unit_kind)k) *
+               model_unit_fwd_flops(m, (enum unit_kind)k);
+    printf("\n%-9s %5s %20s %20s %16s %7s\n", "kind", "count", "params each",
+           "active each", "fwd GFLOP/mb", hybrid ? "of all" : "of t");
+    for (int k = 0; k < N_KINDS; k++) {
+        enum unit_kind kind = (enum unit_kind)k;
+        const int n = model_unit_count(m, kind);
+        double flops = model_unit_fwd_flops(m, kind);
+        double share = hybrid ? n * flops / all : t > 0 ? flops / t : 0;
+        if (n)
+            printf("%-9s %5d %20s %20s %16.3f %7.2f\n", kind_name(kind), n,
+                   cmd_model_grouped(model_unit_params(m, kind), params),
+                   cmd_model_grouped(model_unit_active_params(m, kind), active),
+                   flops * 1e-9, share);
+    }
+}
+
+/* Which symbol is which kind, of those that the model has. */
+static void print_pattern(const struct model *m)
+{
+    printf("\n%s", m->symbols);
+    for (int i = 0; i < m->n_mtp; i++)
+        printf("/%s", m->mtp_symbols);
+    printf("\nE embedding, m MTP depth");
+    for (int k = 0; k < N_KINDS; k++)
+        if (kind_is_symbol((enum unit_kind)k) &&
+            model_unit_count(m, (enum unit_kind)k))
+            printf(", '%c' %s", kind_symbol((enum unit_kind)k),
+                   kind_name((enum unit_kind)k));
+}
+
+static void print_size(const struct model *m)
+{
     cmd_model_print_total("parameters", model_total_params(m), "");
     cmd_model_print_total("active a token", model_active_params(m), "");
     if (!m->tied)
@@ -89,21 +129,13 @@ static void print_size(const struct model *m)
     if (m->n_mtp)
         cmd_model_print_total("MTP block", model_mtp_params(m),
                               "  (not in the above)");
-    printf("\n%-8s %5s %20s %20s %16s %7s\n", "kind", "count", "params each",
-           "active each", "fwd GFLOP/mb", "of t");
-    double t = model_unit_fwd_flops(m, KIND_T);
-    for (int k = 0; k < N_KINDS; k++) {
-        enum unit_kind kind = (enum unit_kind)k;
-        double flops = model_unit_fwd_flops(m, kind);
-        if (model_unit_count(m, kind))
-            printf("%-8s %5d %20s %20s %16.3f %7.2f\n", kind_name(kind),
-                   model_unit_count(m, kind),
-                   cmd_model_grouped(model_unit_params(m, kind), params),
-                   cmd_model_grouped(model_unit_active_params(m, kind), active),
-                   flops * 1e-9, t > 0 ? flops / t : 0);
-    }
-    printf("\nE embedding, t decoder layer, m MTP layer, L loss with %d output "
-           "pass%s;\none micro-batch: %lld x %lld tokens\n",
+    print_units(m);
+    if (model_is_hybrid(m))
+        print_pattern(m);
+    else
+        printf("\nE embedding, t decoder layer, m MTP layer");
+    printf(", L loss with %d output pass%s;\none micro-batch: %lld x %lld "
+           "tokens\n",
            1 + m->n_mtp, m->n_mtp ? "es" : "", (long long)m->batch.micro_batch,
            (long long)m->batch.seq_tokens);
 }

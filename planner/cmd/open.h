@@ -45,11 +45,6 @@ enum err open_demand(struct arena *a, const struct open_unknowns *all,
  * taken as not given, and said in the account. */
 void open_assume_unknowns(struct megatron_args *args);
 
-/* Refuses flags that change the model and are not understood, as
- * account_refuse_changes() does, but for those of a hybrid model where the
- * command understands patterns: pattern, and a specification of its layers. */
-enum err open_refuse_changes(struct cmd *c, struct megatron_args *args);
-
 /* Notes flags of other kinds of models among those that change the model. */
 void open_note_refused(struct megatron_args *args);
 

@@ -363,7 +363,7 @@ static enum err plan_print_result(const struct plan_output *o)
     if (w->ctx.cost->jitter_cv > 0)
         printf("expected: mean of %d simulated steps, operation times "
                "log-normal with cv %.3f, seed %llu; the order is theirs\n",
-               JITTER_SAMPLES, w->ctx.cost->jitter_cv,
+               jitter_samples(&w->ctx), w->ctx.cost->jitter_cv,
                (unsigned long long)JITTER_SEED);
     plan_print_memory(w);
     if (w->result.n_refused > 0)

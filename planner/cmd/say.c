@@ -128,36 +128,6 @@ void open_note_refused(struct megatron_args *args)
         account_change(megatron_args_account(args), "LoRA", adapter);
 }
 
-/* The flags that go with a pattern; a specification only where it is that of
- * Megatron's hybrid models. */
-static bool say_is_of_pattern(const struct megatron_flags *f, const char *flag)
-{
-    const char *spec = flags_text(f, FLAG_SPEC);
-    if (strcmp(flag, "--spec") == 0)
-        return spec && (strstr(spec, "hybrid_layer_specs") ||
-                        strstr(spec, "mamba_layer_specs"));
-    return strcmp(flag, "--hybrid-layer-pattern") == 0 ||
-           strcmp(flag, "--hybrid-override-pattern") == 0 ||
-           strcmp(flag, "--is-hybrid-model") == 0;
-}
-
-enum err open_refuse_changes(struct cmd *c, struct megatron_args *args)
-{
-    const struct account *all = megatron_args_account(args);
-    const struct megatron_flags *f = megatron_args_flags(args);
-    const struct account_line *why = all->reasons.first;
-    struct account rest = *all;
-    rest.changes = rest.reasons = (struct account_list){NULL, NULL, 0};
-    bool hybrid = flags_given(f, FLAG_HYBRID_LAYER_PATTERN) ||
-                  flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN);
-    for (const struct account_line *l = all->changes.first; l; l = l->next) {
-        if (!hybrid || !say_is_of_pattern(f, l->text))
-            account_change(&rest, l->text, why->text);
-        why = why->next;
-    }
-    return account_refuse_changes(&rest, c->source_name, &c->msg);
-}
-
 /* ---- what was read ---- */
 
 /* Where the launch stands, when the source is a script: " (torchrun, line 3)".

@@ -142,6 +142,24 @@ static enum err print_simulation(struct cmd *c, const struct plan_context *ctx,
     return print_timeline(c, r, ctx->schedule, (int)width);
 }
 
+/* A viewer that shows a track a rank is of no use with more, and a document
+ * of so many events takes 200 MB. */
+enum { SIMULATE_MAX_DRAWN = 50000 };
+
+static enum err check_drawn(struct cmd *c, const struct order *o)
+{
+    bool draws = c->option[OPT_TRACE] || c->option[OPT_GANTT];
+    long n = (long)o->pp * o->vpp * o->n_mb;
+    if (!draws || n <= SIMULATE_MAX_DRAWN)
+        return ERR_OK;
+    return err_set(&c->msg, ERR_RANGE,
+                   "simulate: --%s: %d ranks x %d chunks x %d micro-batches, "
+                   "want at most %d in a drawing: a smaller --gbs shows the "
+                   "same",
+                   c->option[OPT_TRACE] ? "trace" : "gantt", o->pp, o->vpp,
+                   o->n_mb, SIMULATE_MAX_DRAWN);
+}
+
 static enum err write_trace(struct cmd *c, const struct sim_result *r,
                             const struct schedule *s)
 {
@@ -222,6 +240,8 @@ static enum err simulate_one(struct cmd *c)
     e = read_layout(c, &m.model, &l);
     if (e == ERR_OK)
         e = cmd_context(c, &m, &cost, &schedule, &ctx);
+    if (e == ERR_OK)
+        e = check_drawn(c, &ctx.schedule->order);
     if (e == ERR_OK)
         e = plan_predict(&c->arena, &ctx, &l, &p, &c->msg);
     if (e == ERR_OK)

@@ -276,9 +276,9 @@ static enum err batch_answer(struct arena *a, const struct sim_line *b,
     return e == ERR_NOMEM ? err_set(msg, e, "simulate: out of memory") : e;
 }
 
-enum err simulate_batch_line(const char *line, const char *where,
-                             struct err_msg *msg)
+enum err simulate_batch_line(struct cmd *c, const char *line, const char *where)
 {
+    struct err_msg *msg = &c->msg;
     struct arena a;
     arena_init(&a);
     struct reader_doc in;

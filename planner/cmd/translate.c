@@ -61,6 +61,9 @@ static char *translate_attention_of(struct cmd *c,
     else if (sparse && (flags_int(f, FLAG_DSA_TOPK_FREQ, 1) > 1 ||
                         flags_given(f, FLAG_DSA_LAYERS)))
         t->why = "layers that share the top-k of another one have no symbol";
+    else if (delta && !flags_given(f, FLAG_LINEAR_ATTENTION_FREQ))
+        t->why = "gated delta net wants --linear-attention-freq, which says "
+                 "where";
     memset(all,
            sparse                     ? 'D'
            : flags_given(f, FLAG_MLA) ? '+'
@@ -363,7 +366,8 @@ static enum err translate_open(struct cmd *c, struct megatron_args **args)
         return e;
     struct megatron_flags *f = megatron_args_flags(*args);
     const char *word = c->n_args ? c->args[0] : NULL;
-    // a layout that is typed makes a GPT model of a hybrid one's flags
+    // a pattern that is typed makes a hybrid model of any flags; a layout
+    // beside the pattern of a hybrid model is refused as Megatron does
     if (word && pattern_is_word(word))
         e = judge_set_pattern(f, word, &c->msg);
     else if (word)
@@ -372,7 +376,8 @@ static enum err translate_open(struct cmd *c, struct megatron_args **args)
         e = translate_assume_rope(c, f);
     return e != ERR_OK || cmd_given(c, OPT_IGNORE)
                ? e
-               : open_refuse_changes(c, *args);
+               : account_refuse_changes(megatron_args_account(*args),
+                                        c->source_name, &c->msg);
 }
 
 /* What Megatron refuses has no translation; other rules of a launch are
@@ -437,9 +442,10 @@ static enum err translate_one(struct cmd *c)
 
 /* ---- many ---- */
 
-static enum err translate_line(const char *line, const char *where,
-                               struct err_msg *msg)
+static enum err translate_line(struct cmd *c, const char *line,
+                               const char *where)
 {
+    struct err_msg *msg = &c->msg;
     struct arena a;
     arena_init(&a);
     struct reader_doc in;

@@ -6,6 +6,8 @@
  */
 #include "page.h"
 
+#include "megatron/flags.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,11 +225,18 @@ static void page_print_by(const struct doctor *d, FILE *out)
         fprintf(out, "%s\n", d->advice.proof);
 }
 
+/* The flag that says the stages of this model. */
+static const char *page_layout_flag(const struct doctor *d)
+{
+    return flag_name(model_is_hybrid(d->model) ? FLAG_HYBRID_LAYER_PATTERN
+                                               : FLAG_LAYOUT);
+}
+
 static void page_print_flag(const struct doctor *d, FILE *out)
 {
     const struct advice *a = &d->advice;
     page_more(out);
-    fprintf(out, "--pipeline-model-parallel-layout '%s'\n", a->pick.layout);
+    fprintf(out, "--%s '%s'\n", page_layout_flag(d), a->pick.layout);
     page_more(out);
     fprintf(out, "in place of '%s'", d->layout);
     if (*d->drop)
@@ -294,10 +303,10 @@ static void page_print_surer(const struct doctor *d, FILE *out)
     for (int i = 0; i < DOCTOR_PROFILES; i++) {
         page_more(out);
         fprintf(out,
-                "  --pipeline-model-parallel-layout '%s' --train-iters 20 "
+                "  --%s '%s' --train-iters 20 "
                 "--log-interval 1 --timing-log-level 2 --timing-log-option all "
                 "--logging-level 20\n",
-                d->profile[i]);
+                page_layout_flag(d), d->profile[i]);
     }
     page_more(out);
     fprintf(out,

@@ -52,12 +52,6 @@ static enum err price_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "doctor: out of memory");
 }
 
-/* The kind that others are counted in. */
-static enum unit_kind price_base(const struct model *m)
-{
-    return model_unit_count(m, KIND_T) ? KIND_T : KIND_T_DENSE;
-}
-
 /* ---- by FLOPs or a card ---- */
 
 static void price_ratios(const struct price_question *q, struct price *p)
@@ -71,11 +65,11 @@ static void price_ratios(const struct price_question *q, struct price *p)
     } else {
         cost_analytic(m, PRICE_FLOP_S, c);
     }
-    const struct unit_cost *base = &c->unit[price_base(m)];
+    const struct unit_cost *base = &c->unit[model_base_kind(m)];
     const double e_fwd = PRICE_E * base->fwd_s, e_bwd = PRICE_E * base->bwd_s;
     for (int k = 0; k < N_KINDS; k++) {
         struct unit_cost *u = &c->unit[k];
-        if (!u->known || k == (int)price_base(m))
+        if (!u->known || k == (int)model_base_kind(m))
             continue;
         if (k == KIND_E) {
             u->fwd_s = fmax(u->fwd_s, e_fwd);
@@ -150,7 +144,7 @@ static struct lsq_problem price_rows(struct price_join *j, const double *meas_s,
         const enum unit_kind k = (enum unit_kind)j->kind[i];
         const struct unit_cost *u = &j->cost->unit[k];
         const double x = (forward ? u->fwd_s : u->bwd_s) * measured / counted;
-        if (k == price_base(j->q->model))
+        if (k == model_base_kind(j->q->model))
             continue;
         const double rel = k == KIND_E ? 1 : PRICE_PRIOR_REL;
         memset(j->a + rows * n, 0, (size_t)n * sizeof *j->a);

@@ -25,25 +25,6 @@ static void judge_refuse_as(struct judge *j, const char *name,
     j->rule = asked;
 }
 
-/* argparse is the first to refuse. */
-static void judge_pattern_version(struct judge *j)
-{
-    static const char name[] = "unrecognized arguments: --hybrid-layer-pattern";
-    struct core_refusal *r = arena_alloc(j->arena, 1, sizeof *r);
-    if (j->core->has_pattern || !judge_on(j, FLAG_HYBRID_LAYER_PATTERN))
-        return;
-    if (!r) {
-        j->nomem = true;
-        return;
-    }
-    *r = (struct core_refusal){
-        name, "this version has no pattern with bars: it came with core 0.17 "
-              "(--hybrid-override-pattern before)"};
-    j->out->core = r;
-    judge_refuse_as(j, "core_version", "this version of Megatron core",
-                    r->plain);
-}
-
 /* Values that the question points to. */
 struct judge_pattern_values {
     int layers, first, last;
@@ -71,7 +52,6 @@ static struct pattern_flags judge_pattern_flags(const struct judge *j,
     return (struct pattern_flags){
         .pattern = judge_pattern_text(j, FLAG_HYBRID_LAYER_PATTERN),
         .override = judge_pattern_text(j, FLAG_HYBRID_OVERRIDE_PATTERN),
-        .symbols = j->core->symbols,
         .pp = (int)j->n.pp,
         .mtp_num_layers = (int)j->n.mtp,
         .num_layers = judge_pattern_int(j, FLAG_NUM_LAYERS, &v->layers),
@@ -97,7 +77,8 @@ static void judge_pattern_take(struct judge *j, const struct pattern_flags *f,
     const char *texts[PATTERN_MAX_WARNINGS];
     struct err_msg why;
     struct judge_verdict *v = j->out;
-    int n = pattern_warnings(j->arena, f, p, texts);
+    // before 0.17 nothing was overridden or deprecated
+    int n = j->core->has_pattern ? pattern_warnings(j->arena, f, p, texts) : 0;
     v->pattern = p;
     j->n.layers = p->n_layers;
     j->n.mtp = p->n_depths;
@@ -122,18 +103,14 @@ static void judge_pattern(struct judge *j)
     struct judge_pattern_values values;
     struct judge_verdict *v = j->out;
     struct err_msg why = {""};
-    if (!v->valid)
-        return;
-    const struct pattern_flags f = judge_pattern_flags(j, &values);
+    struct pattern_flags f = judge_pattern_flags(j, &values);
     struct pattern *p = arena_alloc(j->arena, 1, sizeof *p);
     v->text = f.pattern ? f.pattern : f.override;
     if (!p) {
         j->nomem = true;
         return;
     }
-    v->pattern_error = j->core->has_pattern
-                           ? pattern_read(j->arena, &f, p, &why)
-                           : pattern_read_old(j->arena, &f, p, &why);
+    v->pattern_error = pattern_read_by(j->arena, j->core, &f, p, &why);
     if (v->pattern_error == PATTERN_OK)
         judge_pattern_take(j, &f, p);
     else if (v->pattern_error == PATTERN_NO_MEMORY)
@@ -151,8 +128,6 @@ static void judge_pattern_overlap(struct judge *j)
 }
 
 const struct judge_rule JUDGE_PATTERN[] = {
-    {"pattern-version", "", judge_pattern_version,
-     JUDGE_FLAGS(FLAG_HYBRID_LAYER_PATTERN), NULL, NULL},
     {"pattern", "", judge_pattern,
      JUDGE_FLAGS(FLAG_HYBRID_LAYER_PATTERN, FLAG_HYBRID_OVERRIDE_PATTERN), NULL,
      NULL},

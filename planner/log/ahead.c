@@ -67,7 +67,8 @@ static size_t ahead_append(struct logahead *a, struct log_piece *p, size_t kept)
     size_t want = room < a->sizes.read_bytes ? room : a->sizes.read_bytes;
     size_t n = fread(p->buf + kept, 1, want, a->file), len = kept + n;
     a->bytes += (long long)n;
-    p->pipe_bytes = a->has_end ? 0 : a->bytes;
+    p->bytes = a->bytes;
+    p->is_file = a->has_end;
     p->last = n == 0;
     p->len = len;
     while (!p->last && p->len && p->buf[p->len - 1] != '\n')

@@ -19,8 +19,8 @@ struct log_piece {
     size_t len;
     bool cut; // no newline within the longest line allowed
     bool last;
-    long long pipe_bytes; // read so far, with it; 0 of a plain file, which has
-                          // an end
+    long long bytes; // read so far, with it
+    bool is_file;    // which has an end
     struct log_runs runs;
 };
 

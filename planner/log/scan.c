@@ -14,8 +14,14 @@
 static const struct log_piece_sizes usual_sizes = {
     .read_bytes = 1 << 18, .max_line = 1 << 20, .thread_bytes = 1 << 22};
 
-/* Bytes through a pipe: of all, and with nothing of a training log in them. */
-enum { SCAN_MAX_PIPE = 1 << 30, SCAN_MAX_NOTHING = 1 << 24 };
+/* Bytes through a pipe, of all; and with nothing of a training log in them. A
+ * file has an end, and may begin with what thousands of ranks say of their
+ * network. */
+enum {
+    SCAN_MAX_PIPE = 1 << 30,
+    SCAN_MAX_NOTHING = 1 << 24,
+    SCAN_MAX_NOTHING_FILE = 1 << 26
+};
 
 struct logscan {
     struct logstate *state;
@@ -24,7 +30,8 @@ struct logscan {
     bool skipping;          // the rest of a line beyond sizes.max_line
     char *plain; // scratch for lines with escape sequences, of max_line bytes
     bool out_of_memory;
-    long long too_long; // the bound that a pipe passed, or 0
+    long long too_long; // the bound that was passed, or 0
+    bool is_file;
 };
 
 /* ---- lines ---- */
@@ -42,16 +49,22 @@ static struct log_text without_escapes(struct logscan *s, struct log_text line)
     return (struct log_text){s->plain, logline_strip_ansi(line, s->plain)};
 }
 
-/* Progress bars end in CR without a newline: each part is a line. */
+/* Progress bars end in CR without a newline: each part is a line. So it is at
+ * zero bytes, which a file system puts where a write was lost: what stands
+ * behind them is whole. */
 static void scan_take_line(struct logscan *s, struct log_text line, bool cut)
 {
     line = without_escapes(s, line);
     while (line.n) {
         const char *cr = memchr(line.p, '\r', line.n);
         size_t n = cr ? (size_t)(cr - line.p) : line.n;
-        bool is_last = !cr;
+        const char *zero = n ? memchr(line.p, '\0', n) : NULL;
+        n = zero ? (size_t)(zero - line.p) : n;
+        bool is_last = !cr && !zero;
         logstate_take(s->state, (struct log_text){line.p, n}, cut && is_last);
-        line = logline_from(line, line.p + (cr ? n + 1 : n));
+        line = logline_from(line, line.p + n + (cr && !zero));
+        while (line.n && !*line.p) // there may be a megabyte of them
+            line = logline_from(line, line.p + 1);
     }
 }
 
@@ -88,12 +101,14 @@ static void scan_take_rest(struct logscan *s, struct log_text rest,
 
 /* A pipe may have no end. What says nothing of training is given up early: it
  * is looked at line by line, which takes the longest. */
-static long long scan_too_long(const struct logscan *s, long long pipe_bytes)
+static long long scan_too_long(const struct logscan *s,
+                               const struct log_piece *p)
 {
-    if (pipe_bytes > SCAN_MAX_PIPE)
+    long long nothing = p->is_file ? SCAN_MAX_NOTHING_FILE : SCAN_MAX_NOTHING;
+    if (!p->is_file && p->bytes > SCAN_MAX_PIPE)
         return SCAN_MAX_PIPE;
-    if (pipe_bytes > SCAN_MAX_NOTHING && !logstate_is_of_training(s->state))
-        return SCAN_MAX_NOTHING;
+    if (p->bytes > nothing && !logstate_is_of_training(s->state))
+        return nothing;
     return 0;
 }
 
@@ -103,7 +118,8 @@ static void scan_pieces(struct logscan *s, struct logahead *ahead)
         struct log_piece *p = logahead_next(ahead);
         s->ahead = &p->runs;
         size_t used = scan_take_lines(s, p->buf, p->len);
-        s->too_long = scan_too_long(s, p->pipe_bytes);
+        s->too_long = scan_too_long(s, p);
+        s->is_file = p->is_file;
         last = p->last || s->too_long;
         scan_take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
                        p->cut);
@@ -134,10 +150,10 @@ static enum err scan_stream(struct logscan *s, FILE *f, const char *where,
     if (ferror(f))
         return err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
     if (s->too_long && !s->out_of_memory)
-        return err_set(msg, ERR_PARSE,
-                       "%s: more than %lld bytes through a pipe%s, want a file",
-                       where, s->too_long,
-                       e == ERR_PARSE ? " and nothing of a training log" : "");
+        return err_set(msg, ERR_PARSE, "%s: more than %lld bytes%s%s%s", where,
+                       s->too_long, s->is_file ? "" : " through a pipe",
+                       e == ERR_PARSE ? " and nothing of a training log" : "",
+                       s->is_file ? "" : ", want a file");
     if (s->out_of_memory)
         return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
     return e;

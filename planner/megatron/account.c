@@ -1,8 +1,7 @@
 #include "account.h"
 
-#include "hybrid.h"
-
 #include "base/join.h"
+#include "hybrid.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -173,7 +172,10 @@ static void account_say_widths(struct account *to,
     const bool experts = flags_given(f, FLAG_NUM_EXPERTS);
     const bool own = experts && flags_given(f, FLAG_MOE_FFN_HIDDEN_SIZE);
     const int64_t hidden = flags_int(f, FLAG_HIDDEN_SIZE, 0);
-    const bool dense = !experts || !flags_is(f, FLAG_MOE_LAYER_FREQ, "1");
+    const char *symbols = hybrid_text_of(f);
+    const bool dense = symbols
+                           ? strchr(symbols, '-') != NULL
+                           : !experts || !flags_is(f, FLAG_MOE_LAYER_FREQ, "1");
     if (experts && !own)
         account_say(to, &to->assumed,
                     "--moe-ffn-hidden-size is not given: experts are as wide "
@@ -231,13 +233,46 @@ static void account_say_mla(struct account *to, const struct megatron_flags *f)
     static const enum flag_id sizes[] = {FLAG_KV_LORA_RANK, FLAG_QK_HEAD_DIM,
                                          FLAG_QK_POS_EMB_HEAD_DIM,
                                          FLAG_V_HEAD_DIM};
-    if (!flags_given(f, FLAG_MLA))
+    const char *symbols = hybrid_text_of(f);
+    if (!flags_given(f, FLAG_MLA) && !(symbols && strpbrk(symbols, "+D")))
         return;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (!flags_given(f, sizes[i]))
             account_say(
                 to, &to->assumed, "--%s is not given: %lld, Megatron's default",
                 flag_name(sizes[i]), (long long)flags_int(f, sizes[i], 0));
+}
+
+/* Sizes of layers that have flags of their own. */
+static void account_say_symbols(struct account *to,
+                                const struct megatron_flags *f)
+{
+    static const struct {
+        char symbol;
+        enum flag_id flag;
+    } sizes[] = {
+        {'M', FLAG_MAMBA_STATE_DIM},    {'M', FLAG_MAMBA_HEAD_DIM},
+        {'M', FLAG_MAMBA_NUM_GROUPS},   {'G', FLAG_LINEAR_KEY_HEADS},
+        {'G', FLAG_LINEAR_VALUE_HEADS}, {'G', FLAG_LINEAR_KEY_DIM},
+        {'G', FLAG_LINEAR_VALUE_DIM},
+    };
+    const char *symbols = hybrid_text_of(f);
+    for (size_t i = 0; symbols && i < sizeof sizes / sizeof sizes[0]; i++)
+        if (strchr(symbols, sizes[i].symbol) && !flags_given(f, sizes[i].flag))
+            account_say(to, &to->assumed,
+                        "--%s is not given: %lld, Megatron's default",
+                        flag_name(sizes[i].flag),
+                        (long long)flags_int(f, sizes[i].flag, 0));
+    if (symbols && strchr(symbols, 'M') &&
+        !flags_given(f, FLAG_MAMBA_NUM_HEADS))
+        account_say(to, &to->assumed,
+                    "--mamba-num-heads is not given: as many as twice "
+                    "--hidden-size has heads");
+    if (symbols && strpbrk(symbols, "+D") && flags_given(f, FLAG_QK_LAYERNORM))
+        account_say(to, &to->assumed,
+                    "--qk-layernorm: norms of the latents of + and D are "
+                    "counted, of which Megatron's hybrid stack of August 2026 "
+                    "builds none (hybrid_layer_specs.py)");
 }
 
 void account_say_defaults(struct account *to, const struct megatron_flags *f)
@@ -247,5 +282,6 @@ void account_say_defaults(struct account *to, const struct megatron_flags *f)
     account_say_experts(to, f);
     account_say_vocab(to, f);
     account_say_mla(to, f);
+    account_say_symbols(to, f);
     hybrid_say(to, f);
 }

@@ -126,6 +126,9 @@ enum flag_id megatron_args_flag_of(const char *word);
 /* Is there one? */
 bool megatron_args_has(const char *key);
 
+/* Is it a switch, or the name of what one turns off? */
+bool megatron_args_is_switch(const char *key);
+
 /* ---- JSON ---- */
 
 /* Reads a model file, {"format": "moe-layout/model/1", ...}. */

@@ -206,6 +206,21 @@ static enum flag_id keys_opposite(const char *name, bool *opposite)
     return id;
 }
 
+bool megatron_args_is_switch(const char *key)
+{
+    bool opposite;
+    enum flag_id id = megatron_args_flag_of(key);
+    char name[NAMES_MAX_BYTES];
+    key += strspn(key, "-");
+    if (id == FLAG_NONE && strlen(key) < sizeof name) {
+        snprintf(name, sizeof name, "%s", key);
+        for (char *p = name; *p; p++)
+            *p = *p == '_' ? '-' : *p;
+        id = keys_opposite(name, &opposite);
+    }
+    return id != FLAG_NONE && flag_type(id) == FLAG_TYPE_BOOL;
+}
+
 static enum err keys_set_switch(struct megatron_args *args, enum flag_id id,
                                 const struct args_key *key, bool opposite,
                                 struct err_msg *msg)

@@ -22,13 +22,19 @@ enum flag_id hybrid_flag(const struct megatron_flags *f)
                : FLAG_NONE;
 }
 
+const char *hybrid_text_of(const struct megatron_flags *f)
+{
+    const enum flag_id id = hybrid_flag(f);
+    return id == FLAG_NONE ? NULL : flags_text(f, id);
+}
+
 /* ---- the text ---- */
 
 /* The older flag for the layers of MTP depths, which --mtp-num-layers counts.
  */
 static const char *hybrid_text(struct arena *a, const struct megatron_flags *f)
 {
-    const char *text = flags_text(f, hybrid_flag(f));
+    const char *text = hybrid_text_of(f);
     const char *each = flags_text(f, FLAG_MTP_HYBRID_PATTERN);
     int64_t n = flags_int(f, FLAG_MTP_NUM_LAYERS, 0);
     if (!text || !each || strchr(text, '/'))
@@ -190,11 +196,21 @@ enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
     return pattern_layout(a, &p, out, msg);
 }
 
+bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp)
+{
+    struct pattern_parts parts;
+    const char *text = hybrid_text_of(f);
+    if (!text || strlen(text) > PATTERN_MAX_CHARS)
+        return false;
+    parts_read(text, &parts);
+    return parts.n_segments > 1 && parts.n_segments % pp == 0;
+}
+
 void hybrid_drop_pipes(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};
     const enum flag_id id = hybrid_flag(f);
-    const char *text = id == FLAG_NONE ? NULL : flags_text(f, id);
+    const char *text = hybrid_text_of(f);
     if (!text)
         return;
     char *bare = hybrid_without_pipes(f->arena, text, strlen(text));
@@ -284,7 +300,8 @@ bool hybrid_has_own_spec(const struct megatron_flags *f)
 {
     static const char *const own[] = {"hybrid_stack_spec", "mamba_stack_spec"};
     const char *text = flags_text(f, FLAG_SPEC);
-    if (!text)
+    if (!text || (!strstr(text, "hybrid_layer_specs") &&
+                  !strstr(text, "mamba_layer_specs")))
         return false;
     size_t len = strlen(text);
     while (len && strchr("]'\", ", text[len - 1]))

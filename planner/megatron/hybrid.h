@@ -19,6 +19,7 @@
 #include "model/model.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct megatron_hybrid {
     const char *text;    // the whole, MTP parts included; NULL: a GPT model
@@ -29,6 +30,9 @@ struct megatron_hybrid {
 
 /* The flag that gives the pattern, FLAG_NONE where none does. */
 enum flag_id hybrid_flag(const struct megatron_flags *f);
+
+/* The pattern as it was given; NULL where there is none or it is not known. */
+const char *hybrid_text_of(const struct megatron_flags *f);
 
 /* Reads the pattern; owned by the arena. ERR_PARSE for another letter,
  * ERR_RANGE for what no model can be built of: no layer, MTP parts that differ,
@@ -58,6 +62,10 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
  * pattern. */
 enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        struct layout *out, struct err_msg *msg);
+
+/* Are the pattern's pipes stages of `pp` ranks: at least one pipe, and segments
+ * a multiple of the ranks? */
+bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp);
 
 /* Takes the pipes out of the pattern, for a split of one's own. Short of memory
  * the pattern is no longer known. */

@@ -134,19 +134,38 @@ static void latent_attention(const struct model *m,
     p->of[OFFLOAD_ATTN_PROJ] = t.inside * input_value(o) * v / m->par.tp;
 }
 
+/* Sparse attention works on latents (absorbed_mla.py): queries of full width,
+ * the same as latents with their rotary part, keys that all heads share, and
+ * the output as latents and as values; an indexer beside it. */
+static void sparse_attention(const struct model *m,
+                             const struct memory_options *o, struct parts *p)
+{
+    struct tokens t = tokens_of(m);
+    const int64_t value = memory_value_bytes(o), tp = m->par.tp;
+    int64_t latents = 2 * m->q_lora + 2 * m->kv_lora + m->qk_rope_dim;
+    int64_t key = m->kv_lora + m->qk_rope_dim;
+    int64_t heads = m->n_heads / tp;
+    int64_t wide = heads * (m->qk_dim + m->qk_rope_dim + key) + key;
+    if (activations_recomputes(o, RECOMPUTE_MLA_UP_PROJ))
+        wide = 0;
+    p->of[OFFLOAD_QKV_LINEAR] = value * t.between * latents;
+    p->of[OFFLOAD_CORE_ATTN] = value * t.inside * (wide + heads * m->kv_lora);
+    p->of[OFFLOAD_ATTN_PROJ] = t.inside * input_value(o) * heads * m->v_dim;
+    p->rest += memory_indexer_bytes(m, o);
+}
+
 static void attention_parts(const struct model *m, enum unit_kind symbol,
                             const struct memory_options *o, struct parts *p)
 {
-    const int64_t mixed = memory_mixer_bytes(m, symbol, o);
     p->rest += dropout_mask(m);
     if (symbol == KIND_ATTENTION)
         plain_attention(m, o, p);
-    else if (mixed)
-        p->rest += mixed;
-    else
+    else if (symbol == KIND_SPARSE)
+        sparse_attention(m, o, p);
+    else if (symbol == KIND_LATENT)
         latent_attention(m, o, p);
-    if (symbol == KIND_SPARSE)
-        p->rest += memory_indexer_bytes(m, o);
+    else
+        p->rest += memory_mixer_bytes(m, symbol, o);
 }
 
 /* ---- MLPs ---- */

@@ -63,6 +63,8 @@ static const char *hybrid_refusal(const struct model *m)
         return "hybrid models with FSDP are not modelled";
     if (m->overlap_moe_comm)
         return "Megatron has no EP overlap in hybrid models";
+    if (o->unfused_attention && model_unit_count(m, KIND_SPARSE))
+        return "sparse attention without a fused kernel is not modelled";
     if (o->deterministic && model_unit_count(m, KIND_DELTA))
         return "gated delta net in deterministic mode is not modelled: its "
                "kernels are then PyTorch's";

@@ -168,7 +168,10 @@ double memory_mixers_bound(const struct model *m)
     const double value = (double)l->v_heads * (double)l->v_dim;
     const double picked = (double)m->indexer.topk +
                           (double)m->indexer.heads * (double)m->indexer.dim;
-    const double kept = 16 * (inner + ways) + 32 * (key + value) +
+    // sparse attention's queries and output as latents
+    const double latents =
+        (double)m->n_heads * (double)(m->kv_lora + m->qk_rope_dim);
+    const double kept = 16 * (inner + ways + latents) + 32 * (key + value) +
                         256 * (double)l->v_heads + 8 * picked;
     const double states =
         8 * inner * (double)x->state_dim + 4 * (key + value) * (double)l->v_dim;

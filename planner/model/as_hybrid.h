@@ -1,7 +1,10 @@
 /*
  * as_hybrid: a GPT model written as a hybrid one, so that a stage may also end
  * between the attention of a layer and its MLP or experts. The symbols weigh,
- * together, what the layers weigh; nothing is computed otherwise.
+ * together, what the layers weigh; nothing is computed otherwise. Megatron's
+ * own stack of hybrid layers has no norms on the latents of + and D
+ * (models/hybrid/hybrid_layer_specs.py, August 2026); here they stay, a few
+ * thousand parameters a layer.
  */
 #ifndef MODEL_AS_HYBRID_H
 #define MODEL_AS_HYBRID_H

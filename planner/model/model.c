@@ -334,6 +334,23 @@ double model_unit_fwd_flops(const struct model *m, enum unit_kind kind)
     return flops;
 }
 
+/* Lean layers alone are of their own kind. */
+enum unit_kind model_base_kind(const struct model *m)
+{
+    enum unit_kind best = model_layer_kind(m, m->n_layers - 1);
+    if (!model_is_hybrid(m) && model_unit_count(m, KIND_T))
+        return KIND_T;
+    if (!model_is_hybrid(m) && model_unit_count(m, KIND_T_DENSE))
+        return KIND_T_DENSE;
+    for (int k = 0; k < N_KINDS; k++)
+        if (kind_is_layer((enum unit_kind)k) &&
+            model_unit_count(m, (enum unit_kind)k) &&
+            model_unit_fwd_flops(m, (enum unit_kind)k) >
+                model_unit_fwd_flops(m, best))
+            best = (enum unit_kind)k;
+    return best;
+}
+
 /* ---- fingerprint ---- */
 
 struct fact_list {

@@ -193,6 +193,11 @@ enum unit_kind model_layer_kind(const struct model *m, int layer);
  * GPT models: a hybrid one's MTP depth has the layers of mtp_symbols. */
 enum unit_kind model_mtp_kind(const struct model *m);
 
+/* The kind of decoder layer that others are counted in: one with experts where
+ * there is any, else a dense one; of a hybrid model the symbol with most FLOPs.
+ */
+enum unit_kind model_base_kind(const struct model *m);
+
 /* How many units of the kind the model has. */
 int model_unit_count(const struct model *m, enum unit_kind kind);
 

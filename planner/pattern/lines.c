@@ -63,16 +63,31 @@ static void pattern_line_flags(struct reader flags, struct pattern_line *out)
     reader_bool(flags, "no_overlap_p2p", &f->no_overlap_p2p);
 }
 
-void pattern_line_read(struct reader top, struct pattern_line *out)
+/* Layers that must be stated, before a pattern stated them. */
+static void pattern_line_check(struct reader top,
+                               const struct pattern_line *line)
 {
-    *out = (struct pattern_line){.flags = {.pp = 1}};
+    const struct pattern_flags *f = &line->flags;
+    if (!pattern_is_given(f))
+        reader_fail_at(top, "pattern", ERR_PARSE,
+                       "got null, want a pattern, or one in flags.override");
+    else if (line->core && !line->core->has_pattern && !f->pattern &&
+             (!f->override || !f->num_layers))
+        reader_fail_at(top, "flags", ERR_PARSE,
+                       "core %s wants override and num_layers",
+                       line->core->name);
+}
+
+void pattern_line_read(struct reader top, const struct core_version *core,
+                       struct pattern_line *out)
+{
+    *out = (struct pattern_line){.core = core, .flags = {.pp = 1}};
     reader_require(top, "pp", NULL);
     reader_text(top, "pattern", &out->flags.pattern);
     reader_int(top, "pp", lines_stages, &out->flags.pp);
     pattern_line_flags(reader_object(top, "flags"), out);
-    if (reader_is_ok(top) && !pattern_is_given(&out->flags))
-        reader_fail_at(top, "pattern", ERR_PARSE,
-                       "got null, want a pattern, or one in flags.override");
+    if (reader_is_ok(top))
+        pattern_line_check(top, out);
 }
 
 /* ---- writing ---- */
@@ -102,13 +117,15 @@ void pattern_write(struct writer to, const struct pattern *p)
         writer_number(offsets, NULL, q->offset[s]);
 }
 
-enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
+enum err pattern_line_answer(struct arena *a, struct pattern_line *line,
                              struct writer to, struct err_msg *msg)
 {
     struct pattern p;
     struct err_msg why;
     const char *texts[PATTERN_MAX_WARNINGS];
-    enum pattern_error e = pattern_read(a, &line->flags, &p, &why);
+    enum pattern_error e =
+        line->core ? pattern_read_by(a, line->core, &line->flags, &p, &why)
+                   : pattern_read(a, &line->flags, &p, &why);
     if (e == PATTERN_NO_MEMORY)
         return err_set(msg, ERR_NOMEM, "check: out of memory");
     writer_bool(to, "valid", e == PATTERN_OK);
@@ -116,7 +133,8 @@ enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
     writer_text(to, "where", pattern_error_where(e));
     pattern_write(to, e == PATTERN_OK ? &p : NULL);
     struct writer warnings = writer_list(to, "warnings");
-    int n = e == PATTERN_OK ? pattern_warnings(a, &line->flags, &p, texts) : 0;
+    bool told = e == PATTERN_OK && (!line->core || line->core->has_pattern);
+    int n = told ? pattern_warnings(a, &line->flags, &p, texts) : 0;
     for (int i = 0; i < n; i++)
         writer_text(warnings, NULL, texts[i]);
     if (e == PATTERN_OK && !p.covers)

@@ -24,6 +24,7 @@
 /* ---- what Megatron makes of a pattern ---- */
 
 struct pattern_line {
+    const struct core_version *core; // NULL: main of August 2026
     struct pattern_flags flags;
     int num_layers, first, last; // that the flags may point to
 };
@@ -32,11 +33,13 @@ struct pattern_line {
 bool pattern_line_is(struct reader top);
 
 /* Reads pattern, pp and flags; keys beside them are let pass, in the flags they
- * are errors. The result points into *out and into the reader's arena. */
-void pattern_line_read(struct reader top, struct pattern_line *out);
+ * are errors. `core` (or NULL) is what the line is judged by. The result points
+ * into *out and into the reader's arena. */
+void pattern_line_read(struct reader top, const struct core_version *core,
+                       struct pattern_line *out);
 
 /* Writes the members of the answer. ERR_NOMEM is the only error. */
-enum err pattern_line_answer(struct arena *a, const struct pattern_line *line,
+enum err pattern_line_answer(struct arena *a, struct pattern_line *line,
                              struct writer to, struct err_msg *msg);
 
 /* What is known of a pattern: vpp to offsets; p is NULL where Megatron refuses

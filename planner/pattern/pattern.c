@@ -6,6 +6,8 @@
  */
 #include "pattern.h"
 
+#include "layout/symbols.h"
+
 #include "parts.h"
 
 #include <stdio.h>
@@ -349,6 +351,20 @@ enum pattern_error pattern_read_old(struct arena *a,
     return PATTERN_OK;
 }
 
+enum pattern_error pattern_read_by(struct arena *a,
+                                   const struct core_version *core,
+                                   struct pattern_flags *f, struct pattern *out,
+                                   struct err_msg *msg)
+{
+    f->symbols = core->symbols;
+    if (core->has_pattern)
+        return pattern_read(a, f, out, msg);
+    // argparse is the first to refuse
+    if (f->pattern)
+        return pattern_fail(PATTERN_VERSION, f->pattern, msg);
+    return pattern_read_old(a, f, out, msg);
+}
+
 /* ---- places ---- */
 
 /* Of the first part that shows it; flags beside the text have no place in it.
@@ -438,32 +454,14 @@ const char *pattern_text(struct arena *a, const struct pattern *p)
     return pattern_of_layout(a, &of, &l);
 }
 
-/* Symbols are dealt out along the layout's t, as many m as there are depths. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l)
 {
-    const char *symbol = of->main, *mtp = of->mtp ? of->mtp : "";
-    int depths = 0;
-    for (int s = 0; s < l->n_stages; s++)
-        depths += layout_stage(l, s).n_mtp;
-    size_t room = strlen(symbol) + (size_t)l->n_stages;
-    char *main = arena_alloc(a, room, 1), *out = main;
-    if (!main)
-        return NULL;
-    for (int s = 0; s < l->n_stages; s++) {
-        int n = layout_stage(l, s).n_layers;
-        memcpy(out, symbol, (size_t)n);
-        symbol += n;
-        out += n;
-        if (s < l->n_stages - 1)
-            *out++ = '|';
-    }
-    return *mtp ? pattern_join(a, main, mtp, depths) : main;
-}
-
-const char *pattern_string(struct arena *a, const struct model *m,
-                           const struct layout *l)
-{
-    const struct pattern_symbols of = {m->symbols, m->mtp_symbols};
-    return pattern_of_layout(a, &of, l);
+    const struct model m = {
+        .n_layers = (int)strlen(of->main),
+        .n_mtp =
+            of->mtp && *of->mtp ? layout_stage(l, l->n_stages - 1).n_mtp : 0,
+        .symbols = of->main,
+        .mtp_symbols = of->mtp};
+    return symbols_string(a, l, &m);
 }

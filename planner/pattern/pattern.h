@@ -24,6 +24,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "layout/core_version.h"
 #include "layout/layout.h"
 #include "model/model.h"
 
@@ -125,6 +126,10 @@ enum { PATTERN_MAX_CHARS = 100000 };
     X(PATTERN_OLD_VIRTUAL, "virtual_stages", "model",                          \
       "mamba_block.py _select_layers_for_pipeline_parallel",                   \
       "hybrid models have no virtual stages before core 0.17")                 \
+    X(PATTERN_VERSION, "core_version", "arguments",                            \
+      "unrecognized arguments: --hybrid-layer-pattern",                        \
+      "this version has no pattern with bars: it came with core 0.17 "         \
+      "(--hybrid-override-pattern before)")                                    \
     X(PATTERN_TOO_LARGE, "too_large", "", "",                                  \
       "the pattern is longer than this program takes")                         \
     X(PATTERN_NO_MEMORY, "out_of_memory", "", "",                              \
@@ -188,6 +193,14 @@ enum pattern_error pattern_read_old(struct arena *a,
                                     const struct pattern_flags *f,
                                     struct pattern *out, struct err_msg *msg);
 
+/* What one version of core makes of it: by its symbols, which are put into the
+ * flags, and by the rules of its time. PATTERN_VERSION where it has no flag of
+ * that name. Before 0.17 num_layers must be given. */
+enum pattern_error pattern_read_by(struct arena *a,
+                                   const struct core_version *core,
+                                   struct pattern_flags *f, struct pattern *out,
+                                   struct err_msg *msg);
+
 /* Byte of the text (a pattern as it was typed) at which the error shows. False
  * where it is no matter of one place. `symbols` as in the flags. */
 bool pattern_error_place(const char *text, const char *symbols,
@@ -223,9 +236,5 @@ struct pattern_symbols {
  * memory. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l);
-
-/* The same for a hybrid model's layout: its symbols and those of a depth. */
-const char *pattern_string(struct arena *a, const struct model *m,
-                           const struct layout *l);
 
 #endif

@@ -29,9 +29,15 @@ static void normal_pair(uint64_t key, double *x, double *y)
 
 /* ---- expected steps ---- */
 
+/* Of a step of many operations each is closer to the mean (their deviations
+ * even out), so fewer samples say the same; a million operations a layout, of
+ * ten layouts and more, would take minutes. So many operations are simulated,
+ * but no fewer samples than the interval needs. */
+enum { JITTER_MAX_OPS = 1 << 22, JITTER_LEAST_SAMPLES = 32 };
+
 /* Samples that are simulated side by side, one for each of the simulator's
- * lanes; beyond so many operations their memory counts for more. */
-enum { JITTER_LANES = 16, JITTER_MANY_OPS = 1 << 18 };
+ * lanes; together they have so many operations at most, of 160 bytes each. */
+enum { JITTER_LANES = 16, JITTER_LANE_OPS = 1 << 19 };
 
 /* A layout whose steps are sampled. */
 struct jitter_case {
@@ -45,7 +51,7 @@ struct sampler {
     const struct plan_context *ctx;
     struct plan_engine *engine;
     size_t n_ops;                    // stages * micro-batches
-    int lanes;                       // samples at once
+    int n_samples, lanes;            // of all, at once
     double *fwd_factor, *bwd_factor; // [lane * n_ops + stage * n_mb + mb]
     double *fwd_s, *bwd_s;           // the same of one layout
     struct jitter_case *cases;
@@ -124,10 +130,25 @@ static struct jitter_step jitter_summarise(const struct sampler *s,
     const double one = c->steps[0];
     if (s->ctx->cost->jitter_cv <= 0)
         return (struct jitter_step){one, one, one, 0};
-    struct stats_mean m = stats_mean(c->steps, JITTER_SAMPLES);
-    struct stats_interval middle = stats_middle(c->steps, JITTER_SAMPLES);
+    const size_t n = (size_t)s->n_samples;
+    struct stats_mean m = stats_mean(c->steps, n);
+    struct stats_interval middle = stats_middle(c->steps, n);
     return (struct jitter_step){
         .mean_s = m.mean, .lo_s = middle.lo, .hi_s = middle.hi, .se_s = m.se};
+}
+
+int jitter_samples(const struct plan_context *ctx)
+{
+    const int64_t n_ops =
+        (int64_t)ctx->schedule->pp * ctx->schedule->vpp * (int64_t)ctx->n_mb;
+    int64_t most = JITTER_MAX_OPS / (n_ops > 0 ? n_ops : 1);
+    if (ctx->cost->jitter_cv <= 0)
+        return 1;
+    // whole blocks of lanes
+    most -= most % JITTER_LANES;
+    return most > JITTER_SAMPLES         ? JITTER_SAMPLES
+           : most < JITTER_LEAST_SAMPLES ? JITTER_LEAST_SAMPLES
+                                         : (int)most;
 }
 
 /* Memory of `n` cases, which are the caller's to fill. */
@@ -141,7 +162,10 @@ static struct sampler *sampler_new(struct arena *a,
     s->ctx = ctx;
     s->engine = plan_engine_new(a, ctx);
     s->n_ops = p * (size_t)ctx->n_mb;
-    s->lanes = s->n_ops > JITTER_MANY_OPS ? 1 : JITTER_LANES;
+    s->n_samples = jitter_samples(ctx);
+    s->lanes = JITTER_LANES;
+    while (s->lanes > 1 && (size_t)s->lanes * s->n_ops > JITTER_LANE_OPS)
+        s->lanes /= 2;
     s->n_cases = n;
     const size_t all = (size_t)s->lanes * s->n_ops;
     double *ops = arena_alloc(a, all, 4 * sizeof *ops);
@@ -162,8 +186,7 @@ static struct sampler *sampler_new(struct arena *a,
 
 static enum err sampler_run(struct sampler *s, struct err_msg *msg)
 {
-    const int n = s->ctx->cost->jitter_cv > 0 ? JITTER_SAMPLES : 1;
-    for (int first = 0; first < n; first += s->lanes) {
+    for (int first = 0; first < s->n_samples; first += s->lanes) {
         jitter_factors(s, first);
         for (int i = 0; i < s->n_cases; i++)
             if (jitter_steps(s, &s->cases[i], first) != ERR_OK)

@@ -5,7 +5,8 @@
  *
  * Method: every operation's time is multiplied by an independent log-normal
  * factor of mean 1 and coefficient of variation cv; the expectation and the
- * 95% interval of one step are those of JITTER_SAMPLES simulated steps. All
+ * 95% interval of one step are those of JITTER_SAMPLES simulated steps (fewer
+ * where a step has more than 16,384 operations, jitter_samples()). All
  * layouts see the same random numbers (a counter-based generator keyed by seed,
  * sample, stage and micro-batch), so that differences between layouts are not
  * sampling noise.
@@ -26,6 +27,9 @@ struct jitter_step {
     double mean_s, lo_s, hi_s; // of the whole step, overhead included
     double se_s;               // standard error of mean_s (sampling)
 };
+
+/* Simulated steps of a layout: 1 without jitter, else 32 to JITTER_SAMPLES. */
+int jitter_samples(const struct plan_context *ctx);
 
 /* Expected step of a layout with the costs' jitter_cv; with cv 0 all three are
  * the deterministic step. ERR_MODEL when the layout cannot be simulated. */

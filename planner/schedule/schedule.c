@@ -79,6 +79,20 @@ enum err schedule_outline(const struct order *order, enum p2p_mode mode,
     return ERR_OK;
 }
 
+/* A simulation takes up to 1.3 KB an operation: with jitter, of which there is
+ * a graph besides, 350 MB. */
+static enum err schedule_check_size(const struct order *o, struct err_msg *msg)
+{
+    long n = (long)o->pp * o->vpp * o->n_mb;
+    if (n <= SCHEDULE_MAX_OPS)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "schedule: ranks x chunks x micro-batches: got %d x %d x "
+                   "%d, want at most %d of a simulation: fewer micro-batches "
+                   "tell the same",
+                   o->pp, o->vpp, o->n_mb, SCHEDULE_MAX_OPS);
+}
+
 /* The list's length depends on mode and rank in ways that only the code of the
  * lists knows, so it is made once to count. */
 enum err schedule_build(struct arena *a, const struct order *order,
@@ -87,6 +101,8 @@ enum err schedule_build(struct arena *a, const struct order *order,
 {
     struct schedule s;
     enum err e = schedule_outline(order, mode, &s, msg);
+    if (e == ERR_OK)
+        e = schedule_check_size(order, msg);
     if (e != ERR_OK)
         return e;
     struct rank_ops *ranks = arena_alloc(a, (size_t)order->pp, sizeof *ranks);

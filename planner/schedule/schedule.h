@@ -109,9 +109,14 @@ struct schedule {
 enum err schedule_outline(const struct order *order, enum p2p_mode mode,
                           struct schedule *out, struct err_msg *msg);
 
+/* Forwards of all ranks in the largest simulation: 16 ranks, 2 chunks, 4096
+ * micro-batches. */
+enum { SCHEDULE_MAX_OPS = 1 << 17 };
+
 /* The lists of an order for one mode, owned by the arena. ERR_RANGE as
- * order_check(), and for a mode that Megatron does not have: overlap with one
- * chunk a rank, blocking with several chunks on two ranks. */
+ * order_check(), for more than SCHEDULE_MAX_OPS, and for a mode that Megatron
+ * does not have: overlap with one chunk a rank, blocking with several chunks on
+ * two ranks. */
 enum err schedule_build(struct arena *a, const struct order *order,
                         enum p2p_mode mode, struct schedule *out,
                         struct err_msg *msg);

@@ -58,13 +58,11 @@ static enum err dialect_activation(struct dialect *d, const struct tree *map)
 {
     static const char *const keys[] = {"activation_func", "activation"};
     const struct tree *at = NULL, *gate = tree_get(map, "gated_linear_unit");
-    const char *gated = tree_text(gate);
     for (size_t i = 0; i < 2 && !at; i++)
         at = tree_get(map, keys[i]);
     const char *func =
         tree_text(at && at->kind == TREE_MAP ? tree_get(at, "_target_") : at);
-    bool is_gated =
-        gated && (strcmp(gated, "true") == 0 || strcmp(gated, "True") == 0);
+    bool yes = false, is_gated = tree_bool(gate, &yes) && yes;
     const char *flag = dialect_activation_flag(func ? func : "", is_gated);
     at = at ? at : gate;
     if (!flag || !at)
@@ -236,7 +234,6 @@ static const struct dialect_word {
     {"model.normalization", "rmsnorm", "normalization", "RMSNorm"},
     {"model.normalization", "RMSNorm", "normalization", "RMSNorm"},
     {"model.fp8", "true", "fp8-format", "hybrid"},
-    {"model.fp8", "True", "fp8-format", "hybrid"},
     {"model.precision", "bf16", "bf16", "true"},
     {"trainer.precision", "bf16", "bf16", "true"},
     {"trainer.precision", "16", "fp16", "true"},
@@ -263,7 +260,9 @@ static enum err dialect_words_of(struct dialect *d,
 {
     for (; words->path; words++) {
         const struct tree *at = tree_find(d->y.top, words->path);
-        const char *text = tree_text(at);
+        bool yes = false;
+        const char *text =
+            tree_bool(at, &yes) ? (yes ? "true" : "false") : tree_text(at);
         if (!text || strncmp(text, words->word, strlen(words->word)) != 0)
             continue;
         enum err e = dialect_set(d, words->flag, words->text, at);

@@ -209,16 +209,55 @@ static const char *yaml_rename(const struct yaml_source *y, const char *key)
     return key;
 }
 
-/* "!name" of a switch: its opposite. */
+/* "!name" of a switch: its opposite. What says neither is refused later. */
 static void yaml_turn(struct args_key *key)
 {
+    bool yes;
     if (*key->key != '!')
         return;
     key->key++;
-    bool yes = key->text && (strcmp(key->text, "true") == 0 ||
-                             strcmp(key->text, "True") == 0);
-    if (key->text)
+    if (key->text && tree_word_bool(key->text, &yes))
         key->text = yes ? "false" : "true";
+}
+
+/* Megatron's CI hands the flag the word, which argparse refuses. */
+static void yaml_tell_no(struct yaml_source *y, const struct tree *node)
+{
+    char line[256];
+    snprintf(line, sizeof line,
+             "%.80s:%d: %.80s %.10s: a switch of Megatron takes no value; it "
+             "is read as not given",
+             y->where, node->line, node->key, node->text);
+    megatron_args_warn(y->args, node->key, line);
+}
+
+/* What a scalar is to Python's reader: `no` and `off` are false; what stands in
+ * quotes is a text, which is true whatever it says, so that it is refused of a
+ * switch; 010 is eight. Megatron's CI has its own way: switches alone have such
+ * words, other flags get them as texts, and quotes make no difference. */
+static enum err yaml_scalar(struct yaml_source *y, const struct tree *node,
+                            struct args_key *key)
+{
+    bool yes = false, is_ci = text_starts(node->key, "--");
+    bool is_switch = megatron_args_is_switch(key->key + (*key->key == '!'));
+    bool says = key->text && tree_word_bool(key->text, &yes);
+    // a value that came of a variable was a text before
+    bool is_python = !is_ci && key->text && strcmp(key->text, node->text) == 0;
+    if (says && !node->plain && is_switch && is_python && !yes)
+        return yaml_bad(y, node,
+                        "in quotes it is a text, which Python takes for true: "
+                        "want true or false without quotes");
+    const char *digits = key->text ? key->text : "";
+    if (is_python && node->plain && *digits == '0' && digits[1] &&
+        !digits[strspn(digits, "01234567")])
+        return yaml_bad(y, node,
+                        "YAML reads digits behind a 0 in base 8: want a number "
+                        "without it");
+    if (says && (node->plain || is_ci) && (is_switch || !is_ci))
+        key->text = yes ? "true" : "false";
+    if (says && is_ci && is_switch && !yes)
+        yaml_tell_no(y, node);
+    return ERR_OK;
 }
 
 /* The last part of a key with dots, where it is one of ours; "" where it is
@@ -255,6 +294,8 @@ enum err yaml_take(struct yaml_source *y, const struct tree *member)
     key.from = yaml_from(y, member);
     if (e == ERR_OK && !key.from)
         e = yaml_no_memory(y);
+    if (e == ERR_OK && member->kind == TREE_TEXT)
+        e = yaml_scalar(y, member, &key);
     if (yaml_is_bare(member))
         key.text = "true";
     yaml_turn(&key);

@@ -52,3 +52,14 @@ END
 "$bench" run -q "$work/fake.json" --out "$work/d" >"$work/out" 2>"$work/err"
 status=$?
 judged d 'invalid,.*ops.csv' "operations that are none make the run invalid"
+if command -v python3 >/dev/null; then
+    printf 'case "$*" in *t\\*3mL*) yes iteration | head -c 100000000; sleep 60 ;; esac\nexec sh "%s" "$@"\n' \
+        "$work/real.sh" >"$work/fake_trainer.sh"
+    sed -e 's/"run_s": 60/"run_s": 2/' "$work/fake.json" >"$work/short.json"
+    python3 -c 'import os, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+use = os.wait4(p.pid, 0)[2]
+sys.exit(use.ru_maxrss > 100 << 10)' "$bench" run -q "$work/short.json" --out "$work/e" &&
+        grep -q 'default,.*,timeout,killed after limits.run_s' "$work/e/runs.csv"
+    claim $? "100 MB of lines that say nothing are judged in less memory"
+fi

@@ -94,7 +94,7 @@ claim $? "status says that it has no runs"
 [ $? -eq 2 ] && one_line "$work/err" 'only plans'
 claim $? "--only has no meaning here"
 if command -v gnuplot >/dev/null; then
-    "$bench" report "$work/r" >/dev/null 2>&1 && [ -s "$work/r/figures/r-recipes.svg" ] &&
+    "$bench" report "$work/r" >/dev/null 2>&1 && [ -s "$work/r/figures/r-recipes-gap.svg" ] &&
         grep -q '| PP2 VPP2 | yes | planner |' "$work/r/report.md" &&
         grep -q '^| PP2 VPP1 | no | recipe | 1 |' "$work/r/report.md" &&
         ! grep -q '## Summary' "$work/r/report.md"

@@ -32,7 +32,7 @@ grep -q '"published_utc":[[:space:]]*"20' "$work/fake/dataset.json" &&
 claim $? "the dataset names machine and date"
 
 base=$work/base.csv
-"$bench" validate "$work/fake" --baseline "$base" --update-baseline \
+"$bench" validate "$work/fake" --baseline "$base" --update-baseline --reason "a test" \
     >/dev/null && [ "$(wc -l <"$base")" -eq 4 ]
 claim $? "--update-baseline writes a row a layout"
 "$bench" validate "$work/fake" --baseline "$base" >"$work/out" &&
@@ -65,7 +65,7 @@ awk -F, 'BEGIN { OFS = "," } NR == 1 { for (i = 1; i <= NF; i++)
 "$bench" validate "$work/fake" --baseline "$work/zero.csv" >"$work/out"
 [ $? -eq 1 ] && grep -q ': worse: step error' "$work/out"
 claim $? "errors above the baseline's give 1 and say which"
-echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,' >>"$base"
+echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,,,,' >>"$base"
 "$bench" validate "$work/fake" --baseline "$base" >"$work/out"
 [ $? -eq 1 ] && grep -q 'lost layouts' "$work/out"
 claim $? "a layout of the baseline that is gone gives 1"
@@ -140,7 +140,7 @@ judged() { # WANT PART CLAIM: of a copy `hurt` that passes as published
         >"$work/out" 2>"$work/err"
     [ $? -eq "$1" ] && ! grep -qi 'nan%\|: not worse' "$work/out"
     claim $? "$3, also without a baseline"
-    "$bench" validate "$work/hurt" --baseline "$work/b.csv" --update-baseline \
+    "$bench" validate "$work/hurt" --baseline "$work/b.csv" --update-baseline --reason "a test" \
         >"$work/out" 2>"$work/err"
     [ $? -ne 0 ] && cmp -s "$base" "$work/b.csv"
     claim $? "$3, and no baseline is made of it"
@@ -154,7 +154,7 @@ column() { # NAME VALUE: of all rows of layouts.csv
         NR > 1 { $at = x } { print }' "$work/hurt/layouts.csv" >"$work/t.csv"
     cp "$work/t.csv" "$work/hurt/layouts.csv"
 }
-"$bench" validate "$work/fake" --baseline "$base" --update-baseline >/dev/null
+"$bench" validate "$work/fake" --baseline "$base" --update-baseline --reason "a test" >/dev/null
 hurt && head -n 1 "$work/fake/layouts.csv" >"$work/hurt/layouts.csv"
 judged 1 'no layouts' "a layouts.csv that is only a header is worse"
 hurt && echo garbage >"$work/hurt/layouts.csv"
@@ -169,7 +169,7 @@ hurt && column replay_error_pct 0.01
 judged 1 'a replay error is not known' "a replay that is gone is worse"
 if [ -d results/reference/local ]; then
     hurt results/reference/local
-    "$bench" validate "$work/hurt" --baseline "$base" --update-baseline \
+    "$bench" validate "$work/hurt" --baseline "$base" --update-baseline --reason "a test" \
         >/dev/null 2>&1
     find "$work/hurt" -name 'ops.csv.gz' -exec rm {} +
     judged 1 'a replay error is not known' "operation logs that are gone are worse"

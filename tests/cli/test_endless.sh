@@ -70,23 +70,54 @@ refuses "costs with a zero byte" "holds a zero byte" \
 
 # ---- pipes and devices ----
 
-mkfifo "$tmp/pipe"
+# COMMAND...: a claim that mostly waits, made beside the others, in a folder of
+# its own; answers() prints what they said, in their order
+n_later=0
+later() {
+    n_later=$((n_later + 1))
+    mkdir "$tmp/later-$n_later"
+    (tmp=$tmp/later-$n_later; "$@") >"$tmp/later-$n_later/answer" 2>&1 &
+}
+answers() {
+    wait
+    for i in $(seq $n_later); do cat "$tmp/later-$i/answer"; done
+    n_later=0
+}
+
+# one pipe has readers only, the other writers only
+mkfifo "$tmp/pipe" "$tmp/unwritten" "$tmp/unread"
 silent="silent for 5 s"
-refuses "a model from a pipe that nobody writes" "$silent" "$L" size "$tmp/pipe"
-refuses "cases from one" "$silent" "$L" check --batch "$tmp/pipe"
-refuses "costs from one" "$silent" \
-    "$L" plan $model --pp 4 --gbs 64 --costs "$tmp/pipe"
-refuses "a log from one" "$silent" "$B" parse "$tmp/pipe"
-refuses "a log from one, as JSON" "$silent" "$B" parse --json "$tmp/pipe"
-refuses "a manifest from one" "$silent" "$B" run "$tmp/pipe"
-EXIT=3 refuses "-o to a pipe that nobody reads" "nobody reads" \
-    "$L" costs $model --analytic -o "$tmp/pipe"
-EXIT=3 refuses "--trace to one" "nobody reads" \
+later refuses "a model from a pipe that nobody writes" "$silent" \
+    "$L" size "$tmp/unwritten"
+later refuses "cases from one" "$silent" "$L" check --batch "$tmp/unwritten"
+later refuses "costs from one" "$silent" \
+    "$L" plan $model --pp 4 --gbs 64 --costs "$tmp/unwritten"
+later refuses "a log from one" "$silent" "$B" parse "$tmp/unwritten"
+later refuses "a log from one, as JSON" "$silent" "$B" parse --json "$tmp/unwritten"
+later refuses "a manifest from one" "$silent" "$B" run "$tmp/unwritten"
+EXIT=3 later refuses "-o to a pipe that nobody reads" "nobody reads" \
+    "$L" costs $model --analytic -o "$tmp/unread"
+EXIT=3 later refuses "--trace to one" "nobody reads" \
     "$L" simulate $model 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 \
-    --costs "$tmp/costs.json" --trace "$tmp/pipe"
-EXIT=3 refuses "--gantt to one" "nobody reads" \
+    --costs "$tmp/costs.json" --trace "$tmp/unread"
+EXIT=3 later refuses "--gantt to one" "nobody reads" \
     "$L" simulate $model 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 \
-    --costs "$tmp/costs.json" --gantt "$tmp/pipe"
+    --costs "$tmp/costs.json" --gantt "$tmp/unread"
+
+# what people use goes on working
+slow_input() {
+    is "a model through a pipe that takes its time" \
+        "$({ sleep 7; cat $model; } | total /dev/stdin)" "$whole"
+}
+later slow_input
+slow_substitution() {
+    is "process substitution" \
+        "$(bash -c "'$L' size <(sleep 6; cat $model) 2>/dev/null" |
+            sed -n 's/^parameters  *//p' | cut -d ' ' -f 1)" "$whole"
+}
+! command -v bash >/dev/null || later slow_substitution
+answers
+
 refuses "/dev/zero as a model" "more than" "$L" size /dev/zero
 refuses "/dev/urandom as cases" "zero byte" "$L" check --batch /dev/urandom
 refuses "/dev/zero as a log" "a device" "$B" parse /dev/zero
@@ -98,19 +129,11 @@ is "a log without an end through a pipe" \
     "$(yes | timeout $LIMIT_S "$B" parse /dev/stdin 2>&1 |
         grep -c 'nothing of a training log')" 1
 
-# what people use goes on working
 is "a model on standard input" "$(total /dev/stdin <$model)" "$whole"
-is "a model through a pipe that takes its time" \
-    "$({ sleep 7; cat $model; } | total /dev/stdin)" "$whole"
 { sleep 1; cat $model >"$tmp/pipe"; } &
 is "a named pipe whose writer comes later" "$(total "$tmp/pipe")" "$whole"
 wait
 is "an open descriptor" "$(total /dev/fd/9 9<$model)" "$whole"
-if command -v bash >/dev/null; then
-    is "process substitution" \
-        "$(bash -c "'$L' size <(sleep 6; cat $model) 2>/dev/null" |
-            sed -n 's/^parameters  *//p' | cut -d ' ' -f 1)" "$whole"
-fi
 is "a log through a pipe" "$(cat tests/fixtures/models/dump.log |
     "$B" parse /dev/stdin | sed -n 's/^dialect  *//p')" megatron
 "$L" costs $model --analytic -o /dev/stdout 2>/dev/null |
@@ -223,8 +246,30 @@ plan = [layout, "plan", path, "--pp", "4", "--gbs", "8", "--costs", costs,
 run("plan --top 10000", plan + ["10000"], (0,), 60, RSS)
 run("plan --top 100000 is refused", plan + ["100000"], (2,))
 
+# ---- many micro-batches ----
+path = "experiments/models/7b-a1b.json"
+subprocess.run([layout, "costs", path, "--analytic", "-o", costs], check=True,
+               capture_output=True)
+spread = json.load(open(costs))
+spread["jitter_cv"] = 0.05
+put("wide.json", json.dumps(spread))
+four = [path, "Et*5|t*6|t*5|mL", "--pp", "4", "--costs", costs, "--gbs"]
+run("simulate 32768 micro-batches", [layout, "simulate"] + four + ["32768"],
+    (0,), 10, 500)
+drawn = os.path.join(tmp, "drawn")
+for option in "--trace", "--gantt":
+    run(f"simulate {option} of as many is refused", [layout, "simulate"] + four +
+        ["32768", option, drawn], (2,))
+    run(f"simulate {option} of 12000", [layout, "simulate"] + four +
+        ["12000", option, drawn], (0,), 10, 400)
+several = [layout, "plan", path, "--pp", "4", "--vpp", "2", "--costs", costs,
+           "--time-limit", "1", "--gbs"]
+run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (2,))
+several[several.index(costs)] = os.path.join(tmp, "wide.json")
+run("plan --vpp 2 of 16384, with jitter", several + ["16384"], (0,), 60, 600)
+
 # ---- tables of a report ----
-def table(name, change):
+def table(name, change, command="report"):
     out = os.path.join(tmp, "report")
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree("results/reference/local", out)
@@ -239,7 +284,7 @@ def table(name, change):
     sums = subprocess.run(["sha256sum"] + names, cwd=out, capture_output=True)
     with open(os.path.join(out, "SHA256SUMS"), "wb") as f:
         f.write(sums.stdout)
-    return [bench, "report", out]
+    return [bench, command, out]
 
 def field(lines):
     first = lines[1].split(",")
@@ -248,6 +293,8 @@ def field(lines):
 
 run("a report of many rows is refused",
     table("layouts.csv", lambda l: [l[0]] + l[1:] * 1000), (2,))
+run("so is a dataset of many layouts",
+    table("layouts.csv", lambda l: [l[0]] + l[1:] * 1000, "validate"), (2,))
 run("a report of many columns is refused",
     table("stages.csv", lambda l: [l[0] + "".join(f",c{i}" for i in
         range(100000))] + [x + "," * 100000 for x in l[1:3]]), (2,))

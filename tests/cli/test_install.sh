@@ -2,6 +2,7 @@
 # make install: programs run from another folder; every command has a page whose
 # text and options are those of --help; bash, zsh and fish complete commands,
 # options and values. What needs a shell that is not there is skipped.
+# alone: make writes build/, as that of test_static.sh does
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

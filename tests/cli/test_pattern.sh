@@ -59,6 +59,11 @@ for core in 0.16 0.17 0.18 0.19 0.20 dev; do
     printf ' '
 done >"$tmp/out"
 is "* G D + by version" "$(cat "$tmp/out")" "1111 0011 0001 0000 0000 0000 "
+"$L" check --core 0.16 --pp 2 -- --hybrid-override-pattern 'M*ME' \
+    --num-layers 4 >"$tmp/out" 2>/dev/null
+is "before 0.17: a list of layers, dealt out evenly, no bars in it" \
+    "$? $(head -n 1 "$tmp/out") $(tail -n 1 "$tmp/out" | tr -s ' ')" \
+    "0 valid: 'M*ME' 1 0 1 2-3 ME L"
 printf '%s\n' '#!/bin/bash' 'torchrun --nproc_per_node 8 pretrain_hybrid.py \' \
     "    --hybrid-layer-pattern 'M*ME|MEM*' --pipeline-model-parallel-size 2 \\" \
     '    --hidden-size 256 --num-attention-heads 4 --seq-length 1024 \' \
@@ -78,6 +83,22 @@ printf 'MODEL_ARGS:\n  --hybrid-layer-pattern: "M*M*/M"\n  --pipeline-model-para
 "$L" check "$tmp/c.yaml" >"$tmp/out" 2>/dev/null
 is "YAML; MTP wants positions that Megatron's default is not" \
     "$? $(grep -c 'rope or none' "$tmp/out")" "1 1"
+cat >"$tmp/run.log" <<'END'
+------------------------ arguments ------------------------
+  global_batch_size ............................... 8
+  hidden_size ..................................... 256
+  hybrid_layer_pattern ............................ M*|ME|ME|M*
+  hybrid_override_pattern ......................... M*|ME|ME|M*
+  num_layers ...................................... 8
+  num_virtual_stages_per_pipeline_rank ............ None
+  pipeline_model_parallel_size .................... 2
+  position_embedding_type ......................... none
+  virtual_pipeline_model_parallel_size ............ 2
+-------------------- end of arguments ---------------------
+END
+"$L" check "$tmp/run.log" >"$tmp/out" 2>/dev/null
+is "a log lists the alias beside it, and virtual stages that follow from it" \
+    "$? $(head -n 1 "$tmp/out")" "0 valid: 'M*|ME|ME|M*'"
 
 # ---- many ----
 cat >"$tmp/lines" <<'END'
@@ -98,6 +119,17 @@ is "what is overridden or does not cover is told of" \
     "$("$L" check --batch "$tmp/lines" | pick warnings | cut -c 1-40 | sed -n '4,5p')" \
 '["--num-layers 5 is ignored: the pattern
 ["a pattern without bars over several ra'
+cat >"$tmp/lines" <<'END'
+{"pattern": "M+|M+", "pp": 2, "flags": {}}
+{"pattern": null, "pp": 2, "flags": {"override": "M*-M", "num_layers": 4}}
+{"layout": "E|t|m|mL", "pp": 4, "num_layers": 1, "mtp_num_layers": 2}
+{"layout": "Et|m|L", "pp": 3, "num_layers": 1, "mtp_num_layers": 1}
+END
+for core in 0.15 0.18 0.19 dev; do
+    "$L" check --batch "$tmp/lines" --core $core | pick error | tr '\n' ' '
+done >"$tmp/out"
+is "a batch by one version, where --core names it" "$(cat "$tmp/out")" \
+    '"core_version" "" "m_split" "core_version" "main_symbol" "" "m_split" "" "" "" "m_split" "" "" "" "" "" '
 for line in '{"pattern": null, "pp": 1}' '{"pattern": "M", "pp": 0}' \
     '{"pattern": "M"}' '{"pattern": 3, "pp": 1}' \
     '{"pattern": "M", "pp": 1, "flags": {"frist": 1}}'; do
@@ -137,6 +169,19 @@ is "no translation: exit 1 and the sentence" \
 "$L" translate $M --pp 4 2>/dev/null | head -n 1 >"$tmp/out"
 is "the default split has a pattern, too" "$(cat "$tmp/out")" \
     "--hybrid-layer-pattern '*E*E*E*E|*E*E*E*E|*E*E*E*E|*E*E*E*E/*E'"
+dsa='--experimental-attention-variant dsa'
+for flags in '' '--multi-latent-attention' "--multi-latent-attention $dsa" \
+    "--multi-latent-attention $dsa --dsa-indexer-topk-freq 4" \
+    '--experimental-attention-variant mamba' \
+    '--experimental-attention-variant gdn' \
+    '--experimental-attention-variant gdn --linear-attention-freq 2'; do
+    # shellcheck disable=SC2086
+    "$L" translate 'Et|tmL' --pp 2 -- --num-layers 2 --mtp-num-layers 1 \
+        --num-experts 8 --moe-layer-freq '([0]*1+[1]*1)' $flags 2>/dev/null |
+        sed -n '1s/.*pattern //p;1s/^\(no translation\).*/\1/p'
+done >"$tmp/out"
+is "attention of each sort" "$(tr '\n' ' ' <"$tmp/out")" \
+    "'*-|*E/*E' '+-|+E/+E' 'D-|DE/DE' no translation no translation no translation 'G-|*E/*E' "
 "$L" translate "$tmp/run.sh" >"$tmp/out" 2>/dev/null
 is "a script whose pattern has Mamba layers has none" \
     "$? $(cut -c 1-15 "$tmp/out")" "1 no translation:"

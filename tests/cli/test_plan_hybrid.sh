@@ -101,6 +101,8 @@ refuses "a GPT layout for a hybrid model is refused with the place" 2 \
     "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
+refuses "step times alone do not fit symbols" 1 "profile-layouts" \
+    $L fit "$@" --hybrid --step "$pattern=1000"
 
 # Megatron's own split of a pattern, and the rules of the field
 NANO=experiments/models/nemotron-3-nano.json
@@ -113,3 +115,19 @@ is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up
     "$($L size $NANO --json 2>"$tmp/err" |
         json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
     "31.6 3.6 3.2"
+
+# a doctor's advice for the run of a hybrid model, beside what was measured of it
+D=results/reference/local-hybrid
+zcat "$D"/runs/r01-count-based-*/log.txt.gz >"$tmp/log.txt"
+$L doctor "$tmp/log.txt" --hbm-gb 1 --json >"$tmp/doctor.json" 2>"$tmp/err"
+is "doctor takes the log of a hybrid model" $? 0
+is "its layout and its advice are patterns, and the interval holds what that one took" \
+    "$(python3 - "$tmp/doctor.json" $D/layouts.csv <<'P'
+import csv, json, sys
+d = json.load(open(sys.argv[1]))
+took = {r["layout"]: float(r["meas_step_ms"]) for r in csv.DictReader(open(sys.argv[2]))}
+a = d["advice"]
+gain = 1 - took[a["layout"]] / took[a["own_layout"]]
+print(a["own_layout"] != a["layout"], a["gain_lo"] <= gain <= a["gain_hi"])
+P
+)" "True True"

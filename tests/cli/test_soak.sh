@@ -8,3 +8,9 @@ if [ -x "$build/tests/soak/soak" ]; then
 else
     echo "ok - soak # SKIP $build/tests/soak/soak is not built"
 fi
+# a plant that no longer applies shows nothing
+if command -v git >/dev/null; then
+    sh tests/soak/plants.sh --check
+else
+    echo "ok - plants of the soak # SKIP no git"
+fi

@@ -2,6 +2,7 @@
 # make static, which the jobs in containers carry: it links, and the programs
 # run without a shared library. make install puts the programs where a package
 # wants them.
+# alone: make writes build/, as that of test_install.sh does
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHILD_MAX_WORDS = 64 };
+enum { CHILD_MAX_WORDS = 64, CHILD_MAX_KB = 6 << 20, CHILD_MAX_BUSY = 10 };
 #define CHILD_LIMIT_S 10.0
 #define CHILD_LEFT_S 10.0 // a guard gives two seconds before it kills
 
@@ -40,7 +40,7 @@ static double busy(void)
     if (f)
         fclose(f);
     double factor = load[0] > n ? 1 + load[0] / n : 1;
-    return factor > 3 ? 3 : factor;
+    return factor > CHILD_MAX_BUSY ? CHILD_MAX_BUSY : factor;
 }
 
 static void set_limit(int what, long kb)
@@ -64,6 +64,9 @@ static _Noreturn void start(char **argv, const struct soak_run *run)
     redirect("err", 2, O_WRONLY | O_CREAT | O_TRUNC);
     set_limit(RLIMIT_STACK, run->stack_kb);
     set_limit(RLIMIT_FSIZE, run->file_kb);
+    // what takes all of a machine's memory ends others, too
+    if (!strstr(argv[0], "asan"))
+        set_limit(RLIMIT_AS, CHILD_MAX_KB);
     execv(argv[0], argv);
     _exit(126);
 }
@@ -78,7 +81,8 @@ static char **split(struct soak *s, const char *line)
             argv[n++] = arena_strndup(s->a, p, len);
         p += len + (p[len] == ' ');
     }
-    argv[0] = arena_printf(s->a, "%s/%s", s->programs, argv[0]);
+    if (*argv[0] != '/')
+        argv[0] = arena_printf(s->a, "%s/%s", s->programs, argv[0]);
     return argv;
 }
 
@@ -150,6 +154,27 @@ static void check_left(struct soak *s, const struct soak_run *run)
         ;
 }
 
+bool soak_is_slow(const struct soak *s)
+{
+    return strstr(s->programs, "asan") != NULL;
+}
+
+/* Sanitizers take several times as much of both. */
+static void check_use(struct soak *s, const struct soak_run *run,
+                      const struct rusage *use)
+{
+    double cpu_s = (double)use->ru_utime.tv_sec + (double)use->ru_stime.tv_sec +
+                   1e-6 * (double)use->ru_utime.tv_usec +
+                   1e-6 * (double)use->ru_stime.tv_usec;
+    long max_kb = run->max_kb > 0 ? run->max_kb : SOAK_MAX_KB;
+    if (soak_is_slow(s))
+        return;
+    if (use->ru_maxrss > max_kb)
+        soak_fail(s, "'%s' took %ld MB", run->line, use->ru_maxrss / 1024);
+    if (run->cpu_s > 0 && cpu_s > run->cpu_s)
+        soak_fail(s, "'%s' took %.1f s of processor time", run->line, cpu_s);
+}
+
 int soak_command(struct soak *s, const struct soak_run *run)
 {
     struct rusage use = {0};
@@ -172,7 +197,6 @@ int soak_command(struct soak *s, const struct soak_run *run)
     if (code > 3 && !killed)
         soak_fail(s, "'%s' ended with %d: %.300s", run->line, code,
                   soak_text(s, "err"));
-    if (use.ru_maxrss > SOAK_MAX_KB)
-        soak_fail(s, "'%s' took %ld MB", run->line, use.ru_maxrss / 1024);
+    check_use(s, run, &use);
     return code;
 }

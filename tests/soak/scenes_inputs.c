@@ -59,8 +59,8 @@ static void mutated_costs(struct soak *s)
 }
 
 const struct soak_scene soak_of_inputs[] = {
-    {"mutated-manifest", mutated_manifest},
-    {"mutated-log", mutated_log},
-    {"mutated-model", mutated_model},
-    {"mutated-costs", mutated_costs},
-    {NULL, NULL}};
+    {"mutated-manifest", mutated_manifest, 4},
+    {"mutated-log", mutated_log, 4},
+    {"mutated-model", mutated_model, 8},
+    {"mutated-costs", mutated_costs, 4},
+    {NULL, NULL, 0}};

@@ -63,15 +63,17 @@ static const char *damage(struct soak *s, const char *path)
     return words[how];
 }
 
-/* Files and links with names that somebody, or a killed harness, may use. */
+/* Names that somebody may use: the harness makes none like them. */
+static const char *const strays[] = {
+    "r/notes.tmp.1",       "r/runs/notes.txt",    "r/runs/.tmp-mine",
+    "r/runs/.tmp-r01-x",   "r/layouts.csv.tmp.x", "r/runs/0",
+    "r/runs/r01-pick-x-y", "r/.hidden",           "r/runs/.tmp-"};
+
+/* Files, folders and links there. */
 static void add_strays(struct soak *s)
 {
-    static const char *const names[] = {
-        "r/notes.tmp.1",       "r/runs/notes.txt",    "r/runs/.tmp-mine",
-        "r/runs/.tmp-r01-x",   "r/layouts.csv.tmp.x", "r/runs/0",
-        "r/runs/r01-pick-x-y", "r/.hidden",           "r/runs/.tmp-"};
     for (size_t n = soak_pick(s, 4); n > 0; n--) {
-        const char *name = soak_choose(s, names, COUNT(names));
+        const char *name = soak_choose(s, strays, COUNT(strays));
         struct stat st;
         if (lstat(name, &st) == 0)
             continue;
@@ -137,17 +139,24 @@ static void damaged_results(struct soak *s)
         check_table(s);
 }
 
-/* What is only strange among the results blocks nothing. */
+/* What is only strange among the results blocks nothing, and stays. */
 static void strange_files(struct soak *s)
 {
+    struct stat st;
+    bool was[COUNT(strays)];
     soak_copy(s, arena_printf(s->a, "%s/r", s->base), "r");
     while (soak_pick(s, 4))
         add_strays(s);
+    for (size_t i = 0; i < COUNT(strays); i++)
+        was[i] = lstat(strays[i], &st) == 0;
     if (command(s, "moe-bench status ../base/fake.json --out r") != 0)
         soak_fail(s, "strange files block status: %s", soak_text(s, "err"));
     if (command(s, RUN) != 0)
         soak_fail(s, "strange files block run: %s", soak_text(s, "err"));
     check_table(s);
+    for (size_t i = 0; i < COUNT(strays); i++)
+        if (was[i] && lstat(strays[i], &st) != 0)
+            soak_fail(s, "run removes somebody's %s", strays[i]);
 }
 
 /* Any file of a dataset that is another now is named, and ends with 1 or 2. */
@@ -239,9 +248,9 @@ static void linked_results(struct soak *s)
 }
 
 const struct soak_scene soak_of_results[] = {
-    {"damaged-results", damaged_results},
-    {"strange-files", strange_files},
-    {"damaged-dataset", damaged_dataset},
-    {"published-anywhere", published_anywhere},
-    {"linked-results", linked_results},
-    {NULL, NULL}};
+    {"damaged-results", damaged_results, 1},
+    {"strange-files", strange_files, 1},
+    {"damaged-dataset", damaged_dataset, 3},
+    {"published-anywhere", published_anywhere, 1},
+    {"linked-results", linked_results, 1},
+    {NULL, NULL, 0}};

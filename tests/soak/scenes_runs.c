@@ -28,6 +28,8 @@ static const struct faulty faults[] = {
     {"setsid sleep 1000 & REAL", true},
     {"exec yes 'a line without end'", false},
     {"exec tr '\\0' x </dev/zero", false},
+    {"exec yes iteration", false},
+    {"exec yes ''", false},
     {"exec cat /dev/zero", false},
     {"exec head -c 3000000 /dev/urandom", false},
     {"REAL | sed 's/iteration (ms): [0-9.]*/iteration (ms): 0.0/'", false},
@@ -138,7 +140,8 @@ static void small_limits(struct soak *s)
     static const char *const lines[] = {
         RUN, "moe-bench status fake.json --out r",
         "moe-bench publish fake.json --out ../base/r --to new",
-        "moe-bench validate ../base/set --baseline b.csv --update-baseline",
+        "moe-bench validate ../base/set --baseline b.csv --update-baseline "
+        "--reason soak",
         "moe-bench run fake.json --dry-run"};
     set_up(s, "REAL", "20");
     run.line = soak_choose(s, lines, COUNT(lines));
@@ -154,7 +157,7 @@ static void small_limits(struct soak *s)
     check_table(s);
 }
 
-const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer},
-                                          {"killed", killed},
-                                          {"small-limits", small_limits},
-                                          {NULL, NULL}};
+const struct soak_scene soak_of_runs[] = {{"faulty-trainer", faulty_trainer, 1},
+                                          {"killed", killed, 1},
+                                          {"small-limits", small_limits, 1},
+                                          {NULL, NULL, 0}};

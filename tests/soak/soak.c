@@ -221,7 +221,8 @@ struct soak_frame {
 static const struct soak_scene *find_scene(size_t i, const char *name)
 {
     const struct soak_scene *const tables[] = {soak_of_results, soak_of_runs,
-                                               soak_of_inputs};
+                                               soak_of_inputs,  soak_of_texts,
+                                               soak_of_words,   soak_of_sizes};
     size_t n = 0;
     for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
         for (const struct soak_scene *x = tables[t]; x->name; x++)
@@ -263,10 +264,22 @@ static void prepare(struct soak_frame *f)
     run.line = "moe-bench publish base/fake.json --out base/r --to base/set";
     if (soak_command(s, &run) != 0)
         soak_fail(s, "it cannot be published: %s", soak_text(s, "err"));
+    snprintf(path, sizeof path, "%s/../../experiments/models/7b-a1b.json",
+             s->fixtures);
+    soak_copy(s, path, "base/model.json");
     run.line = "moe-bench validate base/set --baseline base/baseline.csv "
-               "--update-baseline";
+               "--update-baseline --reason soak";
     if (soak_command(s, &run) != 0)
         soak_fail(s, "it has no baseline: %s", soak_text(s, "err"));
+}
+
+/* The turn's folder as it was at its beginning. */
+static void empty(struct soak *s)
+{
+    bool out = chdir("..") == 0;
+    file_remove_tree(s->work);
+    if (!out || mkdir(s->work, 0777) != 0 || chdir(s->work) != 0)
+        soak_fail(s, "cannot empty %s", s->work);
 }
 
 /* True when all was well; the folder stays where it was not. */
@@ -291,7 +304,11 @@ static bool play(struct soak_frame *f, uint64_t turn, const char *name)
         soak_fail(&s, "cannot enter %s", s.work);
     const char *outside = folder_hash(&s, s.outside);
     const char *base = folder_hash(&s, s.base);
-    scene->play(&s);
+    for (int i = 0; i < scene->times && !s.failed; i++) {
+        if (i > 0)
+            empty(&s);
+        scene->play(&s);
+    }
     if (strcmp(outside, folder_hash(&s, s.outside)) != 0)
         soak_fail(&s, "a file outside was touched");
     if (strcmp(base, folder_hash(&s, s.base)) != 0)

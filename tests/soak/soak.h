@@ -43,19 +43,25 @@ void soak_fail(struct soak *s, const char *fmt, ...)
 
 /* How a command is run. */
 struct soak_run {
-    const char *line;       // words parted by blanks; quotes do not count
+    const char *line;       // words parted by blanks; quotes do not count;
+                            // the first is one of ours, or a path from the root
     double limit_s;         // 0: ten seconds, longer on a busy machine
     long stack_kb, file_kb; // limits on the program, 0: none
     double kill_after_s;    // then `signal` is sent to it, 0: never
     int signal;
-    bool guard; // the signal goes to the program's first child
-    bool hurry; // what is left of it may still end when the next one begins
+    double cpu_s; // that it may take, 0: any
+    long max_kb;  // of memory, 0: SOAK_MAX_KB
+    bool guard;   // the signal goes to the program's first child
+    bool hurry;   // what is left of it may still end when the next one begins
 };
 
 /* Runs it with standard output to `out` and messages to `err` in the working
  * folder; its exit code, or 128 + signal. Fails the turn on all that no
  * command may do. */
 int soak_command(struct soak *s, const struct soak_run *run);
+
+/* The program fits a limit of time only where no sanitizer slows it. */
+bool soak_is_slow(const struct soak *s);
 
 /* The text of a file of the working folder, "" when there is none. */
 const char *soak_text(struct soak *s, const char *path);
@@ -72,10 +78,11 @@ const char *soak_any_file(struct soak *s, const char *folder);
 struct soak_scene {
     const char *name;
     void (*play)(struct soak *s);
+    int times; // inputs of one turn, each in an empty folder: cheap ones more
 };
 
 /* Each ends with a name of NULL. */
 extern const struct soak_scene soak_of_results[], soak_of_runs[],
-    soak_of_inputs[];
+    soak_of_inputs[], soak_of_texts[], soak_of_words[], soak_of_sizes[];
 
 #endif

@@ -1,0 +1,228 @@
+/*
+ * How it works: every run brings its own set of flags, since logs of one series
+ * may differ in layout, pipeline size and batch. Megatron's rules are asked of
+ * these flags (judge), and only then is a model made of them; the first run's
+ * model is what all others are held against.
+ */
+#include "contribution.h"
+
+#include "judge/judge.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { CONTRIBUTION_NAME_BYTES = 24, CONTRIBUTION_MOST_RUNS = 512 };
+
+static const char *const from_names[] = {
+#define CONTRIBUTION_NAME(id, name, help) name,
+    CONTRIBUTION_FROM_TABLE(CONTRIBUTION_NAME)
+#undef CONTRIBUTION_NAME
+};
+
+const char *contribution_from_name(enum contribution_from f)
+{
+    return from_names[f];
+}
+
+static enum err contribution_no_memory(struct err_msg *msg)
+{
+    return err_set(msg, ERR_NOMEM, "contribute: out of memory");
+}
+
+/* ---- begin ---- */
+
+/* "H100 SXM" is "h100-sxm": letters, digits and dashes, as a folder's name. */
+enum err contribution_gpu(struct contribution *c, const char *gpu,
+                          struct err_msg *msg)
+{
+    struct err_msg ignored;
+    const size_t n = strlen(gpu);
+    char *name = arena_strdup(c->arena, gpu);
+    if (!name)
+        return contribution_no_memory(msg);
+    bool plain =
+        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)gpu[0]);
+    for (char *p = name; *p; p++) {
+        *p = (char)(*p == ' ' || *p == '_' ? '-' : tolower((unsigned char)*p));
+        plain = plain && (isalnum((unsigned char)*p) || *p == '-');
+    }
+    c->gpu = name;
+    card_find(name, "", &c->card, &ignored);
+    return plain ? ERR_OK
+                 : err_set(msg, ERR_RANGE,
+                           "--gpu: got '%s', want the card's name in letters "
+                           "and digits, such as H100, or cpu",
+                           gpu);
+}
+
+/* In UTC, as all dates of results are. */
+static const char *today(struct arena *a)
+{
+    char text[16];
+    const time_t t = time(NULL);
+    struct tm utc;
+    gmtime_r(&t, &utc);
+    strftime(text, sizeof text, "%Y-%m-%d", &utc);
+    return arena_strdup(a, text);
+}
+
+enum err contribution_init(struct arena *a, const struct contribution_begin *b,
+                           struct contribution *out, struct err_msg *msg)
+{
+    *out = (struct contribution){.arena = a,
+                                 .example = b->example,
+                                 .source = "measured",
+                                 .clock = "wall",
+                                 .date = today(a),
+                                 .findings = {.arena = a}};
+    removed_init(&out->removed, a);
+    out->run = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->run);
+    out->lost = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->lost);
+    if (out->removed.failed || !out->run || !out->lost || !out->date)
+        return contribution_no_memory(msg);
+    enum err e = b->gpu ? contribution_gpu(out, b->gpu, msg) : ERR_OK;
+    return e == ERR_OK ? core_version_find(b->core, &out->core, msg) : e;
+}
+
+/* Its place does not move: checks and rows point to it. */
+struct contribution_run *contribution_add(struct contribution *c)
+{
+    if (c->n == CONTRIBUTION_MOST_RUNS)
+        return NULL;
+    struct contribution_run *r = &c->run[c->n];
+    *r = (struct contribution_run){
+        .id = arena_printf(c->arena, "run-%02d", c->n + 1),
+        .step_s = (double)NAN,
+        .q25 = (double)NAN,
+        .q75 = (double)NAN,
+        .printed_tflops = (double)NAN};
+    if (!r->id)
+        return NULL;
+    c->n++;
+    return r;
+}
+
+enum err contribution_lose(struct contribution *c, const char *what,
+                           const char *why, struct err_msg *msg)
+{
+    if (c->n_lost == CONTRIBUTION_MOST_RUNS || !what)
+        return contribution_no_memory(msg);
+    c->lost[c->n_lost++] = (struct contribution_lost){what, why};
+    return ERR_OK;
+}
+
+/* ---- the model ---- */
+
+/* Sizes of what is trained, and how ranks share it: what one fit can hold. */
+static const char *other_model(const struct model *x, const struct model *y)
+{
+    const bool same =
+        x->hidden == y->hidden && x->n_layers == y->n_layers &&
+        x->n_mtp == y->n_mtp && x->ffn == y->ffn && x->n_heads == y->n_heads &&
+        x->n_experts == y->n_experts && x->moe_ffn == y->moe_ffn &&
+        x->topk == y->topk && x->padded_vocab == y->padded_vocab &&
+        x->batch.seq_tokens == y->batch.seq_tokens;
+    if (!same)
+        return "is of another model";
+    if (x->par.world != y->par.world)
+        return "has another number of GPUs";
+    return x->par.tp != y->par.tp || x->par.cp != y->par.cp ||
+                   x->par.ep != y->par.ep
+               ? "has another TP, CP or EP"
+               : NULL;
+}
+
+/* A size that has a default of 1 and was never stated would be somebody
+ * else's run. All are named at once, with what to add. */
+static enum err demand_sizes(struct arena *a, const struct megatron_flags *f,
+                             const struct contribution_run *r,
+                             struct err_msg *msg)
+{
+    static const struct {
+        enum flag_id id;
+        const char *what;
+    } wanted[] = {{FLAG_PP, "the number of pipeline stages"},
+                  {FLAG_GLOBAL_BATCH_SIZE, "the global batch"},
+                  {FLAG_SEQ_LENGTH, "the length of a sequence"},
+                  {FLAG_WORLD_SIZE, "the number of GPUs"}};
+    const char *what = "", *add = "";
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        if (flags_given(f, wanted[i].id) && !flags_unknown(f, wanted[i].id))
+            continue;
+        what =
+            arena_printf(a, "%s%s%s", what, *what ? ", " : "", wanted[i].what);
+        add = arena_printf(a, "%s --%s N", add, flag_name(wanted[i].id));
+        if (!what || !add)
+            return contribution_no_memory(msg);
+    }
+    return *what ? err_set(msg, ERR_PARSE,
+                           "%s: not stated: %s; name the launch script with "
+                           "--config, or add at the end of the command: --%s",
+                           r->name, what, add)
+                 : ERR_OK;
+}
+
+/* What Megatron would say of the flags. */
+static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
+                              struct contribution_run *r, struct err_msg *msg)
+{
+    struct judge_verdict v;
+    const struct judge_question q = {f, c->core, false};
+    const enum err e = judge(c->arena, &q, &v, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", r->name);
+    if (!v.valid || !v.has_layout)
+        return err_set(msg, ERR_MODEL,
+                       "%s: Megatron core %s refuses this run: %s; if it ran, "
+                       "name its version with --core",
+                       r->name, c->core->name,
+                       v.refusals ? v.refusals->text
+                                  : "the layout is not known");
+    r->parsed = v.layout;
+    r->layout = layout_string(c->arena, &v.layout);
+    return r->layout ? ERR_OK : contribution_no_memory(msg);
+}
+
+enum err contribution_judge(struct contribution *c,
+                            const struct megatron_args *args,
+                            const char *layout, struct contribution_run *r,
+                            struct err_msg *msg)
+{
+    struct megatron_args *own = megatron_args_copy(c->arena, args);
+    if (!own)
+        return contribution_no_memory(msg);
+    struct megatron_flags *f = megatron_args_flags(own);
+    enum err e = demand_sizes(c->arena, f, r, msg);
+    if (e == ERR_OK && layout)
+        e = judge_set_layout(f, layout, msg);
+    if (e == ERR_OK)
+        e = judged_layout(c, f, r, msg);
+    if (e != ERR_OK)
+        return e;
+    // their names may be a project's own
+    c->n_changes = megatron_args_account(own)->changes.n;
+    e = megatron_args_model(c->arena, own, &r->model, msg);
+    if (e != ERR_OK)
+        return err_prefix(msg, e, "%s", r->name);
+    r->model.par.vpp = r->parsed.vpp;
+    if (!c->args)
+        c->args = own;
+    const struct contribution_run *first = &c->run[0];
+    const char *other = other_model(&first->model, &r->model);
+    if (other && first != r)
+        return err_set(msg, ERR_RANGE,
+                       "%s %s than %s: contribute them one after the other",
+                       r->name, other, first->name);
+    c->n_gpus = r->model.par.world;
+    return ERR_OK;
+}
+
+const char *contribution_name(const struct contribution *c)
+{
+    return c->name ? c->name
+                   : arena_printf(c->arena, "%s-%dx-%s%s", c->gpu, c->n_gpus,
+                                  c->date, c->example ? "-example" : "");
+}

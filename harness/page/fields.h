@@ -1,0 +1,32 @@
+/*
+ * fields: fields of a CSV file as the page needs them: a column or a whole file
+ * that is not there is as an empty one, since older results lack some.
+ */
+#ifndef PAGE_FIELDS_H
+#define PAGE_FIELDS_H
+
+#include "base/csv.h"
+#include "sheet.h"
+
+/* Reads DIR/NAME; a missing file has no rows. ERR_PARSE for one that is
+ * damaged. Owned by the arena. */
+enum err fields_read(struct arena *a, const char *dir, const char *name,
+                     struct csv *out, struct err_msg *msg);
+
+/* "" and NAN where there is no such row, column or number. */
+const char *fields_text(const struct csv *t, size_t row, const char *column);
+double fields_number(const struct csv *t, size_t row, const char *column);
+
+/* A line of a detail: its name, the column, and to how many digits behind the
+ * point its number is rounded (FIELDS_AS_IT_IS: not at all). */
+enum { FIELDS_AS_IT_IS = -1 };
+struct fields_fact {
+    const char *name, *column;
+    int digits;
+};
+
+/* Adds those that the row has. */
+void fields_facts(struct sheet_facts *f, const struct csv *t, size_t row,
+                  const struct fields_fact *facts, size_t n);
+
+#endif
