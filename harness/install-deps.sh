@@ -9,7 +9,7 @@ for set in "$@"; do
     case $set in
     run) packages="$packages gcc libc6-dev make libcjson-dev libcsv-dev
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
-        openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
+        openmpi-bin libsimgrid-dev gnuplot-nox fonts-dejavu-core zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3 bc" ;;
     check) packages="$packages clang-format cppcheck universal-ctags python3" ;;
     slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
