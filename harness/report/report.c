@@ -236,8 +236,8 @@ static bool draw_own(struct arena *a, const struct report_own *own,
         why = msg.text;
     if (why && own->warn)
         fprintf(own->warn,
-                "moe-bench: no figures in %s: %s; draw them with "
-                "'moe-bench report %s'\n",
+                "moe-bench: no figures in %s: %s; 'moe-bench report %s' "
+                "draws them where the repository's plots/ is\n",
                 own->dir, why, own->dir);
     return !why;
 }
