@@ -79,6 +79,10 @@ refuses "costs from one" "$silent" \
 refuses "a log from one" "$silent" "$B" parse "$tmp/pipe"
 refuses "a log from one, as JSON" "$silent" "$B" parse --json "$tmp/pipe"
 refuses "a manifest from one" "$silent" "$B" run "$tmp/pipe"
+{ head -n 20 tests/fixtures/models/dump.log; sleep 7; } >"$tmp/pipe" &
+refuses "a log from one whose writer falls silent" "$silent" \
+    "$B" parse "$tmp/pipe"
+wait
 EXIT=3 refuses "-o to a pipe that nobody reads" "nobody reads" \
     "$L" costs $model --analytic -o "$tmp/pipe"
 EXIT=3 refuses "--trace to one" "nobody reads" \
