@@ -14,12 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-// a manifest is written by hand, and no list of words is longer than a trainer's
-// arguments
-enum {
-    MANIFEST_MAX_BYTES = 1 << 20,
-    MANIFEST_MAX_WORDS = 256
-};
+// a manifest is written by hand, and no list of words is longer than a
+// trainer's arguments
+enum { MANIFEST_MAX_BYTES = 1 << 20, MANIFEST_MAX_WORDS = 256 };
 
 #define FORMAT "moe-bench/experiment/1"
 // lists of keys stand beside what reads them
