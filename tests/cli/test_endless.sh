@@ -245,7 +245,7 @@ for option in "--trace", "--gantt":
         ["12000", option, drawn], (0,), 10, 400)
 several = [layout, "plan", path, "--pp", "4", "--vpp", "2", "--costs", costs,
            "--time-limit", "1", "--gbs"]
-run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (2,))
+run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (1,))
 several[several.index(costs)] = os.path.join(tmp, "wide.json")
 run("plan --vpp 2 of 16384, with jitter", several + ["16384"], (0,), 60, 600)
 
