@@ -1,4 +1,5 @@
 #include "base/csv.h"
+#include "base/text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -108,4 +109,30 @@ Test(csv, a_megabyte_of_anything_is_read_at_once, .timeout = 60)
         }
         arena_clear(&a);
     }
+}
+
+Test(csv, replaces_tables_of_ours_alone)
+{
+    static const char table[] = "format,a\nx/1,2\n";
+    static const struct {
+        const char *before;
+        enum err want;
+    } cases[] = {{"", ERR_OK},
+                 {"format,b\nx/1,3\n", ERR_OK},
+                 {"precious\n", ERR_RANGE},
+                 {"a,format\n", ERR_RANGE},
+                 {"form", ERR_RANGE}};
+    char dir[] = "/tmp/csv-XXXXXX", path[64];
+    struct err_msg msg = {""};
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/t.csv", dir);
+    cr_assert_eq(csv_replace_file(path, table, strlen(table), &msg), ERR_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *was = cases[i].before;
+        cr_assert_eq(text_write_file(path, was, strlen(was), &msg), ERR_OK);
+        cr_expect_eq(csv_replace_file(path, table, strlen(table), &msg),
+                     cases[i].want, "'%s'", was);
+    }
+    remove(path);
+    remove(dir);
 }

@@ -116,3 +116,13 @@ Test(text, sha256_is_the_known_digest)
     cr_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410"
                           "ff61f20015ad");
 }
+
+Test(text, a_terminal_is_given_no_control_characters)
+{
+    struct arena a;
+    arena_init(&a);
+    const char *plain = "caf\xc3\xa9 $(x)";
+    cr_assert_eq(text_one_line(&a, plain), plain, "no copy without need");
+    cr_assert_str_eq(text_one_line(&a, "a\033[31m\nb\x7f"), "a?[31m?b?");
+    arena_clear(&a);
+}

@@ -480,7 +480,7 @@ enum err validate_write_baseline(struct arena *a, const char *path,
     for (int i = 0; i < now->n && ok; i++)
         ok = report_validate_write_row(a, out, &now->row[i]);
     ok = fclose(out) == 0 && ok;
-    enum err e = ok ? text_write_file(path, text, len, msg)
+    enum err e = ok ? csv_replace_file(path, text, len, msg)
                     : report_validate_no_memory(msg);
     free(text);
     return e;

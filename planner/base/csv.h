@@ -43,4 +43,10 @@ bool csv_write_row(FILE *out, const char *const *fields, size_t n_fields);
 enum { CSV_NUMBER_BYTES = 32 };
 const char *csv_number(double value, char buf[CSV_NUMBER_BYTES]);
 
+/* Writes a table of ours, whose first column is `format`, as text_write_file()
+ * does; a file of another kind that is there is somebody's, and stays:
+ * ERR_RANGE. */
+enum err csv_replace_file(const char *path, const char *text, size_t len,
+                          struct err_msg *msg);
+
 #endif

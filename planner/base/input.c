@@ -5,6 +5,7 @@
  * behind. A named pipe cannot be opened for writing before it has a reader:
  * that is tried again for as long as silence is borne.
  */
+#define _GNU_SOURCE // fopencookie
 #include "input.h"
 
 #include "text.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -159,6 +161,39 @@ static bool input_has_begun(const struct input *in)
     return in->is_patient || input_wait(in, POLLIN, true) != 0;
 }
 
+static ssize_t input_cookie_read(void *in, char *data, size_t n)
+{
+    return input_read(in, data, n);
+}
+
+static int input_cookie_close(void *in)
+{
+    bool ok = input_close(in);
+    free(in);
+    return ok ? 0 : EOF;
+}
+
+/* stdio takes "try again" for an error, and would wait for ever without it: a
+ * pipe that must not stay silent is read as input_read() does. */
+static FILE *input_stdio(const struct input *in)
+{
+    const cookie_io_functions_t how = {.read = input_cookie_read,
+                                       .close = input_cookie_close};
+    if (in->is_patient) {
+        fcntl(in->fd, F_SETFL, 0);
+        return fdopen(in->fd, "rb");
+    }
+    struct input *copy = malloc(sizeof *copy);
+    FILE *f = NULL;
+    if (copy) {
+        *copy = *in;
+        f = fopencookie(copy, "rb", how);
+    }
+    if (!f)
+        free(copy);
+    return f;
+}
+
 FILE *input_stream(const char *path, struct err_msg *msg)
 {
     struct input in;
@@ -173,9 +208,7 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     }
     FILE *f = NULL;
     if (begun) {
-        // stdio takes "try again" for an error
-        fcntl(in.fd, F_SETFL, 0);
-        f = fdopen(in.fd, "rb");
+        f = input_stdio(&in);
         if (!f)
             err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
     }
@@ -199,7 +232,9 @@ static enum err input_copy(FILE *from, FILE *to, const char *path,
 {
     char block[1 << 14];
     size_t n, total = 0;
-    while ((n = fread(block, 1, sizeof block, from)) > 0) {
+    while ((n = fread(block, 1, sizeof block, from)) > 0 || ferror(from)) {
+        if (ferror(from))
+            return err_set(msg, ERR_PARSE, "%s: %s", path, input_why());
         total += n;
         if (total > INPUT_MAX_COPY_BYTES)
             return err_set(msg, ERR_PARSE,

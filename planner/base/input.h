@@ -54,8 +54,9 @@ const char *input_why(void);
 bool input_close(struct input *in);
 
 /* A stream for readers of logs, once its first byte is there; the caller closes
- * it. NULL with ERR_PARSE in `msg` for what cannot be opened, stays silent, or
- * is a device without an end: a log has one. */
+ * it. A named pipe that falls silent later is an error of the stream
+ * (ETIMEDOUT, input_why()). NULL with ERR_PARSE in `msg` for what cannot be
+ * opened, stays silent, or is a device without an end: a log has one. */
 FILE *input_stream(const char *path, struct err_msg *msg);
 
 /* Makes *f a stream that can be read again: a pipe, of at most 1 GB, is copied

@@ -310,6 +310,20 @@ const char *text_nearest(const char *word, const char *const *names,
     return best;
 }
 
+const char *text_one_line(struct arena *a, const char *text)
+{
+    const char *p = text;
+    while ((unsigned char)*p >= ' ' && *p != 127)
+        p++;
+    if (!*p)
+        return text;
+    char *copy = arena_strdup(a, text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return copy ? copy : "";
+}
+
 bool text_starts(const char *text, const char *part)
 {
     return strncmp(text, part, strlen(part)) == 0;

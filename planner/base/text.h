@@ -60,6 +60,10 @@ bool text_to_double(const char *text, double *out);
 const char *text_nearest(const char *word, const char *const *names,
                          size_t n_names);
 
+/* The text without control characters, which a terminal would obey: itself, or
+ * a copy with '?' in their places; "" when out of memory. */
+const char *text_one_line(struct arena *a, const char *text);
+
 /* True when `text` starts (ends) with `part`. */
 bool text_starts(const char *text, const char *part);
 bool text_ends(const char *text, const char *part);

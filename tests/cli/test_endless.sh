@@ -95,6 +95,10 @@ later refuses "costs from one" "$silent" \
 later refuses "a log from one" "$silent" "$B" parse "$tmp/unwritten"
 later refuses "a log from one, as JSON" "$silent" "$B" parse --json "$tmp/unwritten"
 later refuses "a manifest from one" "$silent" "$B" run "$tmp/unwritten"
+mkfifo "$tmp/falls"
+{ head -n 20 tests/fixtures/models/dump.log; sleep 7; } >"$tmp/falls" &
+later refuses "a log from one whose writer falls silent" "$silent" \
+    "$B" parse "$tmp/falls"
 EXIT=3 later refuses "-o to a pipe that nobody reads" "nobody reads" \
     "$L" costs $model --analytic -o "$tmp/unread"
 EXIT=3 later refuses "--trace to one" "nobody reads" \
@@ -264,7 +268,7 @@ for option in "--trace", "--gantt":
         ["12000", option, drawn], (0,), 10, 400)
 several = [layout, "plan", path, "--pp", "4", "--vpp", "2", "--costs", costs,
            "--time-limit", "1", "--gbs"]
-run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (2,))
+run("plan --vpp 2 of 65536 micro-batches is refused", several + ["65536"], (1,))
 several[several.index(costs)] = os.path.join(tmp, "wide.json")
 run("plan --vpp 2 of 16384, with jitter", several + ["16384"], (0,), 60, 600)
 
