@@ -61,7 +61,7 @@ claim $? "machine --json prints the hash"
 
 for m in experiments/*.json; do
     "$bench" run "$m" --dry-run --out "$work/none" >"$work/out" 2>"$work/err"
-    [ $? -eq 0 ] && grep -Eq 'pipeline-model-parallel-layout|^# .* searches' \
+    [ $? -eq 0 ] && grep -Eq 'parallel-layout|hybrid-layer-pattern|^# .* searches' \
         "$work/out"
     claim $? "$m is read and its commands, or searches, are printed"
 done
