@@ -197,6 +197,8 @@ cases = {
     "a layout of 100000 stages": script('--pipeline-model-parallel-layout "' +
                                         "t|" * 100000 + '"'),
     "500000 empty look-ups": 'A=\nB="' + "$A" * 500000 + '"\n' + script("$B"),
+    "80000 open braces in an array": "A=(" + '{"a":' * 80000 + ")\n" +
+                                     script("${A[@]}"),
     "a megabyte of newlines": "\n" * MB,
     "a megabyte of quotes": '"' * MB,
 }
