@@ -376,8 +376,8 @@ mv aside "$one" && echo x >>"$one/log.txt"
 claim $? "a run whose log was changed is refused"
 
 # ---- bare validate has contributed folders, too ----
-mkdir -p all/results && cp -r "$here/results/published" "$here/results/reference" \
-    "$here/results/baseline.csv" all/results/ && cp -r out all/results/contributed
+mkdir -p all/results && cp -r "$here"/results/[bcpr]* all/results/ &&
+    cp -r out/* all/results/contributed/
 (cd all && "$bench" validate >../review 2>../err)
 claim $? "validate without a folder looks at contributed ones"
 grep -q "contributed/$(basename "$d"): ok" review

@@ -24,7 +24,7 @@ claim $? "results/index.html is that page ('make report' makes it)"
 [ "$(wc -c <"$work/all.html")" -lt 3000000 ]
 claim $? "it has less than 3 MB"
 mkdir "$work/tmp"
-(cd "$work" && mkdir results && cp -R "$here"/results/[rp]* results &&
+(cd "$work" && mkdir results && cp -R "$here"/results/[cpr]* results &&
     LC_ALL=C.UTF-8 TMPDIR=$work/tmp "$bench" page >/dev/null 2>err &&
     cmp -s all.html results/index.html && [ -z "$(ls -A tmp)" ])
 claim $? "the same bytes from another folder, and nothing left behind"
