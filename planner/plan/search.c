@@ -43,24 +43,12 @@ const char *search_proof_name(enum search_proof p)
 
 /* ---- enumerating ---- */
 
-/* Does any stage begin with the MLP of a layer that another stage ends with? */
-static bool parts_layer(const struct model *m, const struct layout *l)
-{
-    bool parts = false;
-    for (int s = 1; s < l->n_stages; s++) {
-        int first = layout_first_layer(l, s);
-        parts = parts || (first > 0 && first < m->n_layers &&
-                          symbols_parts_layer(m, first));
-    }
-    return parts;
-}
-
 /* What is dropped is counted by its reason, so that a search that ends with
  * nothing can say why. */
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    if (c->whole_layers && parts_layer(c->list.ctx->model, l))
+    if (c->whole_layers && !symbols_keeps_layers(c->list.ctx->model, l))
         return ERR_OK;
     const char *refusal = plan_refusal(c->list.ctx, l);
     if (refusal) {
