@@ -126,3 +126,24 @@ Test(text, a_terminal_is_given_no_control_characters)
     cr_assert_str_eq(text_one_line(&a, "a\033[31m\nb\x7f"), "a?[31m?b?");
     arena_clear(&a);
 }
+
+Test(text, characters_of_utf8_have_these_bytes)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+    } all[] = {{"", 1},
+               {"a", 1},
+               {"\xc3\xa9", 2},
+               {"\xe2\x82\xac", 3},
+               {"\xf0\x9f\x98\x80", 4},
+               {"\xf4\x8f\xbf\xbf", 4},
+               {"\xa9", 0},              // begins nothing
+               {"\xc3", 0},              // ends too early
+               {"\xc1\xa9", 0},          // too long a form
+               {"\xe0\x9f\xbf", 0},      // the same of three bytes
+               {"\xed\xa0\x80", 0},      // half of a pair of UTF-16
+               {"\xf4\x90\x80\x80", 0}}; // beyond Unicode
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        cr_expect_eq(text_utf8_bytes(all[i].text), all[i].n, "text %zu", i);
+}

@@ -220,31 +220,12 @@ enum err json_require(struct json_member at, struct err_msg *msg)
     return err_set(msg, ERR_PARSE, "%s: %s: missing", at.where, at.key);
 }
 
-/* Bytes of the sequence of UTF-8 (RFC 3629) that begins here, 0 where none
- * does. */
-static size_t json_utf8(const unsigned char *p)
-{
-    if (*p < 0x80)
-        return 1;
-    size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-    if (*p < 0xc2 || *p > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    // too long a form, halves of UTF-16 and what is beyond Unicode
-    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-        (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
-}
-
 /* Texts may quote files of any bytes; JSON is UTF-8, and strict readers refuse
  * the whole document for one byte. */
 static void json_make_utf8(char *text)
 {
     while (*text) {
-        size_t n = json_utf8((const unsigned char *)text);
+        size_t n = text_utf8_bytes(text);
         if (n == 0)
             *text = '?';
         text += n ? n : 1;

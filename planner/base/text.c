@@ -310,6 +310,24 @@ const char *text_nearest(const char *word, const char *const *names,
     return best;
 }
 
+size_t text_utf8_bytes(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    if (*p < 0x80)
+        return 1;
+    size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
+    if (*p < 0xc2 || *p > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    // too long a form, halves of UTF-16 and what is beyond Unicode
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+        (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
 const char *text_one_line(struct arena *a, const char *text)
 {
     const char *p = text;

@@ -60,6 +60,10 @@ bool text_to_double(const char *text, double *out);
 const char *text_nearest(const char *word, const char *const *names,
                          size_t n_names);
 
+/* Bytes of the character of UTF-8 (RFC 3629) that the text begins with, 1 at
+ * its end, 0 where there is none. */
+size_t text_utf8_bytes(const char *text);
+
 /* The text without control characters, which a terminal would obey: itself, or
  * a copy with '?' in their places; "" when out of memory. */
 const char *text_one_line(struct arena *a, const char *text);

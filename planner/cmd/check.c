@@ -14,7 +14,6 @@
 #include "layout/shortest.h"
 #include "megatron/args.h"
 #include "megatron/convert.h"
-#include "open.h"
 #include "pattern/lines.h"
 
 #include <string.h>

@@ -264,18 +264,6 @@ enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
                    c->command->name, m->name);
 }
 
-enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
-{
-    if (m->par.vpp == 1)
-        return ERR_OK;
-    return err_set(
-        &c->msg, ERR_RANGE,
-        "%s: --vpp %d: this version plans and simulates one chunk a "
-        "rank only ('check' and 'count' take any): --vpp 1 leaves the "
-        "virtual stages out",
-        c->command->name, m->par.vpp);
-}
-
 /* A file of another kind is taken for one of costs now and then. */
 static enum err read_costs(struct cmd *c, struct cost *cost)
 {

@@ -274,7 +274,4 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
 /* ERR_PARSE when the length of a sequence was not stated. */
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m);
 
-/* ERR_RANGE with a clear word when virtual stages are asked for. */
-enum err cmd_refuse_vpp(struct cmd *c, const struct model *m);
-
 #endif

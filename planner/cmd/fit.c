@@ -7,7 +7,6 @@
  * runs: FLOPs stand for times, and links are what the options say.
  */
 #include "cost/fit.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/writer.h"
 #include "calibrate/ep_save.h"

@@ -265,7 +265,7 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
-/* Megatron's split of a pattern without pipes, however many the pattern has. */
+/* Megatron's split of a pattern without bars, however many the pattern has. */
 static enum err hybrid_default(struct cmd *c, const struct writer *list)
 {
     static const struct rule rule = {"default", default_split_layout};

@@ -234,7 +234,7 @@ static enum err plan_options(struct cmd *c, bool *shown,
 static bool plan_has_halves(const struct model *m)
 {
     bool any = false;
-    for (int i = 1; i < m->n_layers && model_is_hybrid(m); i++)
+    for (int i = 1; i < m->n_layers; i++)
         any = any || symbols_parts_layer(m, i);
     return any;
 }

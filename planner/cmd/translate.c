@@ -10,9 +10,8 @@
 #include "base/writer.h"
 #include "judge/judge.h"
 #include "megatron/args.h"
-#include "megatron/overrides.h"
+#include "megatron/model.h"
 #include "model/layer_freq.h"
-#include "open.h"
 #include "pattern/checkpoint.h"
 #include "pattern/lines.h"
 #include "pattern/translate.h"
@@ -45,17 +44,13 @@ static char *translate_attention_of(struct cmd *c,
                                     const struct megatron_flags *f,
                                     int n_layers, struct translation *t)
 {
-    const char *variant =
-        flags_given(f, FLAG_EXPERIMENTAL_ATTENTION_VARIANT)
-            ? flags_text(f, FLAG_EXPERIMENTAL_ATTENTION_VARIANT)
-            : "";
-    bool sparse = strcmp(variant, "dsa") == 0;
-    bool delta = strncmp(variant, "gdn", 3) == 0 ||
-                 strcmp(variant, "gated_delta_net") == 0;
+    const enum flag_id variant = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
+    bool sparse = flags_is(f, variant, "dsa");
+    bool delta = megatron_has_delta_net(f);
     char *all = arena_alloc(&c->arena, (size_t)n_layers + 1, 1);
     if (!all)
         return NULL;
-    if (*variant && !sparse && !delta)
+    if (flags_given(f, variant) && !sparse && !delta)
         t->why = "--experimental-attention-variant: only dsa and gated delta "
                  "net have a symbol";
     else if (sparse && (flags_int(f, FLAG_DSA_TOPK_FREQ, 1) > 1 ||

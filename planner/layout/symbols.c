@@ -5,7 +5,7 @@
 /* ---- reading ---- */
 
 /* Follows the model's symbols through the text up to its end or a '/'; the
- * letter where they part, or NULL. Counts pipes and the letters between. */
+ * letter where they part, or NULL. Counts bars and the letters between. */
 static const char *symbols_follow(const char *text, const struct model *m,
                                   int *n_stages)
 {
@@ -57,7 +57,7 @@ static enum err symbols_check(const char *text, const struct model *m,
     return ERR_OK;
 }
 
-/* Layers of each stage, by the pipes. */
+/* Layers of each stage, by the bars. */
 static void symbols_count(const char *text, int *n_layers)
 {
     for (; *text && *text != '/'; text++)
@@ -88,7 +88,7 @@ enum err symbols_read(struct arena *a, const char *text, const struct model *m,
 
 /* ---- writing ---- */
 
-/* Room for the letters of the stages [from, to), pipes, depths and an end. */
+/* Room for the letters of the stages [from, to), bars, depths and an end. */
 static char *symbols_room(struct arena *a, const struct model *m, int n_stages)
 {
     const size_t depth = m->mtp_symbols ? strlen(m->mtp_symbols) + 1 : 1;
@@ -136,10 +136,22 @@ const char *symbols_stage(struct arena *a, const struct layout *l,
     return text;
 }
 
+/* ---- cuts inside layers ---- */
+
 bool symbols_parts_layer(const struct model *m, int layer)
 {
+    if (layer < 1 || layer >= m->n_layers)
+        return false;
     const enum unit_kind before = model_layer_kind(m, layer - 1);
     const enum unit_kind behind = model_layer_kind(m, layer);
     bool mixes = before != KIND_MLP && before != KIND_EXPERTS;
     return mixes && (behind == KIND_MLP || behind == KIND_EXPERTS);
+}
+
+bool symbols_keeps_layers(const struct model *m, const struct layout *l)
+{
+    for (int s = 1; s < l->n_stages; s++)
+        if (symbols_parts_layer(m, layout_first_layer(l, s)))
+            return false;
+    return true;
 }

@@ -22,12 +22,12 @@ const char *translate_error_id(enum translate_error e)
     return translate_errors[e].id;
 }
 
-const char *translate_error_text(enum translate_error e)
+static const char *translate_error_text(enum translate_error e)
 {
     return translate_errors[e].text;
 }
 
-/* "MTP ...: stage 3 has m" */
+/* "MTP ...: got m in stage 3" */
 static enum translate_error translate_fail(enum translate_error e,
                                            struct err_msg *msg,
                                            const char *what, int where)

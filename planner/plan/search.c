@@ -43,24 +43,12 @@ const char *search_proof_name(enum search_proof p)
 
 /* ---- enumerating ---- */
 
-/* Does any stage begin with the MLP of a layer that another stage ends with? */
-static bool parts_layer(const struct model *m, const struct layout *l)
-{
-    bool parts = false;
-    for (int s = 1; s < l->n_stages; s++) {
-        int first = layout_first_layer(l, s);
-        parts = parts || (first > 0 && first < m->n_layers &&
-                          symbols_parts_layer(m, first));
-    }
-    return parts;
-}
-
 /* What is dropped is counted by its reason, so that a search that ends with
  * nothing can say why. */
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    if (c->whole_layers && parts_layer(c->list.ctx->model, l))
+    if (c->whole_layers && !symbols_keeps_layers(c->list.ctx->model, l))
         return ERR_OK;
     const char *refusal = plan_refusal(c->list.ctx, l);
     if (refusal) {
@@ -97,13 +85,14 @@ static enum err search_check_any(const struct layout_space *space,
                        "search: Megatron core %s refuses all %lld layouts: %s",
                        ctx->core->name, (long long)c->n_refused, c->refusal);
     if (c->list.n + (size_t)c->n_dropped == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: no layout of %d layers fills %d stages: use "
-                       "fewer stages%s",
-                       space->n_layers, space->pp,
-                       space->standalone_mtp || !space->n_mtp
-                           ? ""
-                           : ", or --standalone-mtp");
+        return err_set(
+            msg, ERR_MODEL,
+            "search: no layout of %d layers%s fills %d stages: use "
+            "fewer stages%s",
+            space->n_layers, c->whole_layers ? " without a cut inside one" : "",
+            space->pp,
+            space->standalone_mtp || !space->n_mtp ? ""
+                                                   : ", or --standalone-mtp");
     if (c->list.n == 0)
         return err_set(msg, ERR_MODEL,
                        "search: none of %lld layouts fits in %.1f GiB a rank: "
@@ -201,6 +190,17 @@ static enum err search_nothing_fits(const struct candidates *c,
         even, distributed ? "" : ", the distributed optimizer");
 }
 
+/* What has no layout of whole layers fits in no memory either. */
+static enum err search_nothing_whole(const struct exact_result *found,
+                                     struct err_msg *msg)
+{
+    return err_set(msg, ERR_MODEL,
+                   "search: none of %s layouts %s without a cut inside a layer "
+                   "and within memory: use fewer stages",
+                   found->space,
+                   found->state == PROVE_GAP ? "was found" : "is");
+}
+
 static enum err search_prove(const struct layout_space *space,
                              const struct search_options *opt,
                              struct collector *c, struct search_result *r,
@@ -224,7 +224,8 @@ static enum err search_prove(const struct layout_space *space,
     if (e != ERR_OK)
         return e;
     if (found.n_found == 0)
-        return search_nothing_fits(&c->list, &found, msg);
+        return opt->whole_layers ? search_nothing_whole(&found, msg)
+                                 : search_nothing_fits(&c->list, &found, msg);
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
