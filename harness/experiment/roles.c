@@ -291,11 +291,6 @@ static const struct role_finder finders[N_ROLES] = {
     [ROLE_LAYOUT] = {false, find_layout},
 };
 
-bool role_needs_costs(enum role role)
-{
-    return finders[role].needs_costs;
-}
-
 /* The expectation lies above the step of mean times by the same amount at both
  * ends of the interval. */
 static enum err roles_do_predict(struct arena *a,
