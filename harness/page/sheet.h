@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/writer.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Kinds as they are written; rows of another kind count as assumed. */

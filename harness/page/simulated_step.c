@@ -14,7 +14,6 @@
 #include "steps.h"
 
 #include <math.h>
-#include <unistd.h>
 
 /* What the layouts of one folder are simulated with. */
 struct simulated_step {

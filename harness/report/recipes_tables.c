@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 

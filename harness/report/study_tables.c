@@ -6,7 +6,6 @@
 #include "cells.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Numbers of studies.csv are counts, ratios or percents, or layouts. */
