@@ -39,6 +39,27 @@ Test(csv, columns_are_found_by_name)
     arena_clear(&a);
 }
 
+Test(csv, missing_rows_and_columns_are_as_empty_fields)
+{
+    struct arena a;
+    struct csv t, none = {.n_columns = 0};
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(read_text(&a, "format,x\nv1,1.5\n", &t, &msg), ERR_OK);
+    cr_expect_str_eq(csv_text(&t, 0, "format"), "v1");
+    cr_expect_str_eq(csv_text(&t, 0, "nope"), "");
+    cr_expect_str_eq(csv_text(&t, 1, "format"), "", "behind the last row");
+    cr_expect_str_eq(csv_text(&none, 0, "format"), "");
+    cr_expect_null(csv_get(&t, 1, "format"));
+    cr_expect_float_eq(csv_double(&t, 0, "x"), 1.5, 0);
+    cr_expect(isnan(csv_double(&t, 0, "format")), "not a number");
+    cr_expect(isnan(csv_double(&t, 1, "x")));
+    cr_expect(csv_is(&t, 0, "format", "v1"));
+    cr_expect_not(csv_is(&t, 0, "format", "v"));
+    cr_expect(csv_is(&t, 1, "format", ""));
+    arena_clear(&a);
+}
+
 Test(csv, ragged_rows_and_open_quotes_are_errors)
 {
     struct arena a;

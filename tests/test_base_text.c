@@ -83,6 +83,33 @@ Test(text, writing_replaces_the_file_or_leaves_it)
     arena_clear(&a);
 }
 
+Test(text, a_file_that_has_the_text_is_not_written)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct stat was, is;
+    char dir[] = "/tmp/moe-text-XXXXXX";
+    cr_assert_not_null(mkdtemp(dir));
+    arena_init(&a);
+    const char *path = arena_printf(&a, "%s/f", dir);
+    cr_assert_eq(text_write_changed(&a, path, "one", &msg), ERR_OK);
+    cr_assert_eq(stat(path, &was), 0);
+    cr_assert_eq(text_write_changed(&a, path, "one", &msg), ERR_OK);
+    cr_assert_eq(stat(path, &is), 0);
+    // a file that is written has another inode: it is renamed
+    cr_expect_eq(is.st_ino, was.st_ino);
+    static const char *const others[] = {"on", "onetwo", "two"};
+    for (int i = 0; i < 3; i++) {
+        struct text_span got;
+        cr_assert_eq(text_write_changed(&a, path, others[i], &msg), ERR_OK);
+        cr_assert_eq(text_read_file(&a, path, 100, &got, &msg), ERR_OK);
+        cr_expect_str_eq(got.data, others[i]);
+    }
+    unlink(path);
+    rmdir(dir);
+    arena_clear(&a);
+}
+
 Test(text, devices_and_links_are_written_not_replaced)
 {
     struct arena a;

@@ -402,10 +402,7 @@ static void show_rank_columns(const struct logmeans *m, int n_ranks)
         const struct log_mean *t = &m->means[i];
         printf("  %-40s", t->name);
         for (int r = 0; r < n_ranks; r++) {
-            if (r < t->n_ranks && !isnan(t->ms[r]))
-                printf(" %9.2f", t->ms[r]);
-            else
-                printf(" %9s", "-");
+            cmd_print_number(9, 2, r < t->n_ranks ? t->ms[r] : (double)NAN);
         }
         printf("\n");
     }

@@ -8,7 +8,6 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void junit_begin(struct junit *j, struct arena *a)
 {

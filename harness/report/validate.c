@@ -239,12 +239,6 @@ static double validate_regret(const struct validate_rows *v)
     return n > 1 ? 100 * (pick->meas_ms / best - 1) : (double)NAN;
 }
 
-static bool has_number(const struct csv *t, size_t row, const char *column)
-{
-    double x;
-    return csv_get_double(t, row, column, &x);
-}
-
 static enum err report_validate_make_rows(struct arena *a,
                                           const struct dataset *d,
                                           struct validate_rows *out,
@@ -263,18 +257,19 @@ static enum err report_validate_make_rows(struct arena *a,
                                : report_validate_no_memory(msg);
     for (int i = 0; i < n && e == ERR_OK; i++) {
         struct validate_row *r = &v.row[i];
-        double meas = NAN;
         const size_t at = (size_t)i;
-        csv_get_double(&d->layouts, at, "meas_step_ms", &meas);
-        *r = validate_row_of_step(rows[i].pred_ms, meas);
+        *r = validate_row_of_step(rows[i].pred_ms,
+                                  csv_double(&d->layouts, at, "meas_step_ms"));
         r->experiment = d->manifest.name;
         r->role = role_name(rows[i].target->role);
         r->layout = rows[i].target->layout;
         r->replay_error_pct = rows[i].figures.replay_error_pct;
-        r->wants_replay = has_number(&d->layouts, at, "replay_error_pct");
+        r->wants_replay =
+            isfinite(csv_double(&d->layouts, at, "replay_error_pct"));
         r->wants_memory =
-            has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
-            has_number(&d->layouts, at, "worst_stage_pred_mem_bytes");
+            isfinite(
+                csv_double(&d->layouts, at, "worst_stage_meas_mem_bytes")) &&
+            isfinite(csv_double(&d->layouts, at, "worst_stage_pred_mem_bytes"));
         e = memory_errors(a, d, rows[i].target, r, msg);
     }
     const double regret = e == ERR_OK ? validate_regret(&v) : (double)NAN;
@@ -361,14 +356,6 @@ static const char *const columns[] = {
 
 enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
 
-/* Empty is NAN, as where it was written. */
-static void report_validate_get(const struct csv *t, size_t row,
-                                const char *column, double *out)
-{
-    *out = NAN;
-    csv_get_double(t, row, column, out);
-}
-
 /* Files of older code do not tell the directions: the largest error then
  * stands for both. */
 static void read_directions(const struct csv *t, size_t row,
@@ -376,10 +363,10 @@ static void read_directions(const struct csv *t, size_t row,
 {
     r->memory_over_pct = r->memory_under_pct = r->memory_error_pct;
     if (csv_get(t, row, "memory_under_pct")) {
-        report_validate_get(t, row, "memory_over_pct", &r->memory_over_pct);
-        report_validate_get(t, row, "memory_under_pct", &r->memory_under_pct);
+        r->memory_over_pct = csv_double(t, row, "memory_over_pct");
+        r->memory_under_pct = csv_double(t, row, "memory_under_pct");
     }
-    report_validate_get(t, row, "regret_pct", &r->regret_pct);
+    r->regret_pct = csv_double(t, row, "regret_pct");
 }
 
 enum err validate_read_baseline(struct arena *a, const char *path,
@@ -410,12 +397,11 @@ enum err validate_read_baseline(struct arena *a, const char *path,
             return err_set(msg, ERR_PARSE,
                            "%s: want columns experiment, role and layout",
                            path);
-        report_validate_get(&t, i, "pred_step_ms", &r->pred_ms);
-        report_validate_get(&t, i, "meas_step_ms", &r->meas_ms);
-        report_validate_get(&t, i, "step_error_pct", &r->step_error_pct);
-        report_validate_get(&t, i, "replay_error_pct", &r->replay_error_pct);
-        report_validate_get(&t, i, "max_memory_error_pct",
-                            &r->memory_error_pct);
+        r->pred_ms = csv_double(&t, i, "pred_step_ms");
+        r->meas_ms = csv_double(&t, i, "meas_step_ms");
+        r->step_error_pct = csv_double(&t, i, "step_error_pct");
+        r->replay_error_pct = csv_double(&t, i, "replay_error_pct");
+        r->memory_error_pct = csv_double(&t, i, "max_memory_error_pct");
         read_directions(&t, i, r);
     }
     *out = (struct validate_rows){rows, (int)t.n_rows};

@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-#include <stdbool.h>
 
 #define SUMS_FILE "SHA256SUMS"
 

@@ -12,7 +12,6 @@
  */
 #include "stage.h"
 
-#include <string.h>
 
 struct slot {
     int *samples; // tokens of its sequences

@@ -130,7 +130,7 @@ enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
 
 const char *csv_get(const struct csv *t, size_t row, const char *column)
 {
-    for (size_t c = 0; c < t->n_columns; c++)
+    for (size_t c = 0; c < t->n_columns && row < t->n_rows; c++)
         if (strcmp(t->names[c], column) == 0)
             return t->fields[row * t->n_columns + c];
     return NULL;
@@ -141,6 +141,24 @@ bool csv_get_double(const struct csv *t, size_t row, const char *column,
 {
     const char *field = csv_get(t, row, column);
     return field && text_to_double(field, out);
+}
+
+const char *csv_text(const struct csv *t, size_t row, const char *column)
+{
+    const char *field = csv_get(t, row, column);
+    return field ? field : "";
+}
+
+double csv_double(const struct csv *t, size_t row, const char *column)
+{
+    double x = NAN;
+    return csv_get_double(t, row, column, &x) ? x : (double)NAN;
+}
+
+bool csv_is(const struct csv *t, size_t row, const char *column,
+            const char *text)
+{
+    return strcmp(csv_text(t, row, column), text) == 0;
 }
 
 bool csv_write_row(FILE *out, const char *const *fields, size_t n_fields)

@@ -225,6 +225,18 @@ enum err text_write_own(const char *path, const char *text, size_t len,
     return write_beside(path, &span, msg);
 }
 
+enum err text_write_changed(struct arena *a, const char *path, const char *text,
+                            struct err_msg *msg)
+{
+    const size_t len = strlen(text);
+    struct text_span kept;
+    // a longer file is another text: it need not be read
+    if (text_read_bytes(a, path, len + 1, &kept, NULL) == ERR_OK &&
+        kept.len == len && memcmp(kept.data, text, len) == 0)
+        return ERR_OK;
+    return text_write_file(path, text, len, msg);
+}
+
 /* ---- numbers ---- */
 
 /* strtoll() alone would take blanks and '+' before the digits. */

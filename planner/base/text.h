@@ -49,6 +49,11 @@ enum err text_write_file(const char *path, const char *text, size_t len,
 enum err text_write_own(const char *path, const char *text, size_t len,
                         struct err_msg *msg);
 
+/* As text_write_file(), but a file that holds this text already is not written:
+ * its date stays, and a checkout clean. `a` holds what was there. */
+enum err text_write_changed(struct arena *a, const char *path, const char *text,
+                            struct err_msg *msg);
+
 /* True when the whole of `text` is a decimal integer (a finite number) that
  * fits; *out is written only then. No blanks, no sign '+' , no trailing text.
  */

@@ -7,9 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for v in $(env | sed -n 's/^\(O[PM][A-Z_]*\)=.*/\1/p'); do unset "$v"; done
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 cp tests/fixtures/fake_trainer.sh "$work/"
 printf '#!/bin/sh\nexec sh "$@"\n' >"$work/wrap.sh"

@@ -9,10 +9,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 LIMIT_S=60
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM WORD COMMAND...: exit 2 (3 with EXIT=3) and a line that holds WORD
 refuses() {

@@ -7,10 +7,7 @@ scripts=tests/fixtures/scripts
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM WORD COMMAND...: exit 2 and one line on stderr that holds WORD
 refuses() {

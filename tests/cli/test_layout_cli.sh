@@ -6,10 +6,7 @@ MODEL=experiments/models/7b-a1b.json
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM EXIT_CODE WORD COMMAND...: one line on stderr that holds WORD
 refuses() {

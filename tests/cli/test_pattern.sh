@@ -7,10 +7,7 @@ V=../shared/vectors
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 pick() { # KEYS of every line of stdin, space between
     python3 -c 'import json, sys

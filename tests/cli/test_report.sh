@@ -9,9 +9,7 @@ bench=$build/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 if ! command -v gnuplot >/dev/null; then
     echo "ok - report # SKIP gnuplot is not installed"
