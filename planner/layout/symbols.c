@@ -98,14 +98,16 @@ static char *symbols_room(struct arena *a, const struct model *m, int n_stages)
                        1);
 }
 
-/* Appends one stage's letters, and behind the last the depths. */
+/* Appends one stage's letters, which begin with *layer, and behind the last the
+ * depths; *layer goes on to the next stage's. */
 static char *symbols_put(char *to, const struct layout *l,
-                         const struct model *m, int stage)
+                         const struct model *m, int stage, int *layer)
 {
-    const size_t n = (size_t)layout_stage(l, stage).n_layers;
+    const int n = layout_stage(l, stage).n_layers;
     const size_t depth = m->mtp_symbols ? strlen(m->mtp_symbols) : 0;
-    memcpy(to, m->symbols + layout_first_layer(l, stage), n);
+    memcpy(to, m->symbols + *layer, (size_t)n);
     to += n;
+    *layer += n;
     for (int i = 0; stage == l->n_stages - 1 && i < m->n_mtp; i++) {
         *to++ = '/';
         if (depth)
@@ -119,10 +121,11 @@ const char *symbols_string(struct arena *a, const struct layout *l,
                            const struct model *m)
 {
     char *text = symbols_room(a, m, l->n_stages), *to = text;
+    int layer = 0;
     for (int s = 0; text && s < l->n_stages; s++) {
         if (s)
             *to++ = '|';
-        to = symbols_put(to, l, m, s);
+        to = symbols_put(to, l, m, s, &layer);
     }
     return text;
 }
@@ -131,8 +134,9 @@ const char *symbols_stage(struct arena *a, const struct layout *l,
                           const struct model *m, int stage)
 {
     char *text = symbols_room(a, m, 1);
+    int layer = layout_first_layer(l, stage);
     if (text)
-        symbols_put(text, l, m, stage);
+        symbols_put(text, l, m, stage, &layer);
     return text;
 }
 
