@@ -494,6 +494,7 @@ const struct command CMD_DOCTOR = {
     .name = "doctor",
     .run = cmd_doctor_run,
     .synopsis = "doctor LOG [SCRIPT] [--gpu NAME] [--hbm-gb G]",
+    .summary = "from one log: what holds the run back, and the layout to paste",
     .help =
         "Says of one training log which stage holds the others back and by how "
         "much, which layout to\npaste instead with its predicted gain, an "

@@ -430,6 +430,7 @@ const struct command CMD_SIZE = {
     .name = "size",
     .run = run_size,
     .synopsis = "size MODEL",
+    .summary = "parameters and forward operations of each unit",
     .sizes_only = true,
     .help = "Parameters (MTP block apart) and forward operations of each unit "
             "for one micro-batch.\nExample: moe-layout size "
@@ -443,6 +444,7 @@ const struct command CMD_COUNT = {
     .run = run_count,
     .synopsis =
         "count --layers N --mtp K --pp P [--vpp V] [--empty-stages | --any]",
+    .summary = "how many layouts there are",
     .help = "How many layouts there are: without an empty stage; with "
             "--empty-stages E is pinned to the first\nand L to the last stage; "
             "with --any all that Megatron's validator accepts.\nExample: "
@@ -454,6 +456,7 @@ const struct command CMD_BASELINES = {
     .name = "baselines",
     .run = run_baselines,
     .synopsis = "baselines MODEL --pp N",
+    .summary = "layouts that people use without a planner",
     .help =
         "Layouts people use without a planner: Megatron's default split "
         "(or its reason to refuse, exit 1),\nthe count-based rule, and equal "
@@ -467,6 +470,7 @@ const struct command CMD_PROFILE_LAYOUTS = {
     .name = "profile-layouts",
     .run = run_profile,
     .synopsis = "profile-layouts MODEL --pp N [--runs 2]",
+    .summary = "the short runs that tell what each unit costs",
     .help = "The layouts to profile: their timers give the unit costs with the "
             "smallest relative error\n(D-optimal, guessed from FLOPs).\n"
             "Example: moe-layout profile-layouts "

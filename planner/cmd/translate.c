@@ -475,6 +475,7 @@ const struct command CMD_TRANSLATE = {
     .name = "translate",
     .run = translate_run,
     .synopsis = "translate MODEL [LAYOUT | PATTERN] | translate --batch FILE",
+    .summary = "a GPT layout as the pattern of a hybrid model, and back",
     .help =
         "A GPT layout as the pattern of a hybrid model "
         "(--hybrid-layer-pattern, quoted), and a pattern as a\nGPT layout "
