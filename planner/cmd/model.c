@@ -118,8 +118,10 @@ static void print_pattern(const struct model *m)
                    kind_name((enum unit_kind)k));
 }
 
-static void print_size(const struct model *m)
+/* Without a stated length operations are those of one token, and said so. */
+static void print_size(const struct cmd_model *of)
 {
+    const struct model *m = &of->model;
     cmd_model_print_total("parameters", model_total_params(m), "");
     cmd_model_print_total("active a token", model_active_params(m), "");
     if (!m->tied)
@@ -135,9 +137,12 @@ static void print_size(const struct model *m)
     else
         printf("\nE embedding, t decoder layer, m MTP layer");
     printf(", L loss with %d output pass%s;\none micro-batch: %lld x %lld "
-           "tokens\n",
+           "token%s%s\n",
            1 + m->n_mtp, m->n_mtp ? "es" : "", (long long)m->batch.micro_batch,
-           (long long)m->batch.seq_tokens);
+           (long long)m->batch.seq_tokens, m->batch.seq_tokens == 1 ? "" : "s",
+           of->seq_given ? ""
+                         : ": the length of a sequence is not stated, --seq N "
+                           "gives it");
 }
 
 static enum err run_size(struct cmd *c)
@@ -149,7 +154,7 @@ static enum err run_size(struct cmd *c)
     if (cmd_given(c, OPT_JSON))
         return json_print_and_delete(size_json(c, &m.model), true, stdout,
                                      &c->msg);
-    print_size(&m.model);
+    print_size(&m);
     return ERR_OK;
 }
 

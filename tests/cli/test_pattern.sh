@@ -243,6 +243,8 @@ said "YAML takes a star for a reference" "begins with * wants quotes" "$tmp/alia
 "$L" check "$tmp/quoted.sh" 'M*ME|MXM*' >"$tmp/out" 2>"$tmp/err"
 is "a typo in a hybrid model's layout is judged as a pattern" \
     "$? $(grep -c "not valid: hybrid pattern" "$tmp/out")" "1 1"
+is "a pattern of several segments wants its pipeline" \
+    "$("$L" translate '*E|*E' 2>"$tmp/err" | grep -c "give --pp N")" 1
 is "what no GPT layer is has its name" \
     "$("$L" translate 'M*ME|MEM*' --pp 2 2>"$tmp/err" | grep -c "got 'M\*' at layer 0")" 1
 
