@@ -143,8 +143,8 @@ static bool all_there(struct arena *a, struct outcome *o)
             .dataset = name,
             .name = "the dataset is there",
             .result = JUNIT_FAILED,
-            .text =
-                "in the baseline, but no dataset in " ROOT " or " PUBLISHED};
+            .text = "in the baseline, but no dataset in " ROOT ", " PUBLISHED
+                    " or results/contributed"};
         printf("%s: %s\n", name, gone.text);
         junit_add(&o->session.junit, &gone);
         return false;

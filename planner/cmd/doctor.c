@@ -504,7 +504,9 @@ const struct command CMD_DOCTOR = {
         "or of flags after '--'; units are\npriced by the log's per-rank "
         "timers, or by FLOPs scaled to the step where it has none.\nThe step "
         "is also given as tokens/s, TFLOP/s and MFU a GPU. Exit 1: the log "
-        "cannot carry\nadvice on the layout; what is missing is said.\n"
+        "cannot carry\nadvice on the layout; what is missing is said. LOG may "
+        "be "
+        "packed (gzip).\n"
         "Examples: moe-layout doctor train.log\n          moe-layout doctor "
         "train.log launch.sh --gpu H200 --hbm-gb 141",
     .options = takes,
