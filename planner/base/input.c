@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { INPUT_TICK_MS = 20, INPUT_WAIT_MS = 1000 * INPUT_WAIT_S };
 
@@ -86,6 +87,74 @@ ssize_t input_read(struct input *in, void *data, size_t n)
             return -1;
         }
     }
+}
+
+// what is copied to a disk first must not fill it
+enum { INPUT_MAX_COPY_BYTES = 1 << 30 };
+
+static enum err input_no_copy(const char *path, struct err_msg *msg)
+{
+    return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
+                   strerror(errno));
+}
+
+/* ---- packed files ---- */
+
+static bool input_is_packed(const struct input *in)
+{
+    unsigned char magic[2];
+    return in->bytes > 0 && pread(in->fd, magic, 2, 0) == 2 &&
+           magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
+/* All that `from` holds; `total` counts it. */
+static enum err input_inflate(gzFile from, int to, const char *path,
+                              long long *total, struct err_msg *msg)
+{
+    char block[1 << 14];
+    struct input out = {.fd = to, .path = path, .is_patient = true};
+    int n, code = Z_OK;
+    while ((n = gzread(from, block, sizeof block)) > 0) {
+        *total += n;
+        if (*total > INPUT_MAX_COPY_BYTES)
+            return err_set(msg, ERR_PARSE,
+                           "%s: more than %d bytes when unpacked, want a "
+                           "smaller file",
+                           path, INPUT_MAX_COPY_BYTES);
+        if (!input_write(&out, block, (size_t)n))
+            return input_no_copy(path, msg);
+    }
+    const char *why = gzerror(from, &code);
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+        return err_set(msg, ERR_PARSE, "%s: %s, want a whole gzip file", path,
+                       why);
+    return ERR_OK;
+}
+
+enum err input_unpack(struct input *in, struct err_msg *msg)
+{
+    if (!input_is_packed(in))
+        return ERR_OK;
+    FILE *copy = tmpfile();
+    const int fd = dup(in->fd);
+    gzFile packed = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+    long long total = 0;
+    enum err e = copy && packed ? input_inflate(packed, fileno(copy), in->path,
+                                                &total, msg)
+                                : input_no_copy(in->path, msg);
+    if (packed)
+        gzclose(packed); // with fd
+    else if (fd >= 0)
+        close(fd);
+    // the copy takes the file's place under its number
+    if (e == ERR_OK && (lseek(fileno(copy), 0, SEEK_SET) != 0 ||
+                        dup2(fileno(copy), in->fd) < 0))
+        e = input_no_copy(in->path, msg);
+    if (e == ERR_OK)
+        in->bytes = total;
+    if (copy)
+        fclose(copy);
+    return e;
 }
 
 static void input_sleep_tick(void)
@@ -200,7 +269,9 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     if (input_open(path, &in, msg) != ERR_OK)
         return NULL;
     bool begun = false;
-    if (input_is_endless(&in))
+    if (input_unpack(&in, msg) != ERR_OK)
+        ; // the message is there
+    else if (input_is_endless(&in))
         err_set(msg, ERR_PARSE, "%s: a device, want a file", path);
     else if (!(begun = input_has_begun(&in))) {
         errno = ETIMEDOUT;
@@ -215,15 +286,6 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     if (!f)
         input_close(&in);
     return f;
-}
-
-// what comes from a pipe goes to a disk first, which it must not fill
-enum { INPUT_MAX_COPY_BYTES = 1 << 30 };
-
-static enum err input_no_copy(const char *path, struct err_msg *msg)
-{
-    return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
-                   strerror(errno));
 }
 
 /* All of `from`; a pipe may have no end. */

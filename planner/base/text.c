@@ -68,6 +68,7 @@ struct reading {
     const char *path;
     size_t max_bytes;
     bool any_byte; // zeros, too
+    bool unpack;   // what gzip packed is read as what it holds
 };
 
 /* Reads on to an empty read: a pipe may give less than asked before its end.
@@ -107,9 +108,12 @@ static enum err text_read(struct arena *a, const struct reading *how,
     enum err e = input_open(how->path, &in, msg);
     if (e != ERR_OK)
         return e;
-    if (in.bytes > 0 && (unsigned long long)in.bytes > how->max_bytes)
+    if (how->unpack)
+        e = input_unpack(&in, msg);
+    if (e == ERR_OK && in.bytes > 0 &&
+        (unsigned long long)in.bytes > how->max_bytes)
         e = text_too_large(how->path, how->max_bytes, msg);
-    else
+    else if (e == ERR_OK)
         e = text_read_all(&in, how, &g, msg);
     input_close(&in);
     if (e == ERR_OK) {
@@ -126,13 +130,22 @@ static enum err text_read(struct arena *a, const struct reading *how,
 enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
                         struct text_span *out, struct err_msg *msg)
 {
-    return text_read(a, &(struct reading){path, max_bytes, false}, out, msg);
+    return text_read(a, &(struct reading){path, max_bytes, false, false}, out,
+                     msg);
 }
 
 enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
                          struct text_span *out, struct err_msg *msg)
 {
-    return text_read(a, &(struct reading){path, max_bytes, true}, out, msg);
+    return text_read(a, &(struct reading){path, max_bytes, true, false}, out,
+                     msg);
+}
+
+enum err text_read_unpacked(struct arena *a, const char *path, size_t max_bytes,
+                            struct text_span *out, struct err_msg *msg)
+{
+    return text_read(a, &(struct reading){path, max_bytes, true, true}, out,
+                     msg);
 }
 
 /* ---- writing ---- */

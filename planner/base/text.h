@@ -32,6 +32,10 @@ enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
 enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
                          struct text_span *out, struct err_msg *msg);
 
+/* As text_read_bytes(); of a plain file that gzip packed, what it holds. */
+enum err text_read_unpacked(struct arena *a, const char *path, size_t max_bytes,
+                            struct text_span *out, struct err_msg *msg);
+
 /* ERR_PARSE when the text, from `path`, holds a zero byte. */
 enum err text_check_zeros(const struct text_span *text, const char *path,
                           struct err_msg *msg);

@@ -360,8 +360,10 @@ static bool check_is_launch(const struct account *from)
 static enum err check_set_typed(struct cmd *c, struct megatron_flags *f)
 {
     const char *word = c->args[0];
-    return pattern_is_word(word) ? judge_set_pattern(f, word, &c->msg)
-                                 : judge_set_layout(f, word, &c->msg);
+    // nor is a word that is no layout of GPT models one of a hybrid model
+    const bool hybrid = judge_is_hybrid(f) && !strpbrk(word, "tm");
+    return hybrid || pattern_is_word(word) ? judge_set_pattern(f, word, &c->msg)
+                                           : judge_set_layout(f, word, &c->msg);
 }
 
 /* The flags, with a layout that was typed in place of their split. */
@@ -511,6 +513,7 @@ const struct command CMD_CHECK = {
     .name = "check",
     .run = cmd_check_run,
     .synopsis = "check MODEL [LAYOUT] [--core 0.16] | check --batch FILE",
+    .summary = "would Megatron accept this launch, this layout",
     .help =
         "Says whether Megatron accepts the launch: its layout or flags of "
         "a split, virtual stages,\nparallel sizes, ranks, batch, EP overlap; "

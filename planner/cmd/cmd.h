@@ -179,6 +179,7 @@ struct command {
     const char *name;
     enum err (*run)(struct cmd *c);
     const char *synopsis;           // one line, begins with the name
+    const char *summary;            // what it does, a line of the usage
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;

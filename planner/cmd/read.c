@@ -219,6 +219,7 @@ const struct command CMD_READ = {
     .name = "read",
     .run = cmd_read_run,
     .synopsis = "read MODEL [options] [-- FLAGS]",
+    .summary = "what is read of a launch, and from which line each value comes",
     .help = "What is read of a launch script, YAML, config, log or model file, "
             "and where each value comes from:\nfile and line, option, default, "
             "or computed from others. A script is read and never run.\nExit 0 "

@@ -378,7 +378,7 @@ static enum err translate_open(struct cmd *c, struct megatron_args **args)
 /* What Megatron refuses has no translation; other rules of a launch are
  * `check`'s. */
 static enum err translate_refused(struct cmd *c, const struct judge_verdict *v,
-                                  struct translation *t)
+                                  bool has_pp, struct translation *t)
 {
     const char *why = v->refusals ? v->refusals->text
                                   : "the layers do not add up to a layout";
@@ -387,7 +387,10 @@ static enum err translate_refused(struct cmd *c, const struct judge_verdict *v,
         : v->layout_error != LAYOUT_OK ? layout_error_id(v->layout_error)
         : v->refusals                  ? v->refusals->rule
                                        : "split";
-    return translate_refuse(c, t, name, why);
+    // without a size the pipeline has one rank
+    if (v->pattern_error == PATTERN_VIRTUAL_PP2 && !has_pp)
+        why = arena_printf(&c->arena, "%s: give --pp N", why);
+    return translate_refuse(c, t, name, why ? why : "out of memory");
 }
 
 static enum err translate_judged(struct cmd *c, const struct megatron_flags *f,
@@ -402,7 +405,7 @@ static enum err translate_judged(struct cmd *c, const struct megatron_flags *f,
     if (e != ERR_OK)
         return e;
     if (!v.has_layout || v.layout_error != LAYOUT_OK)
-        return translate_refused(c, &v, t);
+        return translate_refused(c, &v, flags_given(f, FLAG_PP), t);
     if (t->to_pattern) {
         t->stages = v.layout;
         e = translate_from_layout(c, f, core->symbols, t);
@@ -470,6 +473,7 @@ const struct command CMD_TRANSLATE = {
     .name = "translate",
     .run = translate_run,
     .synopsis = "translate MODEL [LAYOUT | PATTERN] | translate --batch FILE",
+    .summary = "a GPT layout as the pattern of a hybrid model, and back",
     .help =
         "A GPT layout as the pattern of a hybrid model "
         "(--hybrid-layer-pattern, quoted), and a pattern as a\nGPT layout "

@@ -75,6 +75,15 @@ static bool search_is_small(const struct layout_space *space)
            strtol(text, NULL, 10) <= SEARCH_MAX_ENUMERATED;
 }
 
+/* What would help besides, of what the flags leave unused. */
+static const char *search_more(const struct model *m)
+{
+    const bool experts = m->n_experts > 0 && m->par.ep == 1;
+    return m->memory.distributed ? experts ? ", expert parallelism" : ""
+           : experts ? ", expert parallelism, --use-distributed-optimizer"
+                     : ", --use-distributed-optimizer";
+}
+
 /* ERR_MODEL with the reason when nothing is left of the space. */
 static enum err search_check_any(const struct layout_space *space,
                                  const struct collector *c, struct err_msg *msg)
@@ -96,8 +105,9 @@ static enum err search_check_any(const struct layout_space *space,
     if (c->list.n == 0)
         return err_set(msg, ERR_MODEL,
                        "search: none of %lld layouts fits in %.1f GiB a rank: "
-                       "use more stages, a smaller micro-batch or recompute",
-                       (long long)c->n_dropped, ctx->hbm_bytes / SEARCH_GIB);
+                       "use more stages, a smaller micro-batch%s or recompute",
+                       (long long)c->n_dropped, ctx->hbm_bytes / SEARCH_GIB,
+                       search_more(ctx->model));
     return ERR_OK;
 }
 
@@ -178,7 +188,6 @@ static enum err search_nothing_fits(const struct candidates *c,
 {
     const double gib = c->ctx->hbm_bytes / SEARCH_GIB;
     const double even = search_even_gib(c);
-    const bool distributed = c->ctx->model->memory.distributed;
     return err_set(
         msg, ERR_MODEL,
         "search: none of %s layouts %s in %.1f GiB a rank%s; the count-based "
@@ -187,7 +196,7 @@ static enum err search_nothing_fits(const struct candidates *c,
         found->space, found->state == PROVE_GAP ? "was found to fit" : "fits",
         gib,
         found->state == PROVE_GAP ? " in the time given (--time-limit)" : "",
-        even, distributed ? "" : ", the distributed optimizer");
+        even, search_more(c->ctx->model));
 }
 
 /* What has no layout of whole layers fits in no memory either. */

@@ -129,6 +129,12 @@ done <<'X'
 --num-lay 8|--num-layers
 X
 
+is "operations of a sequence that is not stated are said to be of one token" \
+    "$("$L" size -- $flags 2>"$tmp/err" | tail -n 1 | grep -c '1 token: .* --seq N')" 1
+is "stated, they are of it" \
+    "$("$L" size --seq 64 -- $flags 2>"$tmp/err" | tail -n 1)" \
+    "one micro-batch: 1 x 64 tokens"
+
 cases=../shared/cases/cases
 if [ -d $cases ]; then
     for c in layout-03 ends-04; do

@@ -267,5 +267,8 @@ for c in size check count baselines profile-layouts fit costs plan simulate; do
     is "$c --help exits 0 with an example" \
         "$($L $c --help | grep -c Example)" 1
 done
+is "usage says what each command does" \
+    "$($L --help | grep -c '^      [a-zA-Z]')" \
+    "$($L --help | sed '/^MODEL/,$d' | grep -c '^  [a-z]')"
 $L >/dev/null 2>&1
 is "a bare command exits 2" $? 2

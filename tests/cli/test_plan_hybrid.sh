@@ -128,3 +128,19 @@ gain = 1 - took[a["layout"]] / took[a["own_layout"]]
 print(a["own_layout"] != a["layout"], a["gain_lo"] <= gain <= a["gain_hi"])
 P
 )" "True True"
+
+# a limit that only cuts inside layers keep, and a baseline that does not
+D3=experiments/models/deepseek-v3.json
+set -- $D3 --pp 16 --ep 8 --gbs 1024 --world 256 --hybrid
+$L costs "$@" --roofline H100 -o "$tmp/d3.json" -- --use-distributed-optimizer \
+    >"$tmp/out" 2>&1
+$L plan "$@" --costs "$tmp/d3.json" --hbm-gb 141 --top 1 -- \
+    --use-distributed-optimizer >"$tmp/out" 2>"$tmp/err"
+is "a baseline that does not fit is marked so" \
+    "$(grep -c '^count-based .* does-not-fit' "$tmp/out")" 1
+is "the bound is of layouts that fit" \
+    "$(grep -c 'no layout that fits is faster than' "$tmp/out")" 1
+is "that no whole-layer layout fits is said" \
+    "$(grep -c 'whole layers only: no layout was found that fits' "$tmp/out")" 1
+refuses "nothing fits: what the flags leave unused is named" 1 \
+    "--use-distributed-optimizer" $L plan "$@" --costs "$tmp/d3.json" --hbm-gb 100

@@ -30,6 +30,23 @@ for f in $(grep -o '](plots/out/[^)]*)' REPORT.md | sed 's/](\(.*\))/\1/' | sort
 done >"$work/out"
 [ ! -s "$work/out" ]
 claim $? "every figure that it links to is there"
+# GitHub's anchors: lower case, without punctuation, hyphens for spaces
+python3 - REPORT.md >"$work/out" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+def anchor(title):
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+heads = [t for t in re.findall(r"^#+ (.*)$", text, re.M)]
+anchors = set(map(anchor, heads))
+for words, to in re.findall(r"\[([^\]]*)\]\(#([^)]*)\)", text):
+    number = re.fullmatch(r"(?:section\s+)?(\d+(?:\.\d+)?)", words)
+    if to not in anchors:
+        print("no heading #%s" % to)
+    elif number and not to.startswith(number[1].replace(".", "") + "-"):
+        print("%s leads to #%s" % (" ".join(words.split()), to))
+PY
+[ ! -s "$work/out" ]
+claim $? "every section that it links to is there, under its number"
 
 # a number changed, one added, one that was computed gone
 sed -e 's/ such layouts/0 such layouts/' -e 's/The machine is shared/The 3 machines are shared/' \
