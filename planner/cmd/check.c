@@ -232,17 +232,22 @@ static void print_segment(const struct pattern *p, int s)
 
 /* By rank, then chunk, as a rank's own log lists its layers; stages are counted
  * along the micro-batch's way. */
-static void print_ranks(const struct layout *l, const struct pattern *p)
+static enum err print_ranks(struct cmd *c, const struct layout *l,
+                            const struct pattern *p)
 {
+    int *first = arena_alloc(&c->arena, (size_t)l->n_stages, sizeof *first);
+    if (!first)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    layout_first_layers(l, first);
     printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
            "units");
     for (int r = 0; r < l->pp; r++)
         for (int v = 0; v < l->vpp; v++) {
             int s = v * l->pp + r, n = layout_stage(l, s).n_layers;
-            int first = layout_first_layer(l, s);
             char layers[24] = "-";
             if (n)
-                snprintf(layers, sizeof layers, "%d-%d", first, first + n - 1);
+                snprintf(layers, sizeof layers, "%d-%d", first[s],
+                         first[s] + n - 1);
             printf("%-5d %-6d %-6d %-10s ", r, v, s, layers);
             if (p)
                 print_segment(p, s);
@@ -250,6 +255,7 @@ static void print_ranks(const struct layout *l, const struct pattern *p)
                 print_units(l->units[s]);
             printf("\n");
         }
+    return ERR_OK;
 }
 
 /* Exit 1 with the text on standard output: a refusal is the answer, not an
@@ -280,9 +286,10 @@ static enum err print_layout(struct cmd *c, const struct layout *l)
     if (!text || !list)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: %s\n", text);
-    print_ranks(l, NULL);
-    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
-    return ERR_OK;
+    enum err e = print_ranks(c, l, NULL);
+    if (e == ERR_OK)
+        printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
+    return e;
 }
 
 /* Quoted: a shell expands * and |. */
@@ -292,8 +299,7 @@ static enum err print_pattern(struct cmd *c, const struct verdict *v)
     if (!text)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: '%s'\n", text);
-    print_ranks(&v->layout, v->by.pattern);
-    return ERR_OK;
+    return print_ranks(c, &v->layout, v->by.pattern);
 }
 
 static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
