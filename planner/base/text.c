@@ -322,10 +322,13 @@ const char *text_nearest(const char *word, const char *const *names,
         return NULL;
     for (size_t i = 0; i < n_names; i++) {
         size_t name_len = strlen(names[i]);
-        if (name_len > TEXT_MAX_WORD)
+        size_t longer = len > name_len ? len : name_len;
+        // no word is nearer than the letters that one has more
+        size_t least = longer - (len < name_len ? len : name_len);
+        if (name_len > TEXT_MAX_WORD || least * 3 > longer ||
+            least >= best_distance)
             continue;
         size_t d = edit_distance(word, names[i]);
-        size_t longer = len > name_len ? len : name_len;
         // a third: "--rouns" is near "--rounds", "--out" is not near "--top"
         if (d < best_distance && d * 3 <= longer) {
             best_distance = d;
