@@ -85,6 +85,30 @@ static struct plant plants[] = {
     {"unseen", "zq9-vault:plutonium", "plutonium"},
     {"base64", "cGx1dG9uaXVtLXJlY2lwZQ==", "cGx1dG9u"},
     {"escapes", "\033[31mplutonium\033[0m", "plutonium"},
+    // machines, pods and jobs that are named by words of training
+    {"node of words", "compute-12", "compute-12"},
+    {"gpu node", "gpu-17", "gpu-17"},
+    {"pod of words", "moe-train-master-0", "train-master"},
+    {"rank of a job", "train-rank-7", "train-rank"},
+    {"job of words", "moe-hybrid-large-12", "hybrid-large"},
+    {"long stage", "stage4711", "4711"},
+    {"long tp", "tp-4711", "4711"},
+    {"ipv6 zone", "fe80::1ff:fe23:4567:890a%eth0", "fe80"},
+    {"mac cisco", "0011.2233.4455", "2233.4455"},
+    {"guid", "0x506b4b0300ca8472", "506b4b"},
+    {"aws arn", "arn:aws:iam::123456789012:role/orionrole", "123456789012"},
+    {"azure sub", "/subscriptions/0b1f6471-1bf0/resourceGroups/orion", "orion"},
+    {"url token", "https://hub.example/api?access_token=zz9plural",
+     "zz9plural"},
+    {"pbs", "4821337.pbs01", "4821337"},
+    {"lsf", "LSB_JOBID=4821337", "4821337"},
+    {"nodelist", "dgx[101-164]", "101-164"},
+    {"mail plus", "zaphod+ci@x.example", "zaphod"},
+    {"unc slashes", "//fileserver/share", "fileserver"},
+    {"git remote", "git@github.com:orionlab/megaplut.git", "orionlab"},
+    {"cookie", "Set-Cookie: sid=plutonium77; Path=/", "plutonium"},
+    {"zero width", "plu\xe2\x80\x8btonium", "tonium"},
+    {"step of a job", "srun: step 48213377.0", "48213377"},
 };
 enum { N_PLANTS = sizeof plants / sizeof plants[0] };
 
@@ -330,6 +354,10 @@ Test(contribute_redact, long_numbers_without_a_figure_go)
         "  save ............................ 48213377\n",
         "RuntimeError: 48213377\n",
         "48213377\n",
+        "step 48213377.0 time limit\n",
+        " iteration 1/ 9 of 48213377 | loss: 5.0 |\n",
+        " iteration 1/ 9 (plutonium 48213377) | loss: 5.0 |\n",
+        " iteration 1/ 9 | 48213377 | loss: 5.0 |\n",
         " iteration 1/ 9 | job: 48213377 | loss: 5.0 |\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct arena a;
