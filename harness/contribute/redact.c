@@ -217,16 +217,15 @@ static bool argument_name(struct log_text key, char name[NAMES_MAX_BYTES])
     return true;
 }
 
-/* Of arguments without an effect on figures: switches and small counts. Words
- * may be a project's or a run's name, made of words of training. */
+/* Of arguments without an effect on figures: switches, words and small counts.
+ * Joined words may be a project's or a run's name. */
 static bool is_small(struct log_text value)
 {
-    const struct log_text v = logline_trim(value);
-    bool word = false;
-    return logline_equals(v, "True") || logline_equals(v, "False") ||
-           logline_equals(v, "None") ||
-           (chunk_is_harmless(v, &word) && !word &&
-            chunk_is_plain(v, REDACT_PREFIX_DIGITS));
+    struct log_text v = logline_trim(value), c;
+    while ((c = chunk_next(&v)).n > 0)
+        if (!is_kept(c, KEEP_PLAIN) || !chunk_is_plain(c, REDACT_PREFIX_DIGITS))
+            return false;
+    return true;
 }
 
 /* "  num_layers ....... 16": an argument that Megatron has, and a value of
