@@ -358,6 +358,9 @@ Test(contribute_redact, long_numbers_without_a_figure_go)
         " iteration 1/ 9 of 48213377 | loss: 5.0 |\n",
         " iteration 1/ 9 (plutonium 48213377) | loss: 5.0 |\n",
         " iteration 1/ 9 | 48213377 | loss: 5.0 |\n",
+        " iteration job 48213377 | loss: 5.0 |\n",
+        "data | 48213377 |\n",
+        "{\"job_id\": 48213377, \"iteration\": 1, \"lm loss\": 11.5}\n",
         " iteration 1/ 9 | job: 48213377 | loss: 5.0 |\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct arena a;

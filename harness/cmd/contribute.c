@@ -2,6 +2,10 @@
  * moe-bench contribute: step times from the user's own hardware become a folder
  * that can be sent. Everything that would be given away, and everything that is
  * taken out, is shown first; without consent nothing is written.
+ *
+ * How it works: the source becomes a struct contribution, which is asked the
+ * checks, shown, and packed. Nothing of it is on the disk before the last step,
+ * so that an error or an interrupt on the way leaves nothing to remove.
  */
 #include "cmd.h"
 #include "contribute/checks.h"
@@ -36,6 +40,7 @@ static void show_runs(const struct contribution *c)
         printf("  %s: no step time (%s)\n", c->lost[i].what, c->lost[i].why);
 }
 
+/* All of them: a reader sees what was asked, too. */
 static void show_checks(const struct checks *k)
 {
     puts("\nchecks");
@@ -152,6 +157,8 @@ static enum err gather(struct cmd *c, struct contribution *out)
     return e;
 }
 
+/* Shown in full also where it will be refused: the reason is among the checks.
+ */
 static enum err bench_contribute_run(struct cmd *c)
 {
     struct contribution of;

@@ -174,7 +174,7 @@ static void copy_first(struct redact_to *to, struct log_text field)
     int words = 0;
     while (words < 2 && (c = chunk_next(&rest)).n > 0) {
         bool word = false;
-        words += !chunk_is_harmless(c, &word) || word;
+        words += !chunk_is_harmless(c, &word) ? 2 : word;
         end = words < 2 ? rest.p : c.p;
     }
     if (words < 2)
@@ -290,8 +290,8 @@ static bool has_anchor(const struct redact_line *l)
  * padded vocabulary, moe-train's own lines. */
 static bool has_figures(const struct redact_line *l)
 {
-    static const char *const marks[] = {"|",           "(ms)",        "rank ",
-                                        "vocab (size", "moe-train: ", "...:"};
+    static const char *const marks[] = {"(ms)", "rank ", "vocab (size",
+                                        "moe-train: ", "...:"};
     const struct log_text body = logline_from(l->text, l->text.p + l->body);
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
         if (logline_find(body, marks[i]))

@@ -355,6 +355,9 @@ claim $? "yes on a terminal is consent"
 for r in fake/runs/*; do
     printf '["WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567", "HOSTNAME=gpu-node-017.cluster.local", "HOME=/home/alicesmith"]' >"$r/env.json"
 done
+"$bench" contribute fake --to no --consent >shown 2>err
+[ $? -eq 2 ] && one_line err '--gpu'
+claim $? "a name for machines that is no card's is not taken from a manifest"
 "$bench" contribute fake --gpu cpu --to exp --consent --example >shown 2>err
 claim $? "an experiment's folder is contributed"
 x=$(echo exp/cpu-*-example)
