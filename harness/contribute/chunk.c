@@ -6,6 +6,7 @@
  */
 #include "chunk.h"
 
+#include "pattern/parts.h"
 #include "vocabulary.h"
 
 #include <string.h>
@@ -274,9 +275,20 @@ bool chunk_is_harmless(struct log_text c, bool *has_word)
     return true;
 }
 
+// the symbols of hybrid layer patterns
+static bool is_pattern(struct log_text value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (!value.p[i] || !strchr(PATTERN_ALL_SYMBOLS "|/", value.p[i]))
+            return false;
+    return value.n > 0;
+}
+
 bool chunk_is_layout(struct log_text value)
 {
     size_t marks = 0, run = 0;
+    if (is_pattern(logline_trim(value)))
+        return true;
     for (size_t i = 0; i < value.n; i++) {
         const char c = value.p[i];
         if (!c || !strchr("EtmL|*(), +[]0123456789", c))

@@ -30,8 +30,8 @@ bool chunk_is_plain(struct log_text c, size_t most);
  * made of. */
 bool chunk_is_joined(struct log_text c);
 
-/* The letters that a layout is written with, at least one '|' or '*' in it, or
- * a list of zeros and ones as in ([0]*3+[1]*58). */
+/* The letters that a layout is written with, at least one '|' or '*' in it, a
+ * list of zeros and ones as in ([0]*3+[1]*58), or the symbols of a pattern. */
 bool chunk_is_layout(struct log_text value);
 
 #endif
