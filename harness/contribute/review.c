@@ -312,12 +312,12 @@ static bool is_near(double x, double y)
 
 /* Steps of logs as they came; those of an experiment are corrected by its
  * rules. Memory and layout are the same in both. */
-static enum err check_figures(struct reviewing *v, const char *path,
-                              const struct runlog *log,
+static enum err check_figures(struct reviewing *v, const struct runlog *log,
                               const struct import_times *t,
                               struct contribution_run *r, struct err_msg *msg)
 {
     struct contribution_run told = {.peak_bytes = 0};
+    const char *path = r->name;
     take_facts(log, &told);
     if (v->c->from == CONTRIBUTION_LOGS && !is_near(t->step_s, r->step_s))
         return err_set(msg, ERR_MODEL,
@@ -364,7 +364,7 @@ static enum err check_step(struct reviewing *v, const char *path,
         return err_set(msg, ERR_MODEL,
                        "%s: %d iterations count, and rows.csv says %d", path, n,
                        r->n_used);
-    return check_figures(v, path, &log, &t, r, msg);
+    return check_figures(v, &log, &t, r, msg);
 }
 
 static enum err check_log(struct reviewing *v, const char *plain, int run,
