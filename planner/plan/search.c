@@ -112,6 +112,14 @@ static enum err search_check_any(const struct layout_space *space,
     return ERR_OK;
 }
 
+static double fastest(const struct collector *c)
+{
+    double best_s = INFINITY;
+    for (size_t i = 0; i < c->list.n; i++)
+        best_s = fmin(best_s, c->list.all[i].step_s);
+    return best_s;
+}
+
 static enum err search_enumerate(const struct layout_space *space,
                                  struct collector *c, struct search_result *r,
                                  struct err_msg *msg)
@@ -130,9 +138,7 @@ static enum err search_enumerate(const struct layout_space *space,
     r->n_refused = c->n_refused;
     r->proof = SEARCH_ENUMERATED;
     candidates_sort(&c->list);
-    r->bound_s = c->list.all[0].step_s;
-    for (size_t i = 0; i < c->list.n; i++)
-        r->bound_s = fmin(r->bound_s, c->list.all[i].step_s);
+    r->best_s = r->bound_s = fastest(c);
     return ERR_OK;
 }
 
@@ -228,9 +234,8 @@ static enum err search_prove(const struct layout_space *space,
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
-    double best = INFINITY;
-    for (size_t i = 0; i < c->list.n; i++)
-        best = fmin(best, c->list.all[i].step_s);
+    const double best = fastest(c);
+    r->best_s = best;
     // costs were rounded: what differs by less is no gap
     const double rounding = found.tick_s * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);
