@@ -196,15 +196,18 @@ static enum err search_nothing_fits(const struct candidates *c,
     const double gib = c->ctx->hbm_bytes / SEARCH_GIB;
     const double even = search_even_gib(c);
     const bool distributed = c->ctx->model->memory.distributed;
+    char one[64] = ""; // there is none where layers do not fill the stages
+    if (even > 0)
+        snprintf(one, sizeof one, "; the count-based one takes %.1f GiB", even);
     return err_set(
         msg, ERR_MODEL,
-        "search: none of %s layouts %s in %.1f GiB a rank%s; the count-based "
-        "one takes %.1f GiB: use more stages, a smaller micro-batch%s or "
+        "search: none of %s layouts %s in %.1f GiB a rank%s%s: use more "
+        "stages, a smaller micro-batch%s or "
         "recompute",
         found->space, found->state == PROVE_GAP ? "was found to fit" : "fits",
         gib,
         found->state == PROVE_GAP ? " in the time given (--time-limit)" : "",
-        even, distributed ? "" : ", the distributed optimizer");
+        one, distributed ? "" : ", the distributed optimizer");
 }
 
 static enum err search_prove(const struct layout_space *space,
