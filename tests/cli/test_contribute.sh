@@ -474,6 +474,14 @@ claim $? "a pull request with a whole folder passes"
 [ $? -eq 1 ] && grep -q 'junk: no contributed dataset' review
 claim $? "one with something else there does not"
 
+# ---- two at once ----
+for i in 1 2 3 4; do
+    "$bench" contribute a.log b.log --gpu H100 --to several --consent >shown 2>err$i &
+done
+wait
+[ "$(ls -A several)" = "$(basename "$d")" ] && [ "$(cat err1 err2 err3 err4 | grep -c already)" -eq 3 ]
+claim $? "of several at once one is written, and the others are told"
+
 # ---- kills and a full disk ----
 rm -rf killed
 i=0 half=0
