@@ -32,6 +32,14 @@ fi
 sums() { sha256sum results/baseline.csv results/history.csv results/bounds.csv; }
 sums >"$work/before" 2>/dev/null
 
+# ---- a baseline that cannot be read lets nothing pass ----
+for x in nan inf 1e400 abc ''; do
+    awk -F, -v OFS=, -v x="$x" '$2 == "local-exact" { $7 = x } { print }' \
+        results/baseline.csv >"$work/damaged.csv"
+    refused "step_error_pct: got '$x'" "a baseline's error of '$x' is refused" \
+        "$set_" --baseline "$work/damaged.csv"
+done
+
 # ---- a line a session ----
 base=$work/baseline.csv
 hist=$work/history.csv
