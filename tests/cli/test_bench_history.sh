@@ -92,6 +92,20 @@ claim $? "--record adds lines behind the old ones and leaves the baseline"
     grep -q '^moe-bench/history/1,unknown,' "$work/x.csv"
 claim $? "without git the commit is unknown, and the line is there"
 
+# ---- several at once ----
+mkdir "$work/many" && "$bench" validate "$set_" "$other" --baseline "$work/many/b.csv" \
+    --update-baseline --reason start >/dev/null
+for i in 1 2 3 4; do
+    "$bench" validate "$set_" --baseline "$work/many/b.csv" --record --reason "many $i" >/dev/null &
+    "$bench" validate "$other" --baseline "$work/many/b.csv" --update-baseline \
+        --reason "many $i" >/dev/null &
+done
+wait
+[ "$(grep -c ',many [1-4],' "$work/many/history.csv")" -eq 8 ] &&
+    [ "$(grep -c local-exact "$work/many/b.csv")" -eq 9 ] &&
+    [ "$(grep -c local-vpp "$work/many/b.csv")" -eq 8 ]
+claim $? "no line of several sessions at once is lost"
+
 # ---- two sessions ----
 for rev in last 2 3; do
     "$bench" validate "$set_" --baseline "$base" --against $rev >"$work/out" &&
