@@ -157,7 +157,8 @@ $(B)/tests/mpi/%: $(B)/mpi/tests/mpi/%.o $(PLANNER_OBJ) $(filter-out %/moe_train
 deps: ## install missing Debian packages
 	@sh harness/install-deps.sh run test
 
-LOCAL := local local-exact local-vpp local-overlap local-hybrid local-full local-pp2 standalone
+LOCAL := local local-exact local-vpp local-overlap local-hybrid local-hybrid-cpu \
+         local-full local-pp2 standalone
 
 # tables and figures of a run go to results/NAME/, which is not tracked
 run: ## install what is missing, build, run the local experiment to its table

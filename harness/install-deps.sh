@@ -10,7 +10,7 @@ for set in "$@"; do
     case $set in
     run) packages="$packages gcc libc6-dev make libcjson-dev libcsv-dev
         libyaml-dev liblapacke-dev libmd-dev libopenblas-dev libopenmpi-dev
-        openmpi-bin libsimgrid-dev gnuplot-nox zlib1g-dev" ;;
+        openmpi-bin libsimgrid-dev gnuplot-nox fonts-dejavu-core zlib1g-dev" ;;
     test) packages="$packages libcriterion-dev python3 bc" ;;
     browser) packages="$packages chromium chromium-driver" ;;
     check) packages="$packages clang-format cppcheck universal-ctags python3" ;;

@@ -25,7 +25,7 @@ set ytics () noenhanced font ",9"
 do for [i = 1:n] { set ytics add (tic[i] i - 1) }
 unset grid
 set grid xtics lt 1 lw 0.5 lc rgb "#d8d8d8"
-set key outside bottom center horizontal maxrows 1 width -1 samplen 2.5
+set key outside bottom center horizontal maxrows 1 width -1 samplen 2
 set title ARG4 . ": predicted and measured step time"
 set xlabel "step time, ms"
 m = "column('meas_step_ms')"

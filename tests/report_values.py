@@ -377,7 +377,17 @@ def head_bytes_a_logit():
     return head / (4 * manifest("stage-a")["batch"]["seq_tokens"] * vocab)
 
 
+def halves(name, pp):
+    """Whole-layer optimum over the other, one chunk a rank, both proved."""
+    best = recipe(name, pp, 1, 0, "planner", column="bound_ms")
+    whole = recipe(name, pp, 1, 0, "whole-layers", column="bound_ms")
+    return 100 * (whole / best - 1)
+
+
 VALUES.update({
+    "HALVES_DSV3": lambda: pct(halves("hybrid-deepseek-v3", 16)),
+    "HALVES_QWEN": lambda: pct(halves("hybrid-qwen3-235b", 16)),
+    "HALVES_RUN": lambda: pct(100 * (over("local-hybrid", "whole-layers") - 1)),
     "ART_DEFAULT_A": lambda: article("a", "speedup_vs_default"),
     "ART_DEFAULT_C": lambda: article("c", "speedup_vs_default"),
     "ART_COUNT_A": lambda: article("a", "speedup_vs_count_based"),

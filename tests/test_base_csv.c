@@ -1,4 +1,5 @@
 #include "base/csv.h"
+#include "base/text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -35,6 +36,27 @@ Test(csv, columns_are_found_by_name)
     cr_assert(csv_get_double(&t, 0, "x", &d));
     cr_assert_float_eq(d, 1.5, 0);
     cr_assert_not(csv_get_double(&t, 1, "x", &d), "empty is missing");
+    arena_clear(&a);
+}
+
+Test(csv, missing_rows_and_columns_are_as_empty_fields)
+{
+    struct arena a;
+    struct csv t, none = {.n_columns = 0};
+    struct err_msg msg;
+    arena_init(&a);
+    cr_assert_eq(read_text(&a, "format,x\nv1,1.5\n", &t, &msg), ERR_OK);
+    cr_expect_str_eq(csv_text(&t, 0, "format"), "v1");
+    cr_expect_str_eq(csv_text(&t, 0, "nope"), "");
+    cr_expect_str_eq(csv_text(&t, 1, "format"), "", "behind the last row");
+    cr_expect_str_eq(csv_text(&none, 0, "format"), "");
+    cr_expect_null(csv_get(&t, 1, "format"));
+    cr_expect_float_eq(csv_double(&t, 0, "x"), 1.5, 0);
+    cr_expect(isnan(csv_double(&t, 0, "format")), "not a number");
+    cr_expect(isnan(csv_double(&t, 1, "x")));
+    cr_expect(csv_is(&t, 0, "format", "v1"));
+    cr_expect_not(csv_is(&t, 0, "format", "v"));
+    cr_expect(csv_is(&t, 1, "format", ""));
     arena_clear(&a);
 }
 
@@ -108,4 +130,30 @@ Test(csv, a_megabyte_of_anything_is_read_at_once, .timeout = 60)
         }
         arena_clear(&a);
     }
+}
+
+Test(csv, replaces_tables_of_ours_alone)
+{
+    static const char table[] = "format,a\nx/1,2\n";
+    static const struct {
+        const char *before;
+        enum err want;
+    } cases[] = {{"", ERR_OK},
+                 {"format,b\nx/1,3\n", ERR_OK},
+                 {"precious\n", ERR_RANGE},
+                 {"a,format\n", ERR_RANGE},
+                 {"form", ERR_RANGE}};
+    char dir[] = "/tmp/csv-XXXXXX", path[64];
+    struct err_msg msg = {""};
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/t.csv", dir);
+    cr_assert_eq(csv_replace_file(path, table, strlen(table), &msg), ERR_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *was = cases[i].before;
+        cr_assert_eq(text_write_file(path, was, strlen(was), &msg), ERR_OK);
+        cr_expect_eq(csv_replace_file(path, table, strlen(table), &msg),
+                     cases[i].want, "'%s'", was);
+    }
+    remove(path);
+    remove(dir);
 }

@@ -1,6 +1,7 @@
 #include "base/input.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <criterion/criterion.h>
@@ -149,4 +150,57 @@ Test(input, endless_devices_are_no_texts, .timeout = 60)
     cr_assert(strstr(msg.text, "more than 1048576 bytes"), "%s", msg.text);
     cr_assert_eq(text_sha256_file("/dev/zero", hex, &msg), ERR_PARSE);
     arena_clear(&a);
+}
+
+/* ---- packed files ---- */
+
+static void pack(const char *text, size_t cut, char path[64])
+{
+    char plain[80];
+    struct err_msg msg;
+    struct text_span packed;
+    struct arena a;
+    arena_init(&a);
+    snprintf(path, 64, "/tmp/moe-packed-%ld.gz", (long)getpid());
+    snprintf(plain, sizeof plain, "%s.txt", path);
+    cr_assert_eq(text_write_file(plain, text, strlen(text), &msg), ERR_OK, "%s",
+                 msg.text);
+    cr_assert_eq(file_pack(plain, path, &msg), ERR_OK, "%s", msg.text);
+    cr_assert_eq(text_read_bytes(&a, path, 1 << 20, &packed, &msg), ERR_OK);
+    cr_assert_eq(text_write_file(path, packed.data, packed.len - cut, &msg),
+                 ERR_OK);
+    unlink(plain);
+    arena_clear(&a);
+}
+
+Test(input, a_packed_log_is_read_as_what_it_holds)
+{
+    char path[64], line[64];
+    struct err_msg msg;
+    struct text_span text;
+    struct arena a;
+    arena_init(&a);
+    pack("first line\nsecond\n", 0, path);
+    FILE *f = input_stream(path, &msg);
+    cr_assert_not_null(f, "%s", msg.text);
+    cr_assert_not_null(fgets(line, sizeof line, f));
+    cr_assert_str_eq(line, "first line\n");
+    cr_assert_eq(fclose(f), 0);
+    cr_assert_eq(text_read_unpacked(&a, path, 64, &text, &msg), ERR_OK, "%s",
+                 msg.text);
+    cr_assert_str_eq(text.data, "first line\nsecond\n");
+    // the limit is of what it holds
+    cr_assert_eq(text_read_unpacked(&a, path, 8, &text, &msg), ERR_PARSE);
+    unlink(path);
+    arena_clear(&a);
+}
+
+Test(input, a_packed_log_that_is_cut_is_named)
+{
+    char path[64];
+    struct err_msg msg;
+    pack("first line\nsecond\n", 6, path);
+    cr_assert_null(input_stream(path, &msg));
+    cr_assert(strstr(msg.text, "want a whole gzip file"), "%s", msg.text);
+    unlink(path);
 }

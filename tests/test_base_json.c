@@ -98,3 +98,28 @@ Test(json, typed_members_check_type_and_range)
     cJSON_Delete(t);
     arena_clear(&a);
 }
+
+/* What is printed is UTF-8 whatever files held; what is so stays as it is. */
+Test(json, prints_utf8_of_any_bytes)
+{
+    static const char *const texts[][2] = {
+        {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+         "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xff\xfe", "??"},
+        {"\xc3", "?"},
+        {"\xc0\xaf \xe0\x80\xaf", "?? ???"},
+        {"\xed\xa0\x80", "???"},
+        {"\xf4\x90\x80\x80", "????"}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char *out = NULL, want[64];
+        size_t n = 0;
+        struct err_msg msg;
+        FILE *f = open_memstream(&out, &n);
+        cJSON *tree = cJSON_CreateString(texts[i][0]);
+        cr_assert_eq(json_print_and_delete(tree, false, f, &msg), ERR_OK);
+        fclose(f);
+        snprintf(want, sizeof want, "\"%s\"\n", texts[i][1]);
+        cr_expect_str_eq(out, want);
+        free(out);
+    }
+}

@@ -83,6 +83,33 @@ Test(text, writing_replaces_the_file_or_leaves_it)
     arena_clear(&a);
 }
 
+Test(text, a_file_that_has_the_text_is_not_written)
+{
+    struct arena a;
+    struct err_msg msg;
+    struct stat was, is;
+    char dir[] = "/tmp/moe-text-XXXXXX";
+    cr_assert_not_null(mkdtemp(dir));
+    arena_init(&a);
+    const char *path = arena_printf(&a, "%s/f", dir);
+    cr_assert_eq(text_write_changed(&a, path, "one", &msg), ERR_OK);
+    cr_assert_eq(stat(path, &was), 0);
+    cr_assert_eq(text_write_changed(&a, path, "one", &msg), ERR_OK);
+    cr_assert_eq(stat(path, &is), 0);
+    // a file that is written has another inode: it is renamed
+    cr_expect_eq(is.st_ino, was.st_ino);
+    static const char *const others[] = {"on", "onetwo", "two"};
+    for (int i = 0; i < 3; i++) {
+        struct text_span got;
+        cr_assert_eq(text_write_changed(&a, path, others[i], &msg), ERR_OK);
+        cr_assert_eq(text_read_file(&a, path, 100, &got, &msg), ERR_OK);
+        cr_expect_str_eq(got.data, others[i]);
+    }
+    unlink(path);
+    rmdir(dir);
+    arena_clear(&a);
+}
+
 Test(text, devices_and_links_are_written_not_replaced)
 {
     struct arena a;
@@ -115,4 +142,35 @@ Test(text, sha256_is_the_known_digest)
     text_sha256("abc", 3, hex);
     cr_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410"
                           "ff61f20015ad");
+}
+
+Test(text, a_terminal_is_given_no_control_characters)
+{
+    struct arena a;
+    arena_init(&a);
+    const char *plain = "caf\xc3\xa9 $(x)";
+    cr_assert_eq(text_one_line(&a, plain), plain, "no copy without need");
+    cr_assert_str_eq(text_one_line(&a, "a\033[31m\nb\x7f"), "a?[31m?b?");
+    arena_clear(&a);
+}
+
+Test(text, characters_of_utf8_have_these_bytes)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+    } all[] = {{"", 1},
+               {"a", 1},
+               {"\xc3\xa9", 2},
+               {"\xe2\x82\xac", 3},
+               {"\xf0\x9f\x98\x80", 4},
+               {"\xf4\x8f\xbf\xbf", 4},
+               {"\xa9", 0},              // begins nothing
+               {"\xc3", 0},              // ends too early
+               {"\xc1\xa9", 0},          // too long a form
+               {"\xe0\x9f\xbf", 0},      // the same of three bytes
+               {"\xed\xa0\x80", 0},      // half of a pair of UTF-16
+               {"\xf4\x90\x80\x80", 0}}; // beyond Unicode
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        cr_expect_eq(text_utf8_bytes(all[i].text), all[i].n, "text %zu", i);
 }

@@ -75,9 +75,9 @@ Test(overrides, another_number_of_stages_drops_the_split)
     }
 }
 
-/* Pipes of a pattern are stages: another number of them drops them, but where
+/* Bars of a pattern are stages: another number of them drops them, but where
  * nobody stated one before. */
-Test(megatron_overrides, pipes_go_with_another_number_of_stages)
+Test(megatron_overrides, bars_go_with_another_number_of_stages)
 {
     static const struct {
         int64_t stated, pp, vpp;

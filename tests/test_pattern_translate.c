@@ -184,7 +184,7 @@ Test(checkpoint, what_a_pattern_can_follow)
         const struct pattern_flags f = {.pattern = all[i].pattern, .pp = 1};
         cr_assert_eq(pattern_read(&a, &f, &p, &msg), PATTERN_OK);
         enum checkpoint_reason r = checkpoint_of_gpt(&p);
-        cr_expect_eq(r, all[i].r, "%s: %s", all[i].pattern, checkpoint_id(r));
+        cr_expect_eq(r, all[i].r, "%s: %s", all[i].pattern, checkpoint_text(r));
         arena_clear(&a);
     }
 }

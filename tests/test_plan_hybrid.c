@@ -223,6 +223,28 @@ Test(plan_hybrid, exact_search_finds_the_minimum_of_virtual_stages)
     }
 }
 
+/* Eight layers fill ten stages at most, with E and L alone; their sixteen
+ * symbols fill more. */
+Test(plan_hybrid, too_many_stages_for_whole_layers_are_told)
+{
+    static const int ways[][2] = {{12, 1}, {4, 3}}; // enumerated, proved
+    for (int i = 0; i < 2; i++) {
+        struct fixture f;
+        struct search_result r;
+        struct search_options opt = {.top = 1};
+        set_up(&f, ways[i][0], ways[i][1]);
+        set_mode(&f, P2P_IDEAL);
+        cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &r, &f.msg), ERR_OK,
+                     "%s", f.msg.text);
+        opt.whole_layers = true;
+        cr_assert_eq(search_layouts(&f.arena, &f.ctx, &opt, &r, &f.msg),
+                     ERR_MODEL);
+        cr_assert_not_null(strstr(f.msg.text, "without a cut inside"), "%s",
+                           f.msg.text);
+        arena_clear(&f.arena);
+    }
+}
+
 /* ---- patterns ---- */
 
 Test(plan_hybrid, patterns_are_written_and_read_back)

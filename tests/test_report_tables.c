@@ -278,3 +278,47 @@ Test(report_tables, what_is_stale_is_named_with_its_section)
                      "are no data for it"));
     cr_expect_eq(n, 2);
 }
+
+/* What stale_figures() prints of the folders kept and made. */
+static const char *figures_compared(int *n)
+{
+    char *lines = NULL;
+    size_t len = 0;
+    struct err_msg msg = {""};
+    const struct stale_pair p = {in_dir("kept"), in_dir("made")};
+    struct stale stale = {open_memstream(&lines, &len), 0};
+    cr_assert_eq(stale_figures(&arena, &p, &stale, &msg), ERR_OK, "%s",
+                 msg.text);
+    fclose(stale.out);
+    const char *copy = arena_strdup(&arena, lines);
+    free(lines);
+    *n = stale.n;
+    return copy;
+}
+
+Test(report_tables, figures_are_compared_byte_by_byte)
+{
+    int n = 0;
+    static const char *const names[] = {"a.svg", "a.pdf", "b.svg", "b.pdf"};
+    for (int i = 0; i < 4; i++) {
+        write_file(arena_printf(&arena, "kept/%s", names[i]), "same");
+        write_file(arena_printf(&arena, "made/%s", names[i]), "same");
+    }
+    cr_expect_str_eq(figures_compared(&n), "");
+    write_file("made/a.pdf", "one");
+    cr_expect(strstr(figures_compared(&n), "/a.pdf: it is not what the data"));
+    cr_expect_eq(n, 1, "one PDF is stale where another is equal");
+    write_file("made/b.pdf", "another");
+    cr_expect(strstr(figures_compared(&n), "another drawing library or font"));
+    cr_expect_eq(n, 0, "where none is equal it is the library");
+    write_file("made/a.svg", "new");
+    write_file("made/c.svg", "new");
+    write_file("kept/old.png", "");
+    const char *lines = figures_compared(&n);
+    cr_expect(strstr(lines, "/a.svg: it is not what the data give\n"), "%s",
+              lines);
+    cr_expect(strstr(lines, "/c.svg: it is missing\n"), "%s", lines);
+    cr_expect(strstr(lines, "/old.png: no figure of the report, remove it\n"),
+              "%s", lines);
+    cr_expect_eq(n, 3);
+}

@@ -146,7 +146,7 @@ Test(source_hybrid, a_log_names_its_pattern)
     is_small_hybrid(&r, "a log");
 }
 
-Test(source_hybrid, pipes_are_virtual_stages)
+Test(source_hybrid, bars_are_virtual_stages)
 {
     struct read r;
     words(&r, WIDTHS "--pipeline-model-parallel-size 2 "
@@ -154,7 +154,7 @@ Test(source_hybrid, pipes_are_virtual_stages)
     cr_assert_eq(r.e, ERR_OK, "%s", r.msg.text);
     cr_assert(r.m.par.vpp == 2 && r.m.n_layers == 5 && r.m.n_mtp == 0);
     struct megatron_flags *f = megatron_args_flags(r.args);
-    hybrid_drop_pipes(f);
+    hybrid_drop_bars(f);
     cr_assert_str_eq(flags_text(f, FLAG_HYBRID_LAYER_PATTERN), "*-*-*");
     r.e = megatron_args_model(&r.a, r.args, &r.m, &r.msg);
     cr_assert(r.e == ERR_OK && r.m.par.vpp == 1 && r.m.n_layers == 5);
@@ -259,7 +259,7 @@ static const struct {
     {"--hybrid-layer-pattern *E", "--num-experts"},
     {"--hybrid-layer-pattern D-", "--dsa-indexer-n-heads"},
     {"--hybrid-layer-pattern * --hybrid-override-pattern *", "want one"},
-    {"--hybrid-layer-pattern * --pipeline-model-parallel-layout EtL", "pipes"},
+    {"--hybrid-layer-pattern * --pipeline-model-parallel-layout EtL", "bars"},
     {"--hybrid-layer-pattern M --mamba-head-dim 48", "--mamba-head-dim"},
     {"--hybrid-layer-pattern M --mamba-num-heads 12", "--mamba-num-groups"},
     {"--hybrid-layer-pattern M --mamba-num-heads 8 "

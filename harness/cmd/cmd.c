@@ -6,6 +6,7 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 static const struct option_row rows[N_OPTIONS] = {
@@ -45,6 +46,14 @@ enum err cmd_operand(struct cmd *c, const char *what, const char **out)
                        what, c->command->synopsis);
     *out = c->line.operands[0];
     return ERR_OK;
+}
+
+void cmd_print_number(int width, int digits, double x)
+{
+    if (isfinite(x))
+        printf(" %*.*f", width, digits, x);
+    else
+        printf(" %*s", width, "-");
 }
 
 int cmd_main(const struct command *command, int argc, char *const *argv)

@@ -143,6 +143,9 @@ bool cmd_given(const struct cmd *c, enum cmd_option o);
 /* The first operand into *out; ERR_PARSE names `what` is missing. */
 enum err cmd_operand(struct cmd *c, const char *what, const char **out);
 
+/* Prints a blank and a number of a table, "-" where it is not known (NAN). */
+void cmd_print_number(int width, int digits, double x);
+
 /* Reads the line and runs the command; argv begins behind its name. Prints its
  * help or its error and returns the exit code: 0 ok, 1 the answer is no, 2
  * usage or bad input, 3 environment. */

@@ -402,10 +402,7 @@ static void show_rank_columns(const struct logmeans *m, int n_ranks)
         const struct log_mean *t = &m->means[i];
         printf("  %-40s", t->name);
         for (int r = 0; r < n_ranks; r++) {
-            if (r < t->n_ranks && !isnan(t->ms[r]))
-                printf(" %9.2f", t->ms[r]);
-            else
-                printf(" %9s", "-");
+            cmd_print_number(9, 2, r < t->n_ranks ? t->ms[r] : (double)NAN);
         }
         printf("\n");
     }
@@ -562,7 +559,8 @@ const struct command CMD_PARSE = {
         "count,\n"
         "throughput, timers, memory, how the run failed. Reads the output of\n"
         "Megatron-LM and its relatives and of moe-train; LOG may be "
-        "/dev/stdin.\n"
+        "/dev/stdin\n"
+        "or a file packed with gzip.\n"
         "Times are in ms. A dialect that is not known is named with its "
         "first\n"
         "line, and so is a value that is not understood. TFLOP/s of our own "

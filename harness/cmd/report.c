@@ -88,18 +88,6 @@ static enum err take_published(struct arena *a, const struct request *r,
 
 /* ---- files ---- */
 
-/* A file whose text has not changed is not written: its date stays, and a
- * checkout clean. */
-static enum err write_changed(struct arena *a, const char *path,
-                              const char *text, struct err_msg *msg)
-{
-    struct text_span kept;
-    if (text_read_file(a, path, REPORT_MAX_BYTES, &kept, NULL) == ERR_OK &&
-        strcmp(kept.data, text) == 0)
-        return ERR_OK;
-    return text_write_file(path, text, strlen(text), msg);
-}
-
 static enum err fill_file(struct arena *a, const char *path,
                           const struct report_sources *from,
                           struct err_msg *msg)
@@ -111,7 +99,7 @@ static enum err fill_file(struct arena *a, const char *path,
         e = report_fill(a, text.data, from, &filled, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
-    return write_changed(a, path, filled, msg);
+    return text_write_changed(a, path, filled, msg);
 }
 
 /* The CSV files that are made of all datasets together, into folders below
@@ -132,7 +120,7 @@ static enum err write_tables(struct arena *a, const char *to,
     if (e == ERR_OK)
         e = reference_tables_csv(a, REFERENCE_ROOT, &text, msg);
     if (e == ERR_OK)
-        e = write_changed(a, overview, text, msg);
+        e = text_write_changed(a, overview, text, msg);
     return e == ERR_OK
                ? published_tables_write(a, PUBLISHED_ROOT, published, msg)
                : e;
@@ -290,6 +278,12 @@ static enum err bench_report_run(struct cmd *c)
                                    : make_report(&c->arena, &r, &c->msg);
 }
 
+static void print_tables(FILE *out)
+{
+    fputs("\ntables (and the name of each figure):\n", out);
+    report_print_tables(out);
+}
+
 static const int takes[] = {OPT_INTO, OPT_FIGURES, OPT_CHECK, OPT_HELP,
                             N_OPTIONS};
 
@@ -302,21 +296,17 @@ const struct command CMD_REPORT = {
         "Of each DIR, a folder with an experiment's CSV files, named as the\n"
         "experiment: writes DIR/report.md and DIR/figures/ (SVG and PDF, by\n"
         "gnuplot).\n\n"
-        "With --into, or without DIR: fills the tables of FILE (between\n"
-        "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers; TABLE "
-        "is\n"
-        "summary, verdicts, runs, dropped, layouts, stages, units, jitter or\n"
-        "figures; of an experiment that only plans recipes, ratios or figures; "
-        "of\n"
-        "all datasets, experiment 'reference', overview, costs or memory; of "
-        "what\n"
-        "others published studies, constants, priced, plans, errors or terms; "
-        "or\n"
-        "the name of one figure). Without DIR they are those below\n"
+        "With --into, or without DIR: fills the tables of FILE between\n"
+        "<!-- begin:TABLE:EXPERIMENT --> and <!-- end:... --> markers. "
+        "EXPERIMENT\n"
+        "is a folder's name, 'reference' of all datasets together, or "
+        "'published' of\n"
+        "others' step times. Without DIR the folders are those below\n"
         "results/reference/ and results/published/: that is the published "
         "report.\n"
         "Tables of experiments without a folder stay as they are.\n"
         "The same files give the same bytes, at any time and in any folder.\n",
+    .print_more = print_tables,
     .closing = "Exit status: 0 made, or with --check nothing is stale; 1 "
                "--check found\n"
                "something; 2 bad input; 3 gnuplot is missing or the disk is "

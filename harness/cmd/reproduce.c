@@ -21,12 +21,10 @@ static void print_value(const struct study_value *v, int width)
 {
     if (v->text)
         printf(" %*s", width, v->text);
-    else if (isfinite(v->number))
-        printf(" %*.*f", width,
-               v->number == floor(v->number) && fabs(v->number) > 1 ? 0 : 2,
-               v->number);
     else
-        printf(" %*s", width, "-");
+        cmd_print_number(
+            width, v->number == floor(v->number) && fabs(v->number) > 1 ? 0 : 2,
+            v->number);
 }
 
 /* Which fits the rounding of the published figures leaves open. */

@@ -103,14 +103,6 @@ static void print_fit(const struct findings *f)
     }
 }
 
-static void print_slower(double x)
-{
-    if (isfinite(x))
-        printf(" %9.2f", x);
-    else
-        printf(" %9s", "-");
-}
-
 static void print_plans(const struct compare_rows *rows)
 {
     printf("%-12s %-6s %-10s %-9s %9s %9s %9s  %s\n", "experiment", "card",
@@ -121,7 +113,7 @@ static void print_plans(const struct compare_rows *rows)
         snprintf(split, sizeof split, "PP%d VPP%d", r->pp, r->vpp);
         printf("%-12s %-6s %-10s %-9s", r->experiment, r->card, split, r->who);
         for (int by = 0; by < N_COMPARE; by++)
-            print_slower(r->slower_pct[by]);
+            cmd_print_number(9, 2, r->slower_pct[by]);
         printf("  %s\n", r->layout);
     }
     puts("slower than the best by costs of FLOPs, of the roofline, and by the "

@@ -62,26 +62,17 @@ static enum err find_datasets(struct arena *a, struct request *r,
                    ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
 }
 
-/* "-" for what older datasets do not have. */
-static void bench_validate_print_cell(int width, int digits, double x)
-{
-    if (isfinite(x))
-        printf(" %*.*f", width, digits, x);
-    else
-        printf(" %*s", width, "-");
-}
-
 static void bench_validate_print_rows(const struct validate_rows *v)
 {
     for (int i = 0; i < v->n; i++) {
         const struct validate_row *r = &v->row[i];
         printf("%-12s %-16s %-24s", r->experiment, r->role, r->layout);
-        bench_validate_print_cell(9, 1, r->pred_ms);
-        bench_validate_print_cell(9, 1, r->meas_ms);
-        bench_validate_print_cell(7, 2, r->step_error_pct);
-        bench_validate_print_cell(7, 2, r->base_step_error_pct);
-        bench_validate_print_cell(8, 3, r->replay_error_pct);
-        bench_validate_print_cell(7, 3, r->memory_error_pct);
+        cmd_print_number(9, 1, r->pred_ms);
+        cmd_print_number(9, 1, r->meas_ms);
+        cmd_print_number(7, 2, r->step_error_pct);
+        cmd_print_number(7, 2, r->base_step_error_pct);
+        cmd_print_number(8, 3, r->replay_error_pct);
+        cmd_print_number(7, 3, r->memory_error_pct);
         puts("");
     }
 }
@@ -146,8 +137,8 @@ static bool all_there(struct arena *a, struct outcome *o)
             .dataset = name,
             .name = "the dataset is there",
             .result = JUNIT_FAILED,
-            .text =
-                "in the baseline, but no dataset in " ROOT " or " PUBLISHED};
+            .text = "in the baseline, but no dataset in " ROOT ", " PUBLISHED
+                    " or results/contributed"};
         printf("%s: %s\n", name, gone.text);
         junit_add(&o->session.junit, &gone);
         return false;
@@ -292,13 +283,24 @@ static enum err check_one(struct arena *a, const char *dir, struct outcome *o,
                                        : check_measured(a, dir, o, msg);
 }
 
+/* Planned and contributed ones have lines of another form. */
+static void print_heading(struct arena *a, const struct request *r)
+{
+    bool rows = false;
+    for (int i = 0; i < r->n_dirs; i++)
+        rows = rows || !(validate_contributed_is(a, r->dirs[i]) ||
+                         validate_recipes_is(a, r->dirs[i]));
+    if (rows)
+        printf("%-12s %-16s %-24s %9s %9s %7s %7s %8s %7s\n", "experiment",
+               "role", "layout", "pred ms", "meas ms", "err %", "before",
+               "replay %", "mem %");
+}
+
 /* All datasets are looked at, also after one that is worse. */
 static enum err check_all(struct arena *a, const struct request *r,
                           struct outcome *o, struct err_msg *msg)
 {
-    printf("%-12s %-16s %-24s %9s %9s %7s %7s %8s %7s\n", "experiment", "role",
-           "layout", "pred ms", "meas ms", "err %", "before", "replay %",
-           "mem %");
+    print_heading(a, r);
     for (int i = 0; i < r->n_dirs; i++) {
         enum err e = check_one(a, r->dirs[i], o, msg);
         if (e != ERR_OK)
@@ -483,6 +485,14 @@ static enum err bench_validate_run(struct cmd *c)
     return e;
 }
 
+static void print_marks(FILE *out)
+{
+    fputs("\nmarks, and by how many percentage points each may grow:\n", out);
+    for (int m = 0; m < N_MARKS; m++)
+        fprintf(out, "  %-24s %g\n", mark_words((enum mark)m),
+                mark_default_bound((enum mark)m));
+}
+
 static const int takes[] = {OPT_BASELINE, OPT_UPDATE, OPT_RECORD,  OPT_REASON,
                             OPT_AGAINST,  OPT_BOUNDS, OPT_HISTORY, OPT_JUNIT,
                             OPT_ROWS,     OPT_TERMS,  OPT_JSON,    OPT_HELP,
@@ -507,18 +517,11 @@ const struct command CMD_VALIDATE = {
         "\n"
         "Worse is: a mark that is above the baseline's by more than its bound, "
         "or a\n"
-        "layout that is not predicted any more. Marks are the mean absolute "
-        "step\n"
-        "error, the largest over- and under-prediction of a step, of memory, "
-        "and what\n"
-        "the pick loses to the fastest layout. Bounds (percentage points) "
-        "stand in\n"
-        "bounds.csv, a row a dataset; without one a mean may grow by 0.05, an\n"
-        "over-predicted step by 0.5 and memory by 0.05, an under-predicted "
-        "step by\n"
-        "0.25, under-predicted memory and a missed best layout by nothing; a "
-        "replay\n"
-        "error may be 0.5%. Of a dataset that was only planned (recipes.csv), "
+        "layout that is not predicted any more. Marks and the bounds where "
+        "bounds.csv,\n"
+        "a row a dataset, says no other are listed below; that of the replay "
+        "error is\n"
+        "a limit of its own. Of a dataset that was only planned (recipes.csv), "
         "worse\n"
         "is any prediction that is another now, or a layout faster than its "
         "proved\n"
@@ -550,6 +553,7 @@ const struct command CMD_VALIDATE = {
         "checks,\n"
         "logs, the fit from its own rows, and each layout predicted from the "
         "others.\n",
+    .print_more = print_marks,
     .closing = "Exit status: 0 not worse, 1 worse, 2 bad input, 3 "
                "environment.\n"
                "example: moe-bench validate results/reference/local\n"

@@ -12,14 +12,6 @@
 
 /* ---- tables ---- */
 
-static void print_percent(int width, int digits, double x)
-{
-    if (isfinite(x))
-        printf(" %*.*f", width, digits, x);
-    else
-        printf(" %*s", width, "-");
-}
-
 void validate_rows_print_head(void)
 {
     printf("%-16s %4s %4s %7s %7s %7s %7s %7s %7s %6s %8s %8s\n", "published",
@@ -30,15 +22,15 @@ void validate_rows_print_head(void)
 void validate_rows_print_score(const struct published_score *s, double before)
 {
     printf("%-16s %4d %4d", s->source ? s->source : "all", s->n, s->n_covered);
-    print_percent(7, 2, 100 * s->mean);
-    print_percent(7, 2, 100 * s->median);
-    print_percent(7, 2, 100 * s->p90);
-    print_percent(7, 2, 100 * s->worst);
-    print_percent(7, 2, 100 * s->bias);
-    print_percent(7, 2, 100 * s->regret);
-    print_percent(6, 2, s->tau);
-    print_percent(8, 2, 100 * s->left_out);
-    print_percent(8, 2, before);
+    cmd_print_number(7, 2, 100 * s->mean);
+    cmd_print_number(7, 2, 100 * s->median);
+    cmd_print_number(7, 2, 100 * s->p90);
+    cmd_print_number(7, 2, 100 * s->worst);
+    cmd_print_number(7, 2, 100 * s->bias);
+    cmd_print_number(7, 2, 100 * s->regret);
+    cmd_print_number(6, 2, s->tau);
+    cmd_print_number(8, 2, 100 * s->left_out);
+    cmd_print_number(8, 2, before);
     puts("");
 }
 
@@ -50,9 +42,9 @@ static void print_rows(const struct published *p)
     for (int i = 0; i < p->n; i++) {
         const struct published_row *r = &p->row[i];
         printf("%-44s %-14s", r->entry->id, r->entry->source);
-        print_percent(12, 5, r->pred_s);
-        print_percent(12, 5, r->entry->meas_s);
-        print_percent(8, 2, 100 * (r->pred_s / r->entry->meas_s - 1));
+        cmd_print_number(12, 5, r->pred_s);
+        cmd_print_number(12, 5, r->entry->meas_s);
+        cmd_print_number(8, 2, 100 * (r->pred_s / r->entry->meas_s - 1));
         printf("%s%s\n", *r->why ? "  not covered: " : "", r->why);
     }
 }

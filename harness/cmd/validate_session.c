@@ -5,11 +5,11 @@
  */
 #include "validate_session.h"
 
+#include "cmd.h"
 #include "regress/revision.h"
 #include "report/reference.h"
 #include "report/validate_recipes.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,10 +144,7 @@ static void session_print_line(const char *dataset, const char *when,
     }
     printf(" %4d", l->marks.n);
     for (int m = 0; m < N_MARKS; m++)
-        if (isfinite(l->marks.pct[m]))
-            printf(" %7.3f", l->marks.pct[m]);
-        else
-            printf(" %7s", "-");
+        cmd_print_number(7, 3, l->marks.pct[m]);
     puts("");
 }
 

@@ -72,7 +72,7 @@ static void ask_iterations(struct contribution *c, struct checks *k)
             say(k, CHECK_ITERATIONS, CHECK_NO,
                 arena_printf(c->arena,
                              "%s: %d iterations count (%d dropped), want %d or "
-                             "more: run it longer",
+                             "more: run it longer, with --log-interval 1",
                              r->name, r->n_used, r->n_dropped, CHECK_FEWEST));
         else if (r->n_used < CHECK_FEW)
             say(k, CHECK_ITERATIONS, CHECK_DOUBT,

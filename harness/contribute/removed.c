@@ -92,7 +92,9 @@ static enum removed_kind kind_of(const char *text)
     struct secret ignored;
     if (secret_find_value(text, &ignored) || looks_random(text))
         return REMOVED_SECRET;
-    if (strchr(text, '@') || strstr(text, "://") || looks_like_address(text))
+    // "${ARGS[@]}" has one that is no address
+    if ((strchr(text, '@') && text[1]) || strstr(text, "://") ||
+        looks_like_address(text))
         return REMOVED_ADDRESS;
     if (looks_like_path(text))
         return REMOVED_PATH;

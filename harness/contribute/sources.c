@@ -49,8 +49,8 @@ static enum err read_config(struct contribution *c,
     struct megatron_args *args = megatron_args_new(c->arena);
     if (!args)
         return sources_no_memory(msg);
-    enum err e =
-        text_read_bytes(c->arena, q->config, SOURCES_CONFIG_BYTES, &text, msg);
+    enum err e = text_read_unpacked(c->arena, q->config, SOURCES_CONFIG_BYTES,
+                                    &text, msg);
     if (e == ERR_OK)
         e = model_source_read(c->arena, &req, args, msg);
     if (e == ERR_OK)
@@ -164,7 +164,7 @@ static enum err open_log(const struct reading *in, const char *path,
                          struct err_msg *msg)
 {
     enum err e =
-        text_read_bytes(in->c->arena, path, SOURCES_LOG_BYTES, text, msg);
+        text_read_unpacked(in->c->arena, path, SOURCES_LOG_BYTES, text, msg);
     if (e != ERR_OK)
         return e; // names the path itself
     e = logparse_read_memory(in->c->arena, text->data, text->len, log, msg);

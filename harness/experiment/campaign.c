@@ -12,10 +12,8 @@
 #include "manifest/grammar.h"
 #include "store/tidy.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

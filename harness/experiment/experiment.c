@@ -21,7 +21,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { EXPERIMENT_TOP = 10 }; // layouts in plan.json, as `plan` prints
 

@@ -118,28 +118,13 @@ enum err recipes_csv_write(const struct manifest *mf,
 
 /* ---- reading ---- */
 
-static double recipes_csv_get(const struct csv *t, size_t row,
-                              const char *column)
-{
-    double x = NAN;
-    csv_get_double(t, row, column, &x);
-    return x;
-}
-
 /* A whole number, 0 where there is none. */
 static int64_t recipes_csv_int(const struct csv *t, size_t row,
                                const char *column)
 {
-    double x = recipes_csv_get(t, row, column);
+    double x = csv_double(t, row, column);
     // doubles hold whole numbers up to 2^53, about 9e15
     return isfinite(x) && fabs(x) < 9e15 ? (int64_t)x : 0;
-}
-
-static const char *recipes_csv_text(const struct csv *t, size_t row,
-                                    const char *column)
-{
-    const char *x = csv_get(t, row, column);
-    return x ? x : "";
 }
 
 /* Texts stay those of the table, which its arena owns. */
@@ -153,26 +138,26 @@ static struct recipe_row recipes_csv_take(const struct csv *t, size_t i)
         .n_mb = (int)recipes_csv_int(t, i, "n_mb"),
         .ep_overlap = recipes_csv_int(t, i, "ep_overlap") != 0,
         .grid = recipes_csv_int(t, i, "grid") != 0,
-        .m_over_t = recipes_csv_get(t, i, "m_over_t"),
-        .l_over_t = recipes_csv_get(t, i, "l_over_t"),
-        .who = recipes_csv_text(t, i, "who"),
+        .m_over_t = csv_double(t, i, "m_over_t"),
+        .l_over_t = csv_double(t, i, "l_over_t"),
+        .who = csv_text(t, i, "who"),
         .compared = recipes_csv_int(t, i, "compared") != 0,
-        .layout = recipes_csv_text(t, i, "layout"),
-        .pred_ms = recipes_csv_get(t, i, "pred_step_ms"),
-        .planner_ms = recipes_csv_get(t, i, "planner_step_ms"),
-        .bound_ms = recipes_csv_get(t, i, "bound_ms"),
-        .proof = recipes_csv_text(t, i, "proof"),
-        .gap_pct = recipes_csv_get(t, i, "gap_pct"),
+        .layout = csv_text(t, i, "layout"),
+        .pred_ms = csv_double(t, i, "pred_step_ms"),
+        .planner_ms = csv_double(t, i, "planner_step_ms"),
+        .bound_ms = csv_double(t, i, "bound_ms"),
+        .proof = csv_text(t, i, "proof"),
+        .gap_pct = csv_double(t, i, "gap_pct"),
         .mem_bytes = recipes_csv_int(t, i, "worst_rank_mem_bytes"),
-        .source = recipes_csv_text(t, i, "source"),
-        .reason = recipes_csv_text(t, i, "reason")};
+        .source = csv_text(t, i, "source"),
+        .reason = csv_text(t, i, "reason")};
 }
 
 static enum err recipes_csv_check(const struct csv *t, size_t i,
                                   const struct recipe_row *r,
                                   struct err_msg *msg)
 {
-    const char *format = recipes_csv_text(t, i, "format");
+    const char *format = csv_text(t, i, "format");
     if (strcmp(format, FORMAT) != 0)
         return err_set(msg, ERR_PARSE,
                        "%s: row %zu: format: got '%s', want '" FORMAT "'",

@@ -8,7 +8,6 @@
 #include "core_check.h"
 #include "layout/baseline.h"
 #include "layout/default_split.h"
-#include "layout/symbols.h"
 #include "plan/jitter.h"
 #include "plan/search.h"
 
@@ -153,37 +152,21 @@ static enum err find_two_bottlenecks(struct finder *f, struct layout *out,
                                  "slowest");
 }
 
-static bool keeps_layers_whole(const struct model *m, const struct layout *l)
-{
-    for (int s = 1; s < l->n_stages; s++) {
-        int first = layout_first_layer(l, s);
-        if (first > 0 && first < m->n_layers && symbols_parts_layer(m, first))
-            return false;
-    }
-    return true;
-}
-
 /* What the pick would be if a stage could not end within a layer, as for a GPT
  * model. */
 static enum err find_whole_layers(struct finder *f, struct layout *out,
                                   struct err_msg *msg)
 {
-    const struct model *m = f->ctx->model;
-    if (!model_is_hybrid(m))
+    const struct search_options opt = {.whole_layers = true, .top = ROLES_TOP};
+    struct search_result found;
+    if (!model_is_hybrid(f->ctx->model))
         return err_set(msg, ERR_MODEL,
                        "every layout of a model without a pattern keeps layers "
                        "whole");
-    enum err e = search_plain(f, msg);
-    for (int i = 0; i < f->plain.n_plans && e == ERR_OK; i++)
-        if (keeps_layers_whole(m, &f->plain.plans[i].parsed)) {
-            *out = f->plain.plans[i].parsed;
-            return ERR_OK;
-        }
-    return e != ERR_OK ? e
-                       : err_set(msg, ERR_MODEL,
-                                 "none of the %d fastest layouts keeps layers "
-                                 "whole",
-                                 f->plain.n_plans);
+    enum err e = search_layouts(f->a, f->ctx, &opt, &found, msg);
+    if (e == ERR_OK)
+        *out = found.plans[0].parsed;
+    return e;
 }
 
 /* The pick with one unit moved over the cut behind `stage`; false when there
@@ -290,11 +273,6 @@ static const struct role_finder finders[N_ROLES] = {
     [ROLE_REPEAT] = {false, find_default},
     [ROLE_LAYOUT] = {false, find_layout},
 };
-
-bool role_needs_costs(enum role role)
-{
-    return finders[role].needs_costs;
-}
 
 /* The expectation lies above the step of mean times by the same amount at both
  * ends of the interval. */

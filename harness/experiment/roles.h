@@ -30,9 +30,6 @@ struct targets {
     int n;
 };
 
-/* True when the role's layout follows from measured costs. */
-bool role_needs_costs(enum role role);
-
 /* Resolves the roles of the manifest, all or those of `only` (N_ROLES: all).
  * ctx->cost NULL: without costs. A role that has no layout for this model, or
  * none without costs, is left out and reported through `warn`; any other

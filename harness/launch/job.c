@@ -15,7 +15,6 @@
 #include "manifest/grammar.h"
 #include "meter.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "manifest/manifest.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -20,7 +20,7 @@
     X(ROLE_TWO_BOTTLENECKS, "two-bottlenecks",                                 \
       "the fastest layout with two equally slow stages")                       \
     X(ROLE_WHOLE_LAYERS, "whole-layers",                                       \
-      "hybrid model: the fastest that parts no attention from its MLP")        \
+      "hybrid model: the fastest without a cut inside a layer")                \
     X(ROLE_REPEAT, "repeat", "the default once more, for the noise")           \
     X(ROLE_LAYOUT, "layout", "the layout string given beside the role")
 

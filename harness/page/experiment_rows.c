@@ -51,9 +51,8 @@ static enum err experiment_rows_read(struct sheet *s, struct tables *t,
 static bool experiment_rows_same(const struct csv *x, size_t i,
                                  const struct csv *y, size_t k)
 {
-    return strcmp(fields_text(x, i, "role"), fields_text(y, k, "role")) == 0 &&
-           strcmp(fields_text(x, i, "layout"), fields_text(y, k, "layout")) ==
-               0;
+    return strcmp(csv_text(x, i, "role"), csv_text(y, k, "role")) == 0 &&
+           strcmp(csv_text(x, i, "layout"), csv_text(y, k, "layout")) == 0;
 }
 
 /* Nothing is written of ends that are not known. */
@@ -65,7 +64,7 @@ static void experiment_rows_interval(struct writer detail, const char *key,
     for (size_t i = 0; i < COUNT(ends); i++) {
         char column[32];
         snprintf(column, sizeof column, "%s_%s_ms", key, ends[i]);
-        sheet_number(list, ends[i], fields_number(t, row, column));
+        sheet_number(list, ends[i], csv_double(t, row, column));
     }
 }
 
@@ -81,10 +80,10 @@ static void experiment_rows_stages(struct writer detail, const struct tables *t,
         if (!experiment_rows_same(&t->stages, i, of, row))
             continue;
         const struct writer stage = writer_object(list, NULL);
-        writer_text(stage, "units", fields_text(&t->stages, i, "units"));
+        writer_text(stage, "units", csv_text(&t->stages, i, "units"));
         for (size_t k = 0; k < COUNT(columns); k++)
             sheet_number(stage, columns[k],
-                         fields_number(&t->stages, i, columns[k]));
+                         csv_double(&t->stages, i, columns[k]));
     }
 }
 
@@ -105,8 +104,8 @@ static int experiment_rows_timeline(const struct tables *t,
         if (t->timeline[i] >= 0 && experiment_rows_same(&t->runs, i, of, row))
             return t->timeline[i];
     for (size_t i = 0; i < t->runs.n_rows; i++)
-        if (t->timeline[i] >= 0 && strcmp(fields_text(&t->runs, i, "layout"),
-                                          fields_text(of, row, "layout")) == 0)
+        if (t->timeline[i] >= 0 && strcmp(csv_text(&t->runs, i, "layout"),
+                                          csv_text(of, row, "layout")) == 0)
             return t->timeline[i];
     return -1;
 }
@@ -122,19 +121,19 @@ static void experiment_rows_layout(struct sheet *s, const struct tables *t,
                                    size_t i)
 {
     const struct csv *l = &t->layouts;
-    const char *source = fields_text(l, i, "source");
-    const double meas = fields_number(l, i, "meas_step_ms");
+    const char *source = csv_text(l, i, "source");
+    const double meas = csv_double(l, i, "meas_step_ms");
     const struct sheet_row row = {
         .what = "layout",
-        .name = fields_text(l, i, "role"),
-        .layout = fields_text(l, i, "layout"),
+        .name = csv_text(l, i, "role"),
+        .layout = csv_text(l, i, "layout"),
         .kind = experiment_rows_kind(s, source),
         .status = isfinite(meas) ? "valid" : "not measured",
         .reason = "",
-        .pred_ms = fields_number(l, i, "pred_step_ms"),
+        .pred_ms = csv_double(l, i, "pred_step_ms"),
         .meas_ms = meas,
-        .pred_bytes = fields_number(l, i, "worst_stage_pred_mem_bytes"),
-        .meas_bytes = fields_number(l, i, "worst_stage_meas_mem_bytes")};
+        .pred_bytes = csv_double(l, i, "worst_stage_pred_mem_bytes"),
+        .meas_bytes = csv_double(l, i, "worst_stage_meas_mem_bytes")};
     const struct writer detail = sheet_add(s, &row);
     struct sheet_facts f = sheet_facts(s, detail);
     static const struct fields_fact facts[] = {
@@ -202,19 +201,19 @@ static void experiment_rows_run(struct sheet *s, const struct tables *t,
 {
     const struct csv *r = &t->runs, *l = &t->layouts;
     const size_t k = experiment_rows_layout_of(t, i);
-    double meas = fields_number(r, i, "meas_step_corr_ms");
+    double meas = csv_double(r, i, "meas_step_corr_ms");
     if (!isfinite(meas))
-        meas = fields_number(r, i, "meas_step_ms");
+        meas = csv_double(r, i, "meas_step_ms");
     const struct sheet_row row = {
         .what = "run",
-        .name = fields_text(r, i, "run_id"),
-        .layout = fields_text(r, i, "layout"),
-        .kind = fields_text(r, i, "source"),
-        .status = fields_text(r, i, "status"),
-        .reason = fields_text(r, i, "reason"),
-        .pred_ms = fields_number(l, k, "pred_step_ms"),
+        .name = csv_text(r, i, "run_id"),
+        .layout = csv_text(r, i, "layout"),
+        .kind = csv_text(r, i, "source"),
+        .status = csv_text(r, i, "status"),
+        .reason = csv_text(r, i, "reason"),
+        .pred_ms = csv_double(l, k, "pred_step_ms"),
         .meas_ms = meas,
-        .pred_bytes = fields_number(l, k, "worst_stage_pred_mem_bytes"),
+        .pred_bytes = csv_double(l, k, "worst_stage_pred_mem_bytes"),
         .meas_bytes = NAN};
     experiment_rows_run_detail(s, t, i, sheet_add(s, &row));
 }

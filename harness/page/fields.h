@@ -1,6 +1,7 @@
 /*
- * fields: fields of a CSV file as the page needs them: a column or a whole file
- * that is not there is as an empty one, since older results lack some.
+ * fields: CSV files as the page needs them: a file that is not there is as an
+ * empty one, since older results lack some, and callers list columns without
+ * asking for each.
  */
 #ifndef PAGE_FIELDS_H
 #define PAGE_FIELDS_H
@@ -12,10 +13,6 @@
  * damaged. Owned by the arena. */
 enum err fields_read(struct arena *a, const char *dir, const char *name,
                      struct csv *out, struct err_msg *msg);
-
-/* "" and NAN where there is no such row, column or number. */
-const char *fields_text(const struct csv *t, size_t row, const char *column);
-double fields_number(const struct csv *t, size_t row, const char *column);
 
 /* A line of a detail: its name, the column, and to how many digits behind the
  * point its number is rounded (FIELDS_AS_IT_IS: not at all). */

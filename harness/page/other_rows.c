@@ -13,21 +13,15 @@
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static bool other_rows_is(const struct csv *t, size_t row, const char *column,
-                          const char *value)
-{
-    return strcmp(fields_text(t, row, column), value) == 0;
-}
-
 /* ---- plans ---- */
 
 /* Steps of plans have thousands of operations, all of them 10 MB. */
 static const char *other_rows_left_out(struct arena *a, const struct csv *t,
                                        size_t i)
 {
-    const double n = 2 * fields_number(t, i, "pp") *
-                     fields_number(t, i, "vpp") * fields_number(t, i, "n_mb");
-    if (!isfinite(n) || *fields_text(t, i, "reason"))
+    const double n = 2 * csv_double(t, i, "pp") * csv_double(t, i, "vpp") *
+                     csv_double(t, i, "n_mb");
+    if (!isfinite(n) || *csv_text(t, i, "reason"))
         return NULL;
     return arena_printf(a,
                         "left out, for its %.0f operations; 'moe-layout "
@@ -52,19 +46,19 @@ static void other_rows_plan(struct sheet *s, const struct csv *t, size_t i)
         {"above the bound, %", "gap_pct", 3},
         {"costs", "costs_source", FIELDS_AS_IT_IS},
         {"source of the layout", "source", FIELDS_AS_IT_IS}};
-    const char *reason = fields_text(t, i, "reason");
-    const char *kind = fields_text(t, i, "costs_source");
-    const struct sheet_row row = {
-        .what = "plan",
-        .name = fields_text(t, i, "who"),
-        .layout = fields_text(t, i, "layout"),
-        .kind = kind,
-        .status = *reason ? "refused" : "valid",
-        .reason = reason,
-        .pred_ms = fields_number(t, i, "pred_step_ms"),
-        .meas_ms = NAN,
-        .pred_bytes = fields_number(t, i, "worst_rank_mem_bytes"),
-        .meas_bytes = NAN};
+    const char *reason = csv_text(t, i, "reason");
+    const char *kind = csv_text(t, i, "costs_source");
+    const struct sheet_row row = {.what = "plan",
+                                  .name = csv_text(t, i, "who"),
+                                  .layout = csv_text(t, i, "layout"),
+                                  .kind = kind,
+                                  .status = *reason ? "refused" : "valid",
+                                  .reason = reason,
+                                  .pred_ms = csv_double(t, i, "pred_step_ms"),
+                                  .meas_ms = NAN,
+                                  .pred_bytes =
+                                      csv_double(t, i, "worst_rank_mem_bytes"),
+                                  .meas_bytes = NAN};
     struct sheet_facts f = sheet_facts(s, sheet_add(s, &row));
     fields_facts(&f, t, i, facts, COUNT(facts));
     sheet_fact(&f, "timeline", other_rows_left_out(s->a, t, i));
@@ -82,12 +76,11 @@ void other_rows_plans(struct sheet *s, const struct csv *recipes)
 static size_t other_rows_predicted(const struct csv *predicted,
                                    const struct csv *rows, size_t row)
 {
-    const char *id = fields_text(rows, row, "id");
+    const char *id = csv_text(rows, row, "id");
     size_t i = 0;
     while (i < predicted->n_rows &&
-           !(other_rows_is(predicted, i, "id", id) &&
-             other_rows_is(predicted, i, "source",
-                           fields_text(rows, row, "source"))))
+           !(csv_is(predicted, i, "id", id) &&
+             csv_is(predicted, i, "source", csv_text(rows, row, "source"))))
         i++;
     return i;
 }
@@ -97,9 +90,9 @@ static size_t other_rows_predicted(const struct csv *predicted,
 static const char *other_rows_status(const struct csv *rows, size_t row,
                                      const char *why)
 {
-    if (other_rows_is(rows, row, "exclude", "1"))
+    if (csv_is(rows, row, "exclude", "1"))
         return "excluded";
-    if (other_rows_is(rows, row, "use", ""))
+    if (csv_is(rows, row, "use", ""))
         return "not used";
     return *why ? "not covered" : "valid";
 }
@@ -108,11 +101,11 @@ static const char *other_rows_status(const struct csv *rows, size_t row,
 static const char *other_rows_layout(struct arena *a, const struct csv *t,
                                      size_t i)
 {
-    const char *layout = fields_text(t, i, "layout");
-    const char *text = *layout ? layout
-                               : arena_printf(a, "even split, PP %s, VPP %s",
-                                              fields_text(t, i, "pp"),
-                                              fields_text(t, i, "vpp"));
+    const char *layout = csv_text(t, i, "layout");
+    const char *text =
+        *layout ? layout
+                : arena_printf(a, "even split, PP %s, VPP %s",
+                               csv_text(t, i, "pp"), csv_text(t, i, "vpp"));
     return text ? text : "";
 }
 
@@ -156,7 +149,7 @@ static const char *other_rows_reason(const struct csv *rows, size_t row,
                                      const char *status, const char *why)
 {
     if (strcmp(status, "excluded") == 0)
-        return fields_text(rows, row, "note");
+        return csv_text(rows, row, "note");
     return strcmp(status, "not used") == 0
                ? "kept, neither fitted nor predicted"
                : why;
@@ -166,19 +159,19 @@ static void other_rows_step(struct sheet *s, const struct csv *t, size_t i,
                             const struct csv *predicted)
 {
     const size_t p = other_rows_predicted(predicted, t, i);
-    const char *why = fields_text(predicted, p, "why");
+    const char *why = csv_text(predicted, p, "why");
     const char *status = other_rows_status(t, i, why);
     const struct sheet_row row = {
         .what = "step time",
-        .name = fields_text(t, i, "id"),
+        .name = csv_text(t, i, "id"),
         .layout = other_rows_layout(s->a, t, i),
         .kind = s->set.kind,
         .status = status,
         .reason = other_rows_reason(t, i, status, why),
-        .pred_ms = 1e3 * fields_number(predicted, p, "pred_step_s"),
-        .meas_ms = 1e3 * fields_number(t, i, "step_s"),
+        .pred_ms = 1e3 * csv_double(predicted, p, "pred_step_s"),
+        .meas_ms = 1e3 * csv_double(t, i, "step_s"),
         .pred_bytes = NAN,
-        .meas_bytes = GIB * fields_number(t, i, "memory_gib")};
+        .meas_bytes = GIB * csv_double(t, i, "memory_gib")};
     other_rows_step_detail(s, t, i, sheet_add(s, &row));
 }
 
@@ -194,26 +187,25 @@ void other_rows_steps(struct sheet *s, const struct csv *rows,
 /* Peak bytes; what is allocated between steps stands in the detail. */
 static void other_rows_case(struct sheet *s, const struct csv *t, size_t i)
 {
-    const char *reason = fields_text(t, i, "reason");
+    const char *reason = csv_text(t, i, "reason");
     const struct sheet_row row = {
         .what = "memory",
-        .name = fields_text(t, i, "platform"),
-        .layout = fields_text(t, i, "case"),
+        .name = csv_text(t, i, "platform"),
+        .layout = csv_text(t, i, "case"),
         .kind = s->set.kind,
-        .status =
-            other_rows_is(t, i, "supported", "1") ? "valid" : "not covered",
+        .status = csv_is(t, i, "supported", "1") ? "valid" : "not covered",
         .reason = reason,
         .pred_ms = NAN,
         .meas_ms = NAN,
-        .pred_bytes = fields_number(t, i, "pred_peak_bytes"),
-        .meas_bytes = fields_number(t, i, "meas_peak_bytes")};
+        .pred_bytes = csv_double(t, i, "pred_peak_bytes"),
+        .meas_bytes = csv_double(t, i, "meas_peak_bytes")};
     struct sheet_facts f = sheet_facts(s, sheet_add(s, &row));
-    sheet_fact(&f, "family", fields_text(t, i, "family"));
+    sheet_fact(&f, "family", csv_text(t, i, "family"));
     sheet_fact(&f, "allocated between steps, predicted",
-               sheet_bytes(s->a, fields_number(t, i, "pred_allocated_bytes")));
+               sheet_bytes(s->a, csv_double(t, i, "pred_allocated_bytes")));
     sheet_fact(&f, "allocated between steps, published",
-               sheet_bytes(s->a, fields_number(t, i, "meas_allocated_bytes")));
-    sheet_fact(&f, "source", fields_text(t, i, "source"));
+               sheet_bytes(s->a, csv_double(t, i, "meas_allocated_bytes")));
+    sheet_fact(&f, "source", csv_text(t, i, "source"));
 }
 
 void other_rows_memory(struct sheet *s, const struct csv *memory)

@@ -188,12 +188,16 @@ function dot(kind, x, y) {
     return shapes[KINDS.includes(kind) ? kind : "assumed"]();
 }
 
-function plotFrame(width, height, scale, unit) {
+function tickText(value, unit) {
+    return round(value / unit.base) + " " + unit.name;
+}
+
+function plotFrame(width, height, scale) {
     const g = draw("g");
     for (const t of scale.ticks) {
         const x = scale.x(t), y = scale.y(t);
         g.append(draw("path", {class: "grid", d: `M${x} 8V${height - 38}M${LEFT} ${y}H${width - 8}`}),
-            label(x, height - 22, unit(t), "middle", "soft"), label(LEFT - 4, y + 4, unit(t), "end", "soft"));
+            label(x, height - 22, tickText(t, scale.unit), "middle", "soft"), label(LEFT - 4, y + 4, tickText(t, scale.unit), "end", "soft"));
     }
     g.append(draw("path", {class: "axis", d: `M${LEFT} 8V${height - 38}H${width - 8}`}),
         draw("line", {class: "equal", x1: scale.x(scale.lo), y1: scale.y(scale.lo),
@@ -203,10 +207,12 @@ function plotFrame(width, height, scale, unit) {
     return g;
 }
 
-function plotScale(values, width, height) {
-    const lo = Math.min(...values) / 1.15, hi = Math.max(...values) * 1.15;
+/* Ticks are round in the unit that the figures are written in. */
+function plotScale(values, width, height, unit) {
+    const lo = Math.min(...values) / 1.15, hi = Math.max(...values) * 1.15, axis = unit(hi);
     const at = (v) => Math.log(v / lo) / Math.log(hi / lo);
-    return {lo, hi, ticks: ticks(lo, hi), x: (v) => LEFT + at(v) * (width - LEFT - 8),
+    return {lo, hi, unit: axis, ticks: ticks(lo / axis.base, hi / axis.base).map((t) => t * axis.base),
+            x: (v) => LEFT + at(v) * (width - LEFT - 8),
             y: (v) => height - 38 - at(v) * (height - 46)};
 }
 
@@ -227,9 +233,9 @@ function plot(name, found, of, unit) {
         return;
     }
     const width = Math.max(280, state.plot), height = Math.min(320, Math.round(width * 0.62));
-    const scale = plotScale(points.flatMap((r) => [r.values[of.pred], r.values[of.meas]]), width, height);
+    const scale = plotScale(points.flatMap((r) => [r.values[of.pred], r.values[of.meas]]), width, height, unit);
     const svg = draw("svg", {width, height, role: "img", "aria-label": title.textContent + "; the table below has the figures"},
-        plotFrame(width, height, scale, unit));
+        plotFrame(width, height, scale));
     for (const r of points) {
         const mark = dot(r.values[KIND], scale.x(r.values[of.meas]), scale.y(r.values[of.pred]));
         mark.setAttribute("class", "dot k-" + (KINDS.includes(r.values[KIND]) ? r.values[KIND] : "assumed"));
@@ -254,9 +260,9 @@ const round = (x) => Number(x.toPrecision(3));
 
 function plotAll(found) {
     plot("time", found, {title: "Step time", pred: PRED, meas: MEAS, format: formatTime},
-        (ms) => (ms < 1000 ? round(ms) + " ms" : round(ms / 1000) + " s"));
+        (ms) => (ms < 1000 ? {base: 1, name: "ms"} : {base: 1000, name: "s"}));
     plot("memory", found, {title: "Peak memory", pred: PRED_MEM, meas: MEAS_MEM, format: formatBytes},
-        (b) => (b < 1e9 ? round(b / 1e6) + " MB" : round(b / 1e9) + " GB"));
+        (b) => (b < 2 ** 30 ? {base: 2 ** 20, name: "MiB"} : {base: 2 ** 30, name: "GiB"}));
 }
 
 /* ---- what a row opens to ---- */

@@ -123,8 +123,8 @@ static enum err sets_experiment(struct sheet *s, const char *dir,
         return e;
     const char *kind = source;
     for (size_t i = t.n_rows; i-- > 0;)
-        if (*fields_text(&t, i, "source"))
-            kind = fields_text(&t, i, "source");
+        if (*csv_text(&t, i, "source"))
+            kind = csv_text(&t, i, "source");
     s->set.kind = kind ? kind : SHEET_ASSUMED;
     return experiment_rows_add(s, dir, msg);
 }

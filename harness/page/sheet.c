@@ -16,7 +16,8 @@
 
 static const double MIB = 1024.0 * 1024.0;
 
-const char *sheet_time(struct arena *a, double ms)
+/* "378.5 ms", "2.10 s"; NULL where not finite. */
+static const char *sheet_time(struct arena *a, double ms)
 {
     if (!isfinite(ms))
         return NULL;
@@ -36,7 +37,8 @@ const char *sheet_bytes(struct arena *a, double bytes)
                : arena_printf(a, "%.2f GiB", bytes / MIB / 1024);
 }
 
-double sheet_error_pct(double pred, double meas)
+/* NAN where one is not known. */
+static double sheet_error_pct(double pred, double meas)
 {
     const double x = 100 * (pred - meas) / meas;
     return isfinite(x) ? x : (double)NAN;

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/writer.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Kinds as they are written; rows of another kind count as assumed. */
@@ -75,12 +74,7 @@ void sheet_fact(struct sheet_facts *f, const char *name, const char *value);
  * of the page. Left out where it is not finite. */
 void sheet_number(struct writer to, const char *key, double value);
 
-/* "378.5 ms", "2.10 s"; "1.52 GiB", "158.9 MiB"; NULL where not finite. Owned
- * by the arena. */
-const char *sheet_time(struct arena *a, double ms);
+/* "1.52 GiB", "158.9 MiB"; NULL where not finite. Owned by the arena. */
 const char *sheet_bytes(struct arena *a, double bytes);
-
-/* 100 (pred - meas) / meas, NAN where one is not known. */
-double sheet_error_pct(double pred, double meas);
 
 #endif

@@ -14,7 +14,6 @@
 #include "steps.h"
 
 #include <math.h>
-#include <unistd.h>
 
 /* What the layouts of one folder are simulated with. */
 struct simulated_step {
@@ -120,9 +119,8 @@ enum err simulated_step_add(struct sheet *s, const char *dir,
         timeline[i] = -1;
         arena_init(&scratch); // of a simulator, for each
         if (open)
-            e = simulated_step_layout(s, &scratch, x,
-                                      fields_text(layouts, i, "layout"),
-                                      &timeline[i]);
+            e = simulated_step_layout(
+                s, &scratch, x, csv_text(layouts, i, "layout"), &timeline[i]);
         arena_clear(&scratch);
     }
     arena_clear(&all);

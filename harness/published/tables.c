@@ -8,7 +8,6 @@
 #include "base/csv.h"
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +84,7 @@ static enum err made_close(struct arena *a, struct made *m, const char *root,
 {
     const char *path = arena_printf(a, "%s/%s", root, name);
     const bool ok = m->out && fclose(m->out) == 0 && m->ok && path;
-    const enum err e = ok ? text_write_file(path, m->text, m->len, msg)
+    const enum err e = ok ? csv_replace_file(path, m->text, m->len, msg)
                           : err_set(msg, ERR_NOMEM, "published: out of memory");
     free(m->text);
     return e;

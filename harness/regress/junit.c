@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void junit_begin(struct junit *j, struct arena *a)
 {
@@ -117,25 +116,14 @@ void junit_comparison(struct junit *j, const char *then,
 
 /* ---- the file ---- */
 
-/* Bytes of the UTF-8 character at `s`, 0 for what is none (RFC 3629), or one
- * that XML 1.0 has no place for. */
-static int utf8_bytes(const unsigned char *s)
+/* Bytes of the character at `text`, 0 for what is no UTF-8, or what XML 1.0 has
+ * no place for. */
+static size_t xml_bytes(const char *text)
 {
-    static const unsigned char least[] = {0, 0, 0xC2, 0xE0, 0xF0};
-    const int n = *s < 0x80 ? 1 : *s < 0xE0 ? 2 : *s < 0xF0 ? 3 : 4;
-    if (n == 1)
-        return *s >= ' ' && *s != 127;
-    if (*s < least[n] || *s > 0xF4)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    const bool too_long =
-        (*s == 0xE0 && s[1] < 0xA0) || (*s == 0xF0 && s[1] < 0x90);
-    const bool no_character = (*s == 0xED && s[1] >= 0xA0) ||
-                              (*s == 0xF4 && s[1] >= 0x90) ||
-                              (*s == 0xEF && s[1] == 0xBF && s[2] >= 0xBE);
-    return too_long || no_character ? 0 : n;
+    const unsigned char *s = (const unsigned char *)text;
+    const bool control = *s < ' ' || *s == 127;
+    const bool no_character = *s == 0xEF && s[1] == 0xBF && s[2] >= 0xBE;
+    return control || no_character ? 0 : text_utf8_bytes(text);
 }
 
 /* Quotes, too: all texts are values of attributes. */
@@ -161,15 +149,15 @@ static const char *entity(char c)
 static void put_text(FILE *out, const char *text)
 {
     while (*text) {
-        const int n = utf8_bytes((const unsigned char *)text);
+        const size_t n = xml_bytes(text);
         const char *name = entity(*text);
         if (name)
             fputs(name, out);
-        else if (n > 0)
-            fwrite(text, 1, (size_t)n, out);
+        else if (n)
+            fwrite(text, 1, n, out);
         else
             fputc('?', out);
-        text += n > 0 ? n : 1;
+        text += n ? n : 1;
     }
 }
 

@@ -9,7 +9,6 @@
 #include "base/join.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Measured figures are written with all digits, so the same are equal. */
 #define SAME_MS 1e-9

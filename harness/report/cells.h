@@ -8,18 +8,7 @@
 
 #include "base/csv.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-
-/* The field's text, "" where it is empty or there is no such column. */
-const char *cell_field(const struct csv *t, size_t row, const char *column);
-
-/* The field's number, NAN where there is none. */
-double cell_value(const struct csv *t, size_t row, const char *column);
-
-/* True when the field has this text. */
-bool cell_is(const struct csv *t, size_t row, const char *column,
-             const char *text);
 
 /* Prints a text so that it ends no cell and begins no emphasis. */
 void cell_text(FILE *out, const char *text);

@@ -7,7 +7,6 @@
 #include "cells.h"
 
 #include <math.h>
-#include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -109,7 +108,7 @@ static size_t count_status(const struct csv *t, const char *status)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->n_rows; i++)
-        n += cell_is(t, i, "status", status);
+        n += csv_is(t, i, "status", status);
     return n;
 }
 
@@ -143,13 +142,13 @@ void experiment_tables_dropped(FILE *out, const struct csv *t)
           "|---|--:|---|---|---|---|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        if (cell_is(t, i, "status", "valid"))
+        if (csv_is(t, i, "status", "valid"))
             continue;
         static const char *const columns[] = {"run_id", "round",  "role",
                                               "layout", "status", "reason"};
         for (size_t k = 0; k < COUNT(columns); k++) {
             fputs("| ", out);
-            cell_text(out, cell_field(t, i, columns[k]));
+            cell_text(out, csv_text(t, i, columns[k]));
             putc(' ', out);
         }
         fputs("|\n", out);
@@ -161,8 +160,8 @@ void experiment_tables_units(FILE *out, const struct csv *t)
 {
     double layer = NAN; // forward and backward of a decoder layer
     for (size_t i = 0; i < t->n_rows && !isfinite(layer); i++)
-        if (cell_is(t, i, "kind", "t"))
-            layer = cell_value(t, i, "fwd_ms") + cell_value(t, i, "bwd_ms");
+        if (csv_is(t, i, "kind", "t"))
+            layer = csv_double(t, i, "fwd_ms") + csv_double(t, i, "bwd_ms");
     fputs("| kind | forward ms | +- (se) | backward ms | +- (se) | in decoder "
           "layers | by FLOPs |\n|---|--:|--:|--:|--:|--:|--:|\n",
           out);
@@ -170,20 +169,20 @@ void experiment_tables_units(FILE *out, const struct csv *t)
         static const char *const columns[] = {"fwd_ms", "fwd_se_ms", "bwd_ms",
                                               "bwd_se_ms"};
         fputs("| ", out);
-        cell_text(out, cell_field(t, i, "kind"));
+        cell_text(out, csv_text(t, i, "kind"));
         for (size_t k = 0; k < COUNT(columns); k++) {
             fputs(" | ", out);
             cell_print(out, t, i, columns[k], 3);
         }
         fputs(" | ", out);
         cell_number(out,
-                    (cell_value(t, i, "fwd_ms") + cell_value(t, i, "bwd_ms")) /
+                    (csv_double(t, i, "fwd_ms") + csv_double(t, i, "bwd_ms")) /
                         layer,
                     2);
         fputs(" | ", out);
         cell_number(out,
-                    (cell_value(t, i, "flops_fwd_ms") +
-                     cell_value(t, i, "flops_bwd_ms")) /
+                    (csv_double(t, i, "flops_fwd_ms") +
+                     csv_double(t, i, "flops_bwd_ms")) /
                         layer,
                     2);
         fputs(" |\n", out);

@@ -21,29 +21,22 @@ enum {
     DRAW_MOST_COLUMNS = 1000
 };
 
-static bool row_is(const struct csv *t, size_t row, const char *column,
-                   const char *value)
-{
-    const char *x = csv_get(t, row, column);
-    return x && strcmp(x, value) == 0;
-}
-
 /* Roles that are compared stage by stage, as plots/style.gp has them. */
 static bool is_compared_role(const struct csv *t, size_t row)
 {
-    return row_is(t, row, "role", "default") ||
-           row_is(t, row, "role", "count-based") ||
-           row_is(t, row, "role", "pick");
+    return csv_is(t, row, "role", "default") ||
+           csv_is(t, row, "role", "count-based") ||
+           csv_is(t, row, "role", "pick");
 }
 
 static bool is_compared_recipe(const struct csv *t, size_t row)
 {
-    return row_is(t, row, "grid", "0") && row_is(t, row, "compared", "1");
+    return csv_is(t, row, "grid", "0") && csv_is(t, row, "compared", "1");
 }
 
 static bool is_current_case(const struct csv *t, size_t row)
 {
-    return row_is(t, row, "primary", "1") && row_is(t, row, "supported", "1");
+    return csv_is(t, row, "primary", "1") && csv_is(t, row, "supported", "1");
 }
 
 static const struct figure figures[] = {
@@ -141,11 +134,10 @@ static const char *first_field(struct arena *a,
 {
     struct csv t;
     const char *path = arena_printf(a, "%s/%s", source->dir, file);
-    const char *x = NULL;
-    if (path && access(path, R_OK) == 0 &&
-        csv_read_file(a, path, &t, NULL) == ERR_OK && t.n_rows)
-        x = csv_get(&t, 0, column);
-    return x ? x : "";
+    return path && access(path, R_OK) == 0 &&
+                   csv_read_file(a, path, &t, NULL) == ERR_OK
+               ? csv_text(&t, 0, column)
+               : "";
 }
 
 const char *figure_title(struct arena *a, const struct figure *g,

@@ -38,7 +38,7 @@ static const char *manifest_path(struct arena *a,
         runs.n_rows == 0)
         return NULL;
     const char *path = arena_printf(a, "%s/runs/%s/manifest.json", source->dir,
-                                    cell_field(&runs, 0, "run_id"));
+                                    csv_text(&runs, 0, "run_id"));
     return path && access(path, R_OK) == 0 ? path : NULL;
 }
 
@@ -156,7 +156,7 @@ static enum err print_command_of(struct arena *a,
                                  struct err_msg *msg)
 {
     const char *folder = arena_printf(a, "%s/runs/%s", source->dir,
-                                      cell_field(at.runs, at.row, "run_id"));
+                                      csv_text(at.runs, at.row, "run_id"));
     const char *argv = folder ? arena_printf(a, "%s/argv.json", folder) : NULL;
     const char *env = argv ? arena_printf(a, "%s/env.json", folder) : NULL;
     struct words words, set;
@@ -173,8 +173,8 @@ static enum err print_command_of(struct arena *a,
     if (e != ERR_OK || words.n == 0)
         return e;
     fprintf(out, "%s# %s, round %s\n", ftell(out) == 0 ? "```sh\n" : "",
-            cell_field(at.runs, at.row, "role"),
-            cell_field(at.runs, at.row, "round"));
+            csv_text(at.runs, at.row, "role"),
+            csv_text(at.runs, at.row, "round"));
     launch_print_assignments(out, &set);
     if (set.n > 0)
         putc(' ', out);
@@ -187,8 +187,8 @@ static enum err print_command_of(struct arena *a,
 static bool is_repeated(const struct csv *runs, size_t row)
 {
     for (size_t i = 0; i < row; i++)
-        if (cell_is(runs, i, "role", cell_field(runs, row, "role")) &&
-            cell_is(runs, i, "layout", cell_field(runs, row, "layout")))
+        if (csv_is(runs, i, "role", csv_text(runs, row, "role")) &&
+            csv_is(runs, i, "layout", csv_text(runs, row, "layout")))
             return true;
     return false;
 }

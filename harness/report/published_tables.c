@@ -34,10 +34,10 @@ void published_tables_errors(FILE *out, const struct csv *t)
           "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        published_tables_name(out, cell_field(t, i, "source"));
-        fprintf(out, " %s | %s | %s | %s |", cell_field(t, i, "licence"),
-                cell_field(t, i, "n_fitted"), cell_field(t, i, "n"),
-                cell_field(t, i, "n_covered"));
+        published_tables_name(out, csv_text(t, i, "source"));
+        fprintf(out, " %s | %s | %s | %s |", csv_text(t, i, "licence"),
+                csv_text(t, i, "n_fitted"), csv_text(t, i, "n"),
+                csv_text(t, i, "n_covered"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
             published_tables_number(out, t, i, columns[k]);
         putc('\n', out);
@@ -48,10 +48,10 @@ void published_tables_errors(FILE *out, const struct csv *t)
 static bool published_tables_moves(const struct csv *t, size_t row)
 {
     static const double LEAST = 0.005; // of what two digits show
-    const double left = cell_value(t, row, "left_out_with_pct") -
-                        cell_value(t, row, "left_out_without_pct");
-    const double mean = cell_value(t, row, "mean_with_pct") -
-                        cell_value(t, row, "mean_without_pct");
+    const double left = csv_double(t, row, "left_out_with_pct") -
+                        csv_double(t, row, "left_out_without_pct");
+    const double mean = csv_double(t, row, "mean_with_pct") -
+                        csv_double(t, row, "mean_without_pct");
     return fabs(left) >= LEAST || fabs(mean) >= LEAST;
 }
 
@@ -65,12 +65,12 @@ void published_tables_terms(FILE *out, const struct csv *t)
           "|---|---|---|--:|--:|--:|--:|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        const char *source = cell_field(t, i, "source");
+        const char *source = csv_text(t, i, "source");
         const bool all = strcmp(source, "all") == 0;
         if (!all && !published_tables_moves(t, i))
             continue;
-        fprintf(out, "| %s | %s ", cell_field(t, i, "term"),
-                cell_value(t, i, "is_default") > 0 ? "yes" : "no");
+        fprintf(out, "| %s | %s ", csv_text(t, i, "term"),
+                csv_double(t, i, "is_default") > 0 ? "yes" : "no");
         published_tables_name(out, source);
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
             published_tables_number(out, t, i, columns[k]);

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
@@ -18,7 +17,7 @@ enum { MAX_RATIOS = 16 }; // as manifest/planning.c takes
 static bool recipes_tables_is(const struct csv *t, size_t row,
                               const char *column, double x)
 {
-    return cell_value(t, row, column) == x;
+    return csv_double(t, row, column) == x;
 }
 
 /* Of no more than rounding it is none, not "-0.00". */
@@ -29,11 +28,11 @@ static double recipes_tables_pct(double x)
 
 static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
 {
-    double hi = recipes_tables_pct(cell_value(t, row, "gap_pct"));
-    double lo = 100 * (cell_value(t, row, "pred_step_ms") /
-                           cell_value(t, row, "planner_step_ms") -
+    double hi = recipes_tables_pct(csv_double(t, row, "gap_pct"));
+    double lo = 100 * (csv_double(t, row, "pred_step_ms") /
+                           csv_double(t, row, "planner_step_ms") -
                        1);
-    if (strcmp(cell_field(t, row, "proof"), "gap") != 0)
+    if (!csv_is(t, row, "proof", "gap"))
         fprintf(out, "%.2f", hi);
     else // the best layout found may be the optimum, or the bound may be
         fprintf(out, "%.2f to %.2f", recipes_tables_pct(fmax(lo, 0)), hi);
@@ -41,8 +40,8 @@ static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
 
 static void recipes_tables_way(FILE *out, const struct csv *t, size_t row)
 {
-    fprintf(out, "| PP%s VPP%s | %s | ", cell_field(t, row, "pp"),
-            cell_field(t, row, "vpp"),
+    fprintf(out, "| PP%s VPP%s | %s | ", csv_text(t, row, "pp"),
+            csv_text(t, row, "vpp"),
             recipes_tables_is(t, row, "ep_overlap", 1) ? "yes" : "no");
 }
 
@@ -54,11 +53,9 @@ static bool recipes_tables_same(const struct csv *t, size_t i, size_t j)
     static const char *const columns[] = {"way", "ep_overlap", "grid",
                                           "layout"};
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
-        if (strcmp(cell_field(t, i, columns[k]),
-                   cell_field(t, j, columns[k])) != 0)
+        if (!csv_is(t, i, columns[k], csv_text(t, j, columns[k])))
             return false;
-    return strcmp(cell_field(t, i, "who"), "planner") != 0 &&
-           strcmp(cell_field(t, j, "who"), "planner") != 0;
+    return !csv_is(t, i, "who", "planner") && !csv_is(t, j, "who", "planner");
 }
 
 /* Everyone whose layout this is; false where an earlier row has said so. */
@@ -68,30 +65,30 @@ static bool recipes_tables_who(FILE *out, const struct csv *t, size_t row)
         if (recipes_tables_same(t, i, row))
             return false;
     recipes_tables_way(out, t, row);
-    fputs(cell_field(t, row, "who"), out);
+    fputs(csv_text(t, row, "who"), out);
     for (size_t i = row + 1; i < t->n_rows; i++)
         if (recipes_tables_same(t, i, row))
-            fprintf(out, ", %s", cell_field(t, i, "who"));
+            fprintf(out, ", %s", csv_text(t, i, "who"));
     fputs(" | ", out);
     return true;
 }
 
 static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
 {
-    if (*cell_field(t, row, "reason")) {
+    if (*csv_text(t, row, "reason")) {
         recipes_tables_way(out, t, row);
         fputs("- | refused: ", out);
-        cell_text(out, cell_field(t, row, "reason"));
+        cell_text(out, csv_text(t, row, "reason"));
         fputs(" | - | - | - |\n", out);
         return;
     }
     if (!recipes_tables_who(out, t, row))
         return;
-    cell_text(out, cell_field(t, row, "layout"));
-    fprintf(out, " | %.1f | ", cell_value(t, row, "pred_step_ms"));
+    cell_text(out, csv_text(t, row, "layout"));
+    fprintf(out, " | %.1f | ", csv_double(t, row, "pred_step_ms"));
     recipes_tables_gap(out, t, row);
     fprintf(out, " | %.1f |\n",
-            cell_value(t, row, "worst_rank_mem_bytes") / GIB);
+            csv_double(t, row, "worst_rank_mem_bytes") / GIB);
 }
 
 void recipes_tables_print(FILE *out, const struct csv *t)
@@ -111,7 +108,7 @@ static int recipes_tables_ratios(const struct csv *t, double x[MAX_RATIOS])
 {
     int n = 0;
     for (size_t i = 0; i < t->n_rows && n < MAX_RATIOS; i++) {
-        double l = cell_value(t, i, "l_over_t");
+        double l = csv_double(t, i, "l_over_t");
         bool is_new = recipes_tables_is(t, i, "grid", 1) && isfinite(l);
         for (int k = 0; k < n; k++)
             is_new = is_new && x[k] != l;
@@ -127,8 +124,7 @@ static bool recipes_tables_alike(const struct csv *t, size_t i, size_t j)
     static const char *const columns[] = {"way", "ep_overlap", "grid",
                                           "m_over_t"};
     for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
-        if (strcmp(cell_field(t, i, columns[k]),
-                   cell_field(t, j, columns[k])) != 0)
+        if (!csv_is(t, i, columns[k], csv_text(t, j, columns[k])))
             return false;
     return true;
 }
@@ -140,8 +136,8 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
 {
     double lo = INFINITY, hi = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
-        double x = cell_value(t, i, "worst_rank_mem_bytes") / GIB;
-        bool planner = strcmp(cell_field(t, i, "who"), "planner") == 0;
+        double x = csv_double(t, i, "worst_rank_mem_bytes") / GIB;
+        bool planner = csv_is(t, i, "who", "planner");
         if (!recipes_tables_alike(t, i, row) ||
             (compared ? !recipes_tables_is(t, i, "compared", 1) : !planner))
             continue;
@@ -158,9 +154,9 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
 static void recipes_tables_line(FILE *out, const struct csv *t, size_t row,
                                 const double *l, int n)
 {
-    double m = cell_value(t, row, "m_over_t");
+    double m = csv_double(t, row, "m_over_t");
     recipes_tables_way(out, t, row);
-    fprintf(out, "%s | ", cell_field(t, row, "who"));
+    fprintf(out, "%s | ", csv_text(t, row, "who"));
     // a model without MTP has no such ratio
     if (isfinite(m))
         fprintf(out, "%g |", m);

@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- all experiments that ran ---- */
 
@@ -46,14 +45,14 @@ static enum err csv_rows(struct arena *a, const struct report_source *source,
     for (size_t i = 0; e == ERR_OK && i < layouts.n_rows; i++) {
         const char *fields[] = {REFERENCE_TABLES,
                                 source->experiment,
-                                cell_field(&layouts, i, "source"),
-                                runs.n_rows > 0 ? cell_field(&runs, 0, "clock")
+                                csv_text(&layouts, i, "source"),
+                                runs.n_rows > 0 ? csv_text(&runs, 0, "clock")
                                                 : "",
-                                cell_field(&layouts, i, "role"),
-                                cell_field(&layouts, i, "layout"),
-                                cell_field(&layouts, i, "n_rounds"),
-                                cell_field(&layouts, i, "step_error_pct"),
-                                cell_field(&layouts, i, "replay_error_pct")};
+                                csv_text(&layouts, i, "role"),
+                                csv_text(&layouts, i, "layout"),
+                                csv_text(&layouts, i, "n_rounds"),
+                                csv_text(&layouts, i, "step_error_pct"),
+                                csv_text(&layouts, i, "replay_error_pct")};
         csv_write_row(out, fields, sizeof fields / sizeof fields[0]);
     }
     return e;
@@ -86,10 +85,10 @@ static double over_count_based(const struct csv *t)
 {
     double pick = NAN, other = NAN;
     for (size_t i = 0; i < t->n_rows; i++) {
-        const double x = cell_value(t, i, "meas_step_ms");
-        if (cell_is(t, i, "role", "pick") && !isfinite(pick))
+        const double x = csv_double(t, i, "meas_step_ms");
+        if (csv_is(t, i, "role", "pick") && !isfinite(pick))
             pick = x;
-        if (cell_is(t, i, "role", "count-based") && !isfinite(other))
+        if (csv_is(t, i, "role", "count-based") && !isfinite(other))
             other = x;
     }
     return other / pick;
@@ -100,7 +99,7 @@ static size_t n_valid(const struct csv *runs)
 {
     size_t n = 0;
     for (size_t i = 0; i < runs->n_rows; i++)
-        n += cell_is(runs, i, "status", "valid");
+        n += csv_is(runs, i, "status", "valid");
     return n;
 }
 
@@ -145,8 +144,8 @@ static enum err overview_row(struct arena *a,
     fputs("| ", out);
     cell_text(out, source->experiment);
     fprintf(out, " | %s, %s clock | %d | %zu of %zu",
-            any ? cell_field(&runs, 0, "source") : "-",
-            any ? cell_field(&runs, 0, "clock") : "-", s.n_layouts,
+            any ? csv_text(&runs, 0, "source") : "-",
+            any ? csv_text(&runs, 0, "clock") : "-", s.n_layouts,
             n_valid(&runs), runs.n_rows);
     overview_print(&s, &layouts, out);
     return ERR_OK;
@@ -188,7 +187,7 @@ static double span_minutes(const struct csv *runs)
 {
     double first = INFINITY, last = -INFINITY;
     for (size_t i = 0; i < runs->n_rows; i++) {
-        const double t = utc_seconds(cell_field(runs, i, "started_utc"));
+        const double t = utc_seconds(csv_text(runs, i, "started_utc"));
         if (isfinite(t)) {
             first = fmin(first, t);
             last = fmax(last, t);
@@ -211,8 +210,8 @@ static enum err kept_seconds(struct arena *a,
 {
     out->n = 0;
     for (size_t i = 0; i < runs->n_rows; i++) {
-        const char *name = arena_printf(a, "runs/%s/status.json",
-                                        cell_field(runs, i, "run_id"));
+        const char *name =
+            arena_printf(a, "runs/%s/status.json", csv_text(runs, i, "run_id"));
         struct reader_doc doc;
         double wall = NAN;
         if (!name)
@@ -236,12 +235,12 @@ static void costs_print(const struct csv *runs, struct seconds *wall, FILE *out)
 {
     double usd = 0;
     for (size_t i = 0; i < runs->n_rows; i++) {
-        const double c = cell_value(runs, i, "cost_usd");
+        const double c = csv_double(runs, i, "cost_usd");
         usd += isfinite(c) ? c : 0;
     }
     fprintf(out, " | %zu | %s | %s | ", runs->n_rows,
-            runs->n_rows ? cell_field(runs, 0, "n_ranks") : "-",
-            runs->n_rows ? cell_field(runs, 0, "hardware") : "-");
+            runs->n_rows ? csv_text(runs, 0, "n_ranks") : "-",
+            runs->n_rows ? csv_text(runs, 0, "hardware") : "-");
     cell_number(out, span_minutes(runs), 1);
     fputs(" | ", out);
     cell_number(out, stats_median(wall->x, wall->n), 1);
@@ -303,10 +302,10 @@ static size_t collect(const struct csv *t, const struct memory_line *line,
 {
     size_t n = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
-        const double e = fabs(cell_value(t, i, column));
-        if (cell_is(t, i, "moe", line->moe) && isfinite(e) &&
-            cell_is(t, i, "supported", "1") &&
-            (!line->current || cell_is(t, i, "primary", "1")))
+        const double e = fabs(csv_double(t, i, column));
+        if (csv_is(t, i, "moe", line->moe) && isfinite(e) &&
+            csv_is(t, i, "supported", "1") &&
+            (!line->current || csv_is(t, i, "primary", "1")))
             x[n++] = e;
     }
     return n;
@@ -318,12 +317,12 @@ static void count_cases(const struct csv *t, const char *moe, size_t *all,
 {
     *all = *supported = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
-        bool is_new = cell_is(t, i, "moe", moe), has = false;
+        bool is_new = csv_is(t, i, "moe", moe), has = false;
         for (size_t j = 0; j < t->n_rows && is_new; j++) {
-            const bool same = cell_is(t, j, "case", cell_field(t, i, "case")) &&
-                              cell_is(t, j, "moe", moe);
+            const bool same = csv_is(t, j, "case", csv_text(t, i, "case")) &&
+                              csv_is(t, j, "moe", moe);
             is_new = !(same && j < i);
-            has |= same && cell_is(t, j, "supported", "1");
+            has |= same && csv_is(t, j, "supported", "1");
         }
         *all += is_new;
         *supported += is_new && has;
@@ -387,10 +386,10 @@ enum err reference_tables_memory(struct arena *a,
 /* "optimal", or by how much the best may be above the optimum. */
 static void search_proof(FILE *out, const struct csv *t, size_t i)
 {
-    const double best = cell_value(t, i, "best"),
-                 bound = cell_value(t, i, "bound");
-    if (!cell_is(t, i, "proof", "gap"))
-        fputs(cell_field(t, i, "proof"), out);
+    const double best = csv_double(t, i, "best"),
+                 bound = csv_double(t, i, "bound");
+    if (!csv_is(t, i, "proof", "gap"))
+        fputs(csv_text(t, i, "proof"), out);
     else if (isfinite(best) && bound > 0)
         fprintf(out, "gap of %.2f%%", 100 * (best / bound - 1));
     else
@@ -400,20 +399,20 @@ static void search_proof(FILE *out, const struct csv *t, size_t i)
 /* Its optimum means nothing to a reader, only that it was proved. */
 static bool is_disturbed(const struct csv *t, size_t row)
 {
-    return cell_is(t, row, "kind", "disturbed costs");
+    return csv_is(t, row, "kind", "disturbed costs");
 }
 
 /* Size and result of one search. */
 static void search_row(FILE *out, const struct csv *t, size_t i)
 {
-    const char *kind = cell_field(t, i, "kind");
-    const double space = cell_value(t, i, "space");
+    const char *kind = csv_text(t, i, "kind");
+    const double space = csv_double(t, i, "space");
     fprintf(out, "| PP%s VPP%s, %s layers, %s micro-batches%s%s | ",
-            cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
-            cell_field(t, i, "n_layers"), cell_field(t, i, "n_mb"),
+            csv_text(t, i, "pp"), csv_text(t, i, "vpp"),
+            csv_text(t, i, "n_layers"), csv_text(t, i, "n_mb"),
             *kind ? ", " : "", kind);
     fprintf(out, space < 1e6 ? "%.0f | " : "%.2g | ", space);
-    if (isfinite(cell_value(t, i, "best")))
+    if (isfinite(csv_double(t, i, "best")))
         cell_print(out, t, i, "best", 0);
     else
         fputs("none fits", out);
@@ -435,9 +434,9 @@ static void search_disturbed(FILE *out, const struct csv *t)
         if (!is_disturbed(t, i))
             continue;
         n++;
-        proved += !cell_is(t, i, "proof", "gap");
-        wall = fmax(wall, cell_value(t, i, "wall_s"));
-        cpu = fmax(cpu, cell_value(t, i, "cpu_s"));
+        proved += !csv_is(t, i, "proof", "gap");
+        wall = fmax(wall, csv_double(t, i, "wall_s"));
+        cpu = fmax(cpu, csv_double(t, i, "cpu_s"));
     }
     if (n == 0)
         return;

@@ -127,6 +127,12 @@ enum err report_find_table(struct arena *a, const char *name,
                    near ? near : "", near ? "'?" : "");
 }
 
+void report_print_tables(FILE *out)
+{
+    for (size_t i = 0; i < COUNT(tables); i++)
+        fprintf(out, "  %-16s %s\n", tables[i].name, tables[i].title);
+}
+
 /* An empty file has no columns to be asked for, and prints an empty table. */
 static enum err report_print_table(struct arena *a, const struct table *t,
                                    const struct report_source *source,
@@ -236,8 +242,8 @@ static bool draw_own(struct arena *a, const struct report_own *own,
         why = msg.text;
     if (why && own->warn)
         fprintf(own->warn,
-                "moe-bench: no figures in %s: %s; draw them with "
-                "'moe-bench report %s'\n",
+                "moe-bench: no figures in %s: %s; 'moe-bench report %s' "
+                "draws them where the repository's plots/ is\n",
                 own->dir, why, own->dir);
     return !why;
 }

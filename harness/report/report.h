@@ -19,6 +19,9 @@
 enum err report_find_table(struct arena *a, const char *name,
                            struct err_msg *msg);
 
+/* Prints the names of all tables, a line each with its title. */
+void report_print_tables(FILE *out);
+
 /* The table as Markdown, owned by the arena. ERR_PARSE for an unknown table
  * or unreadable CSV. */
 enum err report_table(struct arena *a, const char *table,

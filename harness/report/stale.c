@@ -61,20 +61,52 @@ static const char *drawn_by(struct arena *a, const char *path)
     return at ? arena_printf(a, "%.*s", (int)strcspn(at, "<\n"), at) : "";
 }
 
+/* Names of the figures that were made. */
+struct names {
+    struct dirent **entry;
+    int n;
+};
+
 /* Are the folders' figures of different versions of gnuplot? The first pair
  * tells. */
 static bool is_other_gnuplot(struct arena *a, const struct stale_pair *p,
-                             struct dirent **entry, int n)
+                             const struct names *of)
 {
-    for (int i = 0; i < n; i++) {
-        const char *made = arena_printf(a, "%s/%s", p->made, entry[i]->d_name);
-        const char *kept = arena_printf(a, "%s/%s", p->kept, entry[i]->d_name);
+    for (int i = 0; i < of->n; i++) {
+        const char *name = of->entry[i]->d_name;
+        const char *made = arena_printf(a, "%s/%s", p->made, name);
+        const char *kept = arena_printf(a, "%s/%s", p->kept, name);
         const char *x = made ? drawn_by(a, made) : "";
         const char *y = kept ? drawn_by(a, kept) : "";
         if (x && y && *x && *y)
             return strcmp(x, y) != 0;
     }
     return false;
+}
+
+/* True when no PDF of several is as it was. Changed data would leave some, and
+ * show in the SVG: it is the drawing library or the font that is another. */
+static enum err is_other_library(struct arena *a, const struct stale_pair *p,
+                                 const struct names *of, bool *out,
+                                 struct err_msg *msg)
+{
+    int n_pdf = 0, n_same = 0;
+    enum err e = ERR_OK;
+    for (int i = 0; i < of->n && e == ERR_OK; i++) {
+        bool same = false;
+        const struct stale_pair pdf = {
+            arena_printf(a, "%s/%s", p->kept, of->entry[i]->d_name),
+            arena_printf(a, "%s/%s", p->made, of->entry[i]->d_name)};
+        if (!pdf.kept || !pdf.made)
+            e = stale_no_memory(msg);
+        else if (text_ends(pdf.made, ".pdf") && access(pdf.kept, F_OK) == 0) {
+            e = are_equal(a, &pdf, &same, msg);
+            n_pdf++;
+            n_same += same;
+        }
+    }
+    *out = n_pdf > 1 && n_same == 0;
+    return e;
 }
 
 /* Hidden names are of editors and file systems. */
@@ -118,29 +150,39 @@ static enum err compare_figure(struct arena *a, const struct stale_pair *p,
     return ERR_OK;
 }
 
-enum err stale_figures(struct arena *a, const struct stale_pair *p,
-                       struct stale *s, struct err_msg *msg)
+/* Figures one by one, as far as their bytes can be compared here. */
+static enum err compare_figures(struct arena *a, const struct stale_pair *p,
+                                const struct names *of, struct stale *s,
+                                struct err_msg *msg)
 {
-    struct dirent **entry = NULL;
-    const int n_entries = scandir(p->made, &entry, is_shown, alphasort);
-    const bool other = is_other_gnuplot(a, p, entry, n_entries);
-    enum err e = ERR_OK;
-    if (other)
-        fprintf(s->out,
-                "%s: figures of another gnuplot, "
-                "only their names are compared\n",
-                p->kept);
-    for (int i = 0; i < n_entries; i++) {
-        const char *name = entry[i]->d_name;
+    const bool gnuplot = is_other_gnuplot(a, p, of);
+    bool library = false;
+    enum err e = is_other_library(a, p, of, &library, msg);
+    if (gnuplot || library)
+        fprintf(s->out, "%s: %s of another %s, only names are compared\n",
+                p->kept, gnuplot ? "figures" : "PDF figures",
+                gnuplot ? "gnuplot" : "drawing library or font");
+    for (int i = 0; i < of->n && e == ERR_OK; i++) {
+        const char *name = of->entry[i]->d_name;
+        const bool bytes = !gnuplot && !(library && text_ends(name, ".pdf"));
         const struct stale_pair figure = {
             arena_printf(a, "%s/%s", p->kept, name),
             arena_printf(a, "%s/%s", p->made, name)};
-        if (e == ERR_OK && (!figure.kept || !figure.made))
-            e = stale_no_memory(msg);
-        if (e == ERR_OK)
-            e = compare_figure(a, &figure, !other, s, msg);
-        free(entry[i]);
+        e = figure.kept && figure.made
+                ? compare_figure(a, &figure, bytes, s, msg)
+                : stale_no_memory(msg);
     }
-    free(entry);
+    return e;
+}
+
+enum err stale_figures(struct arena *a, const struct stale_pair *p,
+                       struct stale *s, struct err_msg *msg)
+{
+    struct names of = {NULL, 0};
+    of.n = scandir(p->made, &of.entry, is_shown, alphasort);
+    enum err e = compare_figures(a, p, &of, s, msg);
+    for (int i = 0; i < of.n; i++)
+        free(of.entry[i]);
+    free(of.entry);
     return e == ERR_OK ? find_leftovers(a, p, s, msg) : e;
 }

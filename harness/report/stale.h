@@ -2,8 +2,9 @@
  * stale: are the files that a report consists of those that the data give? Each
  * is compared, byte by byte, with one made anew beside it.
  *
- * Another gnuplot draws other bytes: where the kept figures say that they are
- * of another version, only their names are compared.
+ * Another gnuplot draws other bytes, another font or cairo other PDF: where the
+ * kept figures say that they are of another version, or no PDF at all is equal,
+ * only names are compared.
  */
 #ifndef REPORT_STALE_H
 #define REPORT_STALE_H

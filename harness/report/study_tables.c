@@ -6,7 +6,6 @@
 #include "cells.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Numbers of studies.csv are counts, ratios or percents, or layouts. */
@@ -14,7 +13,7 @@ static void print_value(FILE *out, const struct csv *t, size_t row,
                         const char *column)
 {
     double x = NAN;
-    const char *text = cell_field(t, row, column);
+    const char *text = csv_text(t, row, column);
     if (csv_get_double(t, row, column, &x))
         fprintf(out, "%.*f", x == floor(x) && fabs(x) > 1 ? 0 : 2, x);
     else
@@ -27,16 +26,16 @@ void study_tables_studies(FILE *out, const struct csv *t)
           "|\n|---|---|---|--:|--:|--:|---|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        fprintf(out, "| %s | ", cell_field(t, i, "study"));
-        cell_text(out, cell_field(t, i, "what"));
-        fprintf(out, " | %s | ", cell_field(t, i, "kind"));
+        fprintf(out, "| %s | ", csv_text(t, i, "study"));
+        cell_text(out, csv_text(t, i, "what"));
+        fprintf(out, " | %s | ", csv_text(t, i, "kind"));
         print_value(out, t, i, "published");
         fputs(" | ", out);
         print_value(out, t, i, "computed");
         fputs(" | ", out);
         print_value(out, t, i, "measured");
         fputs(" | ", out);
-        cell_text(out, cell_field(t, i, "note"));
+        cell_text(out, csv_text(t, i, "note"));
         fputs(" |\n", out);
     }
 }
@@ -44,10 +43,9 @@ void study_tables_studies(FILE *out, const struct csv *t)
 /* What the rows could say of the constant. */
 static const char *told_of(const struct csv *t, size_t row)
 {
-    if (strcmp(cell_field(t, row, "told"), "0") == 0)
+    if (csv_is(t, row, "told", "0"))
         return "not told apart";
-    return strcmp(cell_field(t, row, "at_least"), "1") == 0 ? "at its least"
-                                                            : "fitted";
+    return csv_is(t, row, "at_least", "1") ? "at its least" : "fitted";
 }
 
 /* Seconds are shown in microseconds; others as the share of the peak, too. */
@@ -57,11 +55,10 @@ void study_tables_constants(FILE *out, const struct csv *t)
           "|\n|---|--:|--:|--:|---|---|\n",
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
-        const char *name = cell_field(t, i, "constant");
+        const char *name = csv_text(t, i, "constant");
         const double scale = strstr(name, "_s") ? 1e6 : 1;
-        double x = NAN, se = NAN;
-        csv_get_double(t, i, "fitted", &x);
-        csv_get_double(t, i, "se", &se);
+        const double x = csv_double(t, i, "fitted");
+        const double se = csv_double(t, i, "se");
         fputs("| ", out);
         cell_text(out, name);
         fprintf(out, " | %.3g%s | %.2g | ", scale * x, scale > 1 ? " us" : "",
@@ -70,7 +67,7 @@ void study_tables_constants(FILE *out, const struct csv *t)
             putc('-', out);
         else
             fprintf(out, "%.0f%%", 100 / x);
-        fprintf(out, " | %s | %s |\n", told_of(t, i), cell_field(t, i, "what"));
+        fprintf(out, " | %s | %s |\n", told_of(t, i), csv_text(t, i, "what"));
     }
 }
 
@@ -83,9 +80,9 @@ void study_tables_errors(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, cell_field(t, i, "source"));
-        fprintf(out, " | %s | %s |", cell_field(t, i, "use"),
-                cell_field(t, i, "n"));
+        cell_text(out, csv_text(t, i, "source"));
+        fprintf(out, " | %s | %s |", csv_text(t, i, "use"),
+                csv_text(t, i, "n"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
             putc(' ', out);
             cell_print(out, t, i, columns[k], 1);
@@ -105,11 +102,11 @@ void study_tables_plans(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, cell_field(t, i, "experiment"));
-        fprintf(out, " | %s | PP%s VPP%s | %s | ", cell_field(t, i, "card"),
-                cell_field(t, i, "pp"), cell_field(t, i, "vpp"),
-                cell_field(t, i, "who"));
-        cell_text(out, cell_field(t, i, "layout"));
+        cell_text(out, csv_text(t, i, "experiment"));
+        fprintf(out, " | %s | PP%s VPP%s | %s | ", csv_text(t, i, "card"),
+                csv_text(t, i, "pp"), csv_text(t, i, "vpp"),
+                csv_text(t, i, "who"));
+        cell_text(out, csv_text(t, i, "layout"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
             fputs(" | ", out);
             cell_print(out, t, i, columns[k], 2);

@@ -14,25 +14,11 @@
  * clock has no noise. */
 #define MIN_WIDTH 5e-4
 
-static double summary_number(const struct csv *t, size_t row,
-                             const char *column)
-{
-    double x = NAN;
-    return csv_get_double(t, row, column, &x) ? x : (double)NAN;
-}
-
 static bool summary_equal(const struct csv *t, size_t x, size_t y,
                           const char *column)
 {
     const char *a = csv_get(t, x, column), *b = csv_get(t, y, column);
     return a && b && strcmp(a, b) == 0;
-}
-
-static bool summary_is(const struct csv *t, size_t row, const char *column,
-                       const char *value)
-{
-    const char *x = csv_get(t, row, column);
-    return x && strcmp(x, value) == 0;
 }
 
 /* Shares its runs with an earlier row: roles may come to the same layout, which
@@ -76,12 +62,11 @@ static bool summary_overlap(double lo, double hi, double other_lo,
  */
 static void add_interval(const struct csv *t, size_t row, struct summary *s)
 {
-    double plo = summary_number(t, row, "pred_lo_ms"),
-           phi = summary_number(t, row, "pred_hi_ms");
-    double mlo = summary_number(t, row, "meas_lo_ms"),
-           mhi = summary_number(t, row, "meas_hi_ms");
-    double width =
-        (phi - plo + mhi - mlo) / summary_number(t, row, "meas_step_ms");
+    double plo = csv_double(t, row, "pred_lo_ms"),
+           phi = csv_double(t, row, "pred_hi_ms");
+    double mlo = csv_double(t, row, "meas_lo_ms"),
+           mhi = csv_double(t, row, "meas_hi_ms");
+    double width = (phi - plo + mhi - mlo) / csv_double(t, row, "meas_step_ms");
     if (!(width > MIN_WIDTH))
         return;
     s->n_intervals++;
@@ -93,8 +78,8 @@ static void add_errors(const struct csv *t, struct summary *s)
 {
     struct mean step = {0, 0}, replay = {0, 0};
     for (size_t i = 0; i < t->n_rows; i++) {
-        double error = fabs(summary_number(t, i, "step_error_pct"));
-        double sim = fabs(summary_number(t, i, "replay_error_pct"));
+        double error = fabs(csv_double(t, i, "step_error_pct"));
+        double sim = fabs(csv_double(t, i, "replay_error_pct"));
         if (is_shared(t, i))
             continue;
         mean_add(&step, error);
@@ -116,9 +101,9 @@ static size_t find_best(const struct csv *t)
 {
     size_t best = t->n_rows;
     for (size_t i = 0; i < t->n_rows; i++) {
-        double x = summary_number(t, i, "meas_step_ms");
+        double x = csv_double(t, i, "meas_step_ms");
         if (isfinite(x) &&
-            (best == t->n_rows || x < summary_number(t, best, "meas_step_ms")))
+            (best == t->n_rows || x < csv_double(t, best, "meas_step_ms")))
             best = i;
     }
     return best;
@@ -130,21 +115,19 @@ static void place_pick(const struct csv *t, struct summary *s)
 {
     size_t best = find_best(t);
     for (size_t i = 0; i < t->n_rows && best < t->n_rows; i++) {
-        if (!summary_is(t, i, "role", "pick"))
+        if (!csv_is(t, i, "role", "pick"))
             continue;
-        double meas = summary_number(t, i, "meas_step_ms");
-        s->pick_step_error_pct = fabs(summary_number(t, i, "step_error_pct"));
-        s->pick_replay_error_pct =
-            fabs(summary_number(t, i, "replay_error_pct"));
-        s->pick_speedup = summary_number(t, i, "meas_speedup");
+        double meas = csv_double(t, i, "meas_step_ms");
+        s->pick_step_error_pct = fabs(csv_double(t, i, "step_error_pct"));
+        s->pick_replay_error_pct = fabs(csv_double(t, i, "replay_error_pct"));
+        s->pick_speedup = csv_double(t, i, "meas_speedup");
         s->best_role = csv_get(t, best, "role");
         s->pick_over_best_pct =
-            100 * (meas / summary_number(t, best, "meas_step_ms") - 1);
-        s->pick_meets_best =
-            summary_overlap(summary_number(t, i, "meas_lo_ms"),
-                            summary_number(t, i, "meas_hi_ms"),
-                            summary_number(t, best, "meas_lo_ms"),
-                            summary_number(t, best, "meas_hi_ms"));
+            100 * (meas / csv_double(t, best, "meas_step_ms") - 1);
+        s->pick_meets_best = summary_overlap(csv_double(t, i, "meas_lo_ms"),
+                                             csv_double(t, i, "meas_hi_ms"),
+                                             csv_double(t, best, "meas_lo_ms"),
+                                             csv_double(t, best, "meas_hi_ms"));
         return;
     }
 }
@@ -155,9 +138,9 @@ static void place_pick(const struct csv *t, struct summary *s)
  */
 static bool summary_counts(const struct csv *t, size_t row)
 {
-    return summary_is(t, row, "status", "valid") &&
-           summary_number(t, row, "round") > 0 &&
-           isfinite(summary_number(t, row, "meas_step_corr_ms"));
+    return csv_is(t, row, "status", "valid") &&
+           csv_double(t, row, "round") > 0 &&
+           isfinite(csv_double(t, row, "meas_step_corr_ms"));
 }
 
 /* Sum of squared deviations from the mean of the runs of row's layout,
@@ -172,12 +155,11 @@ static double summary_scatter(const struct csv *t, size_t row, int *n)
             return 0;
     for (size_t i = row; i < t->n_rows; i++)
         if (summary_counts(t, i) && summary_equal(t, i, row, "layout"))
-            mean_add(&m, summary_number(t, i, "meas_step_corr_ms"));
+            mean_add(&m, csv_double(t, i, "meas_step_corr_ms"));
     for (size_t i = row; i < t->n_rows; i++)
         if (summary_counts(t, i) && summary_equal(t, i, row, "layout")) {
-            double d = summary_number(t, i, "meas_step_corr_ms") /
-                           summary_mean_of(&m) -
-                       1;
+            double d =
+                csv_double(t, i, "meas_step_corr_ms") / summary_mean_of(&m) - 1;
             sum += d * d;
         }
     *n = m.n;
@@ -206,9 +188,8 @@ static void add_noise(const struct csv *t, struct summary *s)
 static void summary_add_memory(const struct csv *t, struct summary *s)
 {
     for (size_t i = 0; i < t->n_rows; i++)
-        s->max_memory_error_pct =
-            fmax(s->max_memory_error_pct,
-                 fabs(summary_number(t, i, "mem_error_pct")));
+        s->max_memory_error_pct = fmax(s->max_memory_error_pct,
+                                       fabs(csv_double(t, i, "mem_error_pct")));
 }
 
 /* ---- reading ---- */

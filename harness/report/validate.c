@@ -239,12 +239,6 @@ static double validate_regret(const struct validate_rows *v)
     return n > 1 ? 100 * (pick->meas_ms / best - 1) : (double)NAN;
 }
 
-static bool has_number(const struct csv *t, size_t row, const char *column)
-{
-    double x;
-    return csv_get_double(t, row, column, &x);
-}
-
 static enum err report_validate_make_rows(struct arena *a,
                                           const struct dataset *d,
                                           struct validate_rows *out,
@@ -263,18 +257,19 @@ static enum err report_validate_make_rows(struct arena *a,
                                : report_validate_no_memory(msg);
     for (int i = 0; i < n && e == ERR_OK; i++) {
         struct validate_row *r = &v.row[i];
-        double meas = NAN;
         const size_t at = (size_t)i;
-        csv_get_double(&d->layouts, at, "meas_step_ms", &meas);
-        *r = validate_row_of_step(rows[i].pred_ms, meas);
+        *r = validate_row_of_step(rows[i].pred_ms,
+                                  csv_double(&d->layouts, at, "meas_step_ms"));
         r->experiment = d->manifest.name;
         r->role = role_name(rows[i].target->role);
         r->layout = rows[i].target->layout;
         r->replay_error_pct = rows[i].figures.replay_error_pct;
-        r->wants_replay = has_number(&d->layouts, at, "replay_error_pct");
+        r->wants_replay =
+            isfinite(csv_double(&d->layouts, at, "replay_error_pct"));
         r->wants_memory =
-            has_number(&d->layouts, at, "worst_stage_meas_mem_bytes") &&
-            has_number(&d->layouts, at, "worst_stage_pred_mem_bytes");
+            isfinite(
+                csv_double(&d->layouts, at, "worst_stage_meas_mem_bytes")) &&
+            isfinite(csv_double(&d->layouts, at, "worst_stage_pred_mem_bytes"));
         e = memory_errors(a, d, rows[i].target, r, msg);
     }
     const double regret = e == ERR_OK ? validate_regret(&v) : (double)NAN;
@@ -366,14 +361,6 @@ enum {
     REPLAY_ERROR = 7 // both have signs
 };
 
-/* Empty is NAN, as where it was written. */
-static void report_validate_get(const struct csv *t, size_t row,
-                                const char *column, double *out)
-{
-    *out = NAN;
-    csv_get_double(t, row, column, out);
-}
-
 /* An error is a number or was not known; one that cannot be read would let
  * everything pass that is compared with it. */
 static enum err check_figures(const struct csv *t, size_t row,
@@ -407,10 +394,10 @@ static void read_directions(const struct csv *t, size_t row,
 {
     r->memory_over_pct = r->memory_under_pct = r->memory_error_pct;
     if (csv_get(t, row, "memory_under_pct")) {
-        report_validate_get(t, row, "memory_over_pct", &r->memory_over_pct);
-        report_validate_get(t, row, "memory_under_pct", &r->memory_under_pct);
+        r->memory_over_pct = csv_double(t, row, "memory_over_pct");
+        r->memory_under_pct = csv_double(t, row, "memory_under_pct");
     }
-    report_validate_get(t, row, "regret_pct", &r->regret_pct);
+    r->regret_pct = csv_double(t, row, "regret_pct");
 }
 
 enum err validate_read_baseline(struct arena *a, const char *path,
@@ -444,12 +431,11 @@ enum err validate_read_baseline(struct arena *a, const char *path,
         e = check_figures(&t, i, msg);
         if (e != ERR_OK)
             return e;
-        report_validate_get(&t, i, "pred_step_ms", &r->pred_ms);
-        report_validate_get(&t, i, "meas_step_ms", &r->meas_ms);
-        report_validate_get(&t, i, "step_error_pct", &r->step_error_pct);
-        report_validate_get(&t, i, "replay_error_pct", &r->replay_error_pct);
-        report_validate_get(&t, i, "max_memory_error_pct",
-                            &r->memory_error_pct);
+        r->pred_ms = csv_double(&t, i, "pred_step_ms");
+        r->meas_ms = csv_double(&t, i, "meas_step_ms");
+        r->step_error_pct = csv_double(&t, i, "step_error_pct");
+        r->replay_error_pct = csv_double(&t, i, "replay_error_pct");
+        r->memory_error_pct = csv_double(&t, i, "max_memory_error_pct");
         read_directions(&t, i, r);
     }
     *out = (struct validate_rows){rows, (int)t.n_rows};
@@ -514,7 +500,7 @@ enum err validate_write_baseline(struct arena *a, const char *path,
     for (int i = 0; i < now->n && ok; i++)
         ok = report_validate_write_row(a, out, &now->row[i]);
     ok = fclose(out) == 0 && ok;
-    enum err e = ok ? text_write_file(path, text, len, msg)
+    enum err e = ok ? csv_replace_file(path, text, len, msg)
                     : report_validate_no_memory(msg);
     free(text);
     return e;

@@ -2,7 +2,6 @@
 
 #include "published/tables.h"
 
-#include <math.h>
 #include <string.h>
 
 static struct validate_row row_of(const char *experiment,

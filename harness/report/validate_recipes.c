@@ -13,6 +13,8 @@
 #include <math.h>
 #include <unistd.h>
 
+static const double VALIDATE_RECIPES_GIB = 1024.0 * 1024 * 1024;
+
 bool validate_recipes_is(struct arena *a, const char *dir)
 {
     const char *path = arena_printf(a, "%s/" RECIPES_CSV, dir);
@@ -36,7 +38,7 @@ static void validate_recipes_note(struct arena *a, const struct recipe_row *r,
 {
     if (*v->first)
         return;
-    v->first = arena_printf(a, "PP%d VPP%d%s '%s': %s %.6f, was %.6f", r->pp,
+    v->first = arena_printf(a, "PP%d VPP%d%s '%s': %s %.9g, was %.9g", r->pp,
                             r->vpp, r->ep_overlap ? " with EP overlap" : "",
                             r->layout, c.what, c.now, c.then);
     v->first = v->first ? v->first : "out of memory";
@@ -64,11 +66,12 @@ static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
         validate_recipes_note(
             a, r, (struct change){"step (ms)", now.step_ms, r->pred_ms}, v);
     else if (now.mem_bytes != r->mem_bytes)
-        validate_recipes_note(a, r,
-                              (struct change){"fullest rank (bytes)",
-                                              (double)now.mem_bytes,
-                                              (double)r->mem_bytes},
-                              v);
+        validate_recipes_note(
+            a, r,
+            (struct change){"fullest rank (GiB)",
+                            (double)now.mem_bytes / VALIDATE_RECIPES_GIB,
+                            (double)r->mem_bytes / VALIDATE_RECIPES_GIB},
+            v);
     v->n_changed += step || now.mem_bytes != r->mem_bytes;
     // a bound that a layout passes was no bound: the proof is wrong
     if (now.step_ms >= r->bound_ms * (1 - VALIDATE_RECIPES_SHARE))

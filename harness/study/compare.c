@@ -33,7 +33,6 @@ struct compare_case {
     double limit_s;
     struct cost cost[N_COMPARE];
     bool known[N_COMPARE];
-    double best_s[N_COMPARE];
     struct layout layout[CASE_LAYOUTS];
     struct compare_row row[CASE_LAYOUTS];
     int n;

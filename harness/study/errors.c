@@ -12,7 +12,6 @@
 #include "table.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *errors_use_name(enum errors_use u)

@@ -5,7 +5,6 @@
 #include "measured.h"
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Older results lack tables; a table without rows answers nothing. */
@@ -33,34 +32,19 @@ enum err measured_read(struct arena *a, const char *dir, struct measured *out,
     return e;
 }
 
-static bool is_text(const struct csv *t, size_t row, const char *column,
-                    const char *text)
-{
-    const char *x = csv_get(t, row, column);
-    return x && strcmp(x, text) == 0;
-}
-
-static double number(const struct csv *t, size_t row, const char *column)
-{
-    double x = NAN;
-    csv_get_double(t, row, column, &x);
-    return x;
-}
-
 /* Of a wall clock, with a step. */
 static bool is_measured(const struct csv *t, size_t row)
 {
-    return is_text(t, row, "source", "measured") &&
-           number(t, row, "meas_step_ms") > 0;
+    return csv_is(t, row, "source", "measured") &&
+           csv_double(t, row, "meas_step_ms") > 0;
 }
 
 double measured_number(const struct measured *m, const char *role,
                        const char *column)
 {
     for (size_t i = 0; i < m->layouts.n_rows; i++)
-        if (is_measured(&m->layouts, i) &&
-            is_text(&m->layouts, i, "role", role))
-            return number(&m->layouts, i, column);
+        if (is_measured(&m->layouts, i) && csv_is(&m->layouts, i, "role", role))
+            return csv_double(&m->layouts, i, column);
     return NAN;
 }
 
@@ -68,8 +52,7 @@ const char *measured_text(const struct measured *m, const char *role,
                           const char *column)
 {
     for (size_t i = 0; i < m->layouts.n_rows; i++)
-        if (is_measured(&m->layouts, i) &&
-            is_text(&m->layouts, i, "role", role))
+        if (is_measured(&m->layouts, i) && csv_is(&m->layouts, i, "role", role))
             return csv_get(&m->layouts, i, column);
     return NULL;
 }
@@ -95,7 +78,7 @@ double measured_memory_pct(const struct measured *m)
     double sum = 0;
     int n = 0;
     for (size_t i = 0; i < m->stages.n_rows && any_measured(m); i++) {
-        const double x = number(&m->stages, i, "mem_error_pct");
+        const double x = csv_double(&m->stages, i, "mem_error_pct");
         if (isfinite(x)) {
             sum += fabs(x);
             n++;
@@ -109,8 +92,8 @@ double measured_cost_usd(const struct measured *m)
     double sum = 0;
     int n = 0;
     for (size_t i = 0; i < m->runs.n_rows; i++) {
-        const double x = number(&m->runs, i, "cost_usd");
-        if (is_text(&m->runs, i, "source", "measured") && isfinite(x)) {
+        const double x = csv_double(&m->runs, i, "cost_usd");
+        if (csv_is(&m->runs, i, "source", "measured") && isfinite(x)) {
             sum += x;
             n++;
         }
@@ -123,7 +106,7 @@ double measured_gap_pct(const struct measured *m)
     double best = INFINITY;
     for (size_t i = 0; i < m->layouts.n_rows; i++)
         if (is_measured(&m->layouts, i))
-            best = fmin(best, number(&m->layouts, i, "meas_step_ms"));
+            best = fmin(best, csv_double(&m->layouts, i, "meas_step_ms"));
     return 100 * (measured_number(m, "pick", "meas_step_ms") / best - 1);
 }
 
@@ -134,9 +117,9 @@ double measured_others_pct(const struct measured *m)
     for (size_t i = 0; i < m->layouts.n_rows; i++)
         for (size_t k = 0; k < sizeof roles / sizeof roles[0]; k++)
             if (is_measured(&m->layouts, i) &&
-                is_text(&m->layouts, i, "role", roles[k]))
+                csv_is(&m->layouts, i, "role", roles[k]))
                 // fmax takes a number before NAN
-                most =
-                    fmax(most, fabs(number(&m->layouts, i, "step_error_pct")));
+                most = fmax(most,
+                            fabs(csv_double(&m->layouts, i, "step_error_pct")));
     return most;
 }

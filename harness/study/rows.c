@@ -12,7 +12,6 @@
 #include "megatron/overrides.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -27,8 +26,7 @@ struct source_row {
 /* "" for a column that the file lacks, as for an empty field. */
 static const char *text_of(const struct source_row *r, const char *column)
 {
-    const char *x = csv_get(r->t, r->at, column);
-    return x ? x : "";
+    return csv_text(r->t, r->at, column);
 }
 
 static double number_of(const struct source_row *r, const char *column,

@@ -2,8 +2,8 @@
 #include "table.h"
 
 #include "base/arena.h"
+#include "base/csv.h"
 #include "base/file.h"
-#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ enum err table_write(const char *dir, const char *name, table_print print,
     enum err e = ok ? file_make_folders(dir, msg)
                     : err_set(msg, ERR_NOMEM, "%s: out of memory", dir);
     if (e == ERR_OK)
-        e = text_write_file(path, text, len, msg);
+        e = csv_replace_file(path, text, len, msg);
     free(text);
     arena_clear(&a);
     return e;

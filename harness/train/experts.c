@@ -5,7 +5,6 @@
  */
 #include "experts.h"
 
-#include <math.h>
 #include <string.h>
 
 void experts_carve_acts(const struct experts *e, struct tensors *t,

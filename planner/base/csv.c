@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 // operations of a long run of many stages: some 10 MB; more is a wrong file
 enum { CSV_MAX_FILE_BYTES = 256 << 20 };
@@ -129,7 +130,7 @@ enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
 
 const char *csv_get(const struct csv *t, size_t row, const char *column)
 {
-    for (size_t c = 0; c < t->n_columns; c++)
+    for (size_t c = 0; c < t->n_columns && row < t->n_rows; c++)
         if (strcmp(t->names[c], column) == 0)
             return t->fields[row * t->n_columns + c];
     return NULL;
@@ -140,6 +141,24 @@ bool csv_get_double(const struct csv *t, size_t row, const char *column,
 {
     const char *field = csv_get(t, row, column);
     return field && text_to_double(field, out);
+}
+
+const char *csv_text(const struct csv *t, size_t row, const char *column)
+{
+    const char *field = csv_get(t, row, column);
+    return field ? field : "";
+}
+
+double csv_double(const struct csv *t, size_t row, const char *column)
+{
+    double x = NAN;
+    return csv_get_double(t, row, column, &x) ? x : (double)NAN;
+}
+
+bool csv_is(const struct csv *t, size_t row, const char *column,
+            const char *text)
+{
+    return strcmp(csv_text(t, row, column), text) == 0;
 }
 
 bool csv_write_row(FILE *out, const char *const *fields, size_t n_fields)
@@ -163,4 +182,31 @@ const char *csv_number(double value, char buf[CSV_NUMBER_BYTES])
     // 17 digits give back the same double
     snprintf(buf, CSV_NUMBER_BYTES, "%.17g", value);
     return buf;
+}
+
+/* No plain file, an empty one, or one whose header begins as ours do. */
+static bool csv_is_ours(const char *path)
+{
+    static const char first[] = "format,";
+    char head[sizeof first] = "";
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return true;
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(head, 1, sizeof first - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n == sizeof first - 1 && memcmp(head, first, n) == 0;
+}
+
+enum err csv_replace_file(const char *path, const char *text, size_t len,
+                          struct err_msg *msg)
+{
+    if (!csv_is_ours(path))
+        return err_set(msg, ERR_RANGE,
+                       "%s: is there and no table of this program (its first "
+                       "column is not 'format'), so it is not replaced; want a "
+                       "name that is free",
+                       path);
+    return text_write_file(path, text, len, msg);
 }

@@ -26,13 +26,22 @@ struct csv {
 enum err csv_read_file(struct arena *a, const char *path, struct csv *out,
                        struct err_msg *msg);
 
-/* Field of `row` in the column of that name; NULL when there is no such
+/* Field of `row` in the column of that name; NULL when there is no such row or
  * column, "" when the field is empty. */
 const char *csv_get(const struct csv *t, size_t row, const char *column);
 
 /* True when the field holds a finite number; *out is written only then. */
 bool csv_get_double(const struct csv *t, size_t row, const char *column,
                     double *out);
+
+/* The same for readers to whom a missing row or column, as of older files, is
+ * as an empty field: "" and NAN. */
+const char *csv_text(const struct csv *t, size_t row, const char *column);
+double csv_double(const struct csv *t, size_t row, const char *column);
+
+/* True when the field has this text. */
+bool csv_is(const struct csv *t, size_t row, const char *column,
+            const char *text);
 
 /* Writes one row: fields quoted where needed (RFC 4180), NULL as empty, a
  * newline at the end. False when `out` cannot be written. */
@@ -42,5 +51,11 @@ bool csv_write_row(FILE *out, const char *const *fields, size_t n_fields);
  * that is not finite. `buf` holds the text. */
 enum { CSV_NUMBER_BYTES = 32 };
 const char *csv_number(double value, char buf[CSV_NUMBER_BYTES]);
+
+/* Writes a table of ours, whose first column is `format`, as text_write_file()
+ * does; a file of another kind that is there is somebody's, and stays:
+ * ERR_RANGE. */
+enum err csv_replace_file(const char *path, const char *text, size_t len,
+                          struct err_msg *msg);
 
 #endif

@@ -5,6 +5,7 @@
  * behind. A named pipe cannot be opened for writing before it has a reader:
  * that is tried again for as long as silence is borne.
  */
+#define _GNU_SOURCE // fopencookie
 #include "input.h"
 
 #include "text.h"
@@ -12,10 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { INPUT_TICK_MS = 20, INPUT_WAIT_MS = 1000 * INPUT_WAIT_S };
 
@@ -84,6 +87,74 @@ ssize_t input_read(struct input *in, void *data, size_t n)
             return -1;
         }
     }
+}
+
+// what is copied to a disk first must not fill it
+enum { INPUT_MAX_COPY_BYTES = 1 << 30 };
+
+static enum err input_no_copy(const char *path, struct err_msg *msg)
+{
+    return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
+                   strerror(errno));
+}
+
+/* ---- packed files ---- */
+
+static bool input_is_packed(const struct input *in)
+{
+    unsigned char magic[2];
+    return in->bytes > 0 && pread(in->fd, magic, 2, 0) == 2 &&
+           magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
+/* All that `from` holds; `total` counts it. */
+static enum err input_inflate(gzFile from, int to, const char *path,
+                              long long *total, struct err_msg *msg)
+{
+    char block[1 << 14];
+    struct input out = {.fd = to, .path = path, .is_patient = true};
+    int n, code = Z_OK;
+    while ((n = gzread(from, block, sizeof block)) > 0) {
+        *total += n;
+        if (*total > INPUT_MAX_COPY_BYTES)
+            return err_set(msg, ERR_PARSE,
+                           "%s: more than %d bytes when unpacked, want a "
+                           "smaller file",
+                           path, INPUT_MAX_COPY_BYTES);
+        if (!input_write(&out, block, (size_t)n))
+            return input_no_copy(path, msg);
+    }
+    const char *why = gzerror(from, &code);
+    if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
+        return err_set(msg, ERR_PARSE, "%s: %s, want a whole gzip file", path,
+                       why);
+    return ERR_OK;
+}
+
+enum err input_unpack(struct input *in, struct err_msg *msg)
+{
+    if (!input_is_packed(in))
+        return ERR_OK;
+    FILE *copy = tmpfile();
+    const int fd = dup(in->fd);
+    gzFile packed = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+    long long total = 0;
+    enum err e = copy && packed ? input_inflate(packed, fileno(copy), in->path,
+                                                &total, msg)
+                                : input_no_copy(in->path, msg);
+    if (packed)
+        gzclose(packed); // with fd
+    else if (fd >= 0)
+        close(fd);
+    // the copy takes the file's place under its number
+    if (e == ERR_OK && (lseek(fileno(copy), 0, SEEK_SET) != 0 ||
+                        dup2(fileno(copy), in->fd) < 0))
+        e = input_no_copy(in->path, msg);
+    if (e == ERR_OK)
+        in->bytes = total;
+    if (copy)
+        fclose(copy);
+    return e;
 }
 
 static void input_sleep_tick(void)
@@ -159,13 +230,48 @@ static bool input_has_begun(const struct input *in)
     return in->is_patient || input_wait(in, POLLIN, true) != 0;
 }
 
+static ssize_t input_cookie_read(void *in, char *data, size_t n)
+{
+    return input_read(in, data, n);
+}
+
+static int input_cookie_close(void *in)
+{
+    bool ok = input_close(in);
+    free(in);
+    return ok ? 0 : EOF;
+}
+
+/* stdio takes "try again" for an error, and would wait for ever without it: a
+ * pipe that must not stay silent is read as input_read() does. */
+static FILE *input_stdio(const struct input *in)
+{
+    const cookie_io_functions_t how = {.read = input_cookie_read,
+                                       .close = input_cookie_close};
+    if (in->is_patient) {
+        fcntl(in->fd, F_SETFL, 0);
+        return fdopen(in->fd, "rb");
+    }
+    struct input *copy = malloc(sizeof *copy);
+    FILE *f = NULL;
+    if (copy) {
+        *copy = *in;
+        f = fopencookie(copy, "rb", how);
+    }
+    if (!f)
+        free(copy);
+    return f;
+}
+
 FILE *input_stream(const char *path, struct err_msg *msg)
 {
     struct input in;
     if (input_open(path, &in, msg) != ERR_OK)
         return NULL;
     bool begun = false;
-    if (input_is_endless(&in))
+    if (input_unpack(&in, msg) != ERR_OK)
+        ; // the message is there
+    else if (input_is_endless(&in))
         err_set(msg, ERR_PARSE, "%s: a device, want a file", path);
     else if (!(begun = input_has_begun(&in))) {
         errno = ETIMEDOUT;
@@ -173,9 +279,7 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     }
     FILE *f = NULL;
     if (begun) {
-        // stdio takes "try again" for an error
-        fcntl(in.fd, F_SETFL, 0);
-        f = fdopen(in.fd, "rb");
+        f = input_stdio(&in);
         if (!f)
             err_set(msg, ERR_PARSE, "%s: %s", path, strerror(errno));
     }
@@ -184,22 +288,15 @@ FILE *input_stream(const char *path, struct err_msg *msg)
     return f;
 }
 
-// what comes from a pipe goes to a disk first, which it must not fill
-enum { INPUT_MAX_COPY_BYTES = 1 << 30 };
-
-static enum err input_no_copy(const char *path, struct err_msg *msg)
-{
-    return err_set(msg, ERR_IO, "%s: no temporary copy: %s", path,
-                   strerror(errno));
-}
-
 /* All of `from`; a pipe may have no end. */
 static enum err input_copy(FILE *from, FILE *to, const char *path,
                            struct err_msg *msg)
 {
     char block[1 << 14];
     size_t n, total = 0;
-    while ((n = fread(block, 1, sizeof block, from)) > 0) {
+    while ((n = fread(block, 1, sizeof block, from)) > 0 || ferror(from)) {
+        if (ferror(from))
+            return err_set(msg, ERR_PARSE, "%s: %s", path, input_why());
         total += n;
         if (total > INPUT_MAX_COPY_BYTES)
             return err_set(msg, ERR_PARSE,

@@ -10,6 +10,8 @@
  *   killed.
  *
  * Designed for files of bytes to gigabytes, read in blocks of some KB.
+ *
+ * Logs are often kept packed: readers of them see the text of a gzip file.
  */
 #ifndef BASE_INPUT_H
 #define BASE_INPUT_H
@@ -39,6 +41,12 @@ enum err input_open(const char *path, struct input *out, struct err_msg *msg);
 /* Up to n bytes; 0 at the end, -1 on an error: input_why() tells it. */
 ssize_t input_read(struct input *in, void *data, size_t n);
 
+/* A plain file that gzip packed is from here on read as what it holds, of which
+ * a temporary copy is made (at most 1 GB); others stay as they are. ERR_PARSE
+ * of one that is cut or damaged, ERR_IO without room for the copy: `in` stays
+ * open. */
+enum err input_unpack(struct input *in, struct err_msg *msg);
+
 /* Opens for writing in place what is no plain file, or makes it. ERR_IO, also
  * of a named pipe that nobody reads. */
 enum err input_open_output(const char *path, struct input *out,
@@ -53,9 +61,11 @@ const char *input_why(void);
 /* False when a file that was written could not be closed. */
 bool input_close(struct input *in);
 
-/* A stream for readers of logs, once its first byte is there; the caller closes
- * it. NULL with ERR_PARSE in `msg` for what cannot be opened, stays silent, or
- * is a device without an end: a log has one. */
+/* A stream for readers of logs, unpacked, once its first byte is there; the
+ * caller closes it. A named pipe that falls silent later is an error of the
+ * stream (ETIMEDOUT, input_why()). NULL with ERR_PARSE in `msg` for what cannot
+ * be opened or unpacked, stays silent, or is a device without an end: a log has
+ * one. */
 FILE *input_stream(const char *path, struct err_msg *msg);
 
 /* Makes *f a stream that can be read again: a pipe, of at most 1 GB, is copied

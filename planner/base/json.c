@@ -220,6 +220,18 @@ enum err json_require(struct json_member at, struct err_msg *msg)
     return err_set(msg, ERR_PARSE, "%s: %s: missing", at.where, at.key);
 }
 
+/* Texts may quote files of any bytes; JSON is UTF-8, and strict readers refuse
+ * the whole document for one byte. */
+static void json_make_utf8(char *text)
+{
+    while (*text) {
+        size_t n = text_utf8_bytes(text);
+        if (n == 0)
+            *text = '?';
+        text += n ? n : 1;
+    }
+}
+
 enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,
                                struct err_msg *msg)
 {
@@ -229,6 +241,7 @@ enum err json_print_and_delete(cJSON *tree, bool pretty, FILE *out,
     cJSON_Delete(tree);
     if (!text)
         return err_set(msg, ERR_NOMEM, "json output: out of memory");
+    json_make_utf8(text);
     bool ok = fputs(text, out) >= 0 && fputc('\n', out) != EOF;
     cJSON_free(text);
     return ok ? ERR_OK : err_set(msg, ERR_IO, "json output: cannot write");

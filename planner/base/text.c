@@ -68,6 +68,7 @@ struct reading {
     const char *path;
     size_t max_bytes;
     bool any_byte; // zeros, too
+    bool unpack;   // what gzip packed is read as what it holds
 };
 
 /* Reads on to an empty read: a pipe may give less than asked before its end.
@@ -107,9 +108,12 @@ static enum err text_read(struct arena *a, const struct reading *how,
     enum err e = input_open(how->path, &in, msg);
     if (e != ERR_OK)
         return e;
-    if (in.bytes > 0 && (unsigned long long)in.bytes > how->max_bytes)
+    if (how->unpack)
+        e = input_unpack(&in, msg);
+    if (e == ERR_OK && in.bytes > 0 &&
+        (unsigned long long)in.bytes > how->max_bytes)
         e = text_too_large(how->path, how->max_bytes, msg);
-    else
+    else if (e == ERR_OK)
         e = text_read_all(&in, how, &g, msg);
     input_close(&in);
     if (e == ERR_OK) {
@@ -126,13 +130,22 @@ static enum err text_read(struct arena *a, const struct reading *how,
 enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
                         struct text_span *out, struct err_msg *msg)
 {
-    return text_read(a, &(struct reading){path, max_bytes, false}, out, msg);
+    return text_read(a, &(struct reading){path, max_bytes, false, false}, out,
+                     msg);
 }
 
 enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
                          struct text_span *out, struct err_msg *msg)
 {
-    return text_read(a, &(struct reading){path, max_bytes, true}, out, msg);
+    return text_read(a, &(struct reading){path, max_bytes, true, false}, out,
+                     msg);
+}
+
+enum err text_read_unpacked(struct arena *a, const char *path, size_t max_bytes,
+                            struct text_span *out, struct err_msg *msg)
+{
+    return text_read(a, &(struct reading){path, max_bytes, true, true}, out,
+                     msg);
 }
 
 /* ---- writing ---- */
@@ -225,6 +238,18 @@ enum err text_write_own(const char *path, const char *text, size_t len,
     return write_beside(path, &span, msg);
 }
 
+enum err text_write_changed(struct arena *a, const char *path, const char *text,
+                            struct err_msg *msg)
+{
+    const size_t len = strlen(text);
+    struct text_span kept;
+    // a longer file is another text: it need not be read
+    if (text_read_bytes(a, path, len + 1, &kept, NULL) == ERR_OK &&
+        kept.len == len && memcmp(kept.data, text, len) == 0)
+        return ERR_OK;
+    return text_write_file(path, text, len, msg);
+}
+
 /* ---- numbers ---- */
 
 /* strtoll() alone would take blanks and '+' before the digits. */
@@ -308,6 +333,38 @@ const char *text_nearest(const char *word, const char *const *names,
         }
     }
     return best;
+}
+
+size_t text_utf8_bytes(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    if (*p < 0x80)
+        return 1;
+    size_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
+    if (*p < 0xc2 || *p > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    // too long a form, halves of UTF-16 and what is beyond Unicode
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+        (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+const char *text_one_line(struct arena *a, const char *text)
+{
+    const char *p = text;
+    while ((unsigned char)*p >= ' ' && *p != 127)
+        p++;
+    if (!*p)
+        return text;
+    char *copy = arena_strdup(a, text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    return copy ? copy : "";
 }
 
 bool text_starts(const char *text, const char *part)

@@ -32,6 +32,10 @@ enum err text_read_file(struct arena *a, const char *path, size_t max_bytes,
 enum err text_read_bytes(struct arena *a, const char *path, size_t max_bytes,
                          struct text_span *out, struct err_msg *msg);
 
+/* As text_read_bytes(); of a plain file that gzip packed, what it holds. */
+enum err text_read_unpacked(struct arena *a, const char *path, size_t max_bytes,
+                            struct text_span *out, struct err_msg *msg);
+
 /* ERR_PARSE when the text, from `path`, holds a zero byte. */
 enum err text_check_zeros(const struct text_span *text, const char *path,
                           struct err_msg *msg);
@@ -49,6 +53,11 @@ enum err text_write_file(const char *path, const char *text, size_t len,
 enum err text_write_own(const char *path, const char *text, size_t len,
                         struct err_msg *msg);
 
+/* As text_write_file(), but a file that holds this text already is not written:
+ * its date stays, and a checkout clean. `a` holds what was there. */
+enum err text_write_changed(struct arena *a, const char *path, const char *text,
+                            struct err_msg *msg);
+
 /* True when the whole of `text` is a decimal integer (a finite number) that
  * fits; *out is written only then. No blanks, no sign '+' , no trailing text.
  */
@@ -59,6 +68,14 @@ bool text_to_double(const char *text, double *out);
  * is near enough to be worth suggesting (more than a third of it differs). */
 const char *text_nearest(const char *word, const char *const *names,
                          size_t n_names);
+
+/* Bytes of the character of UTF-8 (RFC 3629) that the text begins with, 1 at
+ * its end, 0 where there is none. */
+size_t text_utf8_bytes(const char *text);
+
+/* The text without control characters, which a terminal would obey: itself, or
+ * a copy with '?' in their places; "" when out of memory. */
+const char *text_one_line(struct arena *a, const char *text);
 
 /* True when `text` starts (ends) with `part`. */
 bool text_starts(const char *text, const char *part);

@@ -50,10 +50,15 @@ static enum err tree_next(struct tree_parser *p)
     p->live = yaml_parser_parse(&p->yaml, &p->event) != 0;
     if (p->live)
         return ERR_OK;
-    return err_set(p->msg, ERR_PARSE, "%s:%zu:%zu: %s", p->where,
+    // of a layout such as *E|*E, which YAML takes for a reference
+    const char *context = p->yaml.context ? p->yaml.context : "";
+    return err_set(p->msg, ERR_PARSE, "%s:%zu:%zu: %s%s", p->where,
                    p->yaml.problem_mark.line + 1,
                    p->yaml.problem_mark.column + 1,
-                   p->yaml.problem ? p->yaml.problem : "not YAML");
+                   p->yaml.problem ? p->yaml.problem : "not YAML",
+                   strstr(context, "scanning an alias")
+                       ? ": a value that begins with * wants quotes"
+                       : "");
 }
 
 /* ---- nodes ---- */

@@ -14,7 +14,7 @@
 #include "base/join.h"
 #include "cost/cost.h"
 #include "layout/space.h"
-#include "plan/plan.h"
+#include "memory/memory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
 #include "layout/shortest.h"
 #include "megatron/args.h"
 #include "megatron/convert.h"
-#include "open.h"
 #include "pattern/lines.h"
 
 #include <string.h>
@@ -233,17 +232,22 @@ static void print_segment(const struct pattern *p, int s)
 
 /* By rank, then chunk, as a rank's own log lists its layers; stages are counted
  * along the micro-batch's way. */
-static void print_ranks(const struct layout *l, const struct pattern *p)
+static enum err print_ranks(struct cmd *c, const struct layout *l,
+                            const struct pattern *p)
 {
+    int *first = arena_alloc(&c->arena, (size_t)l->n_stages, sizeof *first);
+    if (!first)
+        return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
+    layout_first_layers(l, first);
     printf("%-5s %-6s %-6s %-10s %s\n", "rank", "chunk", "stage", "layers",
            "units");
     for (int r = 0; r < l->pp; r++)
         for (int v = 0; v < l->vpp; v++) {
             int s = v * l->pp + r, n = layout_stage(l, s).n_layers;
-            int first = layout_first_layer(l, s);
             char layers[24] = "-";
             if (n)
-                snprintf(layers, sizeof layers, "%d-%d", first, first + n - 1);
+                snprintf(layers, sizeof layers, "%d-%d", first[s],
+                         first[s] + n - 1);
             printf("%-5d %-6d %-6d %-10s ", r, v, s, layers);
             if (p)
                 print_segment(p, s);
@@ -251,6 +255,7 @@ static void print_ranks(const struct layout *l, const struct pattern *p)
                 print_units(l->units[s]);
             printf("\n");
         }
+    return ERR_OK;
 }
 
 /* Exit 1 with the text on standard output: a refusal is the answer, not an
@@ -281,9 +286,10 @@ static enum err print_layout(struct cmd *c, const struct layout *l)
     if (!text || !list)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: %s\n", text);
-    print_ranks(l, NULL);
-    printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
-    return ERR_OK;
+    enum err e = print_ranks(c, l, NULL);
+    if (e == ERR_OK)
+        printf("as a list (Megatron-Bridge, NeMo): %s\n", list);
+    return e;
 }
 
 /* Quoted: a shell expands * and |. */
@@ -293,8 +299,7 @@ static enum err print_pattern(struct cmd *c, const struct verdict *v)
     if (!text)
         return err_set(&c->msg, ERR_NOMEM, "check: out of memory");
     printf("valid: '%s'\n", text);
-    print_ranks(&v->layout, v->by.pattern);
-    return ERR_OK;
+    return print_ranks(c, &v->layout, v->by.pattern);
 }
 
 static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
@@ -361,8 +366,10 @@ static bool check_is_launch(const struct account *from)
 static enum err check_set_typed(struct cmd *c, struct megatron_flags *f)
 {
     const char *word = c->args[0];
-    return pattern_is_word(word) ? judge_set_pattern(f, word, &c->msg)
-                                 : judge_set_layout(f, word, &c->msg);
+    // nor is a word that is no layout of GPT models one of a hybrid model
+    const bool hybrid = judge_is_hybrid(f) && !strpbrk(word, "tm");
+    return hybrid || pattern_is_word(word) ? judge_set_pattern(f, word, &c->msg)
+                                           : judge_set_layout(f, word, &c->msg);
 }
 
 /* The flags, with a layout that was typed in place of their split. */
@@ -512,6 +519,7 @@ const struct command CMD_CHECK = {
     .name = "check",
     .run = cmd_check_run,
     .synopsis = "check MODEL [LAYOUT] [--core 0.16] | check --batch FILE",
+    .summary = "would Megatron accept this launch, this layout",
     .help =
         "Says whether Megatron accepts the launch: its layout or flags of "
         "a split, virtual stages,\nparallel sizes, ranks, batch, EP overlap; "

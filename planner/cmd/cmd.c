@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 // short names: -h alone; a long line in a script says what it does
 static const struct option_row rows[N_OPTIONS] = {
@@ -83,6 +84,55 @@ static enum err check_count(struct cmd *c)
     return options_operand_too_many(&c->spec, c->args[most], &c->msg);
 }
 
+/* Both are the same regular file, whatever they are called. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Also of names that are not there yet. */
+static bool is_same_name(const char *a, const char *b)
+{
+    return a && b && (strcmp(a, b) == 0 || is_same_file(a, b));
+}
+
+/* A slip of the pen (-o MODEL) would replace what is read by what comes of it:
+ * the file that `out` would take, or NULL. */
+static const char *cmd_overwrites(const struct cmd *c, enum cmd_option out)
+{
+    static const enum cmd_option in[] = {OPT_COSTS, OPT_BATCH, OPT_CORPUS};
+    const char *to = c->option[out];
+    for (int i = 0; i < c->n_args; i++)
+        if (is_same_file(to, c->args[i]))
+            return c->args[i];
+    for (size_t i = 0; i < sizeof in / sizeof in[0]; i++)
+        if (is_same_file(to, c->option[in[i]]))
+            return c->option[in[i]];
+    for (int i = 0; i < c->n_runs; i++) {
+        const char *log = strrchr(c->runs[i], '=');
+        if (log && is_same_file(to, log + 1))
+            return log + 1;
+    }
+    return out == OPT_GANTT && is_same_name(to, c->option[OPT_TRACE]) ? to
+                                                                      : NULL;
+}
+
+static enum err check_outputs(struct cmd *c)
+{
+    static const enum cmd_option outs[] = {OPT_OUT, OPT_TRACE, OPT_GANTT};
+    for (size_t i = 0; i < sizeof outs / sizeof outs[0]; i++) {
+        const char *lost = cmd_overwrites(c, outs[i]);
+        if (lost)
+            return err_set(&c->msg, ERR_PARSE,
+                           "%s: '%s' is read or written by this command, too: "
+                           "want another file",
+                           rows[outs[i]].name, lost);
+    }
+    return ERR_OK;
+}
+
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
     c->spec = cmd_spec(c->command, c->takes);
@@ -102,6 +152,8 @@ enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
         return err_set(&c->msg, ERR_NOMEM, "options: out of memory");
     c->n_runs = options_each(&c->line, OPT_RUN, c->runs);
     e = check_count(c);
+    if (e == ERR_OK)
+        e = check_outputs(c);
     return e == ERR_OK ? e : err_prefix(&c->msg, e, "%s", c->command->name);
 }
 
@@ -210,18 +262,6 @@ enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m)
                    "%s: --seq: missing: the tokens of a sequence decide work "
                    "and memory, and '%s' does not state them: give --seq N",
                    c->command->name, m->name);
-}
-
-enum err cmd_refuse_vpp(struct cmd *c, const struct model *m)
-{
-    if (m->par.vpp == 1)
-        return ERR_OK;
-    return err_set(
-        &c->msg, ERR_RANGE,
-        "%s: --vpp %d: this version plans and simulates one chunk a "
-        "rank only ('check' and 'count' take any): --vpp 1 leaves the "
-        "virtual stages out",
-        c->command->name, m->par.vpp);
 }
 
 /* A file of another kind is taken for one of costs now and then. */

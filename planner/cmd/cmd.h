@@ -179,6 +179,7 @@ struct command {
     const char *name;
     enum err (*run)(struct cmd *c);
     const char *synopsis;           // one line, begins with the name
+    const char *summary;            // what it does, a line of the usage
     const char *help;               // what it does, with an example
     const enum cmd_option *options; // ends with N_OPTIONS
     bool takes_model;
@@ -273,8 +274,5 @@ enum err cmd_context(struct cmd *c, struct cmd_model *m, struct cost *cost,
 
 /* ERR_PARSE when the length of a sequence was not stated. */
 enum err cmd_require_seq(struct cmd *c, const struct cmd_model *m);
-
-/* ERR_RANGE with a clear word when virtual stages are asked for. */
-enum err cmd_refuse_vpp(struct cmd *c, const struct model *m);
 
 #endif

@@ -180,6 +180,8 @@ const struct command CMD_COSTS = {
     .name = "costs",
     .run = run_costs,
     .synopsis = "costs MODEL --analytic | --roofline GPU [-o costs.json]",
+    .summary =
+        "costs without a run, from FLOPs or from the data sheet of a card",
     .help = "What a planner without measurements assumes. --analytic: in "
             "proportion to FLOPs, backward twice\nforward (three times with "
             "full uniform recompute); transfers as given. --roofline: what "

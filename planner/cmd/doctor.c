@@ -494,6 +494,7 @@ const struct command CMD_DOCTOR = {
     .name = "doctor",
     .run = cmd_doctor_run,
     .synopsis = "doctor LOG [SCRIPT] [--gpu NAME] [--hbm-gb G]",
+    .summary = "from one log: what holds the run back, and the layout to paste",
     .help =
         "Says of one training log which stage holds the others back and by how "
         "much, which layout to\npaste instead with its predicted gain, an "
@@ -503,7 +504,9 @@ const struct command CMD_DOCTOR = {
         "or of flags after '--'; units are\npriced by the log's per-rank "
         "timers, or by FLOPs scaled to the step where it has none.\nThe step "
         "is also given as tokens/s, TFLOP/s and MFU a GPU. Exit 1: the log "
-        "cannot carry\nadvice on the layout; what is missing is said.\n"
+        "cannot carry\nadvice on the layout; what is missing is said. LOG may "
+        "be "
+        "packed (gzip).\n"
         "Examples: moe-layout doctor train.log\n          moe-layout doctor "
         "train.log launch.sh --gpu H200 --hbm-gb 141",
     .options = takes,

@@ -7,7 +7,6 @@
  * runs: FLOPs stand for times, and links are what the options say.
  */
 #include "cost/fit.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "base/writer.h"
 #include "calibrate/ep_save.h"
@@ -493,6 +492,7 @@ const struct command CMD_FIT = {
     .run = run_fit,
     .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\"... | --step "
                 "\"LAYOUT=MS\"... [-o costs.json]",
+    .summary = "costs of the units, from logs of such runs or from step times",
     .help =
         "Seconds forward and backward a micro-batch of every unit kind, from "
         "the per-rank forward-compute\nand backward-compute timers of short "

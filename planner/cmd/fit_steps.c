@@ -6,7 +6,6 @@
  */
 #include "fit_steps.h"
 
-#include "base/json.h"
 #include "base/text.h"
 #include "base/writer.h"
 #include "calibrate/step_choose.h"

@@ -408,6 +408,7 @@ const struct command CMD_MEMORY = {
     .run = cmd_memory_run,
     .synopsis =
         "memory MODEL [LAYOUT] --pp N [--hbm-gb G] | memory --batch FILE",
+    .summary = "what each rank holds, and whether it fits",
     .help =
         "Bytes of every rank by what takes them, and why the fullest is the "
         "fullest.\nWith --batch: objects {case, platform, flags, world_size, "

@@ -118,8 +118,10 @@ static void print_pattern(const struct model *m)
                    kind_name((enum unit_kind)k));
 }
 
-static void print_size(const struct model *m)
+/* Without a stated length operations are those of one token, and said so. */
+static void print_size(const struct cmd_model *of)
 {
+    const struct model *m = &of->model;
     cmd_model_print_total("parameters", model_total_params(m), "");
     cmd_model_print_total("active a token", model_active_params(m), "");
     if (!m->tied)
@@ -135,9 +137,12 @@ static void print_size(const struct model *m)
     else
         printf("\nE embedding, t decoder layer, m MTP layer");
     printf(", L loss with %d output pass%s;\none micro-batch: %lld x %lld "
-           "tokens\n",
+           "token%s%s\n",
            1 + m->n_mtp, m->n_mtp ? "es" : "", (long long)m->batch.micro_batch,
-           (long long)m->batch.seq_tokens);
+           (long long)m->batch.seq_tokens, m->batch.seq_tokens == 1 ? "" : "s",
+           of->seq_given ? ""
+                         : ": the length of a sequence is not stated, --seq N "
+                           "gives it");
 }
 
 static enum err run_size(struct cmd *c)
@@ -149,7 +154,7 @@ static enum err run_size(struct cmd *c)
     if (cmd_given(c, OPT_JSON))
         return json_print_and_delete(size_json(c, &m.model), true, stdout,
                                      &c->msg);
-    print_size(&m.model);
+    print_size(&m);
     return ERR_OK;
 }
 
@@ -265,7 +270,7 @@ static enum err one_baseline(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
-/* Megatron's split of a pattern without pipes, however many the pattern has. */
+/* Megatron's split of a pattern without bars, however many the pattern has. */
 static enum err hybrid_default(struct cmd *c, const struct writer *list)
 {
     static const struct rule rule = {"default", default_split_layout};
@@ -430,6 +435,7 @@ const struct command CMD_SIZE = {
     .name = "size",
     .run = run_size,
     .synopsis = "size MODEL",
+    .summary = "parameters and forward operations of each unit",
     .sizes_only = true,
     .help = "Parameters (MTP block apart) and forward operations of each unit "
             "for one micro-batch.\nExample: moe-layout size "
@@ -443,6 +449,7 @@ const struct command CMD_COUNT = {
     .run = run_count,
     .synopsis =
         "count --layers N --mtp K --pp P [--vpp V] [--empty-stages | --any]",
+    .summary = "how many layouts there are",
     .help = "How many layouts there are: without an empty stage; with "
             "--empty-stages E is pinned to the first\nand L to the last stage; "
             "with --any all that Megatron's validator accepts.\nExample: "
@@ -454,6 +461,7 @@ const struct command CMD_BASELINES = {
     .name = "baselines",
     .run = run_baselines,
     .synopsis = "baselines MODEL --pp N",
+    .summary = "layouts that people use without a planner",
     .help =
         "Layouts people use without a planner: Megatron's default split "
         "(or its reason to refuse, exit 1),\nthe count-based rule, and equal "
@@ -467,6 +475,7 @@ const struct command CMD_PROFILE_LAYOUTS = {
     .name = "profile-layouts",
     .run = run_profile,
     .synopsis = "profile-layouts MODEL --pp N [--runs 2]",
+    .summary = "the short runs that tell what each unit costs",
     .help = "The layouts to profile: their timers give the unit costs with the "
             "smallest relative error\n(D-optimal, guessed from FLOPs).\n"
             "Example: moe-layout profile-layouts "

@@ -27,10 +27,12 @@ static void print_usage(FILE *out)
                  ": pipeline layouts for Mixture-of-Experts models in "
                  "Megatron-LM\n\nusage: moe-layout COMMAND [options]\n\n");
     for (int i = 0; i < MOE_LAYOUT_N_COMMANDS; i++)
-        fprintf(out, "  %s\n", commands[i]->synopsis);
-    fprintf(out, "\nmoe-layout COMMAND --help tells more. Example:\n"
-                 "  moe-layout baselines experiments/models/7b-a1b.json "
-                 "--pp 4\n");
+        fprintf(out, "  %s\n      %s\n", commands[i]->synopsis,
+                commands[i]->summary);
+    fprintf(out, "\nMODEL is a model file, a launch script, a YAML file, a log "
+                 "or a Hugging Face config.\nmoe-layout COMMAND --help tells "
+                 "more. Example:\n  moe-layout baselines "
+                 "experiments/models/7b-a1b.json --pp 4\n");
 }
 
 static const struct command *cmd_moe_layout_find(const char *name)

@@ -5,7 +5,6 @@
  */
 #include "open.h"
 
-#include "base/text.h"
 #include "megatron/foreign.h"
 #include "megatron/hybrid.h"
 #include "model/as_hybrid.h"
@@ -223,7 +222,7 @@ static enum err cmd_apply_split(struct cmd *c, const struct cmd_split *split,
     flags_clear(f, FLAG_LAYOUT);
     flags_clear(f, FLAG_VPP);
     flags_clear(f, FLAG_LAYERS_PER_VPP);
-    hybrid_drop_pipes(f);
+    hybrid_drop_bars(f);
     return ERR_OK;
 }
 

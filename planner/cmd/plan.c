@@ -234,7 +234,7 @@ static enum err plan_options(struct cmd *c, bool *shown,
 static bool plan_has_halves(const struct model *m)
 {
     bool any = false;
-    for (int i = 1; i < m->n_layers && model_is_hybrid(m); i++)
+    for (int i = 1; i < m->n_layers; i++)
         any = any || symbols_parts_layer(m, i);
     return any;
 }
@@ -258,6 +258,7 @@ static enum err plan_whole_layers(struct cmd *c,
     if (e == ERR_NOMEM)
         return err_set(&c->msg, e, "plan: out of memory");
     out->whole = e == ERR_OK ? r : NULL;
+    out->whole_none = e != ERR_OK;
     return ERR_OK;
 }
 
@@ -283,7 +284,7 @@ static enum err cmd_plan_run(struct cmd *c)
     if (e != ERR_OK)
         return e;
     plan_warn_of_chunks(c);
-    struct plan_output out = {c, ways, n, &found, NULL};
+    struct plan_output out = {c, ways, n, &found, NULL, false};
     e = plan_whole_layers(c, &opt, &out);
     return e == ERR_OK ? plan_output(&out) : e;
 }
@@ -303,6 +304,7 @@ const struct command CMD_PLAN = {
     .synopsis = "plan MODEL --pp N[,N] [--vpp V[,V]] [--group N[,N]] --gbs B "
                 "--costs costs.json\n                       [--hbm-gb G] "
                 "[--top K] [--print flag|layout|list]",
+    .summary = "the fastest layouts that fit, and the flags to paste",
     .help =
         "Searches every layout that Megatron accepts for each combination of "
         "pipeline size, virtual\nstages and micro-batch group, ranks them all "

@@ -17,6 +17,7 @@ struct plan_output {
     // of a hybrid model, for the best way: the search without cuts inside a
     // layer; NULL where there is nothing to compare
     const struct search_result *whole;
+    bool whole_none; // it found no layout (that fits)
 };
 
 /* ERR_PARSE unless --print names something that there is. */

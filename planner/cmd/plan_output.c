@@ -139,6 +139,23 @@ static void plan_write_way(struct writer list, const struct choose_way *w)
     writer_number(way, "bound_ms", r->bound_s * 1e3);
 }
 
+/* The shortest step that a search found: its first plan may be a tie that is up
+ * to half a percent slower. */
+static double plan_fastest_s(const struct search_result *r)
+{
+    return r->bound_s * (1 + r->gap);
+}
+
+/* How much slower the fastest layout of whole layers is, percent. What is left
+ * of a difference in rounding is none. */
+static double plan_whole_pct(const struct plan_output *o)
+{
+    const struct search_result *with = &o->found->picks[0].way->result;
+    const double pct =
+        100 * (plan_fastest_s(o->whole) / plan_fastest_s(with) - 1);
+    return fabs(pct) < 5e-6 ? 0 : pct;
+}
+
 static void plan_write_whole(const struct plan_output *o, struct writer tree)
 {
     if (!o->whole)
@@ -149,9 +166,7 @@ static void plan_write_whole(const struct plan_output *o, struct writer tree)
     writer_number(whole, "pred_step_ms", p->pred_step_s * 1e3);
     writer_text(whole, "proof", search_proof_name(o->whole->proof));
     writer_number(whole, "gap_pct", 100 * o->whole->gap);
-    writer_number(
-        whole, "slower_pct",
-        100 * (o->whole->best_s / o->found->picks[0].way->result.best_s - 1));
+    writer_number(whole, "slower_pct", plan_whole_pct(o));
 }
 
 static cJSON *plan_json(const struct plan_output *o)
@@ -198,7 +213,18 @@ static void plan_print_speedup(double x)
         printf(" %10s", "-");
 }
 
-static void plan_print_row(const char *label, const struct plan *p, int width)
+/* A baseline is shown whether it fits or not. */
+static const char *plan_memory_word(const struct choose_way *w,
+                                    const struct plan *p, int64_t most)
+{
+    const double margin = 1 + w->ctx.memory_margin;
+    if (w->ctx.hbm_bytes > 0 && (double)most * margin > w->ctx.hbm_bytes)
+        return " does-not-fit";
+    return p->tight_memory ? " tight-memory" : "";
+}
+
+static void plan_print_row(const char *label, const struct choose_way *w,
+                           const struct plan *p, int width)
 {
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
@@ -210,8 +236,7 @@ static void plan_print_row(const char *label, const struct plan *p, int width)
     plan_print_speedup(p->speedup_vs_count_based);
     printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
            p->standalone_mtp ? " standalone-mtp" : "",
-           p->empty_stage ? " empty-stage" : "",
-           p->tight_memory ? " tight-memory" : "");
+           p->empty_stage ? " empty-stage" : "", plan_memory_word(w, p, most));
 }
 
 /* Of the longest layout in the table, baselines included. */
@@ -246,10 +271,11 @@ static void plan_print_table(const struct plan_output *o)
                      w->vpp, w->vpp > 1 ? w->group : 1);
         else
             snprintf(label, sizeof label, "%d", i + 1);
-        plan_print_row(label, f->picks[i].plan, width);
+        plan_print_row(label, w, f->picks[i].plan, width);
     }
     for (int i = 0; i < r->n_baselines; i++)
-        plan_print_row(r->baseline_names[i], &r->baselines[i], width);
+        plan_print_row(r->baseline_names[i], f->picks[0].way, &r->baselines[i],
+                       width);
     if (r->baseline_refusals[0])
         printf("%-12s %s\n", "default", r->baseline_refusals[0]);
     if (r->baseline_refusals[1])
@@ -277,6 +303,7 @@ static void plan_print_way(const struct plan_output *o,
         printf("not planned: %s\n", w->refusal);
         return;
     }
+    const char *that = w->ctx.hbm_bytes > 0 ? " that fits" : "";
     if (o->n_ways > 1)
         printf("%.3f ms, ", r->plans[0].pred_step_s * 1e3);
     printf("%s %s layouts (%s transfers, %d micro-batches, %s costs): ",
@@ -287,12 +314,13 @@ static void plan_print_way(const struct plan_output *o,
         printf("all simulated; the first is within 0.5%% of the fastest, and "
                "has the fewest slow stages of those that are\n");
     else if (r->proof == SEARCH_OPTIMAL)
-        printf("optimal, no layout is faster than %.3f ms\n", r->bound_s * 1e3);
+        printf("optimal, no layout%s is faster than %.3f ms\n", that,
+               r->bound_s * 1e3);
     else if (r->gap < PLAN_NO_GAP)
-        printf("optimal to 0.001%%, no layout is faster than %.3f ms\n",
+        printf("optimal to 0.001%%, no layout%s is faster than %.3f ms\n", that,
                r->bound_s * 1e3);
     else
-        printf("no layout is faster than %.3f ms, a gap of %.3f%%%s\n",
+        printf("no layout%s is faster than %.3f ms, a gap of %.3f%%%s\n", that,
                r->bound_s * 1e3, 100 * r->gap,
                w->ctx.mode == P2P_IDEAL ? ""
                                         : " to the bound of free "
@@ -341,15 +369,17 @@ static void plan_print_whole(const struct plan_output *o)
 {
     const struct choose_pick *best = &o->found->picks[0];
     char with[32], without[32];
+    if (o->whole_none)
+        printf("between whole layers only: no layout was found%s\n",
+               best->way->ctx.hbm_bytes > 0 ? " that fits" : "");
     if (!o->whole)
         return;
-    const double whole_s = o->whole->best_s;
-    const double best_s = best->way->result.best_s;
     printf("cuts inside layers: %.3f ms (%s); between whole layers only: %.3f "
            "ms (%s), %.2f%% slower: %s\n",
-           best_s * 1e3, plan_proof_text(&best->way->result, with),
-           whole_s * 1e3, plan_proof_text(o->whole, without),
-           100 * (whole_s / best_s - 1), o->whole->plans[0].layout);
+           plan_fastest_s(&best->way->result) * 1e3,
+           plan_proof_text(&best->way->result, with),
+           plan_fastest_s(o->whole) * 1e3, plan_proof_text(o->whole, without),
+           plan_whole_pct(o), o->whole->plans[0].layout);
 }
 
 static enum err plan_print_result(const struct plan_output *o)

@@ -4,6 +4,7 @@
  * account of the source are printed as a table or as JSON, and the exit code
  * says whether all that decides the model is known.
  */
+#include "base/text.h"
 #include "base/writer.h"
 #include "open.h"
 
@@ -95,23 +96,26 @@ static void read_print_lines(const char *title, const struct account_list *list)
         printf("  %s\n", l->text);
 }
 
-static void read_print_values(const struct value *v)
+static void read_print_values(struct arena *a, const struct value *v)
 {
     for (int i = 0; i < N_VALUES; i++) {
         const char *key = value_key((enum value_id)i);
+        const char *text = v[i].is == VALUE_TEXT ? v[i].text : v[i].why;
+        text = text ? text_one_line(a, text) : "";
+        const char *from = v[i].from ? text_one_line(a, v[i].from) : "";
         if (v[i].is == VALUE_WHOLE)
-            printf("%-20s %12lld  %s\n", key, (long long)v[i].whole, v[i].from);
+            printf("%-20s %12lld  %s\n", key, (long long)v[i].whole, from);
         else if (v[i].is == VALUE_TEXT)
-            printf("%-20s %12s  %s\n", key, v[i].text, v[i].from);
+            printf("%-20s %12s  %s\n", key, text, from);
         else if (v[i].is == VALUE_UNKNOWN)
             printf("%-20s %12s  %s%s%s: give %s\n", key, "?", v[i].where,
-                   *v[i].where ? ": " : "", v[i].why,
+                   *v[i].where ? ": " : "", text,
                    value_option((enum value_id)i));
     }
 }
 
 /* Flags that are not known and are no value of the table. */
-static void read_print_flags(const struct open_unknowns *all)
+static void read_print_flags(struct arena *a, const struct open_unknowns *all)
 {
     for (int i = 0; i < all->n; i++) {
         const struct open_unknown *u = &all->item[i];
@@ -120,20 +124,21 @@ static void read_print_flags(const struct open_unknowns *all)
             value = value || strcmp(u->name, value_key((enum value_id)k)) == 0;
         if (!value)
             printf("%-33s  %s%s%s: give %s\n", u->name, u->where,
-                   *u->where ? ": " : "", u->why, u->option);
+                   *u->where ? ": " : "", text_one_line(a, u->why), u->option);
     }
 }
 
-static void read_print_table(const struct cmd *c, const struct reading *r)
+static void read_print_table(struct cmd *c, const struct reading *r)
 {
     const struct account_launch *l = &r->account->launch;
-    printf("%s: %s", c->source_name, r->account->source);
+    printf("%s: %s", text_one_line(&c->arena, c->source_name),
+           r->account->source);
     if (l->program)
-        printf(", launch %d of %d: %s (%s:%d)", l->number, l->of, l->program,
-               l->file, l->line);
+        printf(", launch %d of %d: %s (%s:%d)", l->number, l->of,
+               text_one_line(&c->arena, l->program), l->file, l->line);
     printf("\n\n");
-    read_print_values(r->v);
-    read_print_flags(&r->unknowns);
+    read_print_values(&c->arena, r->v);
+    read_print_flags(&c->arena, &r->unknowns);
     if (l->of > 1)
         read_print_lines("launches (--launch K takes another):",
                          &r->account->launches);
@@ -214,6 +219,7 @@ const struct command CMD_READ = {
     .name = "read",
     .run = cmd_read_run,
     .synopsis = "read MODEL [options] [-- FLAGS]",
+    .summary = "what is read of a launch, and from which line each value comes",
     .help = "What is read of a launch script, YAML, config, log or model file, "
             "and where each value comes from:\nfile and line, option, default, "
             "or computed from others. A script is read and never run.\nExit 0 "

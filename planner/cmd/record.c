@@ -168,6 +168,8 @@ const struct command CMD_RECORD = {
     .name = "record",
     .run = cmd_record_run,
     .synopsis = "record [options] SCRIPT [ARGS]",
+    .summary = "runs a script with stand-ins for its launchers, and notes the "
+               "launches",
     .help =
         "RUNS a shell script, on your request, and prints what it would "
         "launch: a script of the\nexact words, for any command to read. "

@@ -276,6 +276,7 @@ const struct command CMD_SIMULATE = {
     .synopsis = "simulate MODEL LAYOUT --pp N --gbs B --costs costs.json "
                 "[--group N] [--ep-overlap] [--trace t.json] [--gantt g.svg] "
                 "| simulate --batch FILE",
+    .summary = "the step of one layout, as a timeline",
     .help =
         "Predicts one layout and draws its step as a timeline; a layout with "
         "more stages than\nranks is interleaved.\nWith --batch: objects {id, "

@@ -10,9 +10,8 @@
 #include "base/writer.h"
 #include "judge/judge.h"
 #include "megatron/args.h"
-#include "megatron/overrides.h"
+#include "megatron/model.h"
 #include "model/layer_freq.h"
-#include "open.h"
 #include "pattern/checkpoint.h"
 #include "pattern/lines.h"
 #include "pattern/translate.h"
@@ -45,17 +44,13 @@ static char *translate_attention_of(struct cmd *c,
                                     const struct megatron_flags *f,
                                     int n_layers, struct translation *t)
 {
-    const char *variant =
-        flags_given(f, FLAG_EXPERIMENTAL_ATTENTION_VARIANT)
-            ? flags_text(f, FLAG_EXPERIMENTAL_ATTENTION_VARIANT)
-            : "";
-    bool sparse = strcmp(variant, "dsa") == 0;
-    bool delta = strncmp(variant, "gdn", 3) == 0 ||
-                 strcmp(variant, "gated_delta_net") == 0;
+    const enum flag_id variant = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
+    bool sparse = flags_is(f, variant, "dsa");
+    bool delta = megatron_has_delta_net(f);
     char *all = arena_alloc(&c->arena, (size_t)n_layers + 1, 1);
     if (!all)
         return NULL;
-    if (*variant && !sparse && !delta)
+    if (flags_given(f, variant) && !sparse && !delta)
         t->why = "--experimental-attention-variant: only dsa and gated delta "
                  "net have a symbol";
     else if (sparse && (flags_int(f, FLAG_DSA_TOPK_FREQ, 1) > 1 ||
@@ -383,7 +378,7 @@ static enum err translate_open(struct cmd *c, struct megatron_args **args)
 /* What Megatron refuses has no translation; other rules of a launch are
  * `check`'s. */
 static enum err translate_refused(struct cmd *c, const struct judge_verdict *v,
-                                  struct translation *t)
+                                  bool has_pp, struct translation *t)
 {
     const char *why = v->refusals ? v->refusals->text
                                   : "the layers do not add up to a layout";
@@ -392,7 +387,10 @@ static enum err translate_refused(struct cmd *c, const struct judge_verdict *v,
         : v->layout_error != LAYOUT_OK ? layout_error_id(v->layout_error)
         : v->refusals                  ? v->refusals->rule
                                        : "split";
-    return translate_refuse(c, t, name, why);
+    // without a size the pipeline has one rank
+    if (v->pattern_error == PATTERN_VIRTUAL_PP2 && !has_pp)
+        why = arena_printf(&c->arena, "%s: give --pp N", why);
+    return translate_refuse(c, t, name, why ? why : "out of memory");
 }
 
 static enum err translate_judged(struct cmd *c, const struct megatron_flags *f,
@@ -407,7 +405,7 @@ static enum err translate_judged(struct cmd *c, const struct megatron_flags *f,
     if (e != ERR_OK)
         return e;
     if (!v.has_layout || v.layout_error != LAYOUT_OK)
-        return translate_refused(c, &v, t);
+        return translate_refused(c, &v, flags_given(f, FLAG_PP), t);
     if (t->to_pattern) {
         t->stages = v.layout;
         e = translate_from_layout(c, f, core->symbols, t);
@@ -475,6 +473,7 @@ const struct command CMD_TRANSLATE = {
     .name = "translate",
     .run = translate_run,
     .synopsis = "translate MODEL [LAYOUT | PATTERN] | translate --batch FILE",
+    .summary = "a GPT layout as the pattern of a hybrid model, and back",
     .help =
         "A GPT layout as the pattern of a hybrid model "
         "(--hybrid-layer-pattern, quoted), and a pattern as a\nGPT layout "

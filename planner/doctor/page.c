@@ -95,10 +95,10 @@ static void page_print_memory(const struct doctor *d, FILE *out)
     page_label("memory", out);
     if (most)
         fprintf(out,
-                "%.2f GiB allocated at most, by rank %d (of %zu that the log "
-                "lists)\n",
+                "%.2f GiB allocated at most, by rank %d (the log lists %zu "
+                "rank%s)\n",
                 (double)most->max_allocated_bytes / PAGE_GIB, most->rank,
-                d->log.n_memory);
+                d->log.n_memory, d->log.n_memory == 1 ? "" : "s");
     else
         fprintf(out, "the log has no memory lines\n");
 }
@@ -119,8 +119,13 @@ static const char *page_source_text(enum stages_source s)
 static void page_print_slowest(const struct doctor *d, FILE *out)
 {
     const struct stages *s = &d->stages;
-    const bool ranks = s->source == STAGES_RANKS;
-    if (ranks) {
+    if (s->source == STAGES_RANKS && s->excess <= STAGES_EVEN) {
+        fprintf(out, "ranks 0 to %d work alike, at most %.2f ms a step (%s)\n",
+                s->n - 1, s->work_s[s->slowest] * 1e3,
+                page_source_text(s->source));
+        return;
+    }
+    if (s->source == STAGES_RANKS) {
         fprintf(out,
                 "rank %d of 0 to %d works most, %.2f ms a step, %.0f%% more "
                 "than the mean of the others, %.2f (%s)\n",
@@ -199,10 +204,12 @@ static void page_print_fits(const struct advice_memory *m, FILE *out)
         fprintf(out, " (predicted peak %.2f GiB",
                 (double)m->pick_bytes / PAGE_GIB);
     if (m->pick_bytes && m->own_bytes)
+        fprintf(out, ", this run's %.2f", (double)m->own_bytes / PAGE_GIB);
+    if (m->pick_bytes && m->own_bytes && isfinite(m->error))
         fprintf(out,
-                ", this run's %.2f, which the model of memory missed by %.1f%% "
-                "before it was corrected",
-                (double)m->own_bytes / PAGE_GIB, 100 * m->error);
+                ", which the model of memory missed by %.1f%% before it was "
+                "corrected",
+                100 * m->error);
     fprintf(out, "%s\n", m->pick_bytes ? ")" : "");
 }
 
@@ -218,8 +225,8 @@ static void page_print_by(const struct doctor *d, FILE *out)
     fprintf(out, "%s layouts of this pipeline: ", d->advice.searched);
     if (strcmp(d->advice.proof, "gap") == 0)
         fprintf(out,
-                "not all were looked at, and none can be faster by more than "
-                "%.2g%%\n",
+                "not all were looked at; by these costs none is faster by "
+                "more than %.2g%%\n",
                 100 * d->advice.gap);
     else
         fprintf(out, "%s\n", d->advice.proof);
@@ -245,6 +252,16 @@ static void page_print_flag(const struct doctor *d, FILE *out)
     fprintf(out, "\n");
 }
 
+/* Costs that nobody measured may tie layouts that are not equally fast. */
+static void page_print_keep_doubt(const struct doctor *d, FILE *out)
+{
+    if (d->price.way != PRICE_FLOPS && d->price.way != PRICE_CARD)
+        return;
+    page_more(out);
+    fprintf(out, "these costs are not measured, so a faster layout may be "
+                 "missed: the two runs below would tell\n");
+}
+
 static void page_print_advice(const struct doctor *d, FILE *out)
 {
     page_label("layout", out);
@@ -264,6 +281,7 @@ static void page_print_advice(const struct doctor *d, FILE *out)
                          "better\n");
         }
         page_print_by(d, out);
+        page_print_keep_doubt(d, out);
         return;
     }
     const bool fits = d->advice.memory.fits == ADVICE_FIT_YES;

@@ -188,10 +188,10 @@ static void steps_none(const struct runlog *log, const struct steps *s,
                      "the log has no iteration line: nothing was timed");
     else
         findings_add(f, FINDING_WRONG, "no-usable-iteration",
-                     "%zu iterations and none can be used%s%s%s: run 20 or "
-                     "more with --log-interval 1",
-                     s->n_logged, why ? " (" : "", why ? why : "",
-                     why ? ")" : "");
+                     "%zu iteration%s logged, and none can be used%s%s%s: run "
+                     "20 or more with --log-interval 1",
+                     s->n_logged, s->n_logged == 1 ? "" : "s", why ? " (" : "",
+                     why ? why : "", why ? ")" : "");
 }
 
 static void steps_start(const struct steps *s, struct findings *f)

@@ -6,7 +6,6 @@
  */
 #include "judge.h"
 
-#include "megatron/hybrid.h"
 #include "megatron/overrides.h"
 #include "rule.h"
 

@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-// 0.12 has no flag; 0.13 raises NotImplementedError for an m in a layout; the
-// assertion of 0.14 never fires; that of 0.15 does; from 0.16 on m may stand
-// alone
+// columns as in the struct: minor, has_layout, mtp, symbols, has_pattern,
+// proposals, frees_mtp_logits; 0.12 has no flag; 0.13 raises
+// NotImplementedError for an m in a layout; the assertion of 0.14 never fires;
+// that of 0.15 does; from 0.16 on m may stand alone
 static const struct core_version versions[] = {
     {"0.12", 12, false, CORE_MTP_REFUSED, "M*-", false, false, false},
     {"0.13", 13, true, CORE_MTP_REFUSED, "M*-", false, false, false},

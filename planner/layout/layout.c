@@ -269,6 +269,15 @@ int layout_first_layer(const struct layout *l, int stage)
     return n;
 }
 
+void layout_first_layers(const struct layout *l, int *first)
+{
+    int n = 0;
+    for (int s = 0; s < l->n_stages; s++) {
+        first[s] = n;
+        n += layout_stage(l, s).n_layers;
+    }
+}
+
 void layout_stage_kinds(const struct layout *l, const struct model *m,
                         int stage, int counts[N_KINDS])
 {

@@ -90,6 +90,9 @@ enum err layout_from_counts(struct arena *a, const int *n_layers, int n_mtp,
 struct layout_counts layout_stage(const struct layout *l, int stage);
 int layout_first_layer(const struct layout *l, int stage);
 
+/* The same of all stages at once, in first[0..n_stages). */
+void layout_first_layers(const struct layout *l, int *first);
+
 /* Units of the stage by kind (layers told apart by their index). */
 void layout_stage_kinds(const struct layout *l, const struct model *m,
                         int stage, int counts[N_KINDS]);

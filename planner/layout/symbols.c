@@ -5,7 +5,7 @@
 /* ---- reading ---- */
 
 /* Follows the model's symbols through the text up to its end or a '/'; the
- * letter where they part, or NULL. Counts pipes and the letters between. */
+ * letter where they part, or NULL. Counts bars and the letters between. */
 static const char *symbols_follow(const char *text, const struct model *m,
                                   int *n_stages)
 {
@@ -57,7 +57,7 @@ static enum err symbols_check(const char *text, const struct model *m,
     return ERR_OK;
 }
 
-/* Layers of each stage, by the pipes. */
+/* Layers of each stage, by the bars. */
 static void symbols_count(const char *text, int *n_layers)
 {
     for (; *text && *text != '/'; text++)
@@ -88,7 +88,7 @@ enum err symbols_read(struct arena *a, const char *text, const struct model *m,
 
 /* ---- writing ---- */
 
-/* Room for the letters of the stages [from, to), pipes, depths and an end. */
+/* Room for the letters of the stages [from, to), bars, depths and an end. */
 static char *symbols_room(struct arena *a, const struct model *m, int n_stages)
 {
     const size_t depth = m->mtp_symbols ? strlen(m->mtp_symbols) + 1 : 1;
@@ -98,14 +98,16 @@ static char *symbols_room(struct arena *a, const struct model *m, int n_stages)
                        1);
 }
 
-/* Appends one stage's letters, and behind the last the depths. */
+/* Appends one stage's letters, which begin with *layer, and behind the last the
+ * depths; *layer goes on to the next stage's. */
 static char *symbols_put(char *to, const struct layout *l,
-                         const struct model *m, int stage)
+                         const struct model *m, int stage, int *layer)
 {
-    const size_t n = (size_t)layout_stage(l, stage).n_layers;
+    const int n = layout_stage(l, stage).n_layers;
     const size_t depth = m->mtp_symbols ? strlen(m->mtp_symbols) : 0;
-    memcpy(to, m->symbols + layout_first_layer(l, stage), n);
+    memcpy(to, m->symbols + *layer, (size_t)n);
     to += n;
+    *layer += n;
     for (int i = 0; stage == l->n_stages - 1 && i < m->n_mtp; i++) {
         *to++ = '/';
         if (depth)
@@ -119,10 +121,11 @@ const char *symbols_string(struct arena *a, const struct layout *l,
                            const struct model *m)
 {
     char *text = symbols_room(a, m, l->n_stages), *to = text;
+    int layer = 0;
     for (int s = 0; text && s < l->n_stages; s++) {
         if (s)
             *to++ = '|';
-        to = symbols_put(to, l, m, s);
+        to = symbols_put(to, l, m, s, &layer);
     }
     return text;
 }
@@ -131,15 +134,28 @@ const char *symbols_stage(struct arena *a, const struct layout *l,
                           const struct model *m, int stage)
 {
     char *text = symbols_room(a, m, 1);
+    int layer = layout_first_layer(l, stage);
     if (text)
-        symbols_put(text, l, m, stage);
+        symbols_put(text, l, m, stage, &layer);
     return text;
 }
 
+/* ---- cuts inside layers ---- */
+
 bool symbols_parts_layer(const struct model *m, int layer)
 {
+    if (layer < 1 || layer >= m->n_layers)
+        return false;
     const enum unit_kind before = model_layer_kind(m, layer - 1);
     const enum unit_kind behind = model_layer_kind(m, layer);
     bool mixes = before != KIND_MLP && before != KIND_EXPERTS;
     return mixes && (behind == KIND_MLP || behind == KIND_EXPERTS);
+}
+
+bool symbols_keeps_layers(const struct model *m, const struct layout *l)
+{
+    for (int s = 1; s < l->n_stages; s++)
+        if (symbols_parts_layer(m, layout_first_layer(l, s)))
+            return false;
+    return true;
 }

@@ -29,9 +29,12 @@ const char *symbols_string(struct arena *a, const struct layout *l,
 const char *symbols_stage(struct arena *a, const struct layout *l,
                           const struct model *m, int stage);
 
-/* Does the cut before decoder layer `layer` (1 to n_layers - 1) part an MLP or
- * experts from the layer that stands before them: one half of what a GPT model
- * calls a layer from the other? */
+/* Does the cut before decoder layer `layer` part an MLP or experts from the
+ * layer that stands before them: one half of what a GPT model calls a layer
+ * from the other? No cut at the ends does, and none of a GPT model. */
 bool symbols_parts_layer(const struct model *m, int layer);
+
+/* Does no stage of the layout begin with such a cut? */
+bool symbols_keeps_layers(const struct model *m, const struct layout *l);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "ahead.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +67,11 @@ static size_t ahead_append(struct logahead *a, struct log_piece *p, size_t kept)
     size_t room = a->sizes.max_line - kept;
     size_t want = room < a->sizes.read_bytes ? room : a->sizes.read_bytes;
     size_t n = fread(p->buf + kept, 1, want, a->file), len = kept + n;
+    p->error = ferror(a->file) ? errno : 0;
     a->bytes += (long long)n;
     p->bytes = a->bytes;
     p->is_file = a->has_end;
-    p->last = n == 0;
+    p->last = n == 0 || p->error;
     p->len = len;
     while (!p->last && p->len && p->buf[p->len - 1] != '\n')
         p->len--;

@@ -21,6 +21,7 @@ struct log_piece {
     bool last;
     long long bytes; // read so far, with it
     bool is_file;    // which has an end
+    int error;       // errno of a read that failed, then it is the last one
     struct log_runs runs;
 };
 

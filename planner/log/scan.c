@@ -5,6 +5,8 @@
  */
 #include "scan.h"
 
+#include "base/input.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,7 @@ struct logscan {
     bool out_of_memory;
     long long too_long; // the bound that was passed, or 0
     bool is_file;
+    int error; // of reading, errno
 };
 
 /* ---- lines ---- */
@@ -120,6 +123,7 @@ static void scan_pieces(struct logscan *s, struct logahead *ahead)
         size_t used = scan_take_lines(s, p->buf, p->len);
         s->too_long = scan_too_long(s, p);
         s->is_file = p->is_file;
+        s->error = p->error;
         last = p->last || s->too_long;
         scan_take_rest(s, (struct log_text){p->buf + used, p->len - used}, last,
                        p->cut);
@@ -147,8 +151,9 @@ static enum err scan_stream(struct logscan *s, FILE *f, const char *where,
     logahead_stop(ahead);
     // the sink hears the end also of a log that could not be read to its end
     enum err e = logstate_finish(s->state, where, out, msg);
-    if (ferror(f))
-        return err_set(msg, ERR_PARSE, "%s: %s", where, strerror(errno));
+    errno = s->error;
+    if (s->error)
+        return err_set(msg, ERR_PARSE, "%s: %s", where, input_why());
     if (s->too_long && !s->out_of_memory)
         return err_set(msg, ERR_PARSE, "%s: more than %lld bytes%s%s%s", where,
                        s->too_long, s->is_file ? "" : " through a pipe",

@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "base/join.h"
+#include "base/text.h"
 #include "hybrid.h"
 
 #include <stdarg.h>
@@ -59,7 +60,8 @@ static void account_append(struct account *to, struct account_list *list,
                            const char *text)
 {
     struct account_line *line = arena_alloc(to->arena, 1, sizeof *line);
-    const char *copy = arena_strdup(to->arena, text);
+    // people read the lists on terminals
+    const char *copy = arena_strdup(to->arena, text_one_line(to->arena, text));
     if (!line || !copy)
         return;
     *line = (struct account_line){copy, NULL};

@@ -81,18 +81,6 @@ static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
     return e;
 }
 
-static char *hybrid_without_pipes(struct arena *a, const char *text, size_t len)
-{
-    char *bare = arena_strndup(a, text, len);
-    char *to = bare;
-    for (size_t i = 0; bare && i < len; i++)
-        if (text[i] != '|')
-            *to++ = text[i];
-    if (to)
-        *to = '\0';
-    return bare;
-}
-
 static enum err hybrid_parse(struct arena *a, const char *flag,
                              struct megatron_hybrid *h, struct err_msg *msg)
 {
@@ -105,7 +93,7 @@ static enum err hybrid_parse(struct arena *a, const char *flag,
     enum err e = hybrid_check(flag, &parts, msg);
     if (e != ERR_OK)
         return e;
-    h->symbols = hybrid_without_pipes(a, parts.main.p, parts.main.len);
+    h->symbols = part_without_bars(a, &parts.main);
     h->mtp = arena_strndup(a, parts.mtp.p, parts.mtp.len);
     if (!h->symbols || !h->mtp)
         return err_set(msg, ERR_NOMEM, "--%s: out of memory", flag);
@@ -196,7 +184,7 @@ enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
     return pattern_layout(a, &p, out, msg);
 }
 
-bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp)
+bool hybrid_bars_fit(const struct megatron_flags *f, int64_t pp)
 {
     struct pattern_parts parts;
     const char *text = hybrid_text_of(f);
@@ -206,14 +194,15 @@ bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp)
     return parts.n_segments > 1 && parts.n_segments % pp == 0;
 }
 
-void hybrid_drop_pipes(struct megatron_flags *f)
+void hybrid_drop_bars(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};
     const enum flag_id id = hybrid_flag(f);
     const char *text = hybrid_text_of(f);
     if (!text)
         return;
-    char *bare = hybrid_without_pipes(f->arena, text, strlen(text));
+    const struct pattern_part all = {text, strlen(text)};
+    char *bare = part_without_bars(f->arena, &all);
     // where it was given, and when, stays
     f->slot[id].value.text = bare;
     f->slot[id].known = bare != NULL;

@@ -3,7 +3,7 @@
  * older --hybrid-override-pattern) says in place of other flags: layers, MTP
  * depths and virtual stages; latent attention where it has + or D
  * (validate_args() in megatron/training/arguments.py). The pattern's own
- * rules, and where its pipes cut, are judged elsewhere: here a model is read
+ * rules, and where its bars cut, are judged elsewhere: here a model is read
  * that may then be cut in any way.
  *
  * Sized for patterns of some thousand letters.
@@ -23,7 +23,7 @@
 
 struct megatron_hybrid {
     const char *text;    // the whole, MTP parts included; NULL: a GPT model
-    const char *symbols; // of all segments, without pipes
+    const char *symbols; // of all segments, without bars
     const char *mtp;     // of one MTP depth, NULL: no MTP
     int n_layers, n_depths, n_segments;
 };
@@ -57,19 +57,19 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
                           struct err_msg *msg);
 
 /* The layout that the pattern itself is for `pp` ranks: its segments, or
- * Megatron's split of one without pipes. ERR_RANGE with the rule that refuses
+ * Megatron's split of one without bars. ERR_RANGE with the rule that refuses
  * it, or where its segments do not cover the layers; ERR_NOMEM. There must be a
  * pattern. */
 enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        struct layout *out, struct err_msg *msg);
 
-/* Are the pattern's pipes stages of `pp` ranks: at least one pipe, and segments
+/* Are the pattern's bars stages of `pp` ranks: at least one bar, and segments
  * a multiple of the ranks? */
-bool hybrid_pipes_fit(const struct megatron_flags *f, int64_t pp);
+bool hybrid_bars_fit(const struct megatron_flags *f, int64_t pp);
 
-/* Takes the pipes out of the pattern, for a split of one's own. Short of memory
+/* Takes the bars out of the pattern, for a split of one's own. Short of memory
  * the pattern is no longer known. */
-void hybrid_drop_pipes(struct megatron_flags *f);
+void hybrid_drop_bars(struct megatron_flags *f);
 
 /* Is --spec the stack of layers that Megatron itself has for patterns? */
 bool hybrid_has_own_spec(const struct megatron_flags *f);

@@ -6,7 +6,6 @@
  */
 #include "memory.h"
 
-#include "base/text.h"
 #include "hybrid.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
  */
 #include "model.h"
 
-#include "base/text.h"
 #include "hybrid.h"
 #include "layout/layout.h"
 #include "memory.h"
@@ -207,7 +206,7 @@ static enum err set_indexer(struct arena *a, const struct megatron_flags *f,
 }
 
 /* "gated_delta_net" is the older name of "gdn". */
-static bool is_delta_net(const struct megatron_flags *f)
+bool megatron_has_delta_net(const struct megatron_flags *f)
 {
     const enum flag_id id = FLAG_EXPERIMENTAL_ATTENTION_VARIANT;
     return flags_is(f, id, "gdn") || flags_is(f, id, "gdn2") ||
@@ -241,7 +240,7 @@ static enum err set_variant(struct arena *a, const struct megatron_flags *f,
         return ERR_OK;
     if (flags_is(f, id, "dsa"))
         return set_indexer(a, f, m, msg);
-    if (is_delta_net(f))
+    if (megatron_has_delta_net(f))
         return set_linear(a, f, m, msg);
     return err_set(msg, ERR_RANGE,
                    "--%s: got '%.60s', want gdn, gdn2, gated_delta_net or dsa",
@@ -454,8 +453,8 @@ static enum err set_batch(const struct megatron_flags *f, struct model *m,
 
 /* ---- the whole ---- */
 
-/* The pipes are the layout of a hybrid model; virtual stages of one's own stand
- * for pipes that are to be found. */
+/* The bars are the layout of a hybrid model; virtual stages of one's own stand
+ * for bars that are to be found. */
 static enum err check_one_layout(const struct megatron_flags *f,
                                  const struct megatron_hybrid *h,
                                  struct err_msg *msg)
@@ -464,7 +463,7 @@ static enum err check_one_layout(const struct megatron_flags *f,
         return ERR_OK;
     return err_set(msg, ERR_RANGE,
                    "--pipeline-model-parallel-layout: Megatron takes none "
-                   "beside --hybrid-layer-pattern, want pipes in the pattern");
+                   "beside --hybrid-layer-pattern, want bars in the pattern");
 }
 
 /* What Megatron refuses: parts that the ranks cannot share evenly. */

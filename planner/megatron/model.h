@@ -27,6 +27,9 @@ int64_t megatron_default_ffn(const struct megatron_flags *f, int64_t hidden);
  * 0 where the flags do not tell the tokens. */
 int64_t megatron_padded_vocab(const struct megatron_flags *f, int64_t tp);
 
+/* Does --experimental-attention-variant name gated delta net? */
+bool megatron_has_delta_net(const struct megatron_flags *f);
+
 /* Virtual stages a rank: stated, of the layout, or from the layers of a
  * virtual stage; 1 where these do not come out whole. ERR_NOMEM. */
 enum err megatron_virtual_stages(struct arena *a,

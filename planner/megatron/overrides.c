@@ -42,10 +42,10 @@ static void overrides_drop_split(const struct overrides *o,
     flags_clear(f, FLAG_LAYOUT);
     flags_clear(f, FLAG_LAYERS_PER_VPP);
     flags_clear(f, FLAG_VPP);
-    // where the source states no PP, its pipes speak of the option's
+    // where the source states no PP, its bars speak of the option's
     if (o->size[OVERRIDE_VPP] || flags_given(f, FLAG_PP) ||
-        !hybrid_pipes_fit(f, pp))
-        hybrid_drop_pipes(f);
+        !hybrid_bars_fit(f, pp))
+        hybrid_drop_bars(f);
 }
 
 void overrides_apply(const struct overrides *o, struct megatron_flags *f)

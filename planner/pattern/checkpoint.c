@@ -2,22 +2,15 @@
 
 #include <string.h>
 
-static const struct {
-    const char *id, *text;
-} checkpoint_rows[] = {
-#define CHECKPOINT_ROW(name, id, text) {id, text},
+static const char *const checkpoint_texts[] = {
+#define CHECKPOINT_ROW(name, text) text,
     CHECKPOINT_TABLE(CHECKPOINT_ROW)
 #undef CHECKPOINT_ROW
 };
 
-const char *checkpoint_id(enum checkpoint_reason r)
-{
-    return checkpoint_rows[r].id;
-}
-
 const char *checkpoint_text(enum checkpoint_reason r)
 {
-    return checkpoint_rows[r].text;
+    return checkpoint_texts[r];
 }
 
 static int checkpoint_count(const char *main, char symbol)

@@ -9,26 +9,24 @@
 #ifndef PATTERN_CHECKPOINT_H
 #define PATTERN_CHECKPOINT_H
 
-#include "base/err.h"
 #include "pattern.h"
 
-/* identifier, name, why a GPT checkpoint does not load; in Megatron's order. */
+/* identifier, why a GPT checkpoint does not load; in Megatron's order. */
 #define CHECKPOINT_TABLE(X)                                                    \
-    X(CHECKPOINT_LOADS, "", "a GPT checkpoint loads into this pattern")        \
-    X(CHECKPOINT_MTP, "mtp", "MTP has no weights to come from")                \
-    X(CHECKPOINT_SYMBOLS, "symbols",                                           \
+    X(CHECKPOINT_LOADS, "a GPT checkpoint loads into this pattern")            \
+    X(CHECKPOINT_MTP, "MTP has no weights to come from")                       \
+    X(CHECKPOINT_SYMBOLS,                                                      \
       "layers other than * - E M have weights of another form")                \
-    X(CHECKPOINT_MIXED, "mixed_mlp", "dense and MoE layers do not mix")        \
-    X(CHECKPOINT_COUNTS, "counts",                                             \
-      "there must be as many * as - or E, and one at least")
+    X(CHECKPOINT_MIXED, "dense and MoE layers do not mix")                     \
+    X(CHECKPOINT_COUNTS, "there must be as many * as - or E, and one at "      \
+                         "least")
 
 enum checkpoint_reason {
-#define CHECKPOINT_ENUM(name, id, text) name,
+#define CHECKPOINT_ENUM(name, text) name,
     CHECKPOINT_TABLE(CHECKPOINT_ENUM)
 #undef CHECKPOINT_ENUM
 };
 
-const char *checkpoint_id(enum checkpoint_reason r);
 const char *checkpoint_text(enum checkpoint_reason r);
 
 /* Whether a GPT checkpoint of as many layers as the pattern has * loads into

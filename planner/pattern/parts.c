@@ -48,6 +48,16 @@ void parts_read(const char *text, struct pattern_parts *out)
         parts_read_mtp(text + out->main.len + 1, out);
 }
 
+char *part_without_bars(struct arena *a, const struct pattern_part *part)
+{
+    char *out = arena_alloc(a, part->len + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < part->len; i++)
+        if (part->p[i] != '|')
+            out[n++] = part->p[i];
+    return out;
+}
+
 /* ---- symbols ---- */
 
 size_t part_stranger(const struct pattern_part *part, const char *symbols,
@@ -139,17 +149,6 @@ static bool parts_fill_bars(struct arena *a, const struct pattern_parts *parts,
     return true;
 }
 
-/* Main without its bars. */
-static const char *parts_main(struct arena *a, const struct pattern_parts *p)
-{
-    char *out = arena_alloc(a, p->main.len + 1, 1);
-    size_t n = 0;
-    for (size_t i = 0; out && i < p->main.len; i++)
-        if (p->main.p[i] != '|')
-            out[n++] = p->main.p[i];
-    return out;
-}
-
 /* Each segment begins where the one before it ends, the last one at the end. */
 static bool parts_cover(const struct pattern *p, const int *offset)
 {
@@ -171,7 +170,7 @@ bool parts_segments(struct arena *a, const struct pattern_parts *parts,
     int *offset = arena_alloc(a, (size_t)out->n_segments, sizeof *offset);
     out->segment =
         arena_alloc(a, (size_t)out->n_segments, sizeof *out->segment);
-    out->main = parts_main(a, parts);
+    out->main = part_without_bars(a, &parts->main);
     out->mtp =
         parts->n_depths ? arena_strndup(a, parts->mtp.p, parts->mtp.len) : "";
     out->offset = offset;

@@ -40,6 +40,9 @@ size_t part_stranger(const struct pattern_part *part, const char *symbols,
 bool part_mixes(const struct pattern_part *part);
 size_t part_first_mixed(const struct pattern_part *part);
 
+/* The part without its bars, a copy; NULL when out of memory. */
+char *part_without_bars(struct arena *a, const struct pattern_part *part);
+
 /* Fills vpp, segments, offsets, main, mtp and covers of the pattern, whose
  * other members are set, as Megatron cuts it: at bars, else by the flags of
  * the ends, else evenly. False when out of memory. */

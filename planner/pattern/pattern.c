@@ -36,7 +36,7 @@ const char *pattern_error_source(enum pattern_error e)
     return pattern_errors[e].source;
 }
 
-const char *pattern_error_text(enum pattern_error e)
+static const char *pattern_error_text(enum pattern_error e)
 {
     return pattern_errors[e].text;
 }

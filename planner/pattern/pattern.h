@@ -172,7 +172,6 @@ struct pattern {
 const char *pattern_error_id(enum pattern_error e);
 const char *pattern_error_where(enum pattern_error e);
 const char *pattern_error_source(enum pattern_error e);
-const char *pattern_error_text(enum pattern_error e);
 
 /* Do these flags make a hybrid model? */
 bool pattern_is_given(const struct pattern_flags *f);

@@ -22,12 +22,12 @@ const char *translate_error_id(enum translate_error e)
     return translate_errors[e].id;
 }
 
-const char *translate_error_text(enum translate_error e)
+static const char *translate_error_text(enum translate_error e)
 {
     return translate_errors[e].text;
 }
 
-/* "MTP ...: stage 3 has m" */
+/* "MTP ...: got m in stage 3" */
 static enum translate_error translate_fail(enum translate_error e,
                                            struct err_msg *msg,
                                            const char *what, int where)
@@ -120,6 +120,15 @@ enum translate_error translate_to_pattern(struct arena *a,
 
 /* ---- a pattern as a layout ---- */
 
+/* "...: got 'ME' at layer 0", counted as the pattern counts. */
+static enum translate_error translate_not_pair(const char *main, int i,
+                                               struct err_msg *msg)
+{
+    char what[24];
+    snprintf(what, sizeof what, "'%.2s' at layer", main + i);
+    return translate_fail(TRANSLATE_NOT_GPT, msg, what, i);
+}
+
 /* Attention and then what follows it, to the end. */
 static enum translate_error translate_check_pairs(const char *main,
                                                   struct err_msg *msg)
@@ -128,8 +137,7 @@ static enum translate_error translate_check_pairs(const char *main,
     for (int i = 0; i < n; i += 2)
         if (!strchr("*+DG", main[i]) || i + 1 == n ||
             !strchr("-E", main[i + 1]))
-            return translate_fail(TRANSLATE_NOT_GPT, msg,
-                                  "something else at layer", i);
+            return translate_not_pair(main, i, msg);
     return TRANSLATE_OK;
 }
 

@@ -46,7 +46,6 @@ enum translate_error {
 };
 
 const char *translate_error_id(enum translate_error e);
-const char *translate_error_text(enum translate_error e);
 
 /* What a GPT layout leaves open: two strings of one letter a layer. */
 struct gpt_layers {

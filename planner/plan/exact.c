@@ -182,11 +182,10 @@ static int64_t exact_chunk_bytes(void *data, int stage, int from, int to)
 
 /* ---- the search ---- */
 
-/* Units 1 to n_layers are the decoder layers. */
+/* Unit 1 is the first decoder layer. */
 static bool exact_cuts_whole(const struct exact *x, int at)
 {
-    const struct model *m = x->c->ctx->model;
-    return at < 2 || at > m->n_layers || !symbols_parts_layer(m, at - 1);
+    return !symbols_parts_layer(x->c->ctx->model, at - 1);
 }
 
 static bool exact_is_whole(void *data, int stage, int from, int to)

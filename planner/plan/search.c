@@ -43,24 +43,12 @@ const char *search_proof_name(enum search_proof p)
 
 /* ---- enumerating ---- */
 
-/* Does any stage begin with the MLP of a layer that another stage ends with? */
-static bool parts_layer(const struct model *m, const struct layout *l)
-{
-    bool parts = false;
-    for (int s = 1; s < l->n_stages; s++) {
-        int first = layout_first_layer(l, s);
-        parts = parts || (first > 0 && first < m->n_layers &&
-                          symbols_parts_layer(m, first));
-    }
-    return parts;
-}
-
 /* What is dropped is counted by its reason, so that a search that ends with
  * nothing can say why. */
 static enum err search_collect(void *data, const struct layout *l)
 {
     struct collector *c = data;
-    if (c->whole_layers && parts_layer(c->list.ctx->model, l))
+    if (c->whole_layers && !symbols_keeps_layers(c->list.ctx->model, l))
         return ERR_OK;
     const char *refusal = plan_refusal(c->list.ctx, l);
     if (refusal) {
@@ -87,6 +75,15 @@ static bool search_is_small(const struct layout_space *space)
            strtol(text, NULL, 10) <= SEARCH_MAX_ENUMERATED;
 }
 
+/* What would help besides, of what the flags leave unused. */
+static const char *search_more(const struct model *m)
+{
+    const bool experts = m->n_experts > 0 && m->par.ep == 1;
+    return m->memory.distributed ? experts ? ", expert parallelism" : ""
+           : experts ? ", expert parallelism, --use-distributed-optimizer"
+                     : ", --use-distributed-optimizer";
+}
+
 /* ERR_MODEL with the reason when nothing is left of the space. */
 static enum err search_check_any(const struct layout_space *space,
                                  const struct collector *c, struct err_msg *msg)
@@ -97,18 +94,20 @@ static enum err search_check_any(const struct layout_space *space,
                        "search: Megatron core %s refuses all %lld layouts: %s",
                        ctx->core->name, (long long)c->n_refused, c->refusal);
     if (c->list.n + (size_t)c->n_dropped == 0)
-        return err_set(msg, ERR_MODEL,
-                       "search: no layout of %d layers fills %d stages: use "
-                       "fewer stages%s",
-                       space->n_layers, space->pp,
-                       space->standalone_mtp || !space->n_mtp
-                           ? ""
-                           : ", or --standalone-mtp");
+        return err_set(
+            msg, ERR_MODEL,
+            "search: no layout of %d layers%s fills %d stages: use "
+            "fewer stages%s",
+            space->n_layers, c->whole_layers ? " without a cut inside one" : "",
+            space->pp,
+            space->standalone_mtp || !space->n_mtp ? ""
+                                                   : ", or --standalone-mtp");
     if (c->list.n == 0)
         return err_set(msg, ERR_MODEL,
                        "search: none of %lld layouts fits in %.1f GiB a rank: "
-                       "use more stages, a smaller micro-batch or recompute",
-                       (long long)c->n_dropped, ctx->hbm_bytes / SEARCH_GIB);
+                       "use more stages, a smaller micro-batch%s or recompute",
+                       (long long)c->n_dropped, ctx->hbm_bytes / SEARCH_GIB,
+                       search_more(ctx->model));
     return ERR_OK;
 }
 
@@ -138,7 +137,7 @@ static enum err search_enumerate(const struct layout_space *space,
     r->n_refused = c->n_refused;
     r->proof = SEARCH_ENUMERATED;
     candidates_sort(&c->list);
-    r->best_s = r->bound_s = fastest(c);
+    r->bound_s = fastest(c);
     return ERR_OK;
 }
 
@@ -195,7 +194,6 @@ static enum err search_nothing_fits(const struct candidates *c,
 {
     const double gib = c->ctx->hbm_bytes / SEARCH_GIB;
     const double even = search_even_gib(c);
-    const bool distributed = c->ctx->model->memory.distributed;
     char one[64] = ""; // there is none where layers do not fill the stages
     if (even > 0)
         snprintf(one, sizeof one, "; the count-based one takes %.1f GiB", even);
@@ -207,7 +205,18 @@ static enum err search_nothing_fits(const struct candidates *c,
         found->space, found->state == PROVE_GAP ? "was found to fit" : "fits",
         gib,
         found->state == PROVE_GAP ? " in the time given (--time-limit)" : "",
-        one, distributed ? "" : ", the distributed optimizer");
+        one, search_more(c->ctx->model));
+}
+
+/* What has no layout of whole layers fits in no memory either. */
+static enum err search_nothing_whole(const struct exact_result *found,
+                                     struct err_msg *msg)
+{
+    return err_set(msg, ERR_MODEL,
+                   "search: none of %s layouts %s without a cut inside a layer "
+                   "and within memory: use fewer stages",
+                   found->space,
+                   found->state == PROVE_GAP ? "was found" : "is");
 }
 
 static enum err search_prove(const struct layout_space *space,
@@ -233,12 +242,12 @@ static enum err search_prove(const struct layout_space *space,
     if (e != ERR_OK)
         return e;
     if (found.n_found == 0)
-        return search_nothing_fits(&c->list, &found, msg);
+        return opt->whole_layers ? search_nothing_whole(&found, msg)
+                                 : search_nothing_fits(&c->list, &found, msg);
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
     const double best = fastest(c);
-    r->best_s = best;
     // costs were rounded: what differs by less is no gap
     const double rounding = found.tick_s * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);

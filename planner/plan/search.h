@@ -49,7 +49,6 @@ struct search_result {
     int64_t n_dropped_for_memory;     // or SEARCH_NOT_COUNTED
     int64_t n_refused; // by the version of core, not among those searched
     enum search_proof proof;
-    double best_s;  // of the fastest layout found; plans[0] is within the tie
     double bound_s; // no layout of the space has a shorter step
     double gap;     // best step over the bound, minus one
 };

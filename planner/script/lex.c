@@ -351,7 +351,8 @@ static void skip_list(struct bash_parser *ps, bool pattern)
         if (pattern && (*ps->p == '|' || *ps->p == ' '))
             ps->p++;
         else if (!bash_skip_word(ps))
-            bash_syntax(ps, "'%c' inside of ( )", *ps->p);
+            bash_syntax(ps, "'%c' inside of ( ): in a value it wants quotes",
+                        *ps->p);
     }
     ps->p++;
     ps->depth--;
@@ -506,7 +507,8 @@ static size_t count_words(struct bash_parser *ps, struct bash_raw *to)
             return n;
         struct bash_raw w = bash_take_word(ps);
         if (!*w.text)
-            bash_syntax(ps, "'%c' inside of ( )", *ps->p);
+            bash_syntax(ps, "'%c' inside of ( ): in a value it wants quotes",
+                        *ps->p);
         if (to)
             to[n] = w;
         n++;

@@ -394,6 +394,8 @@ static bool brace_close(struct bash *sh, struct brace *b)
         b->commas += *p == ',' && depth == 1;
         p = brace_skip(sh, p);
     }
+    // many that nothing closes are looked for to the end, each of them
+    bash_work(sh, strlen(b->open));
     return false;
 }
 
@@ -406,6 +408,8 @@ static bool brace_find(struct bash *sh, const char *text, struct brace *b)
         b->open = p;
         if (brace_close(sh, b))
             return true;
+        if (sh->flow != BASH_GO)
+            return false;
     }
     return false;
 }

@@ -6,7 +6,6 @@
  */
 #include "dialect_form.h"
 
-#include "base/text.h"
 #include "dialect.h"
 
 #include <stdio.h>

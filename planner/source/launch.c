@@ -480,6 +480,24 @@ static enum err launch_from_variables(struct reading *r, const char *text)
     return e;
 }
 
+/* "t*4L" and "MEM*" are no programs: they stood behind the | of a layout. */
+static enum err launch_check_quotes(const struct reading *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct launch *l = &r->launch[i];
+        const struct bash_call *call = launch_call(r, l);
+        const char *word = call->word[ranks_program(call)].text;
+        const size_t n = strlen(word);
+        if (n && (strspn(word, "EtmL*0123456789()") == n ||
+                  strspn(word, "MG*+DE-/") == n))
+            return err_set(r->msg, ERR_PARSE,
+                           "%s:%d: bash takes the | of a layout for a pipe and "
+                           "would run '%s': put the layout in quotes",
+                           l->file, l->line, word);
+    }
+    return ERR_OK;
+}
+
 enum err launch_read(struct arena *a, const char *text,
                      const struct source_request *req,
                      struct megatron_args *args, struct err_msg *msg)
@@ -495,6 +513,8 @@ enum err launch_read(struct arena *a, const char *text,
     if (e != ERR_OK)
         return e;
     e = launch_find(r);
+    if (e == ERR_OK)
+        e = launch_check_quotes(r);
     if (e == ERR_OK && !r->n && launch_starts_nothing(r))
         e = launch_from_variables(r, text);
     if (e != ERR_OK)

@@ -161,7 +161,7 @@ enum err model_source_read(struct arena *a, const struct source_request *req,
                  st.st_size > SOURCE_MAX_BYTES;
     if (!large) {
         enum err e =
-            text_read_bytes(a, req->path, SOURCE_MAX_BYTES, &text, msg);
+            text_read_unpacked(a, req->path, SOURCE_MAX_BYTES, &text, msg);
         if (e != ERR_OK)
             return e;
         return model_source_read_text(a, &text, req, args, msg);

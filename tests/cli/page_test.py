@@ -331,6 +331,10 @@ class Page:
         self.narrow_enough("with a row open")
         self.b.click(button)
         self.claim(not self.b.find("tr.detail"), "and closes")
+        axis = self.b.run("return [...document.querySelectorAll('#plot-memory text.soft')]"
+                          ".map(e => e.textContent.split(' ')[1])")
+        self.claim(axis and set(axis) <= {"MiB", "GiB"},
+                   "memory has one unit in plot and table", axis)
         self.b.click("#plot-time .dot:last-of-type")
         self.claim(self.b.run("return document.activeElement.ariaExpanded") ==
                    "true", "a mark of the plot opens its row")

@@ -5,13 +5,7 @@ bench=${BUILD:-build/release}/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-one_line() { # FILE PART: the file is one line that holds the part
-    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
-}
+. tests/cli/common.sh
 
 "$bench" >"$work/out" 2>"$work/err"
 [ $? -eq 2 ] && [ ! -s "$work/out" ] && grep -q '^usage:' "$work/err"
@@ -61,7 +55,7 @@ claim $? "machine --json prints the hash"
 
 for m in experiments/*.json; do
     "$bench" run "$m" --dry-run --out "$work/none" >"$work/out" 2>"$work/err"
-    [ $? -eq 0 ] && grep -Eq 'pipeline-model-parallel-layout|^# .* searches' \
+    [ $? -eq 0 ] && grep -Eq 'parallel-layout|hybrid-layer-pattern|^# .* searches' \
         "$work/out"
     claim $? "$m is read and its commands, or searches, are printed"
 done

@@ -7,13 +7,7 @@ bench=${BUILD:-build/release}/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-one_line() { # FILE PART: the file is one line that holds the part
-    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
-}
+. tests/cli/common.sh
 
 # the fake trainer, which also records operations
 mkdir "$work/m"

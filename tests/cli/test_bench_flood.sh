@@ -6,9 +6,7 @@ bench=${BUILD:-build/release}/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 sed -e 's/"run_s": 2/"run_s": 60/' tests/fixtures/fake.json >"$work/fake.json"
 cp tests/fixtures/fake_trainer.sh "$work/real.sh"

@@ -9,9 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset MOE_BENCH_BUCKET SLURM_JOB_ID MOE_BENCH_INSIDE
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 for name in stage-a stage-b stage-c template-slurm; do
     golden=tests/golden/$name.txt

@@ -8,9 +8,7 @@ faults=$B/tests/moe-bench-faults
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 refused() { # PART CLAIM ARGUMENTS...: exit 2 and one line with the part
     part=$1 what=$2

@@ -7,9 +7,7 @@ bench=${BUILD:-build/release}/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 # five layers on two ranks: whole ones cannot be shared out evenly
 cat >"$work/tiny.json" <<'END'

@@ -9,9 +9,7 @@ fixtures=$root/tests/fixtures
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 # programs that a script may start, all without effect
 mkdir "$work/bin" "$work/here"

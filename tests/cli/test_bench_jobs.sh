@@ -8,9 +8,7 @@ trap 'rm -rf "$work"' EXIT
 PATH=$(pwd)/tests/fixtures/bin:$PATH
 export PATH FAKE_TORCHRUN="$work/torchrun"
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 rows() { # FILE WORD
     grep -c "$2" "$1"

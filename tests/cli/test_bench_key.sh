@@ -7,9 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for v in $(env | sed -n 's/^\(O[PM][A-Z_]*\)=.*/\1/p'); do unset "$v"; done
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 cp tests/fixtures/fake_trainer.sh "$work/"
 printf '#!/bin/sh\nexec sh "$@"\n' >"$work/wrap.sh"
@@ -62,7 +60,7 @@ sed 's/\["\(Et[^"]*\)", "\(Et[^"]*\)"\]/["\2", "\1"]/' \
 cmp -s tests/fixtures/fake.json "$work/fake.json" ||
     "$bench" run -q "$work/fake.json" --out "$work/t2" >"$work/o2" 2>/dev/null
 for o in 1 2; do # all but the line of files
-    grep -v '^Files' "$work/o$o" >"$work/p$o"
+    grep -Ev '^(Files|Report)' "$work/o$o" >"$work/p$o"
 done
 [ -s "$work/p1" ] && cmp -s "$work/p1" "$work/p2" &&
     sed '/fingerprint/,$ d; /fitted_from/,$ d' "$work/t1/costs.json" >"$work/c1" &&

@@ -7,13 +7,7 @@ work=$(mktemp -d)
 export TMPDIR="$work"
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-one_line() { # FILE PART: the file is one line that holds the part
-    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
-}
+. tests/cli/common.sh
 
 manifest=tests/fixtures/recipes.json
 "$bench" run $manifest --out "$work/r" --dry-run >"$work/out" &&

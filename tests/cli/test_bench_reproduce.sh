@@ -6,9 +6,7 @@ bench=${BUILD:-build/release}/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 # STUDY ID KEY: a value of a row of the JSON document on stdin
 value() {

@@ -9,9 +9,7 @@ mark=7$$ # seconds no other sleep on this machine is likely to sleep
 export FAKE_SLEEP=$mark
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 left_over() { # processes of the trainer that are still there, grep excepted
     cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' |

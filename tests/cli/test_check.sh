@@ -5,10 +5,7 @@ M=experiments/models/7b-a1b.json
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 "$L" check $M 'Et*5|t*6|t*4|mL' --pp 4 >"$tmp/out" 2>"$tmp/err"
 is "a layout that is not valid: exit 1, what was read on stderr" \

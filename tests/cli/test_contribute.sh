@@ -8,13 +8,7 @@ here=$(pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-one_line() { # FILE PART: the file is one line that holds the part
-    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
-}
+. tests/cli/common.sh
 
 cd "$work" || exit 1
 
@@ -189,6 +183,8 @@ claim $? "validate takes the folder"
 grep -q 'fit of its own rows' review && grep -q "^$(basename "$d") " review &&
     grep -q 'from the others' review
 claim $? "it fits its rows and shows errors beside others'"
+! grep -q '^experiment  *role' review
+claim $? "without a heading over no rows"
 spoil() { # FILE EDIT: a copy with one file changed, and the sums of it
     rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && bad=spoilt/$(basename "$d")
     sed -i "$2" "$bad/$1"
@@ -318,7 +314,8 @@ cat >launch.sh <<'SH'
 export WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567
 export PGPASSWORD=correcthorse
 MASTER_ADDR=gpu-node-017.cluster.local
-torchrun --nproc-per-node 4 --master-addr $MASTER_ADDR /home/alicesmith/pretrain_gpt.py \
+MORE=(--log-interval 1)
+torchrun "${MORE[@]}" --nproc-per-node 4 --master-addr $MASTER_ADDR /home/alicesmith/pretrain_gpt.py \
     --num-layers 16 --hidden-size 2048 --num-attention-heads 16 --num-experts 64 \
     --moe-ffn-hidden-size 1024 --moe-router-topk 8 --mtp-num-layers 1 --vocab-size 128256 \
     --seq-length 4096 --max-position-embeddings 4096 --position-embedding-type rope \
@@ -334,6 +331,8 @@ claim $? "a log without its arguments asks for the script"
 "$bench" contribute 'Et*4|t*4|t*4|t*4mL=c.log' 'Et*5|t*5|t*4|t*2mL=e.log' --config launch.sh \
     --gpu H100 --to script --consent >shown 2>err
 claim $? "logs with layouts and a launch script are contributed"
+grep 'alice@acme' shown | grep -q addresses && ! grep -q 'addresses.*[ ,]@\(,\|$\)' shown
+claim $? "the @ of an array is no address"
 s=$(echo script/h100-4x-20*)
 [ -z "$(survives "$s")" ]
 claim $? "nothing that was planted in the script survives: $(survives "$s" | tr '\n' ' ')"
@@ -453,8 +452,8 @@ mv aside "$one" && echo x >>"$one/log.txt"
 claim $? "a run whose log was changed is refused"
 
 # ---- bare validate has contributed folders, too ----
-mkdir -p all/results && cp -r "$here/results/published" "$here/results/reference" \
-    "$here/results/baseline.csv" all/results/ && cp -r out all/results/contributed
+mkdir -p all/results && cp -r "$here"/results/[bcpr]* all/results/ &&
+    cp -r out/* all/results/contributed/
 (cd all && "$bench" validate >../review 2>../err)
 claim $? "validate without a folder looks at contributed ones"
 grep -q "contributed/$(basename "$d"): ok" review

@@ -9,10 +9,7 @@ OWN='Et*4|t*4|t*4|t*4mL'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 holds() { # CLAIM WORD FILE
     if grep -qF -- "$2" "$3"; then echo "ok - $1"; else
@@ -286,6 +283,27 @@ grep -v ^pipeline_model "$tmp/dump" >"$tmp/less"
 log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/less"
 $L doctor "$tmp/log" >"$tmp/out" 2>/dev/null
 holds "a dump without the pipeline size: asked for" "give --pp N" "$tmp/out"
+
+# ---- what is said of less than a whole log ----
+log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/dump"
+gzip -c "$tmp/log" >"$tmp/log.gz"
+$L doctor "$tmp/log" 2>/dev/null | sed "s|$tmp/log|LOG|" >"$tmp/plain"
+$L doctor "$tmp/log.gz" 2>/dev/null | sed "s|$tmp/log.gz|LOG|" >"$tmp/out"
+is "a packed log says what it holds" "$(cmp "$tmp/plain" "$tmp/out" 2>&1)" ""
+head -c 300 "$tmp/log.gz" >"$tmp/cut.gz"
+$L doctor "$tmp/cut.gz" >"$tmp/out" 2>&1
+is "a packed log that is cut: exit 2" $? 2
+holds "a packed log that is cut: said" "want a whole gzip file" "$tmp/out"
+$L doctor tests/fixtures/logs/07-alcf.log >"$tmp/out" 2>/dev/null
+holds "ranks that work alike are not ranked" "ranks 0 to 1 work alike" "$tmp/out"
+# two chunks a rank: the trainer's memory is not modelled, the layout is near
+V=results/reference/local-vpp/runs
+$L doctor $V/r01-default-*/log.txt.gz >"$tmp/out" 2>/dev/null
+lacks "an error of the memory model that is not known is not said" nan "$tmp/out"
+$L doctor $V/r01-layout-049196-*/log.txt.gz >"$tmp/out" 2>/dev/null
+holds "a layout kept by FLOPs is not called the fastest" "not measured, so a faster" \
+    "$tmp/out"
+holds "a gap is that of the costs" "by these costs" "$tmp/out"
 
 # ---- flags under which one log tells no prices ----
 log "$tmp/log" "$OWN" all 4 64 30

@@ -7,10 +7,7 @@ MODEL=experiments/models/7b-a1b.json
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 holds() { # CLAIM WORD FILE
     if grep -qF -- "$2" "$3"; then echo "ok - $1"; else

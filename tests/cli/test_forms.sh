@@ -5,10 +5,7 @@ L=${BUILD:-build/release}/moe-layout
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 has() { # CLAIM FILE WORD
     if grep -qF -- "$3" "$2"; then echo "ok - $1"; else
@@ -131,6 +128,12 @@ done <<'X'
 --batch-size 4|--micro-batch-size
 --num-lay 8|--num-layers
 X
+
+is "operations of a sequence that is not stated are said to be of one token" \
+    "$("$L" size -- $flags 2>"$tmp/err" | tail -n 1 | grep -c '1 token: .* --seq N')" 1
+is "stated, they are of it" \
+    "$("$L" size --seq 64 -- $flags 2>"$tmp/err" | tail -n 1)" \
+    "one micro-batch: 1 x 64 tokens"
 
 cases=../shared/cases/cases
 if [ -d $cases ]; then

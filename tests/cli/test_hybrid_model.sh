@@ -5,10 +5,7 @@ L=${BUILD:-build/release}/moe-layout
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM EXIT_CODE WORD COMMAND...
 exits() {

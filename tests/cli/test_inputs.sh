@@ -7,10 +7,7 @@ scripts=tests/fixtures/scripts
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM WORD COMMAND...: exit 2 and one line on stderr that holds WORD
 refuses() {
@@ -68,6 +65,23 @@ refuses "a value that only running could tell" "\$1: never set (--arg, the scrip
 refuses "a script without a launch" "no command with Megatron's flags" \
     "$L" size tests/run.sh
 refuses "a file that is no model" "not a model" "$L" size /dev/null
+cp experiments/models/7b-a1b.json "$tmp/m.json"
+ln -s m.json "$tmp/link.json"
+refuses "-o of the model that is read" "m.json' is read or written" \
+    "$L" costs "$tmp/m.json" --analytic -o "$tmp/m.json"
+refuses "also by another name" "m.json' is read or written" \
+    "$L" costs "$tmp/m.json" --analytic -o "$tmp/link.json"
+is "the model is as it was" \
+    "$(cmp "$tmp/m.json" experiments/models/7b-a1b.json && echo same)" same
+"$L" costs "$tmp/m.json" --analytic -o "$tmp/costs.json" >/dev/null 2>&1
+for o in "--trace $tmp/costs.json" "--gantt $tmp/m.json" \
+    "--trace $tmp/x --gantt $tmp/x"; do
+    refuses "simulate $o" "is read or written by this command" "$L" simulate \
+        "$tmp/m.json" 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 \
+        --costs "$tmp/costs.json" $o
+done
+"$L" costs "$tmp/m.json" --analytic -o "$tmp/costs.json" >/dev/null 2>&1
+is "an old file of costs is replaced" $? 0
 refuses "a folder" "tests" "$L" size tests
 refuses "a file that is not there" "absent.json" "$L" size absent.json
 refuses "a log without arguments" "want" \

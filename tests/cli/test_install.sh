@@ -11,13 +11,8 @@ root=$tmp/root/usr
 share=$root/share
 pages=$share/man/man1
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
+
 has() { # PROGRAM...
     for program; do
         command -v "$program" >/dev/null || return 1

@@ -6,10 +6,7 @@ MODEL=experiments/models/7b-a1b.json
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM EXIT_CODE WORD COMMAND...: one line on stderr that holds WORD
 refuses() {
@@ -270,5 +267,8 @@ for c in size check count baselines profile-layouts fit costs plan simulate; do
     is "$c --help exits 0 with an example" \
         "$($L $c --help | grep -c Example)" 1
 done
+is "usage says what each command does" \
+    "$($L --help | grep -c '^      [a-zA-Z]')" \
+    "$($L --help | sed '/^MODEL/,$d' | grep -c '^  [a-z]')"
 $L >/dev/null 2>&1
 is "a bare command exits 2" $? 2

@@ -7,13 +7,7 @@ here=$(pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-one_line() { # FILE PART: the file is one line that holds the part
-    [ "$(wc -l <"$1")" -eq 1 ] && grep -q -- "$2" "$1"
-}
+. tests/cli/common.sh
 
 # ---- the page of the repository --------------------------------------------------
 "$bench" page results/reference results/published results/contributed \
@@ -24,7 +18,7 @@ claim $? "results/index.html is that page ('make report' makes it)"
 [ "$(wc -c <"$work/all.html")" -lt 3000000 ]
 claim $? "it has less than 3 MB"
 mkdir "$work/tmp"
-(cd "$work" && mkdir results && cp -R "$here"/results/[rp]* results &&
+(cd "$work" && mkdir results && cp -R "$here"/results/[cpr]* results &&
     LC_ALL=C.UTF-8 TMPDIR=$work/tmp "$bench" page >/dev/null 2>err &&
     cmp -s all.html results/index.html && [ -z "$(ls -A tmp)" ])
 claim $? "the same bytes from another folder, and nothing left behind"

@@ -7,10 +7,7 @@ V=../shared/vectors
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 pick() { # KEYS of every line of stdin, space between
     python3 -c 'import json, sys
@@ -219,6 +216,34 @@ for core in 0.20 dev; do
 done >"$tmp/codes"
 is "several L and m on several ranks: under --core dev alone, and said" \
     "$(cat "$tmp/codes")" "11 10 11 01 10 01 "
+
+# ---- layouts without quotes ----
+said() { # CLAIM WORD FILE: exit 2 and one line
+    "$L" check "$3" >"$tmp/out" 2>"$tmp/err"
+    is "$1" "$? $(wc -l <"$tmp/err") $(grep -cF -- "$2" "$tmp/err")" "2 1 1"
+}
+cat >"$tmp/pattern.sh" <<'SH'
+torchrun --nproc-per-node 8 pretrain_hybrid.py --hybrid-layer-pattern M*ME|MEM* \
+    --hidden-size 2048 --num-attention-heads 16 --pipeline-model-parallel-size 2
+SH
+said "a pattern without quotes is a pipe to bash" "would run 'MEM*'" "$tmp/pattern.sh"
+sed 's/hybrid-layer-pattern M.ME|MEM./num-layers 8 --pipeline-model-parallel-layout Et*4|t*4L/' \
+    "$tmp/pattern.sh" >"$tmp/layout.sh"
+said "so is a layout" "put the layout in quotes" "$tmp/layout.sh"
+sed "s/M.ME|MEM./'&'/" "$tmp/pattern.sh" >"$tmp/quoted.sh"
+is "in quotes it is one" \
+    "$("$L" check "$tmp/quoted.sh" 2>"$tmp/err" | head -n 1)" "valid: 'M*ME|MEM*'"
+printf 'A=(\n --hybrid-layer-pattern M*|ME\n)\ntorchrun x.py ${A[@]}\n' >"$tmp/array.sh"
+said "in an array bash refuses it" "wants quotes" "$tmp/array.sh"
+printf 'MODEL_ARGS:\n  --hybrid-layer-pattern: *E|*E\n' >"$tmp/alias.yaml"
+said "YAML takes a star for a reference" "begins with * wants quotes" "$tmp/alias.yaml"
+"$L" check "$tmp/quoted.sh" 'M*ME|MXM*' >"$tmp/out" 2>"$tmp/err"
+is "a typo in a hybrid model's layout is judged as a pattern" \
+    "$? $(grep -c "not valid: hybrid pattern" "$tmp/out")" "1 1"
+is "a pattern of several segments wants its pipeline" \
+    "$("$L" translate '*E|*E' 2>"$tmp/err" | grep -c "give --pp N")" 1
+is "what no GPT layer is has its name" \
+    "$("$L" translate 'M*ME|MEM*' --pp 2 2>"$tmp/err" | grep -c "got 'M\*' at layer 0")" 1
 
 # ---- vectors ----
 same() { # CLAIM FILE KEYS COMMAND...: the command's answers have the file's

@@ -7,10 +7,7 @@ MODEL=experiments/models/7b-a1b.json
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # CLAIM EXIT_CODE WORD COMMAND...
 refuses() {
@@ -155,3 +152,19 @@ $L plan "$tmp/tie.json" --hybrid --pp 3 --gbs 2 --costs "$tmp/tie-costs.json" --
     >"$tmp/out" 2>"$tmp/err"
 is "a gain is never negative" "$(grep -o 'cuts inside.*slower' "$tmp/out")" \
     'cuts inside layers: 720.000 ms (enumerated); between whole layers only: 720.000 ms (enumerated), 0.00% slower'
+
+# a limit that only cuts inside layers keep, and a baseline that does not
+D3=experiments/models/deepseek-v3.json
+set -- $D3 --pp 16 --ep 8 --gbs 1024 --world 256 --hybrid
+$L costs "$@" --roofline H100 -o "$tmp/d3.json" -- --use-distributed-optimizer \
+    >"$tmp/out" 2>&1
+$L plan "$@" --costs "$tmp/d3.json" --hbm-gb 141 --top 1 -- \
+    --use-distributed-optimizer >"$tmp/out" 2>"$tmp/err"
+is "a baseline that does not fit is marked so" \
+    "$(grep -c '^count-based .* does-not-fit' "$tmp/out")" 1
+is "the bound is of layouts that fit" \
+    "$(grep -c 'no layout that fits is faster than' "$tmp/out")" 1
+is "that no whole-layer layout fits is said" \
+    "$(grep -c 'whole layers only: no layout was found that fits' "$tmp/out")" 1
+refuses "nothing fits: what the flags leave unused is named" 1 \
+    "--use-distributed-optimizer" $L plan "$@" --costs "$tmp/d3.json" --hbm-gb 100

@@ -9,9 +9,7 @@ model=experiments/models/7b-a1b.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 # ---- predicting rows of files ----
 rows=$(find results/published -name rows.csv | sort)

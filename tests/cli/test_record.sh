@@ -12,10 +12,7 @@ mkdir "$tmp/t" "$tmp/work"
 export TMPDIR="$tmp/t"
 cd "$tmp/work" || exit 3
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. "$root/tests/cli/common.sh"
 
 # CLAIM CODE WORD COMMAND...: this exit, nothing on stdout, one line with WORD
 refuses() {

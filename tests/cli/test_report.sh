@@ -9,9 +9,7 @@ bench=$build/moe-bench
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 if ! command -v gnuplot >/dev/null; then
     echo "ok - report # SKIP gnuplot is not installed"
@@ -21,8 +19,7 @@ fi
 # ---- the report itself ----
 "$bench" report --check >"$work/out" 2>/dev/null
 status=$?
-[ $status -eq 0 ] && [ ! -s "$work/out" ]
-claim $? "REPORT.md, its figures and CSV files are what the data give"
+claim $status "REPORT.md, its figures and CSV files are what the data give"
 [ $status -eq 0 ] || sed 's/^/# /' "$work/out"
 BUILD=$build python3 tests/report_numbers.py REPORT.md >"$work/out"
 status=$?
@@ -33,6 +30,23 @@ for f in $(grep -o '](plots/out/[^)]*)' REPORT.md | sed 's/](\(.*\))/\1/' | sort
 done >"$work/out"
 [ ! -s "$work/out" ]
 claim $? "every figure that it links to is there"
+# GitHub's anchors: lower case, without punctuation, hyphens for spaces
+python3 - REPORT.md >"$work/out" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+def anchor(title):
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+heads = [t for t in re.findall(r"^#+ (.*)$", text, re.M)]
+anchors = set(map(anchor, heads))
+for words, to in re.findall(r"\[([^\]]*)\]\(#([^)]*)\)", text):
+    number = re.fullmatch(r"(?:section\s+)?(\d+(?:\.\d+)?)", words)
+    if to not in anchors:
+        print("no heading #%s" % to)
+    elif number and not to.startswith(number[1].replace(".", "") + "-"):
+        print("%s leads to #%s" % (" ".join(words.split()), to))
+PY
+[ ! -s "$work/out" ]
+claim $? "every section that it links to is there, under its number"
 
 # a number changed, one added, one that was computed gone
 sed -e 's/ such layouts/0 such layouts/' -e 's/The machine is shared/The 3 machines are shared/' \
@@ -119,7 +133,7 @@ for line in "section 'One experiment', table 'layouts:local-exact': it is not wh
 done
 sed -i 's/GNUPLOT 5.4 patchlevel 4/GNUPLOT 4.2 patchlevel 6/;s/GNUPLOT [5-9][0-9.]* patchlevel [0-9a-z]*/GNUPLOT 4.2 patchlevel 6/' plots/out/*.svg
 "$bench" report --check >"$work/out" 2>/dev/null
-[ $? -eq 1 ] && grep -q 'plots/out: figures of another gnuplot' "$work/out" &&
+[ $? -eq 1 ] && grep -q 'plots/out: figures of another gnuplot, only names' "$work/out" &&
     ! grep -q 'speedup.svg: it is not' "$work/out" &&
     grep -q 'timeline.pdf: it is missing' "$work/out"
 claim $? "figures of another gnuplot are compared by name only, with a word"

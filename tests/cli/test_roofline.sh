@@ -8,9 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 model=experiments/models/7b-a1b.json
 
-claim() { # STATUS CLAIM
-    if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
+. tests/cli/common.sh
 
 refused() { # STATUS PART COMMAND...: one line on stderr that holds PART
     want=$1 part=$2

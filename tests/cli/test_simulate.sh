@@ -5,10 +5,7 @@ L=${BUILD:-build/release}/moe-layout
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-is() { # CLAIM GOT WANTED
-    if [ "$2" = "$3" ]; then echo "ok - $1"; else
-        echo "not ok - $1: got '$2', want '$3'"; fi
-}
+. tests/cli/common.sh
 
 # how many numbers of a file of vectors were compared, and the wrong ones; the
 # vectors' mode without deallocation is not one of Megatron's defaults
