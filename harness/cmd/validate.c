@@ -5,6 +5,8 @@
  * What is done with the figures of all datasets is in validate_session.c.
  */
 #include "report/validate.h"
+
+#include "base/file.h"
 #include "cmd.h"
 #include "regress/verdict.h"
 #include "report/reference.h"
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // where import puts those of others
 #define PUBLISHED "results/published"
@@ -311,13 +314,30 @@ static enum err check_all(struct arena *a, const struct request *r,
     return e;
 }
 
+/* Rows of other datasets are read again: another one may have written them. */
+static enum err keep_baseline(struct arena *a, const struct request *r,
+                              const struct outcome *o, struct err_msg *msg)
+{
+    int lock;
+    struct validate_rows others = {NULL, 0};
+    enum err e = file_lock_folder(r->baseline, &lock, msg);
+    if (e != ERR_OK)
+        return e;
+    // with all datasets read, what is in no dataset is not kept
+    if (!r->all)
+        e = validate_read_baseline(a, r->baseline, &others, msg);
+    if (e == ERR_OK)
+        e = validate_write_baseline(a, r->baseline, &o->all, &others, msg);
+    close(lock);
+    return e;
+}
+
 /* A baseline of nothing would make everything after it not worse, and a line of
  * nothing is no memory. The line comes first: where the second file cannot be
  * written, the first is right all the same. */
 static enum err keep(struct arena *a, const struct request *r,
                      struct outcome *o, struct err_msg *msg)
 {
-    const struct validate_rows none = {NULL, 0};
     if (o->unknown)
         return err_set(msg, ERR_MODEL,
                        "%s: figures are not known, so %s is not written",
@@ -325,9 +345,7 @@ static enum err keep(struct arena *a, const struct request *r,
     enum err e = validate_session_record(&o->session, r->reason, msg);
     if (e != ERR_OK || !r->update)
         return e;
-    // with all datasets read, what is in no dataset is not kept
-    e = validate_write_baseline(a, r->baseline, &o->all,
-                                r->all ? &none : &o->baseline, msg);
+    e = keep_baseline(a, r, o, msg);
     if (e == ERR_OK)
         printf("%s written\n", r->baseline);
     return e;

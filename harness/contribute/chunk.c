@@ -6,12 +6,13 @@
  */
 #include "chunk.h"
 
+#include "pattern/parts.h"
 #include "vocabulary.h"
 
 #include <string.h>
 
 // whole numbers of more digits are keys, not counts of tokens or bytes
-enum { CHUNK_MOST_DIGITS = 16, CHUNK_MOST_SUFFIX = 6, CHUNK_MOST_INDEX = 6 };
+enum { CHUNK_MOST_DIGITS = 16 };
 
 static bool is_digit(char c)
 {
@@ -196,32 +197,42 @@ static bool is_known_part(struct log_text t)
     const struct log_text word = {t.p, n};
     if (n == t.n || vocabulary_has_joined(t)) // "p2p"
         return n < t.n || vocabulary_has(word);
-    return digits(drop(t, n)) == t.n - n && t.n - n <= CHUNK_MOST_SUFFIX &&
-           vocabulary_is_numbered(word);
+    return digits(drop(t, n)) == t.n - n &&
+           t.n - n <= vocabulary_numbered(word);
 }
 
-/* "forward-compute", "mtp_1", "rank-7/8" is cut before; a number comes behind a
- * word, and there is one at most. */
+/* A part of a compound, up to the sign that ends it. */
+static struct log_text next_part(struct log_text *t)
+{
+    size_t n = 0;
+    while (n < t->n && !strchr("-_:", t->p[n]))
+        n++;
+    const struct log_text part = {t->p, n};
+    *t = drop(*t, n < t->n ? n + 1 : n);
+    return part;
+}
+
+/* "forward-compute", "mtp_1", "rank-7/8" is cut before. A number is of a word
+ * that has numbers, and of that word alone: "compute-12" and "train-rank-0" are
+ * names of machines and jobs. */
 static bool is_compound(struct log_text t)
 {
     size_t words = 0, numbers = 0;
+    struct log_text last = {t.p, 0};
     while (t.n) {
-        size_t n = 0;
-        while (n < t.n && !strchr("-_:", t.p[n]))
-            n++;
-        const struct log_text part = {t.p, n};
-        if (n > 0 && digits(part) == n) {
-            if (words == 0 || n > CHUNK_MOST_INDEX)
+        const struct log_text part = next_part(&t);
+        if (part.n > 0 && digits(part) == part.n) {
+            if (words != 1 || part.n > vocabulary_numbered(last))
                 return false;
             numbers++;
-        } else if (n > 0) {
+        } else if (part.n > 0) {
             if (!is_known_part(part))
                 return false;
+            last = part;
             words++;
         }
-        t = drop(t, n < t.n ? n + 1 : n);
     }
-    return words > 0 && numbers <= 1;
+    return words > 0 && numbers <= (words == 1);
 }
 
 /* Signs around a word; "/10" ends what "5 /10" began, other slashes stay. */
@@ -233,6 +244,17 @@ static struct log_text bare(struct log_text c)
     while (c.n && strchr("-.:_+/", c.p[c.n - 1]))
         c.n--;
     return c.n > 1 && *c.p == '/' && is_digit(c.p[1]) ? drop(c, 1) : c;
+}
+
+bool chunk_is_joined(struct log_text c)
+{
+    size_t words = 0;
+    c = bare(c);
+    if (vocabulary_has_joined(c))
+        return false;
+    while (c.n)
+        words += letters(next_part(&c)) > 0;
+    return words > 1;
 }
 
 bool chunk_is_harmless(struct log_text c, bool *has_word)
@@ -253,9 +275,20 @@ bool chunk_is_harmless(struct log_text c, bool *has_word)
     return true;
 }
 
+// the symbols of hybrid layer patterns
+static bool is_pattern(struct log_text value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (!value.p[i] || !strchr(PATTERN_ALL_SYMBOLS "|/", value.p[i]))
+            return false;
+    return value.n > 0;
+}
+
 bool chunk_is_layout(struct log_text value)
 {
     size_t marks = 0, run = 0;
+    if (is_pattern(logline_trim(value)))
+        return true;
     for (size_t i = 0; i < value.n; i++) {
         const char c = value.p[i];
         if (!c || !strchr("EtmL|*(), +[]0123456789", c))

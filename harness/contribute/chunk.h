@@ -1,7 +1,8 @@
 /*
  * chunk: a word of a log's line as blanks, brackets, bars and quotes part it,
  * and whether it may be given away: a number, a date or a time, words of the
- * vocabulary that are joined by - _ or :, with at most one number among them.
+ * vocabulary that are joined by - _ or :, or one that has numbers (rank, mtp)
+ * and its number.
  * Everything else is somebody's: paths, hosts, addresses, keys, names.
  *
  * Nothing here allocates; a log of 100 MB is cut in about a second.
@@ -25,8 +26,12 @@ bool chunk_is_harmless(struct log_text c, bool *has_word);
  * process numbers. */
 bool chunk_is_plain(struct log_text c, size_t most);
 
-/* The letters that a layout is written with, at least one '|' or '*' in it, or
- * a list of zeros and ones as in ([0]*3+[1]*58). */
+/* Of a harmless one: several words joined by - _ or :, as names of jobs are
+ * made of. */
+bool chunk_is_joined(struct log_text c);
+
+/* The letters that a layout is written with, at least one '|' or '*' in it, a
+ * list of zeros and ones as in ([0]*3+[1]*58), or the symbols of a pattern. */
 bool chunk_is_layout(struct log_text value);
 
 #endif

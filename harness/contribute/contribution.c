@@ -116,6 +116,11 @@ enum err contribution_lose(struct contribution *c, const char *what,
 
 /* ---- the model ---- */
 
+static bool is_same_text(const char *x, const char *y)
+{
+    return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
 /* Sizes of what is trained, and how ranks share it: what one fit can hold. */
 static const char *other_model(const struct model *x, const struct model *y)
 {
@@ -124,7 +129,9 @@ static const char *other_model(const struct model *x, const struct model *y)
         x->n_mtp == y->n_mtp && x->ffn == y->ffn && x->n_heads == y->n_heads &&
         x->n_experts == y->n_experts && x->moe_ffn == y->moe_ffn &&
         x->topk == y->topk && x->padded_vocab == y->padded_vocab &&
-        x->batch.seq_tokens == y->batch.seq_tokens;
+        x->batch.seq_tokens == y->batch.seq_tokens &&
+        is_same_text(x->symbols, y->symbols) &&
+        is_same_text(x->mtp_symbols, y->mtp_symbols);
     if (!same)
         return "is of another model";
     if (x->par.world != y->par.world)
@@ -182,7 +189,8 @@ static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
                        v.refusals ? v.refusals->text
                                   : "the layout is not known");
     r->parsed = v.layout;
-    r->layout = layout_string(c->arena, &v.layout);
+    r->layout = v.pattern ? pattern_text(c->arena, v.pattern)
+                          : layout_string(c->arena, &v.layout);
     return r->layout ? ERR_OK : contribution_no_memory(msg);
 }
 
@@ -197,7 +205,8 @@ enum err contribution_judge(struct contribution *c,
     struct megatron_flags *f = megatron_args_flags(own);
     enum err e = demand_sizes(c->arena, f, r, msg);
     if (e == ERR_OK && layout)
-        e = judge_set_layout(f, layout, msg);
+        e = judge_is_hybrid(f) ? judge_set_pattern(f, layout, msg)
+                               : judge_set_layout(f, layout, msg);
     if (e == ERR_OK)
         e = judged_layout(c, f, r, msg);
     if (e != ERR_OK)

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+const char MISSING_HYBRID_STEPS[] =
+    "step times alone do not tell the costs of a hybrid model's symbols";
+
 /* Adds the sentence where it is true. */
 static void lacks(struct missing *m, bool is, const char *text)
 {
@@ -22,12 +25,13 @@ static void gives(struct missing *m, bool is, const char *text)
 
 /* What the runs have together. */
 struct present {
-    bool timers, memory, logs, iterations, layouts, depths;
+    bool timers, memory, logs, iterations, layouts, depths, hybrid;
 };
 
 static struct present look(const struct contribution *c)
 {
     struct present p = {.logs = c->n > 0};
+    p.hybrid = c->n > 0 && model_is_hybrid(&c->run[0].model);
     for (int i = 0; i < c->n; i++) {
         const struct contribution_run *r = &c->run[i], *first = &c->run[0];
         p.timers = p.timers || (r->has_timers && r->redacted.data);
@@ -44,7 +48,11 @@ void missing_look(const struct contribution *c, struct missing *out)
 {
     const struct present p = look(c);
     *out = (struct missing){.n_lacks = 0};
-    lacks(out, !p.timers,
+    lacks(out, p.hybrid && !p.timers,
+          "times of every rank (--timing-log-level 2 --timing-log-option "
+          "all)");
+    lacks(out, p.hybrid && !p.timers, MISSING_HYBRID_STEPS);
+    lacks(out, !p.hybrid && !p.timers,
           "times of every rank (--timing-log-level 2 --timing-log-option "
           "all): a backward is taken as twice its forward");
     lacks(out, !p.memory,
@@ -64,10 +72,10 @@ void missing_look(const struct contribution *c, struct missing *out)
           "how many runs were made in all");
     lacks(out, true, "clocks, power cap, driver and network");
     gives(out, true, "tokens/s, FLOP/s and MFU of each run");
-    gives(out, p.layouts,
+    gives(out, p.layouts && !p.hybrid,
           "unit costs from step times, and from them the step of any other "
           "layout of this model on this hardware");
-    gives(out, p.layouts,
+    gives(out, p.layouts && !p.hybrid,
           "the error of each layout, predicted from the others");
     gives(out, p.timers, "forward and backward seconds of every unit");
     gives(out, p.memory, "predicted against measured peak memory");

@@ -7,6 +7,9 @@
 
 #include "contribution.h"
 
+/* Why nothing is fitted from the steps of a hybrid model. */
+extern const char MISSING_HYBRID_STEPS[];
+
 enum { MISSING_MOST = 16 };
 
 struct missing {

@@ -370,15 +370,29 @@ static enum err lock_root(const char *root, int *lock, struct err_msg *msg)
     return err_set(msg, ERR_IO, "%s: %s", root, strerror(errno));
 }
 
+/* What another one wrote while the user was asked for consent. */
+static enum err check_again(const struct pack *p, struct err_msg *msg)
+{
+    const char *const others[] = {p->root, NULL};
+    struct checks k;
+    const enum err e = checks_ask(p->of, others, &k, msg);
+    if (e != ERR_OK || k.answer[CHECK_DUPLICATES] != CHECK_NO)
+        return e;
+    return err_set(msg, ERR_MODEL, "%s", k.text[CHECK_DUPLICATES]);
+}
+
 /* A failure at any place leaves nothing. */
 static enum err write_locked(const struct pack *p, const char **out,
                              struct err_msg *msg)
 {
     struct place place;
     sweep(p->of->arena, p->root);
+    enum err e = check_again(p, msg);
+    if (e != ERR_OK)
+        return e;
     const char *dir = free_place(p);
-    enum err e = dir ? place_begin(p->of->arena, dir, dir, &place, msg)
-                     : pack_no_memory(msg);
+    e = dir ? place_begin(p->of->arena, dir, dir, &place, msg)
+            : pack_no_memory(msg);
     if (e != ERR_OK)
         return e;
     e = fill(p, place.tmp, msg);

@@ -22,8 +22,8 @@
 #include <string.h>
 
 /* Whole numbers of more digits are not kept where no figure is: process and job
- * numbers. */
-enum { REDACT_PREFIX_DIGITS = 4 };
+ * numbers. Those with a point may have more. */
+enum { REDACT_PREFIX_DIGITS = 4, REDACT_FIGURE_DIGITS = 6 };
 
 /* ---- a line and what is in it ---- */
 
@@ -92,17 +92,36 @@ struct redact_to {
     uint64_t stream; // of that line
 };
 
-/* A text with every word that is not known replaced; behind `digits` digits a
- * whole number is not known either (0: all are). */
+/* Which of the known words and numbers are kept. */
+enum keep {
+    KEEP_ALL,
+    KEEP_FIGURES, // not whole numbers as long as those of jobs and processes
+    KEEP_PLAIN    // nor other long ones, nor joined words: no figures there
+};
+
+static bool is_kept(struct log_text c, enum keep keep)
+{
+    bool word = false;
+    if (!chunk_is_harmless(c, &word))
+        return false;
+    if (keep == KEEP_PLAIN && word)
+        return !chunk_is_joined(c);
+    const char *point = memchr(c.p, '.', c.n);
+    if (keep == KEEP_FIGURES && point && point - c.p <= REDACT_FIGURE_DIGITS)
+        return true;
+    return keep == KEEP_ALL || word || chunk_is_plain(c, REDACT_PREFIX_DIGITS);
+}
+
+/* A text with everything else replaced. */
 static void copy_replaced(struct redact_to *to, struct log_text t,
-                          size_t digits)
+                          enum keep keep)
 {
     struct log_text rest = t, c;
     const char *from = t.p;
     while ((c = chunk_next(&rest)).n > 0) {
-        bool word = false;
-        if (chunk_is_harmless(c, &word) &&
-            (!digits || word || chunk_is_plain(c, digits)))
+        // a field's name has its value behind it: "reduced_train_loss=11.5"
+        const bool named = rest.n && *rest.p == '=';
+        if (is_kept(c, named && keep == KEEP_PLAIN ? KEEP_FIGURES : keep))
             continue;
         fwrite(from, 1, (size_t)(c.p - from), to->out);
         const char last = c.p[c.n - 1];
@@ -133,6 +152,38 @@ static bool is_clean(struct log_text t)
     return true;
 }
 
+/* A field has a name: a number alone is no figure. */
+static bool is_field(struct log_text t)
+{
+    struct log_text c;
+    bool word = false, plain = true;
+    while ((c = chunk_next(&t)).n > 0) {
+        if (!chunk_is_harmless(c, &word))
+            return false;
+        plain = plain && chunk_is_plain(c, REDACT_PREFIX_DIGITS);
+    }
+    return word || plain;
+}
+
+/* "iteration 1234567/ 2000000": a word and its numbers are figures; behind
+ * another word stands whose they are. */
+static void copy_first(struct redact_to *to, struct log_text field)
+{
+    struct log_text rest = field, c;
+    const char *end = field.p + field.n;
+    int words = 0;
+    while (words < 2 && (c = chunk_next(&rest)).n > 0) {
+        bool word = false;
+        words += !chunk_is_harmless(c, &word) ? 2 : word;
+        end = words < 2 ? rest.p : c.p;
+    }
+    if (words < 2)
+        end = field.p + field.n;
+    copy_replaced(to, (struct log_text){field.p, (size_t)(end - field.p)},
+                  KEEP_ALL);
+    copy_replaced(to, logline_from(field, end), KEEP_FIGURES);
+}
+
 /* Fields between bars (or commas) are kept whole or not at all; the first one
  * has the iteration's number. */
 static void copy_fields(struct redact_to *to, struct log_text body, char part)
@@ -142,9 +193,10 @@ static void copy_fields(struct redact_to *to, struct log_text body, char part)
         const char *bar = memchr(body.p, part, body.n);
         const size_t n = bar ? (size_t)(bar - body.p) + 1 : body.n;
         const struct log_text field = {body.p, n};
-        const bool clean = is_clean(field);
-        if (first || clean)
-            copy_replaced(to, field, clean ? 0 : REDACT_PREFIX_DIGITS);
+        if (first)
+            copy_first(to, field);
+        else if (is_field(field))
+            copy_replaced(to, field, KEEP_ALL);
         else
             note_all(to->removed, field);
         body = (struct log_text){body.p + n, body.n - n};
@@ -165,13 +217,15 @@ static bool argument_name(struct log_text key, char name[NAMES_MAX_BYTES])
     return true;
 }
 
-/* Of arguments without an effect on figures: switches and small counts. */
+/* Of arguments without an effect on figures: switches, words and small counts.
+ * Joined words may be a project's or a run's name. */
 static bool is_small(struct log_text value)
 {
-    const struct log_text v = logline_trim(value);
-    return logline_equals(v, "True") || logline_equals(v, "False") ||
-           logline_equals(v, "None") ||
-           (is_clean(v) && chunk_is_plain(v, REDACT_PREFIX_DIGITS));
+    struct log_text v = logline_trim(value), c;
+    while ((c = chunk_next(&v)).n > 0)
+        if (!is_kept(c, KEEP_PLAIN) || !chunk_is_plain(c, REDACT_PREFIX_DIGITS))
+            return false;
+    return true;
 }
 
 /* "  num_layers ....... 16": an argument that Megatron has, and a value of
@@ -249,9 +303,13 @@ static bool has_figures(const struct redact_line *l)
 static bool has_long_number(const struct redact_line *l)
 {
     struct log_text rest = logline_from(l->text, l->text.p + l->body), c;
-    while ((c = chunk_next(&rest)).n > 0)
-        if (!memchr(c.p, '.', c.n) && !chunk_is_plain(c, REDACT_PREFIX_DIGITS))
+    while ((c = chunk_next(&rest)).n > 0) {
+        const char *point = memchr(c.p, '.', c.n);
+        if (point)
+            c.n = (size_t)(point - c.p);
+        if (!chunk_is_plain(c, REDACT_PREFIX_DIGITS))
             return true;
+    }
     return false;
 }
 
@@ -265,19 +323,19 @@ static bool copy_line(struct redact_to *to, const struct redact_line *l)
     const bool argument = listed && is_harmless_argument(l);
     const bool clean = l->n_bad == 0 && l->has_word && !listed &&
                        (has_figures(l) || !has_long_number(l));
-    const bool fields =
-        l->n_bad > 0 && has_anchor(l) && (bars || memchr(body.p, ',', body.n));
+    const bool fields = !listed && has_anchor(l) &&
+                        (bars || (l->n_bad > 0 && memchr(body.p, ',', body.n)));
     const bool replaced =
         l->n_bad > 0 && !fields && !listed && (is_timer(l) || is_failure(l));
     if (!argument && !clean && !fields && !replaced)
         return false;
-    copy_replaced(to, prefix, REDACT_PREFIX_DIGITS);
-    if (argument || clean)
-        fwrite(body.p, 1, body.n, to->out);
-    else if (fields)
+    copy_replaced(to, prefix, KEEP_PLAIN);
+    if (fields)
         copy_fields(to, body, bars ? '|' : ',');
+    else if (argument || clean)
+        fwrite(body.p, 1, body.n, to->out);
     else
-        copy_replaced(to, body, is_timer(l) ? 0 : REDACT_PREFIX_DIGITS);
+        copy_replaced(to, body, is_timer(l) ? KEEP_ALL : KEEP_PLAIN);
     return true;
 }
 
@@ -290,8 +348,7 @@ static void leave_out(struct redact_to *to, const struct redact_line *l)
     note_all(to->removed, l->text);
     if (to->left_out && to->stream == l->stream)
         return;
-    copy_replaced(to, (struct log_text){l->text.p, l->body},
-                  REDACT_PREFIX_DIGITS);
+    copy_replaced(to, (struct log_text){l->text.p, l->body}, KEEP_PLAIN);
     fputs("removed\n", to->out);
     to->left_out = true;
     to->stream = l->stream;

@@ -11,14 +11,19 @@
 #include "base/reader.h"
 #include "chunk.h"
 #include "doctor/steps.h"
+#include "missing.h"
+#include "own_files.h"
 #include "pack.h"
 #include "published/dataset.h"
 #include "published/import_logs.h"
 #include "redact.h"
 #include "report/leaks.h"
+#include "row_check.h"
 #include "store/sums.h"
+#include "take.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,7 +40,8 @@ struct reviewing {
     struct review *out;
     struct csv rows;
     struct contribution *c;
-    int n_gpus; // as the manifest has it
+    int n_gpus;    // as the manifest has it
+    bool *has_log; // of each row, by the manifest
 };
 
 static enum err review_no_memory(struct err_msg *msg)
@@ -52,6 +58,13 @@ bool review_is(struct arena *a, const char *dir)
         return false;
     reader_open_file(&doc, a, path, CONTRIBUTED_FORMAT, &ignored);
     return reader_close(&doc) == ERR_OK;
+}
+
+/* A dataset's name is its folder's. */
+static const char *review_name(const struct reviewing *v)
+{
+    const char *slash = strrchr(v->dir, '/');
+    return slash ? slash + 1 : v->dir;
 }
 
 /* ---- the manifest ---- */
@@ -93,6 +106,24 @@ static void read_series(struct reviewing *v, struct reader top)
                     n_rows, v->rows.n_rows);
 }
 
+/* Which rows have a log. */
+static void read_runs(struct reviewing *v, struct reader top)
+{
+    struct reader list = reader_list(top, "runs");
+    size_t i = 0;
+    v->has_log = arena_alloc(v->a, v->rows.n_rows + 1, sizeof *v->has_log);
+    reader_require(top, "runs", "the runs");
+    if (reader_is_there(list) && reader_count(list) != (int)v->rows.n_rows)
+        reader_fail(list, ERR_PARSE, "got %d runs, and rows.csv has %zu",
+                    reader_count(list), v->rows.n_rows);
+    for (struct reader r = reader_first(list);
+         r.item && v->has_log && i < v->rows.n_rows; r = reader_next(r)) {
+        const char *log = NULL;
+        reader_text(r, "log", &log);
+        v->has_log[i++] = log != NULL;
+    }
+}
+
 /* Which form the source has decides what a row must be. */
 static enum contribution_from from_of(struct reader top)
 {
@@ -130,6 +161,7 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     enum err e =
         reader_is_ok(top) ? contribution_init(v->a, &b, v->c, msg) : ERR_OK;
     v->c->from = from;
+    v->c->name = review_name(v);
     reader_int(h, "gpus_per_node", (struct json_range){1, 1 << 16},
                &v->c->gpus_per_node);
     reader_text(top, "date", &v->c->date);
@@ -137,6 +169,7 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     read_consent(top);
     if (e == ERR_OK)
         read_series(v, top);
+    read_runs(v, top);
     const enum err closed = reader_close(&doc);
     return e == ERR_OK ? closed : e;
 }
@@ -189,7 +222,7 @@ static void read_figures(const struct reviewing *v, size_t row,
     if (csv_get_double(&v->rows, row, "memory_gib", &gib))
         r->peak_bytes = (int64_t)(gib * 1024 * 1024 * 1024);
     r->profile = strcmp(field(v, row, "use"), "fit") != 0;
-    r->stat = field(v, row, "step_stat");
+    row_check_origin(field(v, row, "note"), field(v, row, "step_stat"), r);
 }
 
 /* "log sha256 <hash>". */
@@ -206,10 +239,9 @@ static void read_ref(const struct reviewing *v, size_t row,
 static enum err read_row(struct reviewing *v, size_t row,
                          const struct megatron_args *model, struct err_msg *msg)
 {
-    const char *name = strrchr(v->dir, '/');
+    const char *name = review_name(v);
     struct megatron_args *args = megatron_args_copy(v->a, model);
     struct contribution_run *r = contribution_add(v->c);
-    name = name ? name + 1 : v->dir;
     if (!args || !r)
         return review_no_memory(msg);
     r->name = field(v, row, "id");
@@ -247,7 +279,7 @@ static enum err read_rows(struct reviewing *v, struct err_msg *msg)
                                : review_no_memory(msg);
     for (size_t i = 0; i < v->rows.n_rows && e == ERR_OK; i++)
         e = read_row(v, i, model, msg);
-    return e;
+    return e == ERR_OK ? row_check(v->c, &v->rows, msg) : e;
 }
 
 /* ---- logs ---- */
@@ -273,7 +305,40 @@ static enum err check_redacted(struct reviewing *v, const char *path,
                    path, r.n_texts, r.n_texts ? r.text[0].text : "");
 }
 
-/* Of logs as they came; those of an experiment are corrected by its rules. */
+static bool is_near(double x, double y)
+{
+    return fabs(x - y) <= REVIEW_STEP_TOLERANCE * fabs(y);
+}
+
+/* Steps of logs as they came; those of an experiment are corrected by its
+ * rules. Memory and layout are the same in both. */
+static enum err check_figures(struct reviewing *v, const struct runlog *log,
+                              const struct import_times *t,
+                              struct contribution_run *r, struct err_msg *msg)
+{
+    struct contribution_run told = {.peak_bytes = 0};
+    const char *path = r->name;
+    take_facts(log, &told);
+    if (v->c->from == CONTRIBUTION_LOGS && !is_near(t->step_s, r->step_s))
+        return err_set(msg, ERR_MODEL,
+                       "%s: the median step is %.17g s, and rows.csv says "
+                       "%.17g",
+                       path, t->step_s, r->step_s);
+    if (v->c->from == CONTRIBUTION_LOGS &&
+        (!is_near(t->q25_s, r->q25) || !is_near(t->q75_s, r->q75)))
+        return err_set(msg, ERR_MODEL,
+                       "%s: its steps have quartiles %.17g and %.17g s, and "
+                       "rows.csv says %.17g and %.17g",
+                       path, t->q25_s, t->q75_s, r->q25, r->q75);
+    if (told.peak_bytes != r->peak_bytes)
+        return err_set(msg, ERR_MODEL,
+                       "%s: the peak of memory is %lld bytes, and rows.csv "
+                       "says %lld",
+                       path, (long long)told.peak_bytes,
+                       (long long)r->peak_bytes);
+    return take_layout_check(v->c, log, r, msg);
+}
+
 static enum err check_step(struct reviewing *v, const char *path,
                            const struct text_span *text,
                            struct contribution_run *r, struct err_msg *msg)
@@ -294,24 +359,29 @@ static enum err check_step(struct reviewing *v, const char *path,
     e = x ? import_times_of(x, n, 0, &t, msg) : review_no_memory(msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
-    if (v->c->from == CONTRIBUTION_LOGS &&
-        fabs(t.step_s - r->step_s) > REVIEW_STEP_TOLERANCE * r->step_s)
-        return err_set(msg, ERR_MODEL,
-                       "%s: the median step is %.17g s, and rows.csv says "
-                       "%.17g",
-                       path, t.step_s, r->step_s);
     r->printed_tflops = steps.printed_tflops;
-    return ERR_OK;
+    if (v->c->from == CONTRIBUTION_LOGS && n != r->n_used)
+        return err_set(msg, ERR_MODEL,
+                       "%s: %d iterations count, and rows.csv says %d", path, n,
+                       r->n_used);
+    return check_figures(v, &log, &t, r, msg);
 }
 
-static enum err check_log(struct reviewing *v, const char *plain,
-                          struct contribution_run *r, struct err_msg *msg)
+static enum err check_log(struct reviewing *v, const char *plain, int run,
+                          struct err_msg *msg)
 {
+    struct contribution_run *r = &v->c->run[run];
     struct text_span text;
     const char *packed = arena_printf(v->a, "%s/logs/%s.txt.gz", v->dir, r->id);
     if (!packed)
         return review_no_memory(msg);
-    if (access(packed, R_OK) != 0)
+    const bool there = access(packed, R_OK) == 0;
+    if (!v->has_log || there != v->has_log[run])
+        return err_set(msg, ERR_MODEL,
+                       "%s: is %sthere, and manifest.json says "
+                       "otherwise",
+                       packed, there ? "" : "not ");
+    if (!there)
         return ERR_OK; // not given
     enum err e = file_unpack(packed, plain, msg);
     if (e == ERR_OK)
@@ -335,7 +405,7 @@ static enum err check_logs(struct reviewing *v, struct err_msg *msg)
     const char *plain = arena_printf(v->a, "%s/log", folder);
     enum err e = plain ? ERR_OK : review_no_memory(msg);
     for (int i = 0; i < v->c->n && e == ERR_OK; i++)
-        e = check_log(v, plain, &v->c->run[i], msg);
+        e = check_log(v, plain, i, msg);
     file_remove_tree(folder);
     return e;
 }
@@ -411,6 +481,8 @@ static enum err predict_rows(struct reviewing *v,
         e = predict_one(v, table, i, &row[r->n], msg);
         r->row[r->n] =
             (struct review_row){&v->c->run[i], row[r->n].pred_s, row[r->n].why};
+        if (model_is_hybrid(&v->c->run[i].model))
+            r->row[r->n].why = MISSING_HYBRID_STEPS;
         r->n++;
     }
     all->row = row;
@@ -450,14 +522,12 @@ static enum err fit_rows(struct reviewing *v, struct err_msg *msg)
 /* Before anything is believed. */
 static enum err check_files(struct reviewing *v, struct err_msg *msg)
 {
-    static const char *const names[] = {"dataset.json", "rows.csv",
-                                        "model.json", "manifest.json"};
     struct published_dataset d;
     const char *path = published_rows_path(v->a, v->dir);
     enum err e = sums_check(v->a, v->dir, msg);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++)
-        e = leaks_check_file(arena_printf(v->a, "%s/%s", v->dir, names[i]),
-                             msg);
+    for (int i = 0; i < N_OWN_FILES && e == ERR_OK; i++)
+        e = leaks_check_file(
+            arena_printf(v->a, "%s/%s", v->dir, own_file_name(i)), msg);
     if (e == ERR_OK)
         e = published_dataset_read(v->a, v->dir, &d, msg);
     if (e == ERR_OK && strcmp(d.licence, CONTRIBUTED_LICENCE) != 0)
@@ -468,9 +538,9 @@ static enum err check_files(struct reviewing *v, struct err_msg *msg)
     if (e != ERR_OK)
         return e;
     e = path ? csv_read_file(v->a, path, &v->rows, msg) : review_no_memory(msg);
-    return e == ERR_OK && v->rows.n_rows == 0
-               ? err_set(msg, ERR_PARSE, "%s: no row", path)
-               : e;
+    if (e == ERR_OK && v->rows.n_rows == 0)
+        e = err_set(msg, ERR_PARSE, "%s: no row", path);
+    return e == ERR_OK ? own_files_check(v->a, v->dir, v->rows.n_rows, msg) : e;
 }
 
 /* Beside it lie the datasets that it must not repeat. */
@@ -480,7 +550,6 @@ static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
     const char *root =
         slash ? arena_strndup(v->a, v->dir, (size_t)(slash - v->dir)) : ".";
     const char *const others[] = {root, NULL};
-    v->c->name = slash ? slash + 1 : v->dir;
     return root ? checks_ask(v->c, others, &v->out->checks, msg)
                 : review_no_memory(msg);
 }

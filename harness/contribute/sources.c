@@ -206,6 +206,8 @@ static enum err read_log(const struct reading *in, const char *operand,
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
+    if (e == ERR_OK && layout)
+        e = take_layout_check(c, &log, r, msg);
     return e == ERR_OK ? take_log(c, &text, !in->q->no_logs, r, msg) : e;
 }
 

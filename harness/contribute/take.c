@@ -2,6 +2,9 @@
 
 #include "log/runlog.h"
 #include "redact.h"
+#include "source/log.h"
+
+#include <string.h>
 
 /* Times of single ranks tell forward from backward; extremes do not. */
 void take_facts(const struct runlog *log, struct contribution_run *r)
@@ -33,4 +36,46 @@ enum err take_log(struct contribution *c, const struct text_span *text,
         r->why_no_log = why;
     arena_clear(&scratch);
     return ERR_OK;
+}
+
+/* As the list has it; NULL: it has none, or none that is known. */
+static const char *listed_layout(struct arena *a, const struct runlog *log)
+{
+    static const enum flag_id ids[] = {FLAG_LAYOUT, FLAG_HYBRID_LAYER_PATTERN,
+                                       FLAG_HYBRID_OVERRIDE_PATTERN};
+    struct err_msg ignored;
+    struct megatron_args *own = megatron_args_new(a);
+    if (!own || !log->n_arguments ||
+        source_log_read(log, "log", own, &ignored) != ERR_OK)
+        return NULL;
+    const struct megatron_flags *f = megatron_args_flags(own);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (flags_given(f, ids[i]) && !flags_unknown(f, ids[i]))
+            return flags_text(f, ids[i]);
+    return NULL;
+}
+
+enum err take_layout_check(struct contribution *c, const struct runlog *log,
+                           const struct contribution_run *r,
+                           struct err_msg *msg)
+{
+    struct contribution_run own = {.name = r->name, .id = r->id};
+    const char *text = listed_layout(c->arena, log);
+    struct megatron_args *args = megatron_args_copy(c->arena, c->args);
+    if (!text || !*text)
+        return ERR_OK;
+    if (!args)
+        return err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    struct megatron_flags *f = megatron_args_flags(args);
+    flags_set_int(f, FLAG_PP, r->model.par.pp);
+    flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, r->model.batch.global_batch);
+    flags_set_int(f, FLAG_MICRO_BATCH_SIZE, r->model.batch.micro_batch);
+    const enum err e = contribution_judge(c, args, text, &own, msg);
+    if (e != ERR_OK || strcmp(own.layout, r->layout) == 0)
+        return e;
+    return err_set(
+        msg, ERR_MODEL,
+        "%s: its own list of arguments has the layout '%s', and '%s' "
+        "is said to have run",
+        r->name, own.layout, r->layout);
 }

@@ -94,10 +94,12 @@ static const char *const words['z' - 'a' + 1] = {
     ['z' - 'a'] = " z zarr zen zero zeropower zeros ",
 };
 
-/* Words that are written together with a number: rank0, fp16. */
-static const char numbered[] =
-    " bf cp default depth dp ep fp int iteration mtp pp rank removed"
-    " stage step tp ";
+/* Words that are written together with a number: rank0, fp16; and those whose
+ * numbers are long. With more digits than these it is a machine's name. */
+static const char numbered[] = " bf cp default depth dp ep fp int mtp pp stage"
+                               " tp ";
+static const char counted[] = " iteration rank removed step ";
+enum { VOCABULARY_DIGITS = 3, VOCABULARY_COUNTED_DIGITS = 6 };
 
 /* Behind a number: 3.2GB, 20s, 62.5x. */
 static const char units[] =
@@ -154,9 +156,11 @@ bool vocabulary_has(struct log_text word)
     return table && strstr(table, small);
 }
 
-bool vocabulary_is_numbered(struct log_text word)
+size_t vocabulary_numbered(struct log_text word)
 {
-    return is_in(word, numbered);
+    if (is_in(word, counted))
+        return VOCABULARY_COUNTED_DIGITS;
+    return is_in(word, numbered) ? VOCABULARY_DIGITS : 0;
 }
 
 bool vocabulary_is_unit(struct log_text word)

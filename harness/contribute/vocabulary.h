@@ -16,8 +16,9 @@
 /* Is the word (letters alone) one of a training log? */
 bool vocabulary_has(struct log_text word);
 
-/* May a number follow the word directly, as in "rank0", "fp16"? */
-bool vocabulary_is_numbered(struct log_text word);
+/* Digits that a number of the word may have, as in "rank0", "fp16", "mtp_1"; 0
+ * for a word that has none. */
+size_t vocabulary_numbered(struct log_text word);
 
 /* A unit that may follow a number directly, as in "3.2GB", "20s". */
 bool vocabulary_is_unit(struct log_text word);

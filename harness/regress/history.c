@@ -6,6 +6,7 @@
 #include "history.h"
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/join.h"
 #include "base/text.h"
 
@@ -219,8 +220,10 @@ static bool write_all(struct arena *a, FILE *out, const struct text_span *old,
 
 /* The old file is read as a table first: nothing is added behind what could
  * not be read again. */
-enum err history_append(struct arena *a, const char *path,
-                        const struct history_session *s, struct err_msg *msg)
+/* What stands there is read again: another one may have added to it. */
+static enum err append_held(struct arena *a, const char *path,
+                            const struct history_session *s,
+                            struct err_msg *msg)
 {
     struct history before;
     struct text_span old = {NULL, 0};
@@ -238,6 +241,18 @@ enum err history_append(struct arena *a, const char *path,
     ok = fclose(out) == 0 && ok;
     e = ok ? text_write_file(path, text, len, msg) : history_no_memory(msg);
     free(text);
+    return e;
+}
+
+enum err history_append(struct arena *a, const char *path,
+                        const struct history_session *s, struct err_msg *msg)
+{
+    int lock;
+    enum err e = file_lock_folder(path, &lock, msg);
+    if (e != ERR_OK)
+        return e;
+    e = append_held(a, path, s, msg);
+    close(lock);
     return e;
 }
 

@@ -354,7 +354,38 @@ static const char *const columns[] = {
     "step_error_pct",  "replay_error_pct", "max_memory_error_pct",
     "memory_over_pct", "memory_under_pct", "regret_pct"};
 
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+enum {
+    N_COLUMNS = sizeof columns / sizeof columns[0],
+    N_TEXTS = 4, // those before the figures
+    STEP_ERROR = 6,
+    REPLAY_ERROR = 7 // both have signs
+};
+
+/* An error is a number or was not known; one that cannot be read would let
+ * everything pass that is compared with it. */
+static enum err check_figures(const struct csv *t, size_t row,
+                              struct err_msg *msg)
+{
+    for (int i = N_TEXTS; i < N_COLUMNS; i++) {
+        const bool is_signed = i == STEP_ERROR || i == REPLAY_ERROR;
+        const char *text = csv_get(t, row, columns[i]);
+        double x = 0;
+        const bool number = text && text_to_double(text, &x);
+        if (!text || (!*text && i != STEP_ERROR) ||
+            (number && (is_signed || x >= 0)))
+            continue;
+        const char *pred = csv_get(t, row, "pred_step_ms");
+        if (!*text && (!pred || !*pred))
+            continue;
+        return err_set(
+            msg, ERR_PARSE,
+            "%s: line %zu: %s: got '%.40s', want a number%s; restore "
+            "the file",
+            t->where, row + 2, columns[i], text,
+            is_signed ? "" : " of at least 0, or nothing");
+    }
+    return ERR_OK;
+}
 
 /* Files of older code do not tell the directions: the largest error then
  * stands for both. */
@@ -397,6 +428,9 @@ enum err validate_read_baseline(struct arena *a, const char *path,
             return err_set(msg, ERR_PARSE,
                            "%s: want columns experiment, role and layout",
                            path);
+        e = check_figures(&t, i, msg);
+        if (e != ERR_OK)
+            return e;
         r->pred_ms = csv_double(&t, i, "pred_step_ms");
         r->meas_ms = csv_double(&t, i, "meas_step_ms");
         r->step_error_pct = csv_double(&t, i, "step_error_pct");

@@ -11,7 +11,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -221,4 +223,22 @@ enum err file_unpack(const char *from, const char *to, struct err_msg *msg)
         &(struct file_copying){
             .from = from, .to = to, .mode = "wbxT", .unpack = true},
         msg);
+}
+
+enum err file_lock_folder(const char *path, int *lock, struct err_msg *msg)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash == path ? strdup("/")
+                : slash       ? strndup(path, (size_t)(slash - path))
+                              : strdup(".");
+    *lock = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    enum err e = ERR_OK;
+    if (!dir)
+        e = err_set(msg, ERR_NOMEM, "file: out of memory");
+    else if (*lock < 0 || flock(*lock, LOCK_EX) != 0)
+        e = err_set(msg, ERR_IO, "%s: %s", dir, strerror(errno));
+    if (e != ERR_OK && *lock >= 0)
+        close(*lock);
+    free(dir);
+    return e;
 }

@@ -32,4 +32,9 @@ enum err file_copy(const char *from, const char *to, struct err_msg *msg);
 enum err file_pack(const char *from, const char *to, struct err_msg *msg);
 enum err file_unpack(const char *from, const char *to, struct err_msg *msg);
 
+/* Waits until nobody else holds the folder of the file `path`, and holds it
+ * until *lock is closed, or the process ends: for a file that is read, changed
+ * and written. ERR_IO names the folder. */
+enum err file_lock_folder(const char *path, int *lock, struct err_msg *msg);
+
 #endif

@@ -363,7 +363,8 @@ static const char *plan_proof_text(const struct search_result *r, char text[32])
     return text;
 }
 
-/* What cuts between attention and MLP are worth to this model. */
+/* What cuts between attention and MLP are worth to this model: fastest against
+ * fastest, since what is told first may be another one of a tie. */
 static void plan_print_whole(const struct plan_output *o)
 {
     const struct choose_pick *best = &o->found->picks[0];

@@ -111,6 +111,14 @@ static enum err search_check_any(const struct layout_space *space,
     return ERR_OK;
 }
 
+static double fastest(const struct collector *c)
+{
+    double best_s = INFINITY;
+    for (size_t i = 0; i < c->list.n; i++)
+        best_s = fmin(best_s, c->list.all[i].step_s);
+    return best_s;
+}
+
 static enum err search_enumerate(const struct layout_space *space,
                                  struct collector *c, struct search_result *r,
                                  struct err_msg *msg)
@@ -129,9 +137,7 @@ static enum err search_enumerate(const struct layout_space *space,
     r->n_refused = c->n_refused;
     r->proof = SEARCH_ENUMERATED;
     candidates_sort(&c->list);
-    r->bound_s = c->list.all[0].step_s;
-    for (size_t i = 0; i < c->list.n; i++)
-        r->bound_s = fmin(r->bound_s, c->list.all[i].step_s);
+    r->bound_s = fastest(c);
     return ERR_OK;
 }
 
@@ -188,15 +194,18 @@ static enum err search_nothing_fits(const struct candidates *c,
 {
     const double gib = c->ctx->hbm_bytes / SEARCH_GIB;
     const double even = search_even_gib(c);
+    char one[64] = ""; // there is none where layers do not fill the stages
+    if (even > 0)
+        snprintf(one, sizeof one, "; the count-based one takes %.1f GiB", even);
     return err_set(
         msg, ERR_MODEL,
-        "search: none of %s layouts %s in %.1f GiB a rank%s; the count-based "
-        "one takes %.1f GiB: use more stages, a smaller micro-batch%s or "
+        "search: none of %s layouts %s in %.1f GiB a rank%s%s: use more "
+        "stages, a smaller micro-batch%s or "
         "recompute",
         found->space, found->state == PROVE_GAP ? "was found to fit" : "fits",
         gib,
         found->state == PROVE_GAP ? " in the time given (--time-limit)" : "",
-        even, search_more(c->ctx->model));
+        one, search_more(c->ctx->model));
 }
 
 /* What has no layout of whole layers fits in no memory either. */
@@ -238,9 +247,7 @@ static enum err search_prove(const struct layout_space *space,
     candidates_sort(&c->list);
     snprintf(r->searched, sizeof r->searched, "%s", found.space);
     r->n_dropped_for_memory = SEARCH_NOT_COUNTED;
-    double best = INFINITY;
-    for (size_t i = 0; i < c->list.n; i++)
-        best = fmin(best, c->list.all[i].step_s);
+    const double best = fastest(c);
     // costs were rounded: what differs by less is no gap
     const double rounding = found.tick_s * ctx->n_mb * space->n_layers;
     r->gap = fmax(0, (best - rounding) / found.bound_s - 1);

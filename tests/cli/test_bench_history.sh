@@ -30,6 +30,14 @@ fi
 sums() { sha256sum results/baseline.csv results/history.csv results/bounds.csv; }
 sums >"$work/before" 2>/dev/null
 
+# ---- a baseline that cannot be read lets nothing pass ----
+for x in nan inf 1e400 abc ''; do
+    awk -F, -v OFS=, -v x="$x" '$2 == "local-exact" { $7 = x } { print }' \
+        results/baseline.csv >"$work/damaged.csv"
+    refused "step_error_pct: got '$x'" "a baseline's error of '$x' is refused" \
+        "$set_" --baseline "$work/damaged.csv"
+done
+
 # ---- a line a session ----
 base=$work/baseline.csv
 hist=$work/history.csv
@@ -81,6 +89,20 @@ claim $? "--record adds lines behind the old ones and leaves the baseline"
         --record --reason "no git" >/dev/null) &&
     grep -q '^moe-bench/history/1,unknown,' "$work/x.csv"
 claim $? "without git the commit is unknown, and the line is there"
+
+# ---- several at once ----
+mkdir "$work/many" && "$bench" validate "$set_" "$other" --baseline "$work/many/b.csv" \
+    --update-baseline --reason start >/dev/null
+for i in 1 2 3 4; do
+    "$bench" validate "$set_" --baseline "$work/many/b.csv" --record --reason "many $i" >/dev/null &
+    "$bench" validate "$other" --baseline "$work/many/b.csv" --update-baseline \
+        --reason "many $i" >/dev/null &
+done
+wait
+[ "$(grep -c ',many [1-4],' "$work/many/history.csv")" -eq 8 ] &&
+    [ "$(grep -c local-exact "$work/many/b.csv")" -eq 9 ] &&
+    [ "$(grep -c local-vpp "$work/many/b.csv")" -eq 8 ]
+claim $? "no line of several sessions at once is lost"
 
 # ---- two sessions ----
 for rev in last 2 3; do

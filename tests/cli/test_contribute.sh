@@ -220,6 +220,56 @@ gunzip "$bad/logs/run-01.txt.gz" && echo "by alice on gpu-node-017" >>"$bad/logs
 [ $? -eq 1 ] && one_line err 'must not'
 claim $? "a name that came into a log later is found"
 
+# ---- forged: hashes made again, so that only the content tells ----
+resum() { # FOLDER
+    (cd "$1" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort |
+        xargs sha256sum >SHA256SUMS)
+}
+forged() { # STATUS PART CLAIM: of the copy in spoilt
+    resum "$bad" && "$bench" validate "$bad" >review 2>err
+    [ $? -eq "$1" ] && one_line err "$2"
+    claim $? "forged: $3"
+}
+copy() {
+    rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && bad=spoilt/$(basename "$d")
+}
+edit_row() { # COLUMN VALUE: of the first row
+    copy
+    python3 - "$bad/rows.csv" "$1" "$2" <<'PY'
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1], newline="")))
+rows[1][rows[0].index(sys.argv[2])] = sys.argv[3]
+csv.writer(open(sys.argv[1], "w", newline=""), lineterminator="\n").writerows(rows)
+PY
+}
+for x in hidden=4096 vocab=1000 n_layers=8 dp=2 tp=4 experts=8 precision=fp8 recompute=full \
+    note='made by zaphod' step_stat='median of my runs' ref='typed in zaphod' \
+    n_steps=11000 model=../x.json group=mine 'spread=q25 1.6 q75 1.8' memory_gib=1; do
+    edit_row "${x%%=*}" "${x#*=}" && resum "$bad" && "$bench" validate "$bad" >review 2>err
+    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]
+    claim $? "forged: a row's $x is found"
+done
+for x in nan inf -1.7 0 1e400; do
+    edit_row step_s $x && resum "$bad" && "$bench" validate "$bad" >review 2>err
+    status=$?
+    [ $status -ge 1 ] && [ $status -le 2 ] && [ "$(wc -l <err)" -eq 1 ]
+    claim $? "forged: a step of $x s is found"
+done
+edit_row layout 'Et*3|t*5|t*4|t*4mL'
+forged 1 'own list of arguments' "a layout that is not the log's is found"
+copy && rm "$bad/logs/run-01.txt.gz"
+forged 1 'is not there' "a log that was taken away is missed"
+copy && echo 'by zaphod' >"$bad/NOTES"
+forged 1 'no file of a contribution' "a file of somebody's is found"
+copy && echo 'by zaphod' | gzip >"$bad/logs/run-03.txt.gz"
+forged 1 'no file of a contribution' "a log of no row is found"
+copy && ln -s /etc/passwd "$bad/logs/run-03.txt.gz" && "$bench" validate "$bad" >review 2>err
+[ $? -eq 2 ] && one_line err run-03
+claim $? "forged: a link is found"
+"$bench" contribute 'Et*3|t*5|t*4|t*4mL=a.log' b.log --gpu H100 --to no --consent >shown 2>err
+[ $? -eq 1 ] && one_line err 'own list of arguments' && [ ! -e no ]
+claim $? "a layout that is not the log's is refused when it is given, too"
+
 rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && cp -r "$d" "spoilt/$(basename "$d")-2"
 bad=spoilt/$(basename "$d")-2 && sed -i "s/$(basename "$d")/&-2/g" "$bad/rows.csv" "$bad/dataset.json" &&
     (cd "$bad" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort |
@@ -288,6 +338,33 @@ s=$(echo script/h100-4x-20*)
 claim $? "nothing that was planted in the script survives: $(survives "$s" | tr '\n' ' ')"
 "$bench" validate "$s" >review 2>err
 claim $? "a reviewer takes it"
+
+# ---- hybrid models: the layout is a pattern ----
+hybrid_log() { # PATTERN MS
+    megatron_log "$1" "$2" | sed -e '/ num_layers \./d' -e '/ mtp_num_layers \./d' \
+        -e 's/  pipeline_model_parallel_layout \./  hybrid_layer_pattern ./' \
+        -e 's/^  bf16 .*/&\n  mamba_num_heads ............... 64\n  mamba_head_dim ........ 64/'
+}
+hybrid_log 'M*ME|M*ME|M*ME|M*ME/*E' 1700 >h1.log
+hybrid_log 'M*MEM*|MEM*|ME|M*ME/*E' 1500 >h2.log
+"$bench" contribute h1.log h2.log --gpu H100 --core 0.19 --series 2 --to hybrid --consent >shown 2>err
+claim $? "logs of a hybrid model are contributed"
+h=$(echo hybrid/h100-4x-20*)
+grep -q 'M\*MEM\*|MEM\*|ME|M\*ME/\*E' "$h/rows.csv" && grep -q hybrid_layer_pattern "$h/model.json" &&
+    gunzip -c "$h/logs/run-02.txt.gz" | grep -q 'hybrid_layer_pattern .*MEM' && [ -z "$(survives "$h")" ]
+claim $? "rows, model and logs have its pattern"
+! grep -q 'unit costs from step times' "$h/manifest.json" &&
+    grep -q "do not tell the costs of a hybrid model's symbols" "$h/manifest.json"
+claim $? "what its step times do not tell is said"
+"$bench" validate "$h" >review 2>err
+claim $? "a reviewer takes it"
+"$bench" contribute --step 'M*ME|M*ME|M*ME|M*ME/*E=1700' --step 'M*MEM*|MEM*|ME|M*ME/*E=1500' \
+    --config h1.log --core 0.19 --gpu H100 --to hybrid-typed --consent >shown 2>err
+claim $? "typed steps of patterns are contributed"
+hybrid_log 'M*ME|MME*|M*ME|M*ME/*E' 1500 >h3.log
+"$bench" contribute h1.log h3.log --gpu H100 --core 0.19 --to no --consent >shown 2>err
+[ $? -eq 2 ] && one_line err 'another model'
+claim $? "symbols in another order are another model"
 
 # ---- typed ----
 "$bench" contribute --step 'Et*4|t*4|t*4|t*4mL=1700' --step 'Et*5|t*5|t*4|t*2mL=1500' \
@@ -395,6 +472,14 @@ claim $? "a pull request with a whole folder passes"
     git add -A && git commit -qm junk && sh "$here/tests/check_contributed.sh" "$bench" base) >review 2>err
 [ $? -eq 1 ] && grep -q 'junk: no contributed dataset' review
 claim $? "one with something else there does not"
+
+# ---- two at once ----
+for i in 1 2 3 4; do
+    "$bench" contribute a.log b.log --gpu H100 --to several --consent >shown 2>err$i &
+done
+wait
+[ "$(ls -A several)" = "$(basename "$d")" ] && [ "$(cat err1 err2 err3 err4 | grep -c already)" -eq 3 ]
+claim $? "of several at once one is written, and the others are told"
 
 # ---- kills and a full disk ----
 rm -rf killed

@@ -129,6 +129,30 @@ print(a["own_layout"] != a["layout"], a["gain_lo"] <= gain <= a["gain_hi"])
 P
 )" "True True"
 
+# What is told first may be any of a tie; what cuts inside layers gain is told of
+# the fastest, so it is never negative (here the first is 0.28% slower than the
+# fastest, which cuts between layers).
+cat >"$tmp/tie.json" <<'JSON'
+{"format": "moe-layout/model/1", "hidden_size": 1024, "ffn_hidden_size": 4096,
+ "num_attention_heads": 16, "vocab_size": 32000, "num_layers": 4, "num_experts": 8,
+ "moe_ffn_hidden_size": 1024, "moe_router_topk": 2, "seq_length": 2048,
+ "max_position_embeddings": 2048, "position_embedding_type": "rope",
+ "normalization": "RMSNorm", "swiglu": true, "disable_bias_linear": true, "bf16": true,
+ "untie_embeddings_and_output_weights": true, "mtp_num_layers": 1}
+JSON
+$L costs "$tmp/tie.json" --hybrid --analytic -o "$tmp/tie-costs.json" >"$tmp/out" 2>&1
+python3 - "$tmp/tie-costs.json" <<'PY'
+import json, sys
+c = json.load(open(sys.argv[1]))
+for unit, f, b in ("E", 0, 0), ("m", 12, 52), ("L", 21, 45), ("attention", 31, 57), ("experts", 21, 6):
+    c["units"][unit].update(fwd_s=f / 1000, bwd_s=b / 1000)
+json.dump(c, open(sys.argv[1], "w"))
+PY
+$L plan "$tmp/tie.json" --hybrid --pp 3 --gbs 2 --costs "$tmp/tie-costs.json" --p2p ideal \
+    >"$tmp/out" 2>"$tmp/err"
+is "a gain is never negative" "$(grep -o 'cuts inside.*slower' "$tmp/out")" \
+    'cuts inside layers: 720.000 ms (enumerated); between whole layers only: 720.000 ms (enumerated), 0.00% slower'
+
 # a limit that only cuts inside layers keep, and a baseline that does not
 D3=experiments/models/deepseek-v3.json
 set -- $D3 --pp 16 --ep 8 --gbs 1024 --world 256 --hybrid

@@ -1,0 +1,69 @@
+/*
+ * How it works: texts that a row may have (a role and its round, how a median
+ * was made) are read into the run and written again; what is in no known form
+ * is not read, and so differs.
+ */
+#include "row_check.h"
+
+#include "manifest/role.h"
+#include "rows.h"
+#include "store/results.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "profile, round 0" */
+static void read_role(const char *note, struct contribution_run *r)
+{
+    static const char *const others[] = {ROLE_PROFILE_NAME, "run"};
+    char name[32];
+    enum role role;
+    int round = 0;
+    struct err_msg ignored;
+    if (sscanf(note, "%31[^,], round %d", name, &round) != 2)
+        return;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(name, others[i]) == 0)
+            r->role = others[i];
+    if (!r->role && role_from_name("", name, &role, &ignored) == ERR_OK)
+        r->role = role_name(role);
+    r->round = round;
+}
+
+void row_check_origin(const char *note, const char *stat,
+                      struct contribution_run *r)
+{
+    int n = 0, dropped = 0;
+    char plain[96];
+    read_role(note, r);
+    r->stat = "typed in";
+    if (sscanf(stat, "median of %d iterations, %d dropped", &n, &dropped) != 2)
+        return;
+    snprintf(plain, sizeof plain, "median of %d iterations, %d dropped", n,
+             dropped);
+    const size_t len = strlen(plain);
+    if (strncmp(stat, plain, len) == 0 &&
+        (!stat[len] ||
+         strcmp(stat + len, ", corrected for the machine's speed") == 0))
+        r->stat = stat;
+}
+
+enum err row_check(const struct contribution *c, const struct csv *rows,
+                   struct err_msg *msg)
+{
+    struct import_rows own;
+    enum err e = rows_make(c, &own, msg);
+    for (size_t at = 0; e == ERR_OK && at < own.n; at++)
+        for (size_t k = 0; k < PUBLISHED_N_COLUMNS; k++) {
+            const char *got = csv_get(rows, at, PUBLISHED_COLUMNS[k]);
+            const char *want = own.field[at * PUBLISHED_N_COLUMNS + k];
+            if (strcmp(got ? got : "", want ? want : "") == 0)
+                continue;
+            return err_set(msg, ERR_MODEL,
+                           "%s: %s: %s: got '%.60s', and its model, layout and "
+                           "figures make '%.60s'",
+                           rows->where, c->run[at].id, PUBLISHED_COLUMNS[k],
+                           got ? got : "", want ? want : "");
+        }
+    return e;
+}
