@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-
 struct ledger {
     const char *path; // NULL: memory ran out, and reading says so
     const char *text; // of the file, "" where there is none

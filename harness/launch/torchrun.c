@@ -4,7 +4,6 @@
  */
 #include "torchrun.h"
 
-
 void launch_torchrun_words(struct build *b, const struct launch_request *req,
                            const struct launch *l, const char *rendezvous)
 {

@@ -5,7 +5,6 @@
  */
 #include "planning.h"
 
-
 // more is a slip: a way takes minutes with a grid of ratios
 enum { MAX_WAYS = 32, MAX_RECIPES = 64, MAX_RATIOS = 16 };
 

@@ -15,7 +15,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-
 #define PUBLISHED_ROOT "results/published"
 #define PUBLISHED_FORMAT "moe-bench/published/1"
 

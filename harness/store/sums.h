@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-
 #define SUMS_FILE "SHA256SUMS"
 
 /* Writes DIR/SHA256SUMS over all files below DIR, flushed to the disk. ERR_IO

@@ -12,7 +12,6 @@
  */
 #include "stage.h"
 
-
 struct slot {
     int *samples; // tokens of its sequences
     real **x;     // [n_layers + 1], NULL when the stage starts behind the norm
