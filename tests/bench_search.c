@@ -84,7 +84,7 @@ enum bench_kind { EMBEDDING, DENSE, MOE, MTP, LOSS, ATTENTION, MLP, EXPERTS };
 enum { N_BENCH_KINDS = EXPERTS + 1 };
 
 /* The i-th unit: three dense layers, others with experts; halves in turn. */
-static enum bench_kind bench_kind(const struct bench_case *c, int i, int n)
+static enum bench_kind bench_unit(const struct bench_case *c, int i, int n)
 {
     const int layer = c->hybrid ? (i - 1) / 2 : i - 1;
     if (i == 0)
@@ -115,7 +115,7 @@ static void bench_times(const struct bench_case *c, struct bench_units *u)
     }
     u->n = c->n_layers * (c->hybrid ? 2 : 1) + 3;
     for (int i = 0; i < u->n; i++) {
-        const enum bench_kind kind = bench_kind(c, i, u->n);
+        const enum bench_kind kind = bench_unit(c, i, u->n);
         u->fwd[i] = (int64_t)(fwd[kind] * (double)(TIME[kind] * scale));
         u->bwd[i] = (int64_t)(bwd[kind] * (double)(2 * TIME[kind] * scale));
         u->kinds[i] = kind == EMBEDDING || kind == LOSS ? PROVE_NO_LAYER
@@ -153,6 +153,8 @@ static const char *bench_kind(const struct bench_case *c)
         return "disturbed costs";
     if (c->most_layers)
         return "memory limit";
+    if (c->hybrid)
+        return "cuts inside layers";
     return c->ep_overlap ? "EP overlap" : "";
 }
 
