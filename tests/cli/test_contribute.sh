@@ -420,11 +420,15 @@ print(seen.decode(errors="replace"))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PY
 }
-on_terminal no
-[ $? -eq 1 ] && [ ! -e tty ] && grep -q 'no consent' tty.out
-claim $? "no on a terminal writes nothing"
-on_terminal yes && [ -f "$(echo tty/h100-*)/rows.csv" ]
-claim $? "yes on a terminal is consent"
+if python3 -c 'import os; os.openpty()' 2>/dev/null; then
+    on_terminal no
+    [ $? -eq 1 ] && [ ! -e tty ] && grep -q 'no consent' tty.out
+    claim $? "no on a terminal writes nothing"
+    on_terminal yes && [ -f "$(echo tty/h100-*)/rows.csv" ]
+    claim $? "yes on a terminal is consent"
+else
+    echo "ok - consent on a terminal # SKIP this machine has no terminals (/dev/pts)"
+fi
 
 # ---- an experiment ----
 "$bench" run -q "$here/tests/fixtures/fake.json" --out fake >shown 2>&1
