@@ -8,6 +8,7 @@
 #include "local.h"
 #include "manifest/grammar.h"
 #include "manifest/secret.h"
+#include "megatron/hybrid.h"
 #include "slurm.h"
 #include "torchrun.h"
 
@@ -164,12 +165,6 @@ static void add_moe_train_flags(struct build *b,
     }
 }
 
-static enum flag_id layout_flag(const struct launch_request *req)
-{
-    return model_is_hybrid(&req->workload->model) ? FLAG_HYBRID_LAYER_PATTERN
-                                                  : FLAG_LAYOUT;
-}
-
 /* The manifest's own arguments last: of a flag given twice the last one counts.
  */
 static void trainer_words(struct build *b, const struct launch_request *req,
@@ -178,7 +173,9 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     const struct manifest *mf = req->manifest;
     build_add(b, l->binary);
     build_add_words(b, &req->workload->flags);
-    build_add(b, arena_printf(b->a, "--%s", flag_name(layout_flag(req))));
+    build_add(
+        b, arena_printf(b->a, "--%s",
+                        flag_name(hybrid_layout_flag(&req->workload->model))));
     // of a dry run, before there are costs
     build_add(b, req->layout ? req->layout : "<pick after profile>");
     if (req->workload->model.overlap_moe_comm && !req->profile)

@@ -6,6 +6,7 @@
 #include "split.h"
 
 #include "layout/default_split.h"
+#include "megatron/hybrid.h"
 #include "rendezvous.h"
 
 #include <string.h>
@@ -28,16 +29,6 @@ static enum err check_virtual(const struct megatron_flags *f,
         given = all[i];
     }
     return ERR_OK;
-}
-
-/* Where the line says the stages: in the layout, or in a pattern with pipes. */
-static const char *given_layout(const struct megatron_flags *f,
-                                const struct model *m)
-{
-    const char *text = flags_text(f, FLAG_HYBRID_LAYER_PATTERN);
-    if (!model_is_hybrid(m))
-        return flags_text(f, FLAG_LAYOUT);
-    return strchr(text, '|') ? text : NULL;
 }
 
 /* As given, else Megatron's split. */
@@ -101,7 +92,7 @@ static enum err check_order(struct arena *a, const struct split *s,
 enum err split_read(struct arena *a, const struct megatron_flags *f,
                     struct model *m, struct split *out, struct err_msg *msg)
 {
-    struct split s = {.layout_text = given_layout(f, m)};
+    struct split s = {.layout_text = hybrid_stages_text(f)};
     enum err e = check_virtual(f, msg);
     if (e == ERR_OK)
         e = split_layout(a, m, &s, msg);

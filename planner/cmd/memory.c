@@ -11,6 +11,7 @@
 #include "layout/default_split.h"
 #include "layout/symbols.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 #include "memory/assumed.h"
 #include "memory/memory.h"
 
@@ -264,11 +265,7 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
 static enum err read_layout(struct cmd *c, const struct model *m,
                             struct layout *out)
 {
-    const struct megatron_flags *f = megatron_args_flags(c->opened);
-    const char *own = flags_text(f, FLAG_LAYOUT);
-    const char *pattern = flags_text(f, FLAG_HYBRID_LAYER_PATTERN);
-    if (model_is_hybrid(m) && pattern && strchr(pattern, '|'))
-        own = pattern;
+    const char *own = hybrid_stages_text(megatron_args_flags(c->opened));
     if (c->n_args > 1)
         return err_set(&c->msg, ERR_PARSE,
                        "memory: want MODEL and one LAYOUT in quotes");

@@ -226,15 +226,6 @@ static enum err cmd_apply_split(struct cmd *c, const struct cmd_split *split,
     return ERR_OK;
 }
 
-/* A log lists the alias beside the pattern that it was forwarded to. */
-static void open_forget_alias(struct megatron_args *args)
-{
-    struct megatron_flags *f = megatron_args_flags(args);
-    if (strcmp(megatron_args_account(args)->source, "log") == 0 &&
-        flags_given(f, FLAG_HYBRID_LAYER_PATTERN))
-        flags_clear(f, FLAG_HYBRID_OVERRIDE_PATTERN);
-}
-
 /* Options of moe-layout win over everything that Megatron's flags say; with a
  * split of its own a command compares several models of one source. */
 static enum err open_flags(struct cmd *c, const struct cmd_split *split,
@@ -251,7 +242,6 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     overrides_apply(&o, megatron_args_flags(*out));
-    open_forget_alias(*out);
     open_note_refused(*out);
     foreign_settle(megatron_args_account(*out), megatron_args_flags(*out));
     account_say_defaults(megatron_args_account(*out),

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/writer.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 #include "model/model.h"
 #include "plan.h"
 #include "plan/jitter.h"
@@ -43,9 +44,7 @@ static const char *plan_flags(const struct plan_output *o,
     struct arena *a = &o->cmd->arena;
     const struct choose_way *w = p->way;
     const char *recompute = o->cmd->option[OPT_RECOMPUTE];
-    const char *flag =
-        flag_name(model_is_hybrid(w->ctx.model) ? FLAG_HYBRID_LAYER_PATTERN
-                                                : FLAG_LAYOUT);
+    const char *flag = flag_name(hybrid_layout_flag(w->ctx.model));
     const char *s =
         arena_printf(a, "--%s %s%s%s", flag, quote, p->plan->layout, quote);
     if (s && plan_states_pp(o, w))

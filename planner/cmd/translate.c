@@ -129,13 +129,11 @@ static void translate_note_flags(const struct megatron_flags *f,
                                           FLAG_DELAY_WGRAD,
                                           FLAG_EARLY_ATTN_RELEASE,
                                           FLAG_NONE};
-    static const enum flag_id of_pattern[] = {FLAG_HYBRID_LAYER_PATTERN,
-                                              FLAG_HYBRID_OVERRIDE_PATTERN,
-                                              FLAG_SPEC,
-                                              FLAG_IS_HYBRID_MODEL,
-                                              FLAG_FIRST_LAYERS,
-                                              FLAG_LAST_LAYERS,
-                                              FLAG_NONE};
+    static const enum flag_id of_pattern[] = {
+        FLAG_HYBRID_LAYER_PATTERN, FLAG_HYBRID_OVERRIDE_PATTERN,
+        FLAG_MTP_HYBRID_PATTERN,   FLAG_SPEC,
+        FLAG_IS_HYBRID_MODEL,      FLAG_FIRST_LAYERS,
+        FLAG_LAST_LAYERS,          FLAG_NONE};
     const enum flag_id *id = t->to_pattern ? of_gpt : of_pattern;
     for (; *id != FLAG_NONE; id++)
         if (flags_given(f, *id))

@@ -6,7 +6,7 @@
  */
 #include "page.h"
 
-#include "megatron/flags.h"
+#include "megatron/hybrid.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -232,11 +232,9 @@ static void page_print_by(const struct doctor *d, FILE *out)
         fprintf(out, "%s\n", d->advice.proof);
 }
 
-/* The flag that says the stages of this model. */
 static const char *page_layout_flag(const struct doctor *d)
 {
-    return flag_name(model_is_hybrid(d->model) ? FLAG_HYBRID_LAYER_PATTERN
-                                               : FLAG_LAYOUT);
+    return flag_name(hybrid_layout_flag(d->model));
 }
 
 static void page_print_flag(const struct doctor *d, FILE *out)

@@ -279,7 +279,8 @@ static enum err judge_demand_split(struct judge *j, struct err_msg *msg)
                                        FLAG_ACCOUNT_EMBEDDING,
                                        FLAG_NO_OVERLAP_P2P,
                                        FLAG_HYBRID_LAYER_PATTERN,
-                                       FLAG_HYBRID_OVERRIDE_PATTERN};
+                                       FLAG_HYBRID_OVERRIDE_PATTERN,
+                                       FLAG_MTP_HYBRID_PATTERN};
     const char *text = "";
     for (size_t i = 0; i < sizeof all / sizeof all[0] && text; i++) {
         const struct flag_unknown *u = j->f->slot[all[i]].unknown;

@@ -52,6 +52,7 @@ static struct pattern_flags judge_pattern_flags(const struct judge *j,
     return (struct pattern_flags){
         .pattern = judge_pattern_text(j, FLAG_HYBRID_LAYER_PATTERN),
         .override = judge_pattern_text(j, FLAG_HYBRID_OVERRIDE_PATTERN),
+        .mtp_override = judge_pattern_text(j, FLAG_MTP_HYBRID_PATTERN),
         .pp = (int)j->n.pp,
         .mtp_num_layers = (int)j->n.mtp,
         .num_layers = judge_pattern_int(j, FLAG_NUM_LAYERS, &v->layers),

@@ -28,6 +28,19 @@ const char *hybrid_text_of(const struct megatron_flags *f)
     return id == FLAG_NONE ? NULL : flags_text(f, id);
 }
 
+const char *hybrid_stages_text(const struct megatron_flags *f)
+{
+    const char *text = hybrid_text_of(f);
+    if (hybrid_flag(f) == FLAG_NONE)
+        return flags_text(f, FLAG_LAYOUT);
+    return text && strchr(text, '|') ? text : NULL;
+}
+
+enum flag_id hybrid_layout_flag(const struct model *m)
+{
+    return model_is_hybrid(m) ? FLAG_HYBRID_LAYER_PATTERN : FLAG_LAYOUT;
+}
+
 /* ---- the text ---- */
 
 /* The older flag for the layers of MTP depths, which --mtp-num-layers counts.

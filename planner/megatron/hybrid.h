@@ -34,6 +34,13 @@ enum flag_id hybrid_flag(const struct megatron_flags *f);
 /* The pattern as it was given; NULL where there is none or it is not known. */
 const char *hybrid_text_of(const struct megatron_flags *f);
 
+/* Where the flags say the stages: a pattern with bars, of a GPT model the
+ * layout; NULL where others decide. */
+const char *hybrid_stages_text(const struct megatron_flags *f);
+
+/* The flag that says the stages of this model. */
+enum flag_id hybrid_layout_flag(const struct model *m);
+
 /* Reads the pattern; owned by the arena. ERR_PARSE for another letter,
  * ERR_RANGE for what no model can be built of: no layer, MTP parts that differ,
  * attention with and without latents, two patterns, a hybrid model without

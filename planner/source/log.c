@@ -61,11 +61,10 @@ static void megatron_log_drop_p2p(const struct runlog *log,
 }
 
 /* The older flag's pattern is forwarded to the newer one (arguments.py), so
- * that a dump has both. */
+ * that a dump has both; behind the newer one that of MTP stands, too. */
 static void megatron_log_drop_forwarded(struct megatron_flags *f)
 {
-    const char *text = flags_text(f, FLAG_HYBRID_OVERRIDE_PATTERN);
-    if (text && flags_is(f, FLAG_HYBRID_LAYER_PATTERN, text))
+    if (flags_given(f, FLAG_HYBRID_LAYER_PATTERN))
         flags_clear(f, FLAG_HYBRID_OVERRIDE_PATTERN);
 }
 

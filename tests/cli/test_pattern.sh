@@ -96,6 +96,15 @@ END
 "$L" check "$tmp/run.log" >"$tmp/out" 2>/dev/null
 is "a log lists the alias beside it, and virtual stages that follow from it" \
     "$? $(head -n 1 "$tmp/out")" "0 valid: 'M*|ME|ME|M*'"
+sed '/hybrid_layer_pattern/s|$|/*E|' "$tmp/run.log" >"$tmp/mtp.log"
+"$L" check "$tmp/mtp.log" >"$tmp/out" 2>/dev/null
+is "a log's alias may lack the MTP depths that were joined to it" \
+    "$? $(head -n 1 "$tmp/out")" "0 valid: 'M*|ME|ME|M*/*E'"
+"$L" check --pp 2 -- --hybrid-layer-pattern 'M*|ME' --mtp-num-layers 2 \
+    --mtp-hybrid-override-pattern '*E' --position-embedding-type none \
+    >"$tmp/out" 2>/dev/null
+is "the older flag for MTP is joined, once for each depth" \
+    "$? $(head -n 1 "$tmp/out")" "0 valid: 'M*|ME/*E/*E'"
 
 # ---- many ----
 cat >"$tmp/lines" <<'END'
