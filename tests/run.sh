@@ -16,13 +16,12 @@ export BUILD MODE MOE_BENCH_FIGURES
 # ---- one test, in a folder of its own: its TAP and its exit status ----
 
 unit() { # FOLDER PROGRAM
-    at_once=2
+    at_once=4 # tests of it: some only wait
     if [ "$MODE" = asan ]; then
-        at_once=1 # two workers of Criterion leak 48 bytes of its own
+        at_once=1 # several workers of Criterion leak 48 bytes of its own
         export ASAN_OPTIONS="log_path=$1/asan" LSAN_OPTIONS=report_objects=0
     fi
-    # four tests of it at a time: some only wait
-    timeout 300 "$2" --tap="$1/tap" -j4 >"$1/log" 2>&1 </dev/null
+    timeout 300 "$2" --tap="$1/tap" -j$at_once >"$1/log" 2>&1 </dev/null
     status=$?
     [ -f "$1/tap" ] || : >"$1/tap"
     for report in "$1"/asan.*; do
