@@ -1,4 +1,5 @@
 #include "regress/verdict.h"
+#include "small_row.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -18,26 +19,6 @@ static void teardown(void)
 }
 
 TestSuite(verdict, .init = setup, .fini = teardown);
-
-/* A row whose prediction is `error` percent off a step of 100 ms. */
-static struct validate_row row(const char *role, double error, double replay)
-{
-    return (struct validate_row){.experiment = "x",
-                                 .role = role,
-                                 .layout = "Et|tL",
-                                 .pred_ms = 100 + error,
-                                 .meas_ms = 100,
-                                 .step_error_pct = error,
-                                 .replay_error_pct = replay,
-                                 .memory_error_pct = 0.1,
-                                 .memory_over_pct = 0.1,
-                                 .memory_under_pct = 0,
-                                 .regret_pct = 1,
-                                 .base_step_error_pct = NAN,
-                                 .base_memory_over_pct = NAN,
-                                 .base_memory_under_pct = NAN,
-                                 .base_regret_pct = NAN};
-}
 
 static struct verdict judge(struct validate_row *now, int n_now,
                             struct validate_row *before, int n_before)
@@ -66,7 +47,8 @@ static bool only(const struct verdict *v, enum mark m)
 
 Test(verdict, equal_errors_are_not_worse)
 {
-    struct validate_row now[] = {row("pick", -2, 0.1), row("default", 1, 0)};
+    struct validate_row now[] = {small_row("pick", -2, 0.1),
+                                 small_row("default", 1, 0)};
     struct validate_row before[] = {now[0], now[1]};
     struct verdict v = judge(now, 2, before, 2);
     cr_expect_not(v.worse, "%s", v.why);
@@ -76,16 +58,16 @@ Test(verdict, equal_errors_are_not_worse)
 
 Test(verdict, the_sign_of_an_error_does_not_matter_to_the_mean)
 {
-    struct validate_row now[] = {row("pick", 0.2, 0)};
-    struct validate_row before[] = {row("pick", -0.2, 0)};
+    struct validate_row now[] = {small_row("pick", 0.2, 0)};
+    struct validate_row before[] = {small_row("pick", -0.2, 0)};
     cr_expect_not(judge(now, 1, before, 1).worse);
 }
 
 Test(verdict, worse_begins_behind_the_margin)
 {
-    struct validate_row before[] = {row("pick", 1, 0)};
-    struct validate_row near[] = {row("pick", 1.04, 0)};
-    struct validate_row far[] = {row("pick", 1.06, 0)};
+    struct validate_row before[] = {small_row("pick", 1, 0)};
+    struct validate_row near[] = {small_row("pick", 1.04, 0)};
+    struct validate_row far[] = {small_row("pick", 1.06, 0)};
     cr_expect_not(judge(near, 1, before, 1).worse);
     struct verdict v = judge(far, 1, before, 1);
     cr_expect(only(&v, MARK_MEAN), "%s", v.why);
@@ -95,7 +77,7 @@ Test(verdict, worse_begins_behind_the_margin)
 
 Test(verdict, a_large_replay_error_is_worse_without_a_baseline)
 {
-    struct validate_row now[] = {row("pick", 0, -0.6)};
+    struct validate_row now[] = {small_row("pick", 0, -0.6)};
     struct verdict v = judge(now, 1, NULL, 0);
     cr_expect_eq(v.n_new, 1);
     cr_expect_str_eq(v.why, " replay error 0.600% (may be 0.5)");
@@ -104,7 +86,8 @@ Test(verdict, a_large_replay_error_is_worse_without_a_baseline)
 
 Test(verdict, under_predicted_memory_has_no_room_and_over_predicted_some)
 {
-    struct validate_row before[] = {row("pick", 0, 0)}, now[] = {before[0]};
+    struct validate_row before[] = {small_row("pick", 0, 0)},
+                        now[] = {before[0]};
     now[0].memory_over_pct = 0.14;
     cr_expect_not(judge(now, 1, before, 1).worse);
     now[0].memory_over_pct = 0.16;
@@ -121,7 +104,8 @@ Test(verdict, under_predicted_memory_has_no_room_and_over_predicted_some)
 
 Test(verdict, a_missed_best_layout_is_worse)
 {
-    struct validate_row before[] = {row("pick", 1, 0), row("default", 1, 0)};
+    struct validate_row before[] = {small_row("pick", 1, 0),
+                                    small_row("default", 1, 0)};
     struct validate_row now[] = {before[0], before[1]};
     now[0].regret_pct = now[1].regret_pct = 1.001;
     struct verdict v = judge(now, 2, before, 2);
@@ -136,10 +120,14 @@ Test(verdict, a_missed_best_layout_is_worse)
 Test(verdict, the_directions_of_a_step_have_bounds_of_their_own)
 {
     // the mean stays: what one row loses another wins
-    struct validate_row before[] = {row("pick", 2, 0), row("default", 2, 0)};
-    struct validate_row over[] = {row("pick", 2.4, 0), row("default", 1.6, 0)};
-    struct validate_row more[] = {row("pick", 2.6, 0), row("default", 1.4, 0)};
-    struct validate_row under[] = {row("pick", -0.3, 0), row("default", 1, 0)};
+    struct validate_row before[] = {small_row("pick", 2, 0),
+                                    small_row("default", 2, 0)};
+    struct validate_row over[] = {small_row("pick", 2.4, 0),
+                                  small_row("default", 1.6, 0)};
+    struct validate_row more[] = {small_row("pick", 2.6, 0),
+                                  small_row("default", 1.4, 0)};
+    struct validate_row under[] = {small_row("pick", -0.3, 0),
+                                   small_row("default", 1, 0)};
     cr_expect_not(judge(over, 2, before, 2).worse);
     struct verdict v = judge(more, 2, before, 2);
     cr_expect(only(&v, MARK_OVER), "%s", v.why);
@@ -151,8 +139,8 @@ Test(verdict, a_dataset_has_its_own_bounds)
 {
     struct bound own = {.dataset = "x", .pct = {10, 10, 10, 10, 10, 10, 10}};
     struct bounds file = bounds_default();
-    struct validate_row before[] = {row("pick", 1, 0)};
-    struct validate_row now[] = {row("pick", 9, 5)};
+    struct validate_row before[] = {small_row("pick", 1, 0)};
+    struct validate_row now[] = {small_row("pick", 9, 5)};
     file.item = &own;
     file.n = 1;
     bounds = &file;
@@ -164,8 +152,9 @@ Test(verdict, a_dataset_has_its_own_bounds)
 
 Test(verdict, a_lost_layout_is_worse)
 {
-    struct validate_row now[] = {row("pick", 0, 0)};
-    struct validate_row before[] = {row("pick", 0, 0), row("default", 0, 0)};
+    struct validate_row now[] = {small_row("pick", 0, 0)};
+    struct validate_row before[] = {small_row("pick", 0, 0),
+                                    small_row("default", 0, 0)};
     struct verdict v = judge(now, 1, before, 2);
     cr_expect_eq(v.n_lost, 1);
     cr_expect(v.worse);
@@ -173,8 +162,8 @@ Test(verdict, a_lost_layout_is_worse)
 
 Test(verdict, another_measured_step_is_a_new_dataset)
 {
-    struct validate_row now[] = {row("pick", 5, 0)};
-    struct validate_row before[] = {row("pick", 0, 0)};
+    struct validate_row now[] = {small_row("pick", 5, 0)};
+    struct validate_row before[] = {small_row("pick", 0, 0)};
     now[0].meas_ms = 100.5;
     struct verdict v = judge(now, 1, before, 1);
     cr_expect_eq(v.n_new, 1);
@@ -183,14 +172,15 @@ Test(verdict, another_measured_step_is_a_new_dataset)
 
 Test(verdict, an_error_that_is_not_a_number_is_worse)
 {
-    struct validate_row now[] = {row("pick", NAN, 0)};
-    struct validate_row before[] = {row("pick", 1, 0)};
+    struct validate_row now[] = {small_row("pick", NAN, 0)};
+    struct validate_row before[] = {small_row("pick", 1, 0)};
     cr_expect(judge(now, 1, before, 1).worse);
 }
 
 Test(verdict, what_is_not_known_passes_no_comparison)
 {
-    struct validate_row ok = row("pick", 1, 0.1), x = row("default", NAN, 0);
+    struct validate_row ok = small_row("pick", 1, 0.1),
+                        x = small_row("default", NAN, 0);
     struct validate_row now[] = {ok, x}, before[] = {ok};
     struct verdict v = judge(now, 2, before, 1);
     cr_expect(v.worse && v.unknown, "a new row without a step error");
@@ -203,8 +193,10 @@ Test(verdict, what_is_not_known_passes_no_comparison)
 
 Test(verdict, a_figure_that_was_known_must_stay_so)
 {
-    struct validate_row now[] = {row("pick", 1, NAN), row("default", 1, 0)};
-    struct validate_row before[] = {row("pick", 1, NAN), row("default", 1, 0)};
+    struct validate_row now[] = {small_row("pick", 1, NAN),
+                                 small_row("default", 1, 0)};
+    struct validate_row before[] = {small_row("pick", 1, NAN),
+                                    small_row("default", 1, 0)};
     cr_expect_not(judge(now, 2, before, 2).worse, "never had a replay");
     before[0].replay_error_pct = 0.1;
     struct verdict v = judge(now, 2, before, 2);
@@ -213,7 +205,7 @@ Test(verdict, a_figure_that_was_known_must_stay_so)
     now[0].memory_error_pct = NAN;
     v = judge(now, 2, before, 2);
     cr_expect(says(&v, " a memory error is not known"), "%s", v.why);
-    struct validate_row alone[] = {row("pick", 1, NAN)};
+    struct validate_row alone[] = {small_row("pick", 1, NAN)};
     alone[0].wants_replay = true;
     cr_expect(judge(alone, 1, NULL, 0).unknown, "the dataset says so itself");
 }

@@ -1,4 +1,5 @@
 #include "report/validate.h"
+#include "small_row.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -21,33 +22,13 @@ static void teardown(void)
 
 TestSuite(validate, .init = setup, .fini = teardown);
 
-/* A row whose prediction is `error` percent off a step of 100 ms. */
-static struct validate_row row(const char *role, double error, double replay)
-{
-    return (struct validate_row){.experiment = "x",
-                                 .role = role,
-                                 .layout = "Et|tL",
-                                 .pred_ms = 100 + error,
-                                 .meas_ms = 100,
-                                 .step_error_pct = error,
-                                 .replay_error_pct = replay,
-                                 .memory_error_pct = 0.1,
-                                 .memory_over_pct = 0.1,
-                                 .memory_under_pct = 0,
-                                 .regret_pct = 1,
-                                 .base_step_error_pct = NAN,
-                                 .base_memory_over_pct = NAN,
-                                 .base_memory_under_pct = NAN,
-                                 .base_regret_pct = NAN};
-}
-
 Test(validate, a_baseline_reads_as_written)
 {
     char path[] = "/tmp/baseline-XXXXXX";
     struct err_msg msg = {""};
-    struct validate_row rows[] = {row("pick", 1.0 / 3, NAN),
-                                  row("default", -2, 0.1)};
-    struct validate_row other[] = {row("pick", 7, 0)};
+    struct validate_row rows[] = {small_row("pick", 1.0 / 3, NAN),
+                                  small_row("default", -2, 0.1)};
+    struct validate_row other[] = {small_row("pick", 7, 0)};
     other[0].experiment = "y";
     struct validate_rows now = {rows, 2}, kept = {other, 1}, back;
     int fd = mkstemp(path);
