@@ -152,20 +152,29 @@ static void cmd_fit_write(struct writer tree, const struct fit *f)
     }
 }
 
+/* Without a standard error nothing is known of how far off a time is. */
+static const char *fit_margin(double se, char *text, size_t room)
+{
+    snprintf(text, room, "%.4f", 1.96e3 * se);
+    return se > 0 ? text : "-";
+}
+
 /* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
 void fit_print_costs(const struct cost *c)
 {
-    printf("%-8s %12s %10s %12s %10s   (%s; 95%% intervals)\n", "unit",
-           "forward ms", "+-", "backward ms", "+-",
-           cost_source_name(c->source));
+    char fwd[32], bwd[32];
+    printf("%-8s %12s %10s %12s %10s   (%s; %s)\n", "unit", "forward ms", "+-",
+           "backward ms", "+-", cost_source_name(c->source),
+           c->source == COST_ANALYTIC ? "no intervals" : "95% intervals");
     for (int k = 0; k < N_KINDS; k++) {
         const struct unit_cost *u = &c->unit[k];
         if (!u->known)
             continue;
         bool joint = k == KIND_L && c->joint_ml;
-        printf("%-8s %12.4f %10.4f %12.4f %10.4f\n",
+        printf("%-8s %12.4f %10s %12.4f %10s\n",
                joint ? "mL" : kind_name((enum unit_kind)k), u->fwd_s * 1e3,
-               1.96e3 * u->fwd_se, u->bwd_s * 1e3, 1.96e3 * u->bwd_se);
+               fit_margin(u->fwd_se, fwd, sizeof fwd), u->bwd_s * 1e3,
+               fit_margin(u->bwd_se, bwd, sizeof bwd));
     }
 }
 

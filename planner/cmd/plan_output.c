@@ -228,9 +228,12 @@ static void plan_print_row(const char *label, const struct choose_way *w,
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
         most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    printf("%-12s %-*s %10.3f [%9.3f, %9.3f] %11.3f", label, width, p->layout,
-           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
-           p->exp_step_s * 1e3);
+    char interval[64] = "-";
+    if (isfinite(p->pred_lo_s))
+        snprintf(interval, sizeof interval, "[%9.3f, %9.3f]",
+                 p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);
+    printf("%-12s %-*s %10.3f %22s %11.3f", label, width, p->layout,
+           p->pred_step_s * 1e3, interval, p->exp_step_s * 1e3);
     plan_print_speedup(p->speedup_vs_default);
     plan_print_speedup(p->speedup_vs_count_based);
     printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,

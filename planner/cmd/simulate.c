@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "sim/timeline.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- one layout ---- */
@@ -125,15 +126,18 @@ static enum err print_simulation(struct cmd *c, const struct plan_context *ctx,
                                  const struct sim_result *r)
 {
     const struct order *o = &ctx->schedule->order;
+    // both are sums of the same times in another order: rounding is no cost
+    const double outside_s = fmax(0, p->pred_step_s - r->step_s);
     int64_t width = 100;
     enum err e = cmd_int(c, OPT_WIDTH, 10, 10000, &width);
     if (e != ERR_OK)
         return e;
-    printf("%s: step %.3f ms [%.3f, %.3f]: pipeline %.3f ms, outside it %.3f "
-           "ms (%s transfers, %d micro-batches",
-           p->layout, p->pred_step_s * 1e3, p->pred_lo_s * 1e3,
-           p->pred_hi_s * 1e3, r->step_s * 1e3,
-           (p->pred_step_s - r->step_s) * 1e3, p2p_mode_name(ctx->mode),
+    printf("%s: step %.3f ms", p->layout, p->pred_step_s * 1e3);
+    if (isfinite(p->pred_lo_s))
+        printf(" [%.3f, %.3f]", p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);
+    printf(": pipeline %.3f ms, outside it %.3f ms (%s transfers, %d "
+           "micro-batches",
+           r->step_s * 1e3, outside_s * 1e3, p2p_mode_name(ctx->mode),
            ctx->n_mb);
     if (o->vpp > 1)
         printf(" in groups of %d, %d chunks a rank", o->group, o->vpp);

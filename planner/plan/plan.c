@@ -448,9 +448,13 @@ enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
     if (err != ERR_OK)
         return err_set(msg, err, "layout '%s': %s", p.layout, e->msg.text);
     p.pred_step_s = step.step_s;
-    // 1.96 standard errors either way: a normal's 95% interval
-    p.pred_lo_s = step.step_s - 1.96 * sqrt(variance);
-    p.pred_hi_s = step.step_s + 1.96 * sqrt(variance);
+    // 1.96 standard errors either way: a normal's 95% interval. Costs without
+    // any (FLOPs, a data sheet) are not exact, so their interval is not known
+    p.pred_lo_s = p.pred_hi_s = (double)NAN;
+    if (variance > 0) {
+        p.pred_lo_s = step.step_s - 1.96 * sqrt(variance);
+        p.pred_hi_s = step.step_s + 1.96 * sqrt(variance);
+    }
     p.near_bottleneck = step.near_bottleneck;
     err = fill_stages(e->arena, &e->ctx, &p.parsed, &p, msg);
     if (err == ERR_OK)

@@ -33,7 +33,8 @@ struct plan_stage {
 struct plan {
     const char *layout; // as it is pasted: layout_text()
     struct layout parsed;
-    double pred_step_s, pred_lo_s, pred_hi_s; // of mean times, 95% interval
+    double pred_step_s;          // of mean times
+    double pred_lo_s, pred_hi_s; // its 95% interval; NAN: no cost has an error
     double exp_step_s, exp_lo_s, exp_hi_s; // with jitter: expected, and 95% of
                                            // single steps; NAN: not worked out
     double speedup_vs_default, speedup_vs_count_based; // NAN: no baseline
