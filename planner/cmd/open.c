@@ -289,9 +289,9 @@ static void open_assume_world(struct megatron_args *args, const struct model *m)
     if (flags_given(megatron_args_flags(args), FLAG_WORLD_SIZE))
         return;
     snprintf(line, sizeof line,
-             "the world size is not stated: %d ranks, the fewest that TP x CP "
-             "x PP and ETP x EP x PP divide (--world gives it)",
-             m->par.world);
+             "the world size is not stated: %d rank%s, the fewest that TP x "
+             "CP x PP and ETP x EP x PP divide (--world gives it)",
+             m->par.world, m->par.world == 1 ? "" : "s");
     account_add(account, &account->assumed, line);
 }
 

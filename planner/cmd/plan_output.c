@@ -20,7 +20,12 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 // a gap that three digits of a percentage would show as none
 static const double PLAN_NO_GAP = 5e-6;
 
-enum { PLAN_LAYOUT_COLUMNS = 26 }; // least width of a table
+// least widths of a table; a label is at most a rank and three numbers
+enum {
+    PLAN_LABEL_COLUMNS = 12,
+    PLAN_LAYOUT_COLUMNS = 26,
+    PLAN_LABEL_ROOM = 64
+};
 
 /* ---- flags ---- */
 
@@ -222,8 +227,13 @@ static const char *plan_memory_word(const struct choose_way *w,
     return p->tight_memory ? " tight-memory" : "";
 }
 
+/* Widths of the table's first two columns. */
+struct plan_columns {
+    int label, layout;
+};
+
 static void plan_print_row(const char *label, const struct choose_way *w,
-                           const struct plan *p, int width)
+                           const struct plan *p, struct plan_columns width)
 {
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
@@ -232,8 +242,8 @@ static void plan_print_row(const char *label, const struct choose_way *w,
     if (isfinite(p->pred_lo_s))
         snprintf(interval, sizeof interval, "[%9.3f, %9.3f]",
                  p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);
-    printf("%-12s %-*s %10.3f %22s %11.3f", label, width, p->layout,
-           p->pred_step_s * 1e3, interval, p->exp_step_s * 1e3);
+    printf("%-*s %-*s %10.3f %22s %11.3f", width.label, label, width.layout,
+           p->layout, p->pred_step_s * 1e3, interval, p->exp_step_s * 1e3);
     plan_print_speedup(p->speedup_vs_default);
     plan_print_speedup(p->speedup_vs_count_based);
     printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
@@ -241,47 +251,62 @@ static void plan_print_row(const char *label, const struct choose_way *w,
            p->empty_stage ? " empty-stage" : "", plan_memory_word(w, p, most));
 }
 
-/* Of the longest layout in the table, baselines included. */
-static int plan_width(const struct plan_output *o)
+/* The pick's rank, and its combination where there are several. */
+static void plan_label(const struct plan_output *o, int i, char *label,
+                       size_t room)
+{
+    const struct choose_way *w = o->found->picks[i].way;
+    if (o->n_ways > 1)
+        snprintf(label, room, "%d PP%d V%d N%d", i + 1, w->pp, w->vpp,
+                 w->vpp > 1 ? w->group : 1);
+    else
+        snprintf(label, room, "%d", i + 1);
+}
+
+static int plan_wider(int width, const char *text)
+{
+    int n = (int)strlen(text);
+    return n > width ? n : width;
+}
+
+/* Of the longest label and layout in the table, baselines included. */
+static struct plan_columns plan_widths(const struct plan_output *o)
 {
     const struct search_result *r = &o->found->picks[0].way->result;
-    size_t width = PLAN_LAYOUT_COLUMNS;
+    struct plan_columns width = {PLAN_LABEL_COLUMNS, PLAN_LAYOUT_COLUMNS};
+    char label[PLAN_LABEL_ROOM];
     for (int i = 0; i < o->found->n_picks; i++) {
-        size_t n = strlen(o->found->picks[i].plan->layout);
-        width = n > width ? n : width;
+        plan_label(o, i, label, sizeof label);
+        width.label = plan_wider(width.label, label);
+        width.layout =
+            plan_wider(width.layout, o->found->picks[i].plan->layout);
     }
-    for (int i = 0; i < r->n_baselines; i++) {
-        size_t n = strlen(r->baselines[i].layout);
-        width = n > width ? n : width;
-    }
-    return (int)width;
+    for (int i = 0; i < r->n_baselines; i++)
+        width.layout = plan_wider(width.layout, r->baselines[i].layout);
+    return width;
 }
 
 static void plan_print_table(const struct plan_output *o)
 {
     const struct choose_result *f = o->found;
     const struct search_result *r = &f->picks[0].way->result;
-    const int width = plan_width(o);
-    printf("%-12s %-*s %10s %22s %11s %10s %10s %9s %5s  %s\n", "", width,
-           "layout", "step ms", "95% interval", "expected ms", "vs default",
-           "vs count", "GiB", "near", "flags");
+    const struct plan_columns width = plan_widths(o);
+    printf("%-*s %-*s %10s %22s %11s %10s %10s %9s %5s  %s\n", width.label, "",
+           width.layout, "layout", "step ms", "95% interval", "expected ms",
+           "vs default", "vs count", "GiB", "near", "flags");
     for (int i = 0; i < f->n_picks; i++) {
-        const struct choose_way *w = f->picks[i].way;
-        char label[40];
-        if (o->n_ways > 1)
-            snprintf(label, sizeof label, "%d PP%d V%d N%d", i + 1, w->pp,
-                     w->vpp, w->vpp > 1 ? w->group : 1);
-        else
-            snprintf(label, sizeof label, "%d", i + 1);
-        plan_print_row(label, w, f->picks[i].plan, width);
+        char label[PLAN_LABEL_ROOM];
+        plan_label(o, i, label, sizeof label);
+        plan_print_row(label, f->picks[i].way, f->picks[i].plan, width);
     }
     for (int i = 0; i < r->n_baselines; i++)
         plan_print_row(r->baseline_names[i], f->picks[0].way, &r->baselines[i],
                        width);
     if (r->baseline_refusals[0])
-        printf("%-12s %s\n", "default", r->baseline_refusals[0]);
+        printf("%-*s %s\n", width.label, "default", r->baseline_refusals[0]);
     if (r->baseline_refusals[1])
-        printf("%-12s %s\n", "count-based", r->baseline_refusals[1]);
+        printf("%-*s %s\n", width.label, "count-based",
+               r->baseline_refusals[1]);
     if (o->n_ways > 1)
         printf("vs default, vs count: of the row's own combination; those "
                "shown are the first row's\n");

@@ -123,6 +123,16 @@ is "where nothing fits each combination says so" \
 is "costs from FLOPs hold for any number of replicas" \
     "$($L plan $MODEL --pp 4 --world 8 --gbs 32 --costs "$tmp/c.json" \
         --print layout | wc -l)" 1
+$L plan $MODEL --pp 4,8 --vpp 1,2 --world 8 --gbs 32 --top 12 --costs "$tmp/c.json" \
+    2>/dev/null | awk '/ layout /{at = index($0, "layout")} /^[0-9]+ PP/{n++
+    if (substr($0, at - 1, 1) != " " || substr($0, at, 1) !~ /[^ ]/) bad++}
+    END {print n, bad + 0}' >"$tmp/columns"
+is "a table's layouts stand below their title, of ten ranks and more" \
+    "$(cat "$tmp/columns")" "12 0"
+is "costs without errors are shown without an interval" \
+    "$($L plan $MODEL --pp 4 --gbs 16 --costs "$tmp/c.json" --json --top 1 |
+        json 'd["layouts"][0]["pred_lo_ms"]')" None
+
 # what a plan was asked with, the other commands take as well
 $L costs $MODEL --analytic --recompute full -o "$tmp/full.json" >/dev/null
 set -- --pp 4 --gbs 64 --recompute full --ep-overlap --group 8
