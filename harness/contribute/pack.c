@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/writer.h"
 #include "chunk.h"
+#include "own_files.h"
 #include "report/leaks.h"
 #include "rows.h"
 #include "store/place.h"
@@ -296,11 +297,11 @@ static enum err write_rows(const struct contribution *c, const char *dir,
 static enum err check_leaks(struct arena *a, const char *dir,
                             struct err_msg *msg)
 {
-    static const char *const names[] = {"dataset.json", "rows.csv",
-                                        "model.json", "manifest.json"};
     enum err e = ERR_OK;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++)
-        e = leaks_check_file(arena_printf(a, "%s/%s", dir, names[i]), msg);
+    for (int i = 0; i < N_OWN_FILES && e == ERR_OK; i++) {
+        const char *path = arena_printf(a, "%s/%s", dir, own_file_name(i));
+        e = path ? leaks_check_file(path, msg) : pack_no_memory(msg);
+    }
     return e;
 }
 

@@ -55,15 +55,15 @@ enum err row_check(const struct contribution *c, const struct csv *rows,
     enum err e = rows_make(c, &own, msg);
     for (size_t at = 0; e == ERR_OK && at < own.n; at++)
         for (size_t k = 0; k < PUBLISHED_N_COLUMNS; k++) {
-            const char *got = csv_get(rows, at, PUBLISHED_COLUMNS[k]);
+            const char *got = csv_text(rows, at, PUBLISHED_COLUMNS[k]);
             const char *want = own.field[at * PUBLISHED_N_COLUMNS + k];
-            if (strcmp(got ? got : "", want ? want : "") == 0)
+            if (strcmp(got, want ? want : "") == 0)
                 continue;
             return err_set(msg, ERR_MODEL,
                            "%s: %s: %s: got '%.60s', and its model, layout and "
                            "figures make '%.60s'",
                            rows->where, c->run[at].id, PUBLISHED_COLUMNS[k],
-                           got ? got : "", want ? want : "");
+                           got, want ? want : "");
         }
     return e;
 }
