@@ -16,12 +16,9 @@
 #include "store/sums.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -362,13 +359,7 @@ static void sweep(struct arena *a, const char *root)
 static enum err lock_root(const char *root, int *lock, struct err_msg *msg)
 {
     const enum err e = file_make_folders(root, msg);
-    *lock = -1;
-    if (e != ERR_OK)
-        return e;
-    *lock = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock >= 0 && flock(*lock, LOCK_EX) == 0)
-        return ERR_OK;
-    return err_set(msg, ERR_IO, "%s: %s", root, strerror(errno));
+    return e == ERR_OK ? file_lock(root, lock, msg) : e;
 }
 
 /* What another one wrote while the user was asked for consent. */
@@ -410,9 +401,9 @@ enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
 {
     int lock;
     enum err e = lock_root(p->root, &lock, msg);
-    if (e == ERR_OK)
-        e = write_locked(p, out, msg);
-    if (lock >= 0)
-        close(lock);
+    if (e != ERR_OK)
+        return e;
+    e = write_locked(p, out, msg);
+    close(lock);
     return e;
 }

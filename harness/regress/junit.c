@@ -4,6 +4,7 @@
  */
 #include "junit.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -199,6 +200,11 @@ enum err junit_write(const struct junit *j, const char *path,
 {
     char *text = NULL;
     size_t len = 0;
+    if (!file_is_ours(path, "<?xml "))
+        return err_set(msg, ERR_RANGE,
+                       "%s: is there and no XML, so it is not replaced; want a "
+                       "name that is free",
+                       path);
     FILE *out = j->failed ? NULL : open_memstream(&text, &len);
     if (!out)
         return err_set(msg, ERR_NOMEM, "validate: out of memory");
