@@ -305,6 +305,31 @@ Test(plan_hybrid, halves_add_up_to_the_layers_that_were_measured)
     arena_clear(&f.arena);
 }
 
+/* Gated delta net before MLPs, attention before experts: no half in common. */
+Test(plan_hybrid, layers_that_share_no_half_are_split_each)
+{
+    static const uint8_t moe[8] = {0, 0, 1, 1, 1, 1, 1, 1};
+    static const uint8_t lean[8] = {1, 1, 0, 0, 0, 0, 0, 0};
+    struct fixture f;
+    struct cost out;
+    set_up(&f, 4, 1);
+    f.gpt.layer_moe = moe;
+    f.gpt.layer_lean = lean;
+    f.gpt.linear = (struct linear_attention){
+        .k_heads = 4, .v_heads = 4, .k_dim = 16, .v_dim = 16};
+    f.whole.unit[KIND_T_DENSE_LEAN] = f.whole.unit[KIND_T_DENSE];
+    cr_assert_eq(model_as_hybrid(&f.arena, &f.gpt, &f.m, &f.msg), ERR_OK);
+    cr_assert_eq(cost_split_layers(&f.whole, &f.gpt, &f.m, &out, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    const struct unit_cost *u = out.unit, *w = f.whole.unit;
+    cr_assert(u[KIND_ATTENTION].known && u[KIND_EXPERTS].known);
+    cr_expect_float_eq(u[KIND_ATTENTION].fwd_s + u[KIND_EXPERTS].fwd_s,
+                       w[KIND_T].fwd_s, 1e-15);
+    cr_expect_float_eq(u[KIND_DELTA].bwd_s + u[KIND_MLP].bwd_s,
+                       w[KIND_T_DENSE].bwd_s, 1e-15);
+    arena_clear(&f.arena);
+}
+
 /* What is measured cheaper forward than what a cheaper layer's attention takes
  * leaves no experts. */
 Test(plan_hybrid, layers_without_common_halves_are_refused)
