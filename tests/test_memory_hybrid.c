@@ -398,3 +398,22 @@ Test(memory_hybrid, what_no_run_was_held_against_is_said)
     m.symbols = NULL;
     cr_assert_eq(n_unchecked(&m), 0, "a GPT model");
 }
+
+/* Heads of one value, one state, one group: nothing hides behind another term.
+ */
+Test(memory_hybrid, the_bound_is_above_what_mamba_takes)
+{
+    static const struct mamba shapes[] = {
+        {1, 1, 1, 1024}, {4, 16, 2, 8}, {128, 64, 8, 64}, {1 << 12, 1, 64, 64}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int fp32 = 0; fp32 < 2; fp32++) {
+            struct model m = one_stage("M");
+            m.mamba = shapes[i];
+            m.batch.seq_tokens = 1 << 14;
+            m.memory.fp32 = fp32;
+            const int64_t all = memory_mixer_bytes(&m, KIND_MAMBA, &m.memory) +
+                                memory_working_bytes(&m, KIND_MAMBA);
+            cr_expect_geq(memory_mixers_bound(&m), (double)all, "%zu, %d", i,
+                          fp32);
+        }
+}
