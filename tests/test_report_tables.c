@@ -140,6 +140,20 @@ Test(report_tables, dropped_runs_have_their_reasons)
     cr_expect_null(strstr(t, "r1"), "%s", t);
 }
 
+/* Symbols of a hybrid model begin emphasis; older files lack columns. */
+Test(report_tables, stages_keep_symbols_and_lack_nothing_but_what_is_missing)
+{
+    write_experiment("a");
+    write_file(
+        "a/stages.csv",
+        "format,experiment,role,units\nmoe-bench/stages/1,a,pick,*E*E\n");
+    write_file("a/layouts.csv",
+               "format,role,meas_step_ms\nmoe-bench/layouts/1,pick,7\n");
+    const char *t = table("stages", "a"), *l = table("layouts", "a");
+    cr_expect(strstr(t, "| pick |  | \\*E\\*E | - |"), "%s", t);
+    cr_expect_null(strstr(l, "null"), "%s", l);
+}
+
 Test(report_tables, verdicts_come_from_a_runs_manifest)
 {
     write_experiment("a");
