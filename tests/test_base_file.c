@@ -204,3 +204,15 @@ Test(file, a_folder_is_held_until_it_is_let_go)
     cr_expect_eq(flock(other, LOCK_EX | LOCK_NB), 0);
     close(other);
 }
+
+Test(file, temporary_names_are_below_an_absolute_tmpdir)
+{
+    setenv("TMPDIR", "/var/x", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/var/x/a-XXXXXX");
+    setenv("TMPDIR", "", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
+    setenv("TMPDIR", "x", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
+    unsetenv("TMPDIR");
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
+}

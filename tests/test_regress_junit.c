@@ -47,7 +47,7 @@ Test(junit, texts_are_escaped_and_what_xml_cannot_hold_is_replaced)
                                  .text = "1 < 2\nnext\xef\xbf\xbf"};
     junit_add(&j, &c);
     const char *text = written(&j);
-    cr_expect(strstr(text, "classname=\"a&amp;b&lt;c&gt;&quot;d&apos;\""), "%s",
+    cr_expect(strstr(text, "classname=\"a&amp;b&lt;c&gt;&quot;d&#39;\""), "%s",
               text);
     cr_expect(strstr(text, "name=\"\xc3\xa9??"
                            "???"

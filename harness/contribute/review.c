@@ -397,9 +397,7 @@ static enum err check_log(struct reviewing *v, const char *plain, int run,
 /* Unpacked one after the other below TMPDIR. */
 static enum err check_logs(struct reviewing *v, struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *folder = arena_printf(v->a, "%s/moe-bench-XXXXXX",
-                                tmp && tmp[0] == '/' ? tmp : "/tmp");
+    char *folder = file_temporary_name(v->a, "moe-bench");
     if (!folder || !mkdtemp(folder))
         return err_set(msg, ERR_IO, "%s: cannot make folder",
                        folder ? folder : "contributed");

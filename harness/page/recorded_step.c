@@ -91,9 +91,7 @@ recorded_step_choose(struct arena *a, const struct recorded_step_of *of,
 static enum err recorded_step_unpack(struct arena *a, const char *packed,
                                      char **out, struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *path =
-        arena_printf(a, "%s/moe-bench-ops-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *path = file_temporary_name(a, "moe-bench-ops");
     if (!path)
         return recorded_step_no_memory(msg);
     const int fd = mkstemp(path);

@@ -127,31 +127,12 @@ static size_t xml_bytes(const char *text)
     return control || no_character ? 0 : text_utf8_bytes(text);
 }
 
-/* Quotes, too: all texts are values of attributes. */
-static const char *entity(char c)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&apos;";
-    default:
-        return NULL;
-    }
-}
-
 /* The text as the value of an attribute. */
 static void put_text(FILE *out, const char *text)
 {
     while (*text) {
         const size_t n = xml_bytes(text);
-        const char *name = entity(*text);
+        const char *name = text_entity(*text);
         if (name)
             fputs(name, out);
         else if (n)

@@ -225,6 +225,14 @@ enum err file_unpack(const char *from, const char *to, struct err_msg *msg)
         msg);
 }
 
+/* A relative TMPDIR would mean another folder after a chdir(). */
+char *file_temporary_name(struct arena *a, const char *name)
+{
+    const char *tmp = getenv("TMPDIR");
+    return arena_printf(a, "%s/%s-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp",
+                        name);
+}
+
 bool file_is_same(const char *a, const char *b)
 {
     struct stat x, y;

@@ -10,6 +10,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include "arena.h"
 #include "err.h"
 
 #include <stdbool.h>
@@ -21,6 +22,11 @@ enum err file_make_folders(const char *path, struct err_msg *msg);
 
 /* Makes the folders above the file's name. */
 enum err file_make_parents(const char *path, struct err_msg *msg);
+
+/* A name for mkdtemp() and mkstemp(), below TMPDIR where that is an absolute
+ * path and else below /tmp: "/tmp/NAME-XXXXXX". Owned by the arena, NULL when
+ * out of memory. */
+char *file_temporary_name(struct arena *a, const char *name);
 
 /* Removes the file, or the folder with all that is in it. Links are removed,
  * not followed. What cannot be removed stays, without an error: callers remove
