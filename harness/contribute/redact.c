@@ -396,13 +396,13 @@ enum err redact_log(const struct text_span *log, struct removed *r,
     }
     if (to.out)
         ok = fclose(to.out) == 0 && ok;
-    *out =
-        (struct text_span){ok ? arena_strndup(r->arena, text, len) : NULL, len};
+    char *copy = ok ? arena_strndup(r->arena, text, len) : NULL;
     free(text);
     free(plain);
-    return out->data && !r->failed
-               ? ERR_OK
-               : err_set(msg, ERR_NOMEM, "%s", "redact: out of memory");
+    if (!copy || r->failed)
+        return err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    *out = (struct text_span){copy, len};
+    return ERR_OK;
 }
 
 /* ---- do both say the same ---- */

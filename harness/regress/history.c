@@ -218,9 +218,8 @@ static bool write_all(struct arena *a, FILE *out, const struct text_span *old,
     return ok;
 }
 
-/* The old file is read as a table first: nothing is added behind what could
- * not be read again. */
-/* What stands there is read again: another one may have added to it. */
+/* What stands there is read again, since another one may have added to it, and
+ * as a table first: nothing is added behind what could not be read. */
 static enum err append_held(struct arena *a, const char *path,
                             const struct history_session *s,
                             struct err_msg *msg)
