@@ -69,6 +69,8 @@ static const char *today(struct arena *a)
     return arena_strdup(a, text);
 }
 
+/* What a source knows better, as a folder its dates and its clock, replaces
+ * these. */
 enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                            struct contribution *out, struct err_msg *msg)
 {
@@ -207,6 +209,8 @@ static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
     return r->layout ? ERR_OK : contribution_no_memory(msg);
 }
 
+/* Flags are copied for each run: the layout of one must not be left in another.
+ */
 enum err contribution_judge(struct contribution *c,
                             const struct megatron_args *args,
                             const char *layout, struct contribution_run *r,

@@ -139,6 +139,7 @@ static enum err args_of_run(const struct folder *f,
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", run->folder);
 }
 
+/* A run of round 0 had timers on: its log is kept, its step is no figure. */
 static enum err take_run(const struct folder *f, const struct run_record *run,
                          struct err_msg *msg)
 {
@@ -265,6 +266,8 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
     return e == ERR_OK && !c->date ? folder_no_memory(msg) : e;
 }
 
+/* The speed of the machine is a property of all runs together, so it is worked
+ * out before the first is taken. */
 enum err experiment_folder_read(struct contribution *c,
                                 const struct experiment_folder *from,
                                 struct err_msg *msg)

@@ -42,6 +42,7 @@ static enum err write_tree(struct arena *a, const char *dir, const char *name,
 
 /* ---- the model ---- */
 
+/* As of a log's word: a flag may hold a path, or a project's name. */
 static bool is_harmless_text(const char *text)
 {
     struct log_text rest = {text, strlen(text)}, c;
@@ -60,6 +61,7 @@ static bool is_of_row(enum flag_id id)
     return id == FLAG_LAYOUT || id == FLAG_VPP || id == FLAG_LAYERS_PER_VPP;
 }
 
+/* Switches that are off are not given, so that only true is written. */
 static void write_flag(struct writer to, const struct megatron_flags *f,
                        enum flag_id id, const char *key)
 {
@@ -167,6 +169,7 @@ static void write_consent(struct writer top)
     writer_text(o, "given_utc", now);
 }
 
+/* A reader of the numbers alone must see that runs are missing. */
 static void write_series(struct writer top, const struct contribution *c)
 {
     struct writer s = writer_object(top, "series");
@@ -204,6 +207,7 @@ static void write_removed(struct writer top, const struct removed *r)
                       (double)r->count[k]);
 }
 
+/* By number: names of logs stay with the contributor. */
 static void write_runs(struct writer top, const struct contribution *c)
 {
     struct writer list = writer_list(top, "runs");
@@ -272,6 +276,8 @@ static enum err write_log(const struct contribution *c, const char *dir,
 
 /* ---- the folder ---- */
 
+/* The same writer as for step times of others, so that one reader takes both.
+ */
 static enum err write_rows(const struct contribution *c, const char *dir,
                            struct err_msg *msg)
 {
@@ -291,6 +297,7 @@ static enum err write_rows(const struct contribution *c, const char *dir,
     return e == ERR_OK ? import_write(c->arena, dir, &d, &rows, msg) : e;
 }
 
+/* The last look before anything has its name. */
 static enum err check_leaks(struct arena *a, const char *dir,
                             struct err_msg *msg)
 {
@@ -397,6 +404,7 @@ static enum err write_locked(const struct pack *p, const char **out,
     return e;
 }
 
+/* The lock is on the root, so that two at once choose two names. */
 enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
 {
     int lock;

@@ -75,6 +75,7 @@ static const char *const manifest_keys[] = {
     "clock",   "core",       "hardware", "consent", "series", "checks",
     "missing", "computable", "removed",  "runs"};
 
+/* Word by word: another sentence is another consent. */
 static void read_consent(struct reader top)
 {
     const char *licence = "", *sentence = "";
@@ -89,6 +90,7 @@ static void read_consent(struct reader top)
                     "'" CONTRIBUTED_CONSENT "'");
 }
 
+/* Of two numbers of rows that differ one was edited. */
 static void read_series(struct reviewing *v, struct reader top)
 {
     const struct json_range count = {0, 1 << 20};
@@ -139,6 +141,8 @@ static enum contribution_from from_of(struct reader top)
     return (enum contribution_from)from;
 }
 
+/* The document stays open until all is read: its first error is the one that is
+ * told, and a contribution is begun only where there was none. */
 static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
 {
     struct reader_doc doc;
@@ -202,6 +206,8 @@ static void set_sizes(const struct reviewing *v, size_t row,
     }
 }
 
+/* What is in no known form is left out, and then differs from the row that is
+ * made of it (row_check). */
 static void read_figures(const struct reviewing *v, size_t row,
                          struct contribution_run *r)
 {
@@ -234,6 +240,7 @@ static void read_ref(const struct reviewing *v, size_t row,
         memcpy(r->log_sha256, ref + sizeof start - 1, TEXT_SHA256_HEX);
 }
 
+/* Names first, then sizes, since everything else is made of them. */
 static enum err read_row(struct reviewing *v, size_t row,
                          const struct megatron_args *model, struct err_msg *msg)
 {
@@ -340,6 +347,8 @@ static enum err check_figures(struct reviewing *v, const struct runlog *log,
     return take_layout_check(v->c, log, r, msg);
 }
 
+/* The same functions as when the log was given, so that equal logs give equal
+ * figures to the last digit. */
 static enum err check_step(struct reviewing *v, const char *path,
                            const struct text_span *text,
                            struct contribution_run *r, struct err_msg *msg)
@@ -368,6 +377,7 @@ static enum err check_step(struct reviewing *v, const char *path,
     return check_figures(v, &log, &t, r, msg);
 }
 
+/* Unpacked to a file, since what looks for secrets reads files. */
 static enum err check_log(struct reviewing *v, const char *plain, int run,
                           struct err_msg *msg)
 {
@@ -553,6 +563,8 @@ static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
                 : review_no_memory(msg);
 }
 
+/* What is cheap and refuses most comes first; logs are unpacked only of a
+ * folder whose files are whole. */
 enum err review_read(struct arena *a, const char *dir, struct review *out,
                      struct err_msg *msg)
 {

@@ -30,6 +30,8 @@ static void read_role(const char *note, struct contribution_run *r)
     r->round = round;
 }
 
+/* scanf() lets blanks and signs pass, so the text is made again and compared.
+ */
 void row_check_origin(const char *note, const char *stat,
                       struct contribution_run *r)
 {
@@ -48,6 +50,8 @@ void row_check_origin(const char *note, const char *stat,
         r->stat = stat;
 }
 
+/* Figures are in the runs as they were read, so that they come out as they were
+ * where they are numbers at all. */
 enum err row_check(const struct contribution *c, const struct csv *rows,
                    struct err_msg *msg)
 {

@@ -214,6 +214,7 @@ static enum err read_log(const struct reading *in, const char *operand,
 
 /* ---- typed ---- */
 
+/* The last '=': what stands behind it must be a number. */
 static enum err read_step(struct contribution *c,
                           const struct megatron_args *config, const char *text,
                           struct err_msg *msg)
@@ -309,6 +310,8 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A folder knows its hardware; of everything else the card must be said before
+ * anything is read. */
 enum err sources_read(struct contribution *c, const struct sources_request *q,
                       struct err_msg *msg)
 {

@@ -31,6 +31,7 @@ void html_text(FILE *out, const char *text)
         html_character(out, *text);
 }
 
+/* No break behind the last character: it would end in an empty line. */
 void html_breaking(FILE *out, const char *text)
 {
     for (; text && *text; text++) {
