@@ -165,6 +165,15 @@ Test(contribute_checks, a_rate_far_from_the_printed_one_is_doubted)
 {
     c.run[0].printed_tflops = 4;
     cr_expect(ask(NULL).answer[CHECK_RATE] == CHECK_DOUBT);
+    c.run[0].printed_tflops = 1e5;
+    cr_expect(ask(NULL).answer[CHECK_RATE] == CHECK_DOUBT);
+}
+
+Test(contribute_checks, a_small_share_of_the_peak_is_doubted)
+{
+    c.run[0].step_s = 60 * GOOD_S;
+    const struct checks k = ask(NULL);
+    cr_expect(k.answer[CHECK_RATE] == CHECK_DOUBT && k.mfu_lo < 0.01);
 }
 
 Test(contribute_checks, the_same_log_twice_is_refused)

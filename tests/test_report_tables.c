@@ -243,6 +243,27 @@ Test(report_tables, a_cell_keeps_a_layout_on_its_line)
     free(text);
 }
 
+/* Searches that prove the same best step differ in the last digit. */
+Test(report_tables, gains_of_halves_are_given_with_what_is_proved)
+{
+    write_file("a-one/recipes.csv",
+               "format,experiment,who,pp,vpp,n_mb,pred_step_ms,bound_ms,proof,"
+               "gap_pct\n"
+               "f,a-one,planner,4,1,8,100,100,optimal,0\n"
+               "f,a-one,whole-layers,4,1,8,100,99.9999,optimal,0\n"
+               "f,a-one,planner,4,2,8,90,90,optimal,0\n"
+               "f,a-one,whole-layers,4,2,8,99,99,optimal,0\n"
+               "f,a-one,planner,4,3,8,90,80,gap,12.5\n"
+               "f,a-one,whole-layers,4,3,8,99,99,optimal,0\n");
+    const char *t = table("halves", NULL);
+    cr_expect(strstr(t, "| PP4 VPP1 | 8 | 100.0 | optimal | 100.0 | optimal | "
+                        "0.00 |\n"),
+              "%s", t);
+    cr_expect(strstr(t, "| 10.00 |\n"), "%s", t);
+    cr_expect(strstr(t, "gap 12.5% | 99.0 | optimal | 10.00 to 23.75 |\n"),
+              "%s", t);
+}
+
 /* What report_compare() prints of a text. */
 static const char *compared(const char *text, int *n)
 {
@@ -322,6 +343,11 @@ Test(report_tables, figures_are_compared_byte_by_byte)
     write_file("made/a.pdf", "one");
     cr_expect(strstr(figures_compared(&n), "/a.pdf: it is not what the data"));
     cr_expect_eq(n, 1, "one PDF is stale where another is equal");
+    unlink(in_dir("kept/b.pdf"));
+    unlink(in_dir("made/b.pdf"));
+    cr_expect(strstr(figures_compared(&n), "/a.pdf: it is not what the data"));
+    cr_expect_eq(n, 1, "one alone tells nothing of the library");
+    write_file("kept/b.pdf", "same");
     write_file("made/b.pdf", "another");
     cr_expect(strstr(figures_compared(&n), "another drawing library or font"));
     cr_expect_eq(n, 0, "where none is equal it is the library");
