@@ -235,6 +235,8 @@ static double plan_rank_work(const struct plan_lane *lane,
     return sum;
 }
 
+/* Beside the step what tells layouts of equal steps apart: the sum of squares
+ * of ranks' work, and how many ranks are close to the fullest. */
 static struct plan_step plan_step_of(const struct plan_engine *e,
                                      const struct plan_lane *lane,
                                      const struct layout *l, double pipeline_s)
