@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All datasets at once, since rows of one table can be compared. */
 enum err published_predict_all(struct arena *a,
                                const struct published_list *list,
                                unsigned terms, struct published *out,

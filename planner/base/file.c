@@ -118,6 +118,7 @@ static int file_read(struct file_copying *c, char *block, struct err_msg *msg)
     return -1;
 }
 
+/* Bounded, since a few bytes of gzip can unpack to any number. */
 static enum err file_move_bytes(struct file_copying *c, struct err_msg *msg)
 {
     char block[FILE_BLOCK_BYTES];
@@ -178,6 +179,8 @@ static enum err file_open_input(struct file_copying *c, struct err_msg *msg)
                : err_set(msg, ERR_PARSE, "%s: %s", c->from, strerror(errno));
 }
 
+/* The whole file or nothing: it is made under another name, flushed, and
+ * renamed. */
 static enum err file_convert(struct file_copying *c, struct err_msg *msg)
 {
     char tmp[PATH_MAX];
