@@ -124,8 +124,8 @@ $(B)/tests/test_%: $(B)/tests/test_%.o $$(call room_obj,$$(call rooms_for,$$(cal
 	$(Q)$(TEST_LINK)
 
 # the plain reader of logs, oracle of the fast one
-$(B)/tests/test_log_plain: $(B)/tests/plain_log.o $(B)/tests/plain_lines.o
-build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines)
+$(B)/tests/test_log_plain: $(patsubst %,$(B)/tests/%.o,plain_log plain_lines plain_blocks)
+build/fuzz/fuzz_logparse: $(patsubst %,build/fuzz/obj/tests/%.o,plain_log plain_lines plain_blocks)
 
 # shows what planner/shell reads, for tests/cli
 SHELL_CALLS_OBJ := $(call room_obj,planner/base planner/script planner/shell)

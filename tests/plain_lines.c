@@ -1,11 +1,12 @@
 /*
  * How it works: plain_lines_take() asks in turn whether a line is of the open
- * timer block, of the arguments dump, or tells of something new; what nothing
- * knows may be the rest of a wrapped iteration line. Everything is appended to
- * lists, and a block's timers when it closes, as only then is it known whether
- * they are of a step.
+ * timer block (plain_blocks), of the arguments dump, or tells of something new;
+ * what nothing knows may be the rest of a wrapped iteration line. Everything is
+ * appended to lists.
  */
 #include "plain_lines.h"
+
+#include "plain_blocks.h"
 
 #include "log/format.h"
 #include "log/row.h"
@@ -17,7 +18,7 @@
 // of arguments, as many and as long as the product keeps
 enum { MAX_ARGUMENTS = 4096, MAX_ARGUMENT = 65536 };
 
-static void *plain_add(struct log_list *l, size_t size)
+void *plain_lines_add(struct log_list *l, size_t size)
 {
     void *item = log_list_add(l, size);
     if (!item)
@@ -29,229 +30,6 @@ struct plain_iteration *plain_lines_current(struct plain *p)
 {
     struct plain_iteration *it = (void *)p->iterations.data;
     return p->iterations.n ? &it[p->iterations.n - 1] : NULL;
-}
-
-/* ---- timer blocks ---- */
-
-static struct plain_timer *plain_add_timer(struct plain_block *b,
-                                           struct log_text name)
-{
-    b->named = b->n_timers < BLOCK_MAX_TIMERS && name.n < BLOCK_NAME;
-    if (!b->named)
-        return NULL;
-    struct plain_timer *t = &b->timer[b->n_timers++];
-    *t = (struct plain_timer){.rows = {0}};
-    memcpy(t->name, name.p, name.n);
-    return t;
-}
-
-static void plain_add_row(struct plain_block *b, int64_t rank, double ms)
-{
-    b->n_lines++;
-    if (!b->named || b->n_rows == BLOCK_MAX_ROWS)
-        return;
-    struct plain_timer *t = &b->timer[b->n_timers - 1];
-    struct log_row *row = plain_add(&t->rows, sizeof *row);
-    *row = (struct log_row){(int)rank, ms};
-    b->n_rows++;
-}
-
-static void plain_take_row(struct plain_block *b, const struct log_rowtext *r)
-{
-    struct plain_timer *t = NULL;
-    if (r->kind == LOGROW_NAME)
-        plain_add_timer(b, r->name);
-    if (r->kind == LOGROW_RANK && r->sound)
-        plain_add_row(b, r->rank, r->max_ms);
-    if (r->kind != LOGROW_EXTREMES)
-        return;
-    b->n_lines++;
-    if (r->sound)
-        t = plain_add_timer(b, r->name);
-    if (t) {
-        t->min_ms = r->min_ms;
-        t->max_ms = r->max_ms;
-    }
-}
-
-/* A row, or several that lost their newlines. */
-static bool plain_rows(struct plain_block *b, struct log_text t)
-{
-    struct log_rowtext row;
-    bool any = false;
-    t = logline_trim(t);
-    while ((!any || t.n) && logrow_take(&t, b->form == BLOCK_ALL, &row)) {
-        plain_take_row(b, &row);
-        any = true;
-    }
-    if (any)
-        b->followed = false;
-    return any;
-}
-
-static void plain_flush_row(struct plain *p)
-{
-    if (p->wrap.kind != WRAP_ROW)
-        return;
-    p->wrap.kind = WRAP_NONE;
-    plain_rows(&p->block, logwrap_text(&p->wrap));
-}
-
-static void plain_single_line(struct plain_block *b, struct log_text body)
-{
-    struct log_rowtext row;
-    while (logrow_next_of_line(&body, &row))
-        plain_take_row(b, &row);
-}
-
-static bool plain_is_of_step(const struct plain_block *b)
-{
-    bool any = false;
-    for (size_t i = 0; i < b->n_timers; i++)
-        any = any || strcmp(b->timer[i].name, RUNLOG_FORWARD) == 0 ||
-              strcmp(b->timer[i].name, RUNLOG_FORWARD_BACKWARD) == 0;
-    return any;
-}
-
-static void plain_keep_ranks(struct plain *p, const struct plain_timer *t,
-                             struct log_timer *out)
-{
-    const struct log_row *row = (const void *)t->rows.data;
-    for (size_t i = 0; i < t->rows.n; i++)
-        if (row[i].rank >= out->n_ranks)
-            out->n_ranks = row[i].rank + 1;
-    double *ms = arena_alloc(p->arena, (size_t)out->n_ranks, sizeof *ms);
-    for (int r = 0; r < out->n_ranks; r++)
-        ms[r] = NAN;
-    for (size_t i = 0; i < t->rows.n; i++)
-        ms[row[i].rank] = row[i].ms;
-    out->rank_ms = ms;
-}
-
-static void plain_keep_timer(struct plain *p, const struct plain_timer *t,
-                             int64_t iteration)
-{
-    bool per_rank = p->block.form == BLOCK_ALL;
-    if (per_rank && t->rows.n == 0)
-        return;
-    struct log_timer *out = plain_add(&p->timers, sizeof *out);
-    *out = (struct log_timer){.iteration = iteration,
-                              .name = arena_strdup(p->arena, t->name),
-                              .per_rank = per_rank,
-                              .min_ms = t->min_ms,
-                              .max_ms = t->max_ms,
-                              .section = p->section < 0 ? 0 : p->section};
-    p->has_timers = true;
-    if (per_rank)
-        plain_keep_ranks(p, t, out);
-}
-
-void plain_lines_close_block(struct plain *p, bool at_end)
-{
-    struct plain_block *b = &p->block;
-    struct plain_iteration *it = plain_lines_current(p);
-    plain_flush_row(p);
-    bool of_step = it && !it->closed;
-    if (b->form == BLOCK_NONE)
-        return;
-    bool complete = b->form != BLOCK_ALL && !p->tail_cut &&
-                    b->n_lines >= p->last_block_lines;
-    if (at_end && !b->followed && !complete) {
-        if (of_step)
-            it->cut = true;
-    } else {
-        of_step = of_step && plain_is_of_step(b);
-        for (size_t i = 0; i < b->n_timers; i++)
-            plain_keep_timer(p, &b->timer[i],
-                             of_step ? it->step.it.iteration : 0);
-        if (of_step) {
-            it->closed = true;
-            p->last_block_lines = b->n_lines;
-        }
-    }
-    for (size_t i = 0; i < b->n_timers; i++)
-        free(b->timer[i].rows.data);
-    b->form = BLOCK_NONE;
-    b->n_timers = 0;
-}
-
-static void plain_open_block(struct plain *p, enum log_block_form form,
-                             uint64_t stream)
-{
-    struct plain_block *b = &p->block;
-    plain_lines_close_block(p, false);
-    b->form = form;
-    b->stream = stream;
-    b->followed = b->named = false;
-    b->n_timers = b->n_rows = b->n_lines = 0;
-}
-
-/* What of a line can be a row: writers that share a line begin with a bracket
- * or with an iteration. */
-static size_t plain_row_length(struct log_text body)
-{
-    size_t n = body.n;
-    const char *at = NULL;
-    if (!logline_find(body, "|"))
-        return n;
-    if ((at = logline_find(body, "[")) != NULL)
-        n = (size_t)(at - body.p);
-    if ((at = logline_find(body, " iteration")) != NULL &&
-        (size_t)(at - body.p) < n)
-        n = (size_t)(at - body.p);
-    return n;
-}
-
-static bool plain_is_open(const struct plain *p, struct log_text body)
-{
-    return p->block.form != BLOCK_ALL && logrow_is_open(body);
-}
-
-/* True when the line was taken as a piece of a wrapped row. */
-static bool plain_wrapped_row(struct plain *p, struct log_text body,
-                              uint64_t stream)
-{
-    struct log_text own = logline_trim(body);
-    struct log_rowtext row;
-    bool open = plain_is_open(p, body);
-    bool waits = p->wrap.kind == WRAP_ROW;
-    bool begins = open || logrow_take(&own, false, &row);
-    if (waits && (begins || !logwrap_add(&p->wrap, body, stream))) {
-        plain_flush_row(p);
-    } else if (waits) {
-        if (plain_is_open(p, logwrap_text(&p->wrap)))
-            return true;
-        p->wrap.kind = WRAP_NONE;
-        return plain_rows(&p->block, logwrap_text(&p->wrap));
-    }
-    if (open)
-        logwrap_start(&p->wrap, WRAP_ROW, body, stream);
-    return open;
-}
-
-static bool plain_in_block(struct plain *p, struct log_text body,
-                           uint64_t stream, bool cut)
-{
-    struct plain_block *b = &p->block;
-    if (b->form == BLOCK_NONE)
-        return false;
-    bool same = stream == b->stream;
-    if (same && cut && logline_starts(body, " ") && !logline_find(body, "/")) {
-        p->tail_cut = true;
-        return true;
-    }
-    struct log_text row = {body.p, plain_row_length(body)};
-    bool alone = row.n == body.n;
-    if (same && !cut && alone && plain_wrapped_row(p, body, stream))
-        return true;
-    if (!alone)
-        plain_flush_row(p);
-    if (same && !cut && plain_rows(b, row))
-        return alone;
-    plain_flush_row(p);
-    b->followed = true;
-    b->named = b->named && !same;
-    return false;
 }
 
 /* ---- iterations ---- */
@@ -298,7 +76,7 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
         (last->step.it.step_ms == step->it.step_ms || isnan(step->it.step_ms)))
         return; // printed twice, to stdout and stderr
     p->block.followed = true;
-    plain_lines_close_block(p, false);
+    plain_blocks_close(p, false);
     if (!goes_on || step->it.iteration <= before) {
         p->section++;
         p->n_logged = 0;
@@ -306,7 +84,7 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
         if (p->section > 0)
             logfail_init(&p->fail);
     }
-    struct plain_iteration *it = plain_add(&p->iterations, sizeof *it);
+    struct plain_iteration *it = plain_lines_add(&p->iterations, sizeof *it);
     it->nth = ++p->n_logged;
     plain_set(p, it, step, cut);
     it->step.it.section = p->section;
@@ -463,15 +241,15 @@ static bool plain_header(struct plain *p, struct log_text body, uint64_t stream,
         p->tail_cut = true;
     } else if (form != BLOCK_NONE || at) {
         plain_flush_pending(p);
-        plain_open_block(p, form == BLOCK_NONE ? BLOCK_MINMAX : form, stream);
+        plain_blocks_open(p, form == BLOCK_NONE ? BLOCK_MINMAX : form, stream);
     }
     if (form != BLOCK_NONE) {
         const char *rows = logline_find(body, tail) + sizeof tail - 1;
-        plain_rows(&p->block, logline_from(body, rows));
+        plain_blocks_rows(&p->block, logline_from(body, rows));
     } else if (at && !cut) {
-        plain_single_line(&p->block,
-                          logline_from(body, at + sizeof single - 1));
-        plain_lines_close_block(p, false);
+        plain_blocks_single_line(&p->block,
+                                 logline_from(body, at + sizeof single - 1));
+        plain_blocks_close(p, false);
     }
     return form != BLOCK_NONE || at;
 }
@@ -493,7 +271,7 @@ static bool plain_memory_of(struct plain *p, struct log_text line, bool cut)
             all[i] = m;
             return true;
         }
-    struct log_memory *item = plain_add(&p->memory, sizeof *item);
+    struct log_memory *item = plain_lines_add(&p->memory, sizeof *item);
     *item = m;
     return true;
 }
@@ -525,7 +303,7 @@ static bool plain_arguments(struct plain *p, struct log_text body,
         p->arguments.n = 0;
     if (kind == TOLD_ARGUMENT && p->arguments.n < MAX_ARGUMENTS &&
         f.value.n <= MAX_ARGUMENT) {
-        struct log_argument *arg = plain_add(&p->arguments, sizeof *arg);
+        struct log_argument *arg = plain_lines_add(&p->arguments, sizeof *arg);
         arg->name = arena_strndup(p->arena, f.name.p, f.name.n);
         arg->value = arena_strndup(p->arena, f.value.p, f.value.n);
     }
@@ -573,7 +351,7 @@ static void plain_unread(struct plain *p, struct log_text body)
 static void plain_part(struct plain *p, struct log_text body,
                        const struct log_prefix *prefix, bool cut)
 {
-    if (plain_in_block(p, body, prefix->stream, cut))
+    if (plain_blocks_take(p, body, prefix->stream, cut))
         return;
     if (plain_arguments(p, body, prefix)) {
         p->tail_cut = p->tail_cut || (cut && p->told.in_arguments);
@@ -617,6 +395,6 @@ void plain_lines_take(struct plain *p, struct log_text line, bool cut)
 
 void plain_lines_flush(struct plain *p)
 {
-    plain_flush_row(p);
+    plain_blocks_flush_row(p);
     plain_flush_pending(p);
 }

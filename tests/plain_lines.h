@@ -64,12 +64,11 @@ struct plain {
     bool is_bridge, has_timers;
 };
 
+/* A new item of the list; aborts without memory, as only tests may. */
+void *plain_lines_add(struct log_list *l, size_t size);
+
 /* The iteration that was read last, NULL before the first. */
 struct plain_iteration *plain_lines_current(struct plain *p);
-
-/* Ends the open block, if any, and keeps its timers in `p->timers`; `at_end`
- * of the file a block that nothing followed counts as cut and is not kept. */
-void plain_lines_close_block(struct plain *p, bool at_end);
 
 /* At the end of the text: Bridge's last line, a row that did not go on. */
 void plain_lines_flush(struct plain *p);

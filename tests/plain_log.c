@@ -5,6 +5,7 @@
  */
 #include "plain_log.h"
 
+#include "plain_blocks.h"
 #include "plain_lines.h"
 
 #include <math.h>
@@ -62,7 +63,7 @@ static void plain_last_block(struct plain *p)
         b->followed = true;
     if (!b->followed && b->n_lines < p->last_block_lines)
         p->tail_cut = true;
-    plain_lines_close_block(p, true);
+    plain_blocks_close(p, true);
 }
 
 static void plain_judge(struct plain *p)

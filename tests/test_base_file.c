@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,4 +161,58 @@ Test(file, links_in_a_removed_tree_are_not_followed)
     file_remove_tree(in("gone"));
     cr_assert_neq(access(in("gone"), F_OK), 0);
     cr_assert_eq(access(in("keep/inner"), F_OK), 0);
+}
+
+Test(file, one_file_of_two_names_is_the_same)
+{
+    put(in("a"), "x", 1);
+    put(in("b"), "x", 1);
+    cr_assert_eq(symlink(in("a"), in("link")), 0);
+    cr_expect(file_is_same(in("a"), in("a")));
+    cr_expect(file_is_same(in("a"), in("link")));
+    cr_expect_not(file_is_same(in("a"), in("b")));
+    cr_expect_not(file_is_same(in("none"), in("none")));
+    cr_expect_not(file_is_same(in("a"), NULL));
+    cr_expect_not(file_is_same(dir, dir), "a folder is no file");
+}
+
+Test(file, ours_is_what_is_not_there_or_begins_as_ours_do)
+{
+    put(in("ours"), "format,x\n", 9);
+    put(in("others"), "notes\n", 6);
+    put(in("short"), "form", 4);
+    put(in("empty"), "", 0);
+    cr_expect(file_is_ours(in("ours"), "format,"));
+    cr_expect(file_is_ours(in("empty"), "format,"));
+    cr_expect(file_is_ours(in("none"), "format,"));
+    cr_expect_not(file_is_ours(in("others"), "format,"));
+    cr_expect_not(file_is_ours(in("short"), "format,"));
+}
+
+/* A second holder within one process is another description: it waits. */
+Test(file, a_folder_is_held_until_it_is_let_go)
+{
+    struct err_msg msg;
+    int lock = -2;
+    cr_assert_eq(file_lock(in("none"), &lock, &msg), ERR_IO);
+    cr_expect_eq(lock, -2, "written only on success");
+    cr_assert_eq(file_lock_folder(in("x.csv"), &lock, &msg), ERR_OK, "%s",
+                 msg.text);
+    const int other = open(dir, O_RDONLY | O_DIRECTORY);
+    cr_expect_neq(flock(other, LOCK_EX | LOCK_NB), 0);
+    close(lock);
+    cr_expect_eq(flock(other, LOCK_EX | LOCK_NB), 0);
+    close(other);
+}
+
+Test(file, temporary_names_are_below_an_absolute_tmpdir)
+{
+    setenv("TMPDIR", "/var/x", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/var/x/a-XXXXXX");
+    setenv("TMPDIR", "", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
+    setenv("TMPDIR", "x", 1);
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
+    unsetenv("TMPDIR");
+    cr_expect_str_eq(file_temporary_name(&arena, "a"), "/tmp/a-XXXXXX");
 }

@@ -45,6 +45,13 @@ enum { N_FLAGS_GIVEN = sizeof flags / sizeof flags[0] };
 static struct arena a;
 static struct contribution c;
 
+static struct contribution_run *another(void)
+{
+    struct contribution_run *r = NULL;
+    cr_assert_eq(contribution_add(&c, &r, NULL), ERR_OK);
+    return r;
+}
+
 static void add(const char *layout, double step_s)
 {
     struct err_msg msg = {""};
@@ -56,7 +63,7 @@ static void add(const char *layout, double step_s)
     cr_assert(megatron_args_read(args, argv, N_FLAGS_GIVEN, &opt, &msg) ==
                   ERR_OK,
               "%s", msg.text);
-    struct contribution_run *r = contribution_add(&c);
+    struct contribution_run *r = another();
     r->name = layout;
     r->step_s = step_s;
     r->q25 = 0.99 * step_s;
@@ -158,6 +165,15 @@ Test(contribute_checks, a_rate_far_from_the_printed_one_is_doubted)
 {
     c.run[0].printed_tflops = 4;
     cr_expect(ask(NULL).answer[CHECK_RATE] == CHECK_DOUBT);
+    c.run[0].printed_tflops = 1e5;
+    cr_expect(ask(NULL).answer[CHECK_RATE] == CHECK_DOUBT);
+}
+
+Test(contribute_checks, a_small_share_of_the_peak_is_doubted)
+{
+    c.run[0].step_s = 60 * GOOD_S;
+    const struct checks k = ask(NULL);
+    cr_expect(k.answer[CHECK_RATE] == CHECK_DOUBT && k.mfu_lo < 0.01);
 }
 
 Test(contribute_checks, the_same_log_twice_is_refused)
@@ -192,7 +208,7 @@ Test(contribute_checks, one_layout_is_doubted)
 Test(contribute_checks, another_model_is_refused)
 {
     struct err_msg msg;
-    struct contribution_run *r = contribution_add(&c);
+    struct contribution_run *r = another();
     struct megatron_args *args = megatron_args_copy(&a, c.args);
     r->name = "x.log";
     flags_set_int(megatron_args_flags(args), FLAG_HIDDEN_SIZE, 1024);
@@ -203,7 +219,7 @@ Test(contribute_checks, another_model_is_refused)
 Test(contribute_checks, what_megatron_refuses_is_refused)
 {
     struct err_msg msg;
-    struct contribution_run *r = contribution_add(&c);
+    struct contribution_run *r = another();
     r->name = "x.log";
     cr_expect(contribution_judge(&c, c.args, "Et*4|t*4|t*4|t*3mL", r, &msg) ==
               ERR_MODEL);
@@ -231,4 +247,33 @@ Test(contribute_checks, names_of_cards_are_plain)
     }
     cr_expect_str_eq(c.gpu, "h100");
     cr_expect(strncmp(contribution_name(&c), "h100-4x-20", 10) == 0);
+}
+
+/* It is a limit of this program: nothing is short of memory. */
+Test(contribute_checks, more_runs_than_there_is_room_for_are_named)
+{
+    struct err_msg msg = {""};
+    struct contribution_run *r;
+    while (c.n < 512)
+        another();
+    cr_expect_eq(contribution_add(&c, &r, &msg), ERR_RANGE);
+    cr_expect(strstr(msg.text, "512 runs"), "%s", msg.text);
+    while (c.n_lost < 512)
+        cr_assert_eq(contribution_lose(&c, "x", "y", &msg), ERR_OK);
+    cr_expect_eq(contribution_lose(&c, "x", "y", &msg), ERR_RANGE);
+}
+
+/* The first of several logs may be the one with flags of a fork. */
+Test(contribute_checks, flags_of_any_run_that_are_not_understood_are_doubted)
+{
+    struct megatron_args *plain = megatron_args_copy(&a, c.args);
+    struct megatron_args *fork = megatron_args_copy(&a, c.args);
+    struct err_msg msg;
+    account_change(megatron_args_account(fork), "--own-mixer", "not known");
+    cr_assert_eq(contribution_judge(&c, fork, c.run[0].layout, &c.run[0], &msg),
+                 ERR_OK, "%s", msg.text);
+    cr_assert_eq(
+        contribution_judge(&c, plain, c.run[1].layout, &c.run[1], &msg), ERR_OK,
+        "%s", msg.text);
+    cr_expect_eq(ask(NULL).answer[CHECK_RUN], CHECK_DOUBT);
 }

@@ -6,6 +6,7 @@
 #include "contribute/redact.h"
 
 #include "base/random.h"
+#include "contribute/chunk.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -109,6 +110,7 @@ static struct plant plants[] = {
     {"cookie", "Set-Cookie: sid=plutonium77; Path=/", "plutonium"},
     {"zero width", "plu\xe2\x80\x8btonium", "tonium"},
     {"step of a job", "srun: step 48213377.0", "48213377"},
+    {"rank within a name", "rank-7-train", "7-train"},
 };
 enum { N_PLANTS = sizeof plants / sizeof plants[0] };
 
@@ -394,6 +396,56 @@ Test(contribute_redact, a_log_that_lost_something_is_told)
     cr_assert(redact_same(&a, &log, &out, &why));
     *digit = '8';
     cr_expect(!redact_same(&a, &log, &out, &why) && why);
+    arena_clear(&a);
+}
+
+/* Words that are joined have a meaning beside a figure; alone they may be the
+ * name of a job. */
+Test(contribute_redact, joined_words_without_a_figure_go)
+{
+    struct arena a;
+    arena_init(&a);
+    const char *log = arena_printf(
+        &a, "[moe-train] iteration 1/ 9 | loss: 5.0 |\nmoe-train: %s", body);
+    cr_expect(
+        !holds(&(struct text_span){redacted(&a, log, strlen(log)).data, 40},
+               "moe-train"));
+    arena_clear(&a);
+}
+
+Test(contribute_redact, only_lists_of_layers_are_layouts)
+{
+    static const struct {
+        const char *text;
+        bool is;
+    } cases[] = {{"Et*3|(tt|)*2mL", true},
+                 {"M*-E|M/*E", true},
+                 {"[[1024], 2]", true},
+                 {"[[12345], 2]", false},
+                 {"4711,815123,12", false},
+                 {"Et*3", true},
+                 {"12", false},
+                 {"Et|plutonium", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct log_text t = {cases[i].text, strlen(cases[i].text)};
+        cr_expect_eq(chunk_is_layout(t), cases[i].is, "%s", cases[i].text);
+    }
+}
+
+/* moe-train's burst that tells how fast the machine was. */
+Test(contribute_redact, a_reference_that_changed_is_told)
+{
+    static const char log[] =
+        " iteration 1/ 9 | elapsed time per iteration (ms): 5.0 | lm loss: 5.0 "
+        "| reference burst (ms): 2.5 |\n";
+    struct arena a;
+    const char *why = NULL;
+    arena_init(&a);
+    const struct text_span in = {arena_strdup(&a, log), sizeof log - 1};
+    const struct text_span out = redacted(&a, log, sizeof log - 1);
+    cr_assert(redact_same(&a, &in, &out, &why), "%s", why);
+    *strstr(out.data, "2.5") = '3';
+    cr_expect(!redact_same(&a, &in, &out, &why) && why);
     arena_clear(&a);
 }
 

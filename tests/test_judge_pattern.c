@@ -93,3 +93,22 @@ Test(judge_pattern, proposals_are_judged_by_dev_alone)
     cr_assert(!q.v.valid && !warned(&q.v, "proposal"));
     arena_clear(&q.a);
 }
+
+/* Two segments a rank: micro-batches come in groups of three. */
+Test(judge_pattern, bars_make_virtual_stages_of_a_launch)
+{
+    static const char line[] =
+        PATTERN "M*|ME|M|M|M|M --num-experts 8 --micro-batch-size 1 " PP
+                "3 " WORLD "3 " GBS;
+    struct asked q;
+    for (int batch = 4; batch <= 6; batch += 2) {
+        char flags[300];
+        snprintf(flags, sizeof flags, "%s%d", line, batch);
+        ask(&q, flags, "0.19", true);
+        cr_assert_eq(q.e, ERR_OK, "%s", q.msg.text);
+        cr_expect_eq(q.v.valid, batch == 6);
+        cr_expect(q.v.valid || strstr(q.v.refusals->text, "in groups of 3"),
+                  "%d", batch);
+        arena_clear(&q.a);
+    }
+}

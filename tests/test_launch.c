@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct arena arena;
 static struct manifest manifest;
@@ -335,4 +336,33 @@ Test(launch, words_are_as_many_as_there_are)
         cr_assert_eq(strtol(w.word[i], NULL, 10), i);
     build_add(&b, NULL);
     cr_assert_eq(build_words(&b, "test", &w, &msg), ERR_NOMEM);
+}
+
+static enum err read_back(const char *json, struct words *w,
+                          struct err_msg *msg)
+{
+    char name[] = "/tmp/moe-test-words-XXXXXX";
+    const int fd = mkstemp(name);
+    cr_assert(fd >= 0);
+    cr_assert_eq(write(fd, json, strlen(json)), (ssize_t)strlen(json));
+    close(fd);
+    const enum err e = words_read(&arena, name, w, msg);
+    unlink(name);
+    return e;
+}
+
+Test(launch, words_are_read_back_as_they_were_kept)
+{
+    struct words w = {0};
+    struct err_msg msg = {""};
+    cr_assert_eq(read_back("[\"\", \"x\", \"--a=b\"]", &w, &msg), ERR_OK, "%s",
+                 msg.text);
+    cr_assert_eq(w.n, 3);
+    cr_expect_str_eq(w.word[0], "");
+    cr_expect_str_eq(w.word[1], "x");
+    cr_expect_str_eq(w.word[2], "--a=b");
+    static const char *const bad[] = {"{\"a\": 1}", "[1]", "[null]", "x"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_expect_eq(read_back(bad[i], &w, &msg), ERR_PARSE, "%s", bad[i]);
+    cr_expect_eq(w.n, 3, "written only on success");
 }

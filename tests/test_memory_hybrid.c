@@ -86,6 +86,21 @@ Test(memory_hybrid, fp8_keeps_inputs_of_linear_layers_in_one_byte)
                  32 * (64 + 128));
 }
 
+/* Context parallelism divides the tokens, and recompute of norms leaves Mamba's
+ * alone. */
+Test(memory_hybrid, a_mamba_layer_of_half_a_sequence)
+{
+    struct model m = one_stage("M");
+    const int64_t whole = memory_unit_activations(&m, KIND_MAMBA);
+    m.par.cp = 2;
+    cr_expect_eq(2 * memory_unit_activations(&m, KIND_MAMBA), whole);
+    m.par.cp = 1;
+    m.memory.recompute = 1U << RECOMPUTE_LAYERNORM;
+    cr_expect_eq(memory_unit_activations(&m, KIND_MAMBA), whole);
+    cr_expect_lt(memory_unit_activations(&m, KIND_ATTENTION),
+                 memory_unit_activations_plain(&m, KIND_ATTENTION));
+}
+
 /* Two key heads of 8, four value heads of 16: keys are 16 wide, and 32 for as
  * many heads as values have, values 64; a projection of 2*16 + 2*64 + 8. */
 Test(memory_hybrid, gated_delta_net_by_hand)
@@ -338,6 +353,26 @@ Test(memory_hybrid, full_recompute_counts_symbols_as_layers)
     cr_assert_eq(of(&m).activation_bytes, 3 * state + whole + around);
 }
 
+/* Modules of both halves come back at once, of two mixers only one. */
+Test(memory_hybrid, what_is_recomputed_of_both_halves_counts_at_once)
+{
+    static const char *const all[] = {"*E", "**E"};
+    for (int i = 0; i < 2; i++) {
+        struct model m = one_stage(all[i]);
+        m.padded_vocab = 16; // logits are no peak
+        m.memory.recompute =
+            1U << RECOMPUTE_LAYERNORM | 1U << RECOMPUTE_MOE_ACT;
+        const int64_t mixer = memory_unit_recomputed(&m, KIND_ATTENTION).mixer;
+        const int64_t mlp = memory_unit_recomputed(&m, KIND_EXPERTS).mlp;
+        cr_assert(mixer > 0 && mlp > 0);
+        cr_expect_eq(of(&m).activation_bytes,
+                     (i + 1) * memory_unit_activations(&m, KIND_ATTENTION) +
+                         memory_unit_activations(&m, KIND_EXPERTS) +
+                         memory_unit_activations(&m, KIND_L) + mixer + mlp,
+                     "%s", all[i]);
+    }
+}
+
 /* ---- what is refused and what is said ---- */
 
 Test(memory_hybrid, what_is_not_modelled_is_refused)
@@ -397,4 +432,23 @@ Test(memory_hybrid, what_no_run_was_held_against_is_said)
     cr_assert_eq(n_unchecked(&m), 5, "FP8 of M, recompute");
     m.symbols = NULL;
     cr_assert_eq(n_unchecked(&m), 0, "a GPT model");
+}
+
+/* Heads of one value, one state, one group: nothing hides behind another term.
+ */
+Test(memory_hybrid, the_bound_is_above_what_mamba_takes)
+{
+    static const struct mamba shapes[] = {
+        {1, 1, 1, 1024}, {4, 16, 2, 8}, {128, 64, 8, 64}, {1 << 12, 1, 64, 64}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int fp32 = 0; fp32 < 2; fp32++) {
+            struct model m = one_stage("M");
+            m.mamba = shapes[i];
+            m.batch.seq_tokens = 1 << 14;
+            m.memory.fp32 = fp32;
+            const int64_t all = memory_mixer_bytes(&m, KIND_MAMBA, &m.memory) +
+                                memory_working_bytes(&m, KIND_MAMBA);
+            cr_expect_geq(memory_mixers_bound(&m), (double)all, "%zu, %d", i,
+                          fp32);
+        }
 }

@@ -118,3 +118,50 @@ Test(as_hybrid, every_symbol_finds_its_kind_and_back)
     cr_assert_eq(kind_of_symbol('\0'), N_KINDS);
     cr_assert_eq(kind_symbol(KIND_E), '\0');
 }
+
+Test(as_hybrid, no_model_has_more_symbols_than_there_may_be_layers)
+{
+    static const uint8_t none[MODEL_MAX_LAYERS];
+    struct arena a;
+    struct err_msg msg = {{0}};
+    struct model m = small_model(), h;
+    arena_init(&a);
+    m.layer_moe = none;
+    m.n_layers = MODEL_MAX_LAYERS / 2;
+    cr_expect_eq(model_as_hybrid(&a, &m, &h, &msg), ERR_OK, "%s", msg.text);
+    m.n_layers++;
+    cr_expect_eq(model_as_hybrid(&a, &m, &h, &msg), ERR_RANGE);
+    arena_clear(&a);
+}
+
+/* Megatron gives Mamba layers no norm behind them. */
+Test(as_hybrid, norms_behind_a_layer_are_not_mambas)
+{
+    static const enum unit_kind kinds[] = {KIND_MAMBA, KIND_ATTENTION,
+                                           KIND_MLP};
+    struct model m = small_model();
+    m.symbols = "M*-";
+    m.n_layers = 3;
+    m.mamba = (struct mamba){4, 16, 2, 8};
+    struct model more = m;
+    more.post_norms = true;
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(model_unit_params(&more, kinds[i]) -
+                         model_unit_params(&m, kinds[i]),
+                     i == 0 ? 0 : m.hidden, "%s", kind_name(kinds[i]));
+}
+
+/* Sparse attention that stands in MTP alone sees its top-k keys, too. */
+Test(as_hybrid, sparse_attention_of_mtp_sees_its_keys)
+{
+    struct model m = mixed_model();
+    m.mla = true;
+    m.indexer = (struct indexer){4, 8, 16};
+    m.n_layers = 2;
+    m.layer_moe = NULL;
+    m.symbols = "D-";
+    const double flops = model_unit_fwd_flops(&m, KIND_SPARSE);
+    m.symbols = "+-";
+    m.mtp_symbols = "D-";
+    cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_SPARSE), flops, 1e-6);
+}

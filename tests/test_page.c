@@ -129,12 +129,32 @@ Test(page, a_run_id_leads_to_no_other_folder)
 {
     write_file("x/layouts.csv", layouts);
     write_file("ops.csv", ops);
-    write_file("x/runs/none", "");
+    write_file("x/runs/none/x", "");
     write_file("x/runs.csv",
                "format,experiment,run_id,role,layout,pp,vpp,dp,n_microbatches,"
                "status,reason,source\n"
-               "f,x,../..,pick,Et|t*2L,2,1,1,1,valid,,emulated\n");
+               "f,x,../..,pick,Et|t*2L,2,1,1,1,valid,,emulated\n"
+               "f,x,none/../../..,pick,Et|t*2L,2,1,1,1,valid,,emulated\n");
+    write_file("x/iterations.csv", "format,experiment,run_id,iteration,"
+                                   "step_ms,usable\n"
+                                   "f,x,../..,2,100,1\n"
+                                   "f,x,none/../../..,2,100,1\n");
     has(page_of("x"), "\"timelines\":[]");
+}
+
+/* Older tables have no step without the drift; a run's prediction is its
+ * layout's, and counts once. */
+Test(page, a_run_has_its_own_step_and_counts_with_its_layout)
+{
+    write_file("x/layouts.csv", layouts);
+    write_file("x/runs.csv",
+               "format,experiment,run_id,role,layout,pp,vpp,dp,n_microbatches,"
+               "status,reason,meas_step_ms,source\n"
+               "f,x,r01,pick,Et|t*2L,2,1,1,1,valid,,120,emulated\n");
+    const char *text = page_of("x");
+    has(text, "data-v=\"120\"");
+    has(text, "data-v=\"-25\"");
+    has(text, "<td class=\"n\">3<td class=\"n\">1<td class=\"n\">10.00%");
 }
 
 Test(page, folders_are_found_below_and_named_by_their_path)
@@ -146,6 +166,8 @@ Test(page, folders_are_found_below_and_named_by_their_path)
     cr_assert_eq(count(text, "<tr data-s="), 4);
     has(text, "<td class=\"w1\">reference/<wbr>x<");
     has(text, "<td class=\"w1\">y<");
+    write_file("my-results/z/layouts.csv", layouts);
+    cr_assert_null(strstr(page_of("my-results"), "<td class=\"w1\">z<"));
 }
 
 Test(page, step_times_of_others_stand_beside_what_is_predicted)

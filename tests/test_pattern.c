@@ -142,6 +142,23 @@ Test(pattern, segments_that_do_not_cover)
     arena_clear(&a);
 }
 
+/* Ends of two and eleven layers of ten leave -3 from place 2 on: the slice ends
+ * at place -1, which is Python's name of the last one. */
+Test(pattern, a_slice_that_ends_before_the_list_counts_from_its_end)
+{
+    static const int two = 2, eleven = 11;
+    struct arena a;
+    struct pattern p;
+    arena_init(&a);
+    const struct pattern_flags f = {
+        .pattern = "M*-EG*M-EM", .pp = 3, .first = &two, .last = &eleven};
+    cr_assert_eq(read_with(&a, &f, &p), PATTERN_OK);
+    cr_assert_not(p.covers);
+    cr_assert_str_eq(p.segment[0], "M*");
+    cr_assert_str_eq(p.segment[1], "-EG*M-E");
+    arena_clear(&a);
+}
+
 Test(pattern, hostile_ones_are_bounded)
 {
     struct arena a;

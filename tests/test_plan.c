@@ -103,6 +103,30 @@ Test(plan, overhead_grows_with_the_heaviest_stage)
     arena_clear(&f.arena);
 }
 
+/* Two chunks a rank have no place in a schedule of one. */
+Test(plan, a_layout_of_other_chunks_than_the_schedule_is_refused)
+{
+    struct fixture f;
+    struct layout l;
+    struct plan p;
+    struct sim_result r;
+    set_up(&f);
+    const struct layout_question q = {"Et|t|t|t|t|t|t|tmL", 4, 8, 1};
+    cr_assert_eq(layout_read_question(&f.arena, &q, &l, &f.msg), ERR_OK, "%s",
+                 f.msg.text);
+    const struct plan_ops ops = {.layout = &l};
+    double step_s;
+    cr_expect_eq(plan_predict(&f.arena, &f.ctx, &l, &p, &f.msg), ERR_RANGE);
+    cr_expect_str_eq(f.msg.text,
+                     "layout has 8 stages, want 4: 4 ranks with 1 chunk");
+    cr_expect_eq(plan_simulate(&f.arena, &f.ctx, &l, &r, &f.msg), ERR_RANGE);
+    cr_expect_eq(plan_simulate_ops(&f.arena, &f.ctx, &ops, &r, &f.msg),
+                 ERR_RANGE);
+    cr_expect_eq(plan_replay(&f.arena, &f.ctx, &ops, &step_s, &f.msg),
+                 ERR_RANGE);
+    arena_clear(&f.arena);
+}
+
 /* Every unit's error moves the step by its share; one kind alone is a
  * closed form. */
 Test(plan, interval_propagates_standard_errors)

@@ -288,6 +288,18 @@ Test(plan_hybrid, patterns_of_another_model_are_refused)
     arena_clear(&f.arena);
 }
 
+/* A cut parts a layer before an MLP that stands behind its mixer; an MLP behind
+ * another is one of its own. */
+Test(plan_hybrid, only_a_mixer_and_its_mlp_are_one_layer)
+{
+    struct model m = small_model();
+    m.symbols = "*--E*";
+    m.n_layers = 5;
+    static const bool parts[] = {false, true, false, false, false, false};
+    for (int i = 0; i < 6; i++)
+        cr_expect_eq(symbols_parts_layer(&m, i), parts[i], "before %d", i);
+}
+
 /* ---- costs of halves ---- */
 
 Test(plan_hybrid, halves_add_up_to_the_layers_that_were_measured)
@@ -305,6 +317,51 @@ Test(plan_hybrid, halves_add_up_to_the_layers_that_were_measured)
     arena_clear(&f.arena);
 }
 
+/* The rest of a layer has the part of its errors that it has of its time; what
+ * halves keep in memory is more by what layers do. */
+Test(plan_hybrid, halves_inherit_errors_and_memory)
+{
+    struct fixture f;
+    struct cost out;
+    set_up(&f, 4, 1);
+    f.whole.unit[KIND_T] = (struct unit_cost){true, 8e-3, 1e-4, 2e-2, 3e-4};
+    f.whole.rules.unit_more[KIND_T_DENSE] = 1.25;
+    cr_assert_eq(cost_split_layers(&f.whole, &f.gpt, &f.m, &out, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    const struct unit_cost *experts = &out.unit[KIND_EXPERTS];
+    const double share = experts->fwd_s / 8e-3;
+    cr_expect(share > 0.1 && share < 0.9, "%g", share);
+    cr_expect_float_eq(experts->fwd_se, share * 1e-4, 1e-12);
+    cr_expect_float_eq(experts->bwd_se, share * 3e-4, 1e-12);
+    cr_expect_float_eq(out.rules.unit_more[KIND_MLP], 1.25, 0);
+    arena_clear(&f.arena);
+}
+
+/* Gated delta net before MLPs, attention before experts: no half in common. */
+Test(plan_hybrid, layers_that_share_no_half_are_split_each)
+{
+    static const uint8_t moe[8] = {0, 0, 1, 1, 1, 1, 1, 1};
+    static const uint8_t lean[8] = {1, 1, 0, 0, 0, 0, 0, 0};
+    struct fixture f;
+    struct cost out;
+    set_up(&f, 4, 1);
+    f.gpt.layer_moe = moe;
+    f.gpt.layer_lean = lean;
+    f.gpt.linear = (struct linear_attention){
+        .k_heads = 4, .v_heads = 4, .k_dim = 16, .v_dim = 16};
+    f.whole.unit[KIND_T_DENSE_LEAN] = f.whole.unit[KIND_T_DENSE];
+    cr_assert_eq(model_as_hybrid(&f.arena, &f.gpt, &f.m, &f.msg), ERR_OK);
+    cr_assert_eq(cost_split_layers(&f.whole, &f.gpt, &f.m, &out, &f.msg),
+                 ERR_OK, "%s", f.msg.text);
+    const struct unit_cost *u = out.unit, *w = f.whole.unit;
+    cr_assert(u[KIND_ATTENTION].known && u[KIND_EXPERTS].known);
+    cr_expect_float_eq(u[KIND_ATTENTION].fwd_s + u[KIND_EXPERTS].fwd_s,
+                       w[KIND_T].fwd_s, 1e-15);
+    cr_expect_float_eq(u[KIND_DELTA].bwd_s + u[KIND_MLP].bwd_s,
+                       w[KIND_T_DENSE].bwd_s, 1e-15);
+    arena_clear(&f.arena);
+}
+
 /* What is measured cheaper forward than what a cheaper layer's attention takes
  * leaves no experts. */
 Test(plan_hybrid, layers_without_common_halves_are_refused)
@@ -316,5 +373,9 @@ Test(plan_hybrid, layers_without_common_halves_are_refused)
     cr_assert_eq(cost_split_layers(&f.whole, &f.gpt, &f.m, &out, &f.msg),
                  ERR_MODEL);
     cr_assert_not_null(strstr(f.msg.text, "experts"), "%s", f.msg.text);
+    // nor does it backward
+    f.whole.unit[KIND_T] = (struct unit_cost){true, 1, 0, 1e-6, 0};
+    cr_assert_eq(cost_split_layers(&f.whole, &f.gpt, &f.m, &out, &f.msg),
+                 ERR_MODEL);
     arena_clear(&f.arena);
 }

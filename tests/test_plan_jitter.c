@@ -102,6 +102,8 @@ Test(jitter, takes_fewer_samples_of_large_steps)
     cr_assert_eq(jitter_samples(&f.ctx), JITTER_SAMPLES);
     f.ctx.n_mb = 8192;
     cr_assert_eq(jitter_samples(&f.ctx), JITTER_SAMPLES / 2);
+    f.ctx.n_mb = 16400; // 63 would fit: whole blocks of the simulator's lanes
+    cr_assert_eq(jitter_samples(&f.ctx), 48);
     f.ctx.n_mb = 1 << 22;
     cr_assert_eq(jitter_samples(&f.ctx), 32);
     f.cost.jitter_cv = 0;

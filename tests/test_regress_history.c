@@ -1,5 +1,7 @@
 #include "regress/compare.h"
 
+#include "base/text.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -139,6 +141,20 @@ Test(history, old_bytes_stay_and_a_damaged_file_is_not_added_to)
     struct history_session s = {.line = &l, .n = 1};
     history_sign(&arena, &s, A, "two");
     cr_expect_eq(history_append(&arena, path, &s, &msg), ERR_PARSE);
+}
+
+/* An editor may have saved it without its last line's end. */
+Test(history, a_last_line_without_an_end_keeps_its_own)
+{
+    struct history h;
+    struct text_span text;
+    record(A, "one", 1);
+    cr_assert_eq(text_read_file(&arena, path, 1 << 20, &text, &msg), ERR_OK);
+    cr_assert_eq(truncate(path, (off_t)text.len - 1), 0);
+    record(B, "two", 2);
+    cr_assert_eq(history_read(&arena, path, &h, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(h.n, 4);
+    cr_expect_str_eq(h.line[2].commit, B);
 }
 
 Test(history, reasons_are_one_line)

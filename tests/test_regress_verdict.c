@@ -177,6 +177,26 @@ Test(verdict, an_error_that_is_not_a_number_is_worse)
     cr_expect(judge(now, 1, before, 1).worse);
 }
 
+/* fmax() takes 0 for a step error that is not known. */
+Test(verdict, directions_of_unknown_errors_are_not_known)
+{
+    struct validate_row now[] = {small_row("pick", NAN, 0),
+                                 small_row("default", 1, 0)};
+    struct verdict v = judge(now, 2, NULL, 0);
+    cr_expect(isnan(v.now.pct[MARK_OVER]) && isnan(v.now.pct[MARK_UNDER]));
+}
+
+/* It is held to a limit, not to the baseline. */
+Test(verdict, the_replay_of_a_new_layout_counts_beside_old_ones)
+{
+    struct validate_row now[] = {small_row("pick", 1, 0),
+                                 small_row("default", 1, 0.6)};
+    struct validate_row before[] = {small_row("pick", 1, 0)};
+    struct verdict v = judge(now, 2, before, 1);
+    cr_expect_eq(v.n_new, 1);
+    cr_expect(only(&v, MARK_REPLAY), "%s", v.why);
+}
+
 Test(verdict, what_is_not_known_passes_no_comparison)
 {
     struct validate_row ok = small_row("pick", 1, 0.1),

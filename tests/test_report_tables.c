@@ -140,6 +140,20 @@ Test(report_tables, dropped_runs_have_their_reasons)
     cr_expect_null(strstr(t, "r1"), "%s", t);
 }
 
+/* Symbols of a hybrid model begin emphasis; older files lack columns. */
+Test(report_tables, stages_keep_symbols_and_lack_nothing_but_what_is_missing)
+{
+    write_experiment("a");
+    write_file(
+        "a/stages.csv",
+        "format,experiment,role,units\nmoe-bench/stages/1,a,pick,*E*E\n");
+    write_file("a/layouts.csv",
+               "format,role,meas_step_ms\nmoe-bench/layouts/1,pick,7\n");
+    const char *t = table("stages", "a"), *l = table("layouts", "a");
+    cr_expect(strstr(t, "| pick |  | \\*E\\*E | - |"), "%s", t);
+    cr_expect_null(strstr(l, "null"), "%s", l);
+}
+
 Test(report_tables, verdicts_come_from_a_runs_manifest)
 {
     write_experiment("a");
@@ -229,6 +243,27 @@ Test(report_tables, a_cell_keeps_a_layout_on_its_line)
     free(text);
 }
 
+/* Searches that prove the same best step differ in the last digit. */
+Test(report_tables, gains_of_halves_are_given_with_what_is_proved)
+{
+    write_file("a-one/recipes.csv",
+               "format,experiment,who,pp,vpp,n_mb,pred_step_ms,bound_ms,proof,"
+               "gap_pct\n"
+               "f,a-one,planner,4,1,8,100,100,optimal,0\n"
+               "f,a-one,whole-layers,4,1,8,100,99.9999,optimal,0\n"
+               "f,a-one,planner,4,2,8,90,90,optimal,0\n"
+               "f,a-one,whole-layers,4,2,8,99,99,optimal,0\n"
+               "f,a-one,planner,4,3,8,90,80,gap,12.5\n"
+               "f,a-one,whole-layers,4,3,8,99,99,optimal,0\n");
+    const char *t = table("halves", NULL);
+    cr_expect(strstr(t, "| PP4 VPP1 | 8 | 100.0 | optimal | 100.0 | optimal | "
+                        "0.00 |\n"),
+              "%s", t);
+    cr_expect(strstr(t, "| 10.00 |\n"), "%s", t);
+    cr_expect(strstr(t, "gap 12.5% | 99.0 | optimal | 10.00 to 23.75 |\n"),
+              "%s", t);
+}
+
 /* What report_compare() prints of a text. */
 static const char *compared(const char *text, int *n)
 {
@@ -308,6 +343,11 @@ Test(report_tables, figures_are_compared_byte_by_byte)
     write_file("made/a.pdf", "one");
     cr_expect(strstr(figures_compared(&n), "/a.pdf: it is not what the data"));
     cr_expect_eq(n, 1, "one PDF is stale where another is equal");
+    unlink(in_dir("kept/b.pdf"));
+    unlink(in_dir("made/b.pdf"));
+    cr_expect(strstr(figures_compared(&n), "/a.pdf: it is not what the data"));
+    cr_expect_eq(n, 1, "one alone tells nothing of the library");
+    write_file("kept/b.pdf", "same");
     write_file("made/b.pdf", "another");
     cr_expect(strstr(figures_compared(&n), "another drawing library or font"));
     cr_expect_eq(n, 0, "where none is equal it is the library");

@@ -442,3 +442,25 @@ Test(megatron_hf, layer_types_tell_the_windows)
     cr_assert_eq(m.window, 0);
     arena_clear(&a);
 }
+
+/* Depths of MTP repeat one layer, unless the config says otherwise. */
+Test(megatron_hf, mtp_depths_of_hybrids_are_one_layer)
+{
+#define HYBRID                                                                 \
+    "{'model_type': 'nemotron_h', 'hidden_size': 64, 'vocab_size': 100, "      \
+    "'num_attention_heads': 4, 'num_key_value_heads': 2, 'head_dim': 16, "     \
+    "'intermediate_size': 96, 'hybrid_override_pattern': '*-', "               \
+    "'mtp_hybrid_override_pattern': '*-', 'num_nextn_predict_layers': 2"
+    static const char *const configs[] = {HYBRID "}", HYBRID
+                                          ", 'mtp_use_repeated_layer': false}"};
+    for (int i = 0; i < 2; i++) {
+        struct arena a;
+        struct model m;
+        struct told told = {.n = 0};
+        struct err_msg msg = {""};
+        cr_assert_eq(read_config(&a, configs[i], &m, &told, &msg), ERR_OK, "%s",
+                     msg.text);
+        cr_expect(m.n_mtp == 2 && m.mtp_repeated == (i == 0), "%d", i);
+        arena_clear(&a);
+    }
+}

@@ -85,6 +85,10 @@ Test(source_hybrid, every_source_gives_the_same_model)
                                    "mamba_layer_specs mamba_stack_spec");
     cr_expect_eq(megatron_args_account(r.args)->changes.n, 0);
     is_small_hybrid(&r, "the older flag");
+    words(&r, WIDTHS EXPERTS PARTS "--hybrid-override-pattern M*-E|M/*E --spec "
+                                   "a.mamba_layer_specs.mamba_stack_spec");
+    cr_expect_eq(megatron_args_account(r.args)->changes.n, 0);
+    is_small_hybrid(&r, "a spec in one word");
     words(&r, WIDTHS EXPERTS PARTS
           "--hybrid-override-pattern M*-E|M --mtp-num-layers 1 "
           "--mtp-hybrid-override-pattern *E");
@@ -265,6 +269,10 @@ static const struct {
     {"--hybrid-layer-pattern M --mamba-num-heads 8 "
      "--tensor-model-parallel-size 4 --mamba-num-groups 2",
      "--mamba-num-groups 2"},
+    {"--hybrid-layer-pattern D-D- --kv-lora-rank 16 --disable-bias-linear "
+     "--dsa-indexer-n-heads 2 --dsa-indexer-head-dim 8 --dsa-indexer-topk 4 "
+     "--dsa-indexer-topk-freq 2",
+     "--dsa-indexer-topk-freq"},
     {"--hybrid-layer-pattern G --linear-num-key-heads 3",
      "--linear-num-value-heads"},
     {"--is-hybrid-model --num-layers 2", "missing --hybrid-layer-pattern"},

@@ -478,3 +478,32 @@ Test(unit, gradient_of_L_equals_central_difference)
 {
     check_unit(whole_moe, head_loss, head_grad, 2, 2 * n_hidden);
 }
+
+/* A mixer and the MLP behind it are one block, everything else is its own. */
+Test(unit, halves_of_a_layer_are_one_block)
+{
+    static const int blocks[] = {0, 1, 2, 2, 3, 4, 4};
+    const struct model m = {.symbols = "E**-E*E", .n_layers = 7};
+    for (int i = 0; i < 7; i++)
+        cr_expect_eq(layer_block(&m, i), blocks[i], "layer %d", i);
+}
+
+/* Matrices that write to the residual stream: two a layer, as in GPT-2. */
+Test(unit, what_writes_to_the_stream_begins_smaller)
+{
+    static const char *const small[] = {"attention_out", "experts_down",
+                                        "down"};
+    struct tensors t;
+    struct layer_weights w = {NULL};
+    tensors_init(&t, "weights");
+    layer_carve_weights(&dims, whole_moe, 1, &t, &w);
+    for (int i = 0; i < t.n_items; i++) {
+        double want = 0.02;
+        for (int k = 0; k < 3; k++)
+            want = strcmp(t.item[i].name, small[k]) == 0 ? 0.01 : want;
+        if (t.item[i].init_std >= 0)
+            cr_expect_float_eq(t.item[i].init_std, want, 1e-12, "%s",
+                               t.item[i].name);
+    }
+    tensors_clear(&t);
+}

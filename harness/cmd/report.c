@@ -239,9 +239,7 @@ static enum err compare_all(struct arena *a, const struct request *r,
 
 static enum err check_report(struct cmd *c, const struct request *r)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *made =
-        arena_printf(&c->arena, "%s/moe-report-XXXXXX", tmp ? tmp : "/tmp");
+    char *made = file_temporary_name(&c->arena, "moe-report");
     struct stale s = {stdout, 0};
     if (r->n_dirs > 0)
         return err_set(&c->msg, ERR_PARSE,

@@ -102,6 +102,7 @@ static void ask_spread(struct contribution *c, struct checks *k)
 
 /* ---- units and rate ---- */
 
+/* By the rule of the doctor, so that both say the same of one log. */
 static struct rate rate_of(const struct contribution *c,
                            const struct contribution_run *r)
 {
@@ -209,6 +210,7 @@ static const char *shown(const struct contribution *c, int i)
     return c->from == CONTRIBUTION_EXPERIMENT ? c->run[i].id : c->run[i].name;
 }
 
+/* Every pair is looked at: 512 runs at most. */
 static void ask_duplicates(struct contribution *c, struct checks *k)
 {
     for (int i = 0; i < c->n; i++)
@@ -238,6 +240,8 @@ static bool is_row_of(const struct contribution *c, const struct csv *t,
            csv_get_double(t, row, "n_gpus", &world) && world == c->n_gpus;
 }
 
+/* A dataset that cannot be read is passed over: it is judged by its own review.
+ */
 static enum err ask_others(struct contribution *c, const char *others,
                            struct checks *k, struct err_msg *msg)
 {
@@ -318,6 +322,8 @@ static void ask_layouts(struct contribution *c, struct checks *k)
             "output layer");
 }
 
+/* Every check begins with yes and its own question; the functions only make it
+ * worse. */
 enum err checks_ask(struct contribution *c, const char *const *others,
                     struct checks *out, struct err_msg *msg)
 {

@@ -37,6 +37,8 @@ static struct log_text drop(struct log_text t, size_t n)
     return (struct log_text){t.p + n, t.n - n};
 }
 
+/* What parts words is passed over here and copied by callers, since it lies
+ * between two words. */
 struct log_text chunk_next(struct log_text *rest)
 {
     size_t n = 0;
@@ -174,6 +176,7 @@ static bool is_quantities(struct log_text t)
     return false;
 }
 
+/* Job and process numbers have five digits and more, hours and ranks fewer. */
 bool chunk_is_plain(struct log_text c, size_t most)
 {
     while (c.n && strchr(":.-", c.p[c.n - 1]))
@@ -246,6 +249,8 @@ static struct log_text bare(struct log_text c)
     return c.n > 1 && *c.p == '/' && is_digit(c.p[1]) ? drop(c, 1) : c;
 }
 
+/* "forward-compute" is one, too: callers ask only where figures have no names.
+ */
 bool chunk_is_joined(struct log_text c)
 {
     size_t words = 0;
@@ -257,6 +262,8 @@ bool chunk_is_joined(struct log_text c)
     return words > 1;
 }
 
+/* Signs that only names of people and files have are looked for first, whatever
+ * the words around them are. */
 bool chunk_is_harmless(struct log_text c, bool *has_word)
 {
     const struct log_text core = bare(c);
@@ -284,6 +291,8 @@ static bool is_pattern(struct log_text value)
     return value.n > 0;
 }
 
+/* Numbers of more than four digits are no counts of layers: a key of digits and
+ * commas is no layout. */
 bool chunk_is_layout(struct log_text value)
 {
     size_t marks = 0, run = 0;

@@ -69,6 +69,8 @@ static const char *today(struct arena *a)
     return arena_strdup(a, text);
 }
 
+/* What a source knows better, as a folder its dates and its clock, replaces
+ * these. */
 enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                            struct contribution *out, struct err_msg *msg)
 {
@@ -87,11 +89,21 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
     return e == ERR_OK ? core_version_find(b->core, &out->core, msg) : e;
 }
 
+/* More is a slip of a pattern of names, and a fit a run would take minutes. */
+static enum err contribution_full(struct err_msg *msg)
+{
+    return err_set(msg, ERR_RANGE,
+                   "got more than %d runs, want at most as many: contribute "
+                   "them in parts",
+                   CONTRIBUTION_MOST_RUNS);
+}
+
 /* Its place does not move: checks and rows point to it. */
-struct contribution_run *contribution_add(struct contribution *c)
+enum err contribution_add(struct contribution *c, struct contribution_run **out,
+                          struct err_msg *msg)
 {
     if (c->n == CONTRIBUTION_MOST_RUNS)
-        return NULL;
+        return contribution_full(msg);
     struct contribution_run *r = &c->run[c->n];
     *r = (struct contribution_run){
         .id = arena_printf(c->arena, "run-%02d", c->n + 1),
@@ -100,15 +112,18 @@ struct contribution_run *contribution_add(struct contribution *c)
         .q75 = (double)NAN,
         .printed_tflops = (double)NAN};
     if (!r->id)
-        return NULL;
+        return contribution_no_memory(msg);
     c->n++;
-    return r;
+    *out = r;
+    return ERR_OK;
 }
 
 enum err contribution_lose(struct contribution *c, const char *what,
                            const char *why, struct err_msg *msg)
 {
-    if (c->n_lost == CONTRIBUTION_MOST_RUNS || !what)
+    if (c->n_lost == CONTRIBUTION_MOST_RUNS)
+        return contribution_full(msg);
+    if (!what)
         return contribution_no_memory(msg);
     c->lost[c->n_lost++] = (struct contribution_lost){what, why};
     return ERR_OK;
@@ -194,6 +209,8 @@ static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
     return r->layout ? ERR_OK : contribution_no_memory(msg);
 }
 
+/* Flags are copied for each run: the layout of one must not be left in another.
+ */
 enum err contribution_judge(struct contribution *c,
                             const struct megatron_args *args,
                             const char *layout, struct contribution_run *r,
@@ -211,8 +228,9 @@ enum err contribution_judge(struct contribution *c,
         e = judged_layout(c, f, r, msg);
     if (e != ERR_OK)
         return e;
-    // their names may be a project's own
-    c->n_changes = megatron_args_account(own)->changes.n;
+    // their names may be a project's own; of several runs the most counts
+    const int n_changes = megatron_args_account(own)->changes.n;
+    c->n_changes = n_changes > c->n_changes ? n_changes : c->n_changes;
     e = megatron_args_model(c->arena, own, &r->model, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", r->name);

@@ -75,10 +75,11 @@ struct contribution {
     int n_gpus, gpus_per_node;  // 0: not stated
     struct megatron_args *args; // of the model, without a layout
     struct contribution_run *run;
-    int n, room;
+    int n;
     struct contribution_lost *lost;
     int n_lost, n_absent; // of these, planned ones that are nowhere
-    int n_changes;        // flags that change the model and are not understood
+    int n_changes;        // flags of a run that change the model and are not
+                          // understood: those of the run with most
     int64_t n_series;     // runs that were made in all; 0: not stated
     bool is_planned;      // an experiment says which runs there must be
     struct findings findings; // of the logs' iterations
@@ -100,8 +101,10 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
 enum err contribution_gpu(struct contribution *c, const char *gpu,
                           struct err_msg *msg);
 
-/* The next run, to be filled, with its id; NULL when out of memory. */
-struct contribution_run *contribution_add(struct contribution *c);
+/* The next run, to be filled, with its id. ERR_RANGE beyond 512 of them,
+ * ERR_NOMEM. */
+enum err contribution_add(struct contribution *c, struct contribution_run **out,
+                          struct err_msg *msg);
 
 /* Reads the run's model from `args` with `layout` (NULL: theirs, or Megatron's
  * default split) and judges it as Megatron of c->core would. ERR_MODEL for what
@@ -116,7 +119,7 @@ enum err contribution_judge(struct contribution *c,
  * memory. */
 const char *contribution_name(const struct contribution *c);
 
-/* Notes a run without a step time. ERR_NOMEM. */
+/* Notes a run without a step time. Errors as above. */
 enum err contribution_lose(struct contribution *c, const char *what,
                            const char *why, struct err_msg *msg);
 

@@ -8,6 +8,7 @@
 
 #include "base/stats.h"
 #include "figures/figures.h"
+#include "launch/words.h"
 #include "manifest/manifest.h"
 #include "source/log.h"
 #include "store/results.h"
@@ -104,28 +105,18 @@ static enum err read_words(struct arena *a, const char *path,
                            struct megatron_args *args, struct err_msg *msg)
 {
     const struct megatron_args_options opt = {.strict = false};
-    cJSON *tree = NULL;
-    struct text_span text;
-    enum err e = text_read_file(a, path, FOLDER_FILE_BYTES, &text, msg);
-    if (e == ERR_OK)
-        e = json_parse(text.data, path, &tree, msg);
+    struct words all;
+    enum err e = words_read(a, path, &all, msg);
     if (e != ERR_OK)
         return e;
-    const int n = cJSON_GetArraySize(tree);
-    char **word = arena_alloc(a, (size_t)n + 1, sizeof *word);
-    int n_words = 0;
-    bool flags = false; // behind the first one: before it are programs
-    for (const cJSON *w = tree->child; w && word; w = w->next) {
-        flags = flags ||
-                (cJSON_IsString(w) && megatron_args_has(w->valuestring + 2) &&
-                 text_starts(w->valuestring, "--"));
-        if (flags && cJSON_IsString(w))
-            word[n_words++] = arena_strdup(a, w->valuestring);
-    }
-    e = word ? megatron_args_read(args, word, n_words, &opt, msg)
-             : folder_no_memory(msg);
-    cJSON_Delete(tree);
-    return e;
+    int first = 0; // Megatron's first flag: before it are programs
+    while (first < all.n && !(text_starts(all.word[first], "--") &&
+                              megatron_args_has(all.word[first])))
+        first++;
+    const struct words flags = {all.word + first, all.n - first};
+    char **word = launch_argv(a, &flags);
+    return word ? megatron_args_read(args, word, flags.n, &opt, msg)
+                : folder_no_memory(msg);
 }
 
 /* The model of one run; NULL in *out: out of memory. */
@@ -148,21 +139,23 @@ static enum err args_of_run(const struct folder *f,
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", run->folder);
 }
 
+/* A run of round 0 had timers on: its log is kept, its step is no figure. */
 static enum err take_run(const struct folder *f, const struct run_record *run,
                          struct err_msg *msg)
 {
     struct contribution *c = f->c;
     struct text_span text;
     struct megatron_args *args = NULL;
-    struct contribution_run *r = contribution_add(c);
+    struct contribution_run *r;
     const char *path = arena_printf(c->arena, "%s/log.txt", run->folder);
-    if (!r || !path)
-        return folder_no_memory(msg);
+    enum err e = path ? contribution_add(c, &r, msg) : folder_no_memory(msg);
+    if (e != ERR_OK)
+        return e;
     r->name = run->run_id;
     r->role = known_role(run);
     r->round = run->round;
     r->profile = run->round == 0;
-    enum err e = text_read_bytes(c->arena, path, FOLDER_LOG_BYTES, &text, msg);
+    e = text_read_bytes(c->arena, path, FOLDER_LOG_BYTES, &text, msg);
     if (e == ERR_OK)
         e = args_of_run(f, run, &args, msg);
     if (e != ERR_OK)
@@ -190,6 +183,7 @@ static int count_runs(const struct folder *f, enum role role, int round,
     return n;
 }
 
+/* A manifest may have a role several times: each is a run. */
 static enum err find_absent(const struct folder *f, struct err_msg *msg)
 {
     struct contribution *c = f->c;
@@ -198,14 +192,15 @@ static enum err find_absent(const struct folder *f, struct err_msg *msg)
     for (int round = 1; round <= f->manifest.rounds; round++)
         for (int r = 0; r < N_ROLES && e == ERR_OK; r++) {
             int planned;
-            const int n = count_runs(f, (enum role)r, round, &planned);
-            if (n >= planned)
-                continue;
-            c->n_absent++;
-            e = contribution_lose(c,
-                                  arena_printf(c->arena, "%s, round %d",
-                                               role_name((enum role)r), round),
-                                  "not there", msg);
+            int n = count_runs(f, (enum role)r, round, &planned);
+            for (; n < planned && e == ERR_OK; n++) {
+                c->n_absent++;
+                e = contribution_lose(c,
+                                      arena_printf(c->arena, "%s, round %d",
+                                                   role_name((enum role)r),
+                                                   round),
+                                      "not there", msg);
+            }
         }
     return e;
 }
@@ -271,6 +266,8 @@ static enum err take_hardware(struct folder *f, struct err_msg *msg)
     return e == ERR_OK && !c->date ? folder_no_memory(msg) : e;
 }
 
+/* The speed of the machine is a property of all runs together, so it is worked
+ * out before the first is taken. */
 enum err experiment_folder_read(struct contribution *c,
                                 const struct experiment_folder *from,
                                 struct err_msg *msg)

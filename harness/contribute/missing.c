@@ -28,6 +28,7 @@ struct present {
     bool timers, memory, logs, iterations, layouts, depths, hybrid;
 };
 
+/* Of a hybrid model the first run tells: all are of one model. */
 static struct present look(const struct contribution *c)
 {
     struct present p = {.logs = c->n > 0};
@@ -44,6 +45,7 @@ static struct present look(const struct contribution *c)
     return p;
 }
 
+/* In the order in which a contributor can do something about it. */
 void missing_look(const struct contribution *c, struct missing *out)
 {
     const struct present p = look(c);

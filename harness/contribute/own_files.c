@@ -14,6 +14,7 @@ const char *own_file_name(int i)
     return names[i];
 }
 
+/* The sums are no data, and have no sum of their own. */
 static bool is_own_file(const char *name)
 {
     for (int i = 0; i < N_OWN_FILES; i++)

@@ -9,18 +9,16 @@
 #include "base/file.h"
 #include "base/writer.h"
 #include "chunk.h"
+#include "own_files.h"
 #include "report/leaks.h"
 #include "rows.h"
 #include "store/place.h"
 #include "store/sums.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +42,7 @@ static enum err write_tree(struct arena *a, const char *dir, const char *name,
 
 /* ---- the model ---- */
 
+/* As of a log's word: a flag may hold a path, or a project's name. */
 static bool is_harmless_text(const char *text)
 {
     struct log_text rest = {text, strlen(text)}, c;
@@ -62,6 +61,7 @@ static bool is_of_row(enum flag_id id)
     return id == FLAG_LAYOUT || id == FLAG_VPP || id == FLAG_LAYERS_PER_VPP;
 }
 
+/* Switches that are off are not given, so that only true is written. */
 static void write_flag(struct writer to, const struct megatron_flags *f,
                        enum flag_id id, const char *key)
 {
@@ -169,6 +169,7 @@ static void write_consent(struct writer top)
     writer_text(o, "given_utc", now);
 }
 
+/* A reader of the numbers alone must see that runs are missing. */
 static void write_series(struct writer top, const struct contribution *c)
 {
     struct writer s = writer_object(top, "series");
@@ -206,6 +207,7 @@ static void write_removed(struct writer top, const struct removed *r)
                       (double)r->count[k]);
 }
 
+/* By number: names of logs stay with the contributor. */
 static void write_runs(struct writer top, const struct contribution *c)
 {
     struct writer list = writer_list(top, "runs");
@@ -274,6 +276,8 @@ static enum err write_log(const struct contribution *c, const char *dir,
 
 /* ---- the folder ---- */
 
+/* The same writer as for step times of others, so that one reader takes both.
+ */
 static enum err write_rows(const struct contribution *c, const char *dir,
                            struct err_msg *msg)
 {
@@ -293,14 +297,15 @@ static enum err write_rows(const struct contribution *c, const char *dir,
     return e == ERR_OK ? import_write(c->arena, dir, &d, &rows, msg) : e;
 }
 
+/* The last look before anything has its name. */
 static enum err check_leaks(struct arena *a, const char *dir,
                             struct err_msg *msg)
 {
-    static const char *const names[] = {"dataset.json", "rows.csv",
-                                        "model.json", "manifest.json"};
     enum err e = ERR_OK;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && e == ERR_OK; i++)
-        e = leaks_check_file(arena_printf(a, "%s/%s", dir, names[i]), msg);
+    for (int i = 0; i < N_OWN_FILES && e == ERR_OK; i++) {
+        const char *path = arena_printf(a, "%s/%s", dir, own_file_name(i));
+        e = path ? leaks_check_file(path, msg) : pack_no_memory(msg);
+    }
     return e;
 }
 
@@ -361,13 +366,7 @@ static void sweep(struct arena *a, const char *root)
 static enum err lock_root(const char *root, int *lock, struct err_msg *msg)
 {
     const enum err e = file_make_folders(root, msg);
-    *lock = -1;
-    if (e != ERR_OK)
-        return e;
-    *lock = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*lock >= 0 && flock(*lock, LOCK_EX) == 0)
-        return ERR_OK;
-    return err_set(msg, ERR_IO, "%s: %s", root, strerror(errno));
+    return e == ERR_OK ? file_lock(root, lock, msg) : e;
 }
 
 /* What another one wrote while the user was asked for consent. */
@@ -405,13 +404,14 @@ static enum err write_locked(const struct pack *p, const char **out,
     return e;
 }
 
+/* The lock is on the root, so that two at once choose two names. */
 enum err pack_write(const struct pack *p, const char **out, struct err_msg *msg)
 {
     int lock;
     enum err e = lock_root(p->root, &lock, msg);
-    if (e == ERR_OK)
-        e = write_locked(p, out, msg);
-    if (lock >= 0)
-        close(lock);
+    if (e != ERR_OK)
+        return e;
+    e = write_locked(p, out, msg);
+    close(lock);
     return e;
 }

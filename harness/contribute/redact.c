@@ -48,6 +48,8 @@ static const char *const anchors[] = {"iteration",
                                       "steps: ",
                                       "global_step"};
 
+/* An anchor that stands further on wins: launchers know prefixes that we do
+ * not. */
 static size_t body_of(struct log_text line, uint64_t *stream)
 {
     struct log_prefix prefix = {.length = 0};
@@ -72,6 +74,8 @@ static const char *listed_at(struct log_text body)
     return p && p < body.p + body.n && *p != ':' ? dots : NULL;
 }
 
+/* The prefix is no part of what is counted: names there are replaced, and do
+ * not make a line unknown. */
 static struct redact_line look_at(struct log_text line)
 {
     struct redact_line l = {.text = line};
@@ -99,6 +103,8 @@ enum keep {
     KEEP_PLAIN    // nor other long ones, nor joined words: no figures there
 };
 
+/* Behind its point a number may be of any length; before it, a count of
+ * milliseconds or bytes has six digits at most. */
 static bool is_kept(struct log_text c, enum keep keep)
 {
     bool word = false;
@@ -354,6 +360,7 @@ static void leave_out(struct redact_to *to, const struct redact_line *l)
     to->stream = l->stream;
 }
 
+/* Empty lines stay: they tell nothing. */
 static void take_line(struct redact_to *to, struct log_text raw, char *plain,
                       const char *end)
 {
@@ -379,6 +386,8 @@ static size_t line_length(struct log_text t, const char **end)
     return n;
 }
 
+/* One buffer for the plain text of a line serves all of them: no line is longer
+ * than the log. */
 enum err redact_log(const struct text_span *log, struct removed *r,
                     struct text_span *out, struct err_msg *msg)
 {
@@ -396,13 +405,13 @@ enum err redact_log(const struct text_span *log, struct removed *r,
     }
     if (to.out)
         ok = fclose(to.out) == 0 && ok;
-    *out =
-        (struct text_span){ok ? arena_strndup(r->arena, text, len) : NULL, len};
+    char *copy = ok ? arena_strndup(r->arena, text, len) : NULL;
     free(text);
     free(plain);
-    return out->data && !r->failed
-               ? ERR_OK
-               : err_set(msg, ERR_NOMEM, "%s", "redact: out of memory");
+    if (!copy || r->failed)
+        return err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    *out = (struct text_span){copy, len};
+    return ERR_OK;
 }
 
 /* ---- do both say the same ---- */
@@ -412,6 +421,7 @@ static bool same(double x, double y)
     return x == y || (isnan(x) && isnan(y));
 }
 
+/* Everything that a reader of logs is told of an iteration. */
 static bool same_iteration(const struct log_iteration *x,
                            const struct log_iteration *y)
 {
@@ -458,6 +468,7 @@ static bool same_timers(const struct runlog *x, const struct runlog *y)
     return true;
 }
 
+/* Ranks in the order of the log: a line that moved is another. */
 static bool same_memory(const struct runlog *x, const struct runlog *y)
 {
     bool is = x->n_memory == y->n_memory;
@@ -476,6 +487,8 @@ static bool same_facts(const struct runlog *x, const struct runlog *y)
            same(x->p2p_bytes_per_s, y->p2p_bytes_per_s);
 }
 
+/* Read by the same reader as users' logs, not compared as texts: what was
+ * removed is meant to differ. */
 bool redact_same(struct arena *a, const struct text_span *log,
                  const struct text_span *redacted, const char **why)
 {

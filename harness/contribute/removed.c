@@ -78,6 +78,7 @@ static bool looks_like_address(const char *text)
             count_of(text, "0123456789") > 0);
 }
 
+/* Also a drive of Windows. Fractions are harmless, and do not come here. */
 static bool looks_like_path(const char *text)
 {
     return strchr("/~", *text) || strchr(text, '\\') ||
@@ -135,6 +136,8 @@ static struct removed_text **slot_of(const struct removed *r, const char *text)
     return &r->slot[at];
 }
 
+/* A text keeps the kind that it was first noted with; beyond the table's size
+ * texts are counted and have no number. */
 int removed_note(struct removed *r, struct log_text text, bool secret)
 {
     char copy[REMOVED_TEXT_BYTES];
@@ -200,6 +203,7 @@ static void print_text(const struct removed_text *t, FILE *out)
         fputs("...", out);
 }
 
+/* Kinds with nothing in them are not shown. */
 static void print_kind(const struct removed *r, enum removed_kind k, int most,
                        FILE *out)
 {

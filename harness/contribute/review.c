@@ -29,7 +29,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REVIEW_LOG_BYTES = 256 << 20 };
+// of a log; of one rank's memory
+enum { REVIEW_LOG_BYTES = 256 << 20, REVIEW_MOST_GIB = 1 << 20 };
 
 /* Of a log's own median against its row's: both are of the same text. */
 static const double REVIEW_STEP_TOLERANCE = 1e-9;
@@ -74,6 +75,7 @@ static const char *const manifest_keys[] = {
     "clock",   "core",       "hardware", "consent", "series", "checks",
     "missing", "computable", "removed",  "runs"};
 
+/* Word by word: another sentence is another consent. */
 static void read_consent(struct reader top)
 {
     const char *licence = "", *sentence = "";
@@ -88,6 +90,7 @@ static void read_consent(struct reader top)
                     "'" CONTRIBUTED_CONSENT "'");
 }
 
+/* Of two numbers of rows that differ one was edited. */
 static void read_series(struct reviewing *v, struct reader top)
 {
     const struct json_range count = {0, 1 << 20};
@@ -138,6 +141,8 @@ static enum contribution_from from_of(struct reader top)
     return (enum contribution_from)from;
 }
 
+/* The document stays open until all is read: its first error is the one that is
+ * told, and a contribution is begun only where there was none. */
 static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
 {
     struct reader_doc doc;
@@ -176,13 +181,6 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
 
 /* ---- rows ---- */
 
-static const char *field(const struct reviewing *v, size_t row,
-                         const char *column)
-{
-    const char *text = csv_get(&v->rows, row, column);
-    return text ? text : "";
-}
-
 /* 0 for no integer. */
 static int64_t whole(const char *text)
 {
@@ -202,27 +200,33 @@ static void set_sizes(const struct reviewing *v, size_t row,
                 {"mbs", FLAG_MICRO_BATCH_SIZE},
                 {"n_gpus", FLAG_WORLD_SIZE}};
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        const int64_t n = whole(field(v, row, list[i].column));
+        const int64_t n = whole(csv_text(&v->rows, row, list[i].column));
         if (n > 0)
             flags_set_int(f, list[i].id, n);
     }
 }
 
+/* What is in no known form is left out, and then differs from the row that is
+ * made of it (row_check). */
 static void read_figures(const struct reviewing *v, size_t row,
                          struct contribution_run *r)
 {
-    double q25 = 0, q75 = 0, n = 0, gib = 0;
+    double q25 = 0, q75 = 0, gib = 0;
     csv_get_double(&v->rows, row, "step_s", &r->step_s);
-    if (sscanf(field(v, row, "spread"), "q25 %lf q75 %lf", &q25, &q75) == 2) {
+    if (sscanf(csv_text(&v->rows, row, "spread"), "q25 %lf q75 %lf", &q25,
+               &q75) == 2) {
         r->q25 = q25;
         r->q75 = q75;
     }
-    if (csv_get_double(&v->rows, row, "n_steps", &n))
-        r->n_used = (int)n;
-    if (csv_get_double(&v->rows, row, "memory_gib", &gib))
+    const int64_t n = whole(csv_text(&v->rows, row, "n_steps"));
+    r->n_used = n > 0 && n <= INT32_MAX ? (int)n : 0;
+    // beyond, it is no number of bytes; the row then differs from its own
+    if (csv_get_double(&v->rows, row, "memory_gib", &gib) && gib >= 0 &&
+        gib < REVIEW_MOST_GIB)
         r->peak_bytes = (int64_t)(gib * 1024 * 1024 * 1024);
-    r->profile = strcmp(field(v, row, "use"), "fit") != 0;
-    row_check_origin(field(v, row, "note"), field(v, row, "step_stat"), r);
+    r->profile = strcmp(csv_text(&v->rows, row, "use"), "fit") != 0;
+    row_check_origin(csv_text(&v->rows, row, "note"),
+                     csv_text(&v->rows, row, "step_stat"), r);
 }
 
 /* "log sha256 <hash>". */
@@ -230,44 +234,48 @@ static void read_ref(const struct reviewing *v, size_t row,
                      struct contribution_run *r)
 {
     static const char start[] = "log sha256 ";
-    const char *ref = field(v, row, "ref");
+    const char *ref = csv_text(&v->rows, row, "ref");
     if (text_starts(ref, start) &&
         strlen(ref) == sizeof start - 1 + TEXT_SHA256_HEX - 1)
         memcpy(r->log_sha256, ref + sizeof start - 1, TEXT_SHA256_HEX);
 }
 
+/* Names first, then sizes, since everything else is made of them. */
 static enum err read_row(struct reviewing *v, size_t row,
                          const struct megatron_args *model, struct err_msg *msg)
 {
     const char *name = review_name(v);
     struct megatron_args *args = megatron_args_copy(v->a, model);
-    struct contribution_run *r = contribution_add(v->c);
-    if (!args || !r)
-        return review_no_memory(msg);
-    r->name = field(v, row, "id");
+    struct contribution_run *r;
+    const enum err e =
+        args ? contribution_add(v->c, &r, msg) : review_no_memory(msg);
+    if (e != ERR_OK)
+        return e;
+    r->name = csv_text(&v->rows, row, "id");
     const char *slash = strrchr(r->name, '/');
-    if (strcmp(field(v, row, "format"), PUBLISHED_FORMAT) != 0 ||
-        strcmp(field(v, row, "source"), name) != 0 || !slash ||
+    if (strcmp(csv_text(&v->rows, row, "format"), PUBLISHED_FORMAT) != 0 ||
+        strcmp(csv_text(&v->rows, row, "source"), name) != 0 || !slash ||
         strcmp(slash + 1, r->id) != 0)
         return err_set(msg, ERR_PARSE,
                        "%s/rows.csv: row %zu: got id '%s' of source '%s', want "
                        "'%s/%s' of '%s' in format " PUBLISHED_FORMAT,
-                       v->dir, row + 1, r->name, field(v, row, "source"), name,
-                       r->id, name);
-    if (strcmp(field(v, row, "gpu"), v->c->gpu) != 0 ||
-        whole(field(v, row, "n_gpus")) != v->n_gpus)
+                       v->dir, row + 1, r->name,
+                       csv_text(&v->rows, row, "source"), name, r->id, name);
+    if (strcmp(csv_text(&v->rows, row, "gpu"), v->c->gpu) != 0 ||
+        whole(csv_text(&v->rows, row, "n_gpus")) != v->n_gpus)
         return err_set(msg, ERR_PARSE,
                        "%s/rows.csv: %s: got %s x %s, and manifest.json has %d "
                        "x %s",
-                       v->dir, r->name, field(v, row, "n_gpus"),
-                       field(v, row, "gpu"), v->n_gpus, v->c->gpu);
+                       v->dir, r->name, csv_text(&v->rows, row, "n_gpus"),
+                       csv_text(&v->rows, row, "gpu"), v->n_gpus, v->c->gpu);
     set_sizes(v, row, megatron_args_flags(args));
     read_figures(v, row, r);
     read_ref(v, row, r);
     if (!(r->step_s > 0))
         return err_set(msg, ERR_PARSE, "%s/rows.csv: %s: no step_s", v->dir,
                        r->name);
-    return contribution_judge(v->c, args, field(v, row, "layout"), r, msg);
+    return contribution_judge(v->c, args, csv_text(&v->rows, row, "layout"), r,
+                              msg);
 }
 
 /* All by the flags of one file, each with its own layout. */
@@ -339,6 +347,8 @@ static enum err check_figures(struct reviewing *v, const struct runlog *log,
     return take_layout_check(v->c, log, r, msg);
 }
 
+/* The same functions as when the log was given, so that equal logs give equal
+ * figures to the last digit. */
 static enum err check_step(struct reviewing *v, const char *path,
                            const struct text_span *text,
                            struct contribution_run *r, struct err_msg *msg)
@@ -367,6 +377,7 @@ static enum err check_step(struct reviewing *v, const char *path,
     return check_figures(v, &log, &t, r, msg);
 }
 
+/* Unpacked to a file, since what looks for secrets reads files. */
 static enum err check_log(struct reviewing *v, const char *plain, int run,
                           struct err_msg *msg)
 {
@@ -396,9 +407,7 @@ static enum err check_log(struct reviewing *v, const char *plain, int run,
 /* Unpacked one after the other below TMPDIR. */
 static enum err check_logs(struct reviewing *v, struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *folder = arena_printf(v->a, "%s/moe-bench-XXXXXX",
-                                tmp && tmp[0] == '/' ? tmp : "/tmp");
+    char *folder = file_temporary_name(v->a, "moe-bench");
     if (!folder || !mkdtemp(folder))
         return err_set(msg, ERR_IO, "%s: cannot make folder",
                        folder ? folder : "contributed");
@@ -554,6 +563,8 @@ static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
                 : review_no_memory(msg);
 }
 
+/* What is cheap and refuses most comes first; logs are unpacked only of a
+ * folder whose files are whole. */
 enum err review_read(struct arena *a, const char *dir, struct review *out,
                      struct err_msg *msg)
 {

@@ -30,6 +30,8 @@ static void read_role(const char *note, struct contribution_run *r)
     r->round = round;
 }
 
+/* scanf() lets blanks and signs pass, so the text is made again and compared.
+ */
 void row_check_origin(const char *note, const char *stat,
                       struct contribution_run *r)
 {
@@ -48,6 +50,8 @@ void row_check_origin(const char *note, const char *stat,
         r->stat = stat;
 }
 
+/* Figures are in the runs as they were read, so that they come out as they were
+ * where they are numbers at all. */
 enum err row_check(const struct contribution *c, const struct csv *rows,
                    struct err_msg *msg)
 {
@@ -55,15 +59,15 @@ enum err row_check(const struct contribution *c, const struct csv *rows,
     enum err e = rows_make(c, &own, msg);
     for (size_t at = 0; e == ERR_OK && at < own.n; at++)
         for (size_t k = 0; k < PUBLISHED_N_COLUMNS; k++) {
-            const char *got = csv_get(rows, at, PUBLISHED_COLUMNS[k]);
+            const char *got = csv_text(rows, at, PUBLISHED_COLUMNS[k]);
             const char *want = own.field[at * PUBLISHED_N_COLUMNS + k];
-            if (strcmp(got ? got : "", want ? want : "") == 0)
+            if (strcmp(got, want ? want : "") == 0)
                 continue;
             return err_set(msg, ERR_MODEL,
                            "%s: %s: %s: got '%.60s', and its model, layout and "
                            "figures make '%.60s'",
                            rows->where, c->run[at].id, PUBLISHED_COLUMNS[k],
-                           got ? got : "", want ? want : "");
+                           got, want ? want : "");
         }
     return e;
 }

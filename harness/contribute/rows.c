@@ -17,6 +17,7 @@ struct row {
     bool failed;
 };
 
+/* A column that the table does not have would be lost: it fails. */
 static void put_text(struct row *r, const char *column, const char *text)
 {
     size_t at = 0;
@@ -57,6 +58,8 @@ static void put_names(struct row *r, const struct contribution *c,
     put_size(r, "n_gpus", c->n_gpus);
 }
 
+/* As megatron/model has them, defaults filled in: a reader of rows has no
+ * flags. */
 static void put_model(struct row *r, const struct model *m)
 {
     put_size(r, "n_layers", m->n_layers);
@@ -137,6 +140,7 @@ static void put_origin(struct row *r, const struct contribution_run *run)
                  arena_printf(r->a, "%s, round %d", run->role, run->round));
 }
 
+/* All fields of all rows in one array, as import_write() takes them. */
 enum err rows_make(const struct contribution *c, struct import_rows *out,
                    struct err_msg *msg)
 {

@@ -189,11 +189,12 @@ static enum err read_log(const struct reading *in, const char *operand,
     struct megatron_args *args = NULL;
     const char *path;
     const char *layout = split_layout(c->arena, operand, &path);
-    struct contribution_run *r = contribution_add(c);
-    if (!r)
-        return sources_no_memory(msg);
+    struct contribution_run *r;
+    enum err e = contribution_add(c, &r, msg);
+    if (e != ERR_OK)
+        return e;
     r->name = path;
-    enum err e = open_log(in, path, &text, &log, msg);
+    e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
         return e;
     e = args_of_log(in, &log, &args, msg);
@@ -213,15 +214,17 @@ static enum err read_log(const struct reading *in, const char *operand,
 
 /* ---- typed ---- */
 
+/* The last '=': what stands behind it must be a number. */
 static enum err read_step(struct contribution *c,
                           const struct megatron_args *config, const char *text,
                           struct err_msg *msg)
 {
     const char *equals = strrchr(text, '=');
     double ms = 0;
-    struct contribution_run *r = contribution_add(c);
-    if (!r)
-        return sources_no_memory(msg);
+    struct contribution_run *r;
+    const enum err e = contribution_add(c, &r, msg);
+    if (e != ERR_OK)
+        return e;
     if (!equals || !text_to_double(equals + 1, &ms) || ms <= 0)
         return err_set(msg, ERR_PARSE,
                        "--step: got '%s', want LAYOUT=MS, e.g. "
@@ -247,10 +250,12 @@ static enum err read_table_row(struct contribution *c,
                  {"mbs", FLAG_MICRO_BATCH_SIZE},
                  {"gbs", FLAG_GLOBAL_BATCH_SIZE}};
     struct megatron_args *args = megatron_args_copy(c->arena, config);
-    struct contribution_run *r = contribution_add(c);
+    struct contribution_run *r;
     int64_t n = 0;
-    if (!args || !r)
-        return sources_no_memory(msg);
+    const enum err e =
+        args ? contribution_add(c, &r, msg) : sources_no_memory(msg);
+    if (e != ERR_OK)
+        return e;
     r->name = csv_get(t, row, "layout");
     r->stat = "typed in";
     if (!r->name || !*r->name ||
@@ -305,6 +310,8 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A folder knows its hardware; of everything else the card must be said before
+ * anything is read. */
 enum err sources_read(struct contribution *c, const struct sources_request *q,
                       struct err_msg *msg)
 {

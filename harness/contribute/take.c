@@ -55,6 +55,7 @@ static const char *listed_layout(struct arena *a, const struct runlog *log)
     return NULL;
 }
 
+/* Judged as the run itself is: two spellings of one layout are equal. */
 enum err take_layout_check(struct contribution *c, const struct runlog *log,
                            const struct contribution_run *r,
                            struct err_msg *msg)

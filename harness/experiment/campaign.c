@@ -28,6 +28,8 @@ bool campaign_is_wanted(const struct manifest *mf, const struct launch *l)
     return mf->launcher.per_experiment && launch_is_job(l);
 }
 
+/* The tightest of three: all runs at their own limits, the experiment's, and
+ * what the money left pays for. */
 double campaign_limit_s(const struct campaign *c, double spent_usd)
 {
     const struct manifest *mf = c->manifest;
@@ -183,6 +185,8 @@ static const char *program_to_carry(struct arena *a)
     return self;
 }
 
+/* A remote job finds nothing of this machine: it gets the program, the
+ * manifest, the model at the place that the manifest names, and costs. */
 static enum err campaign_pack(struct arena *a, const struct campaign *c,
                               const char *folder, struct err_msg *msg)
 {

@@ -425,6 +425,9 @@ static void new_pace(struct progress *p, const struct execute_request *req)
     p->hang_s = mf->hang_s;
 }
 
+/* One launch from its words to its provenance, in the order of what a crash may
+ * leave: inputs before the trainer, its cost before its ending is read, so that
+ * money counts even where a log is damaged. */
 static enum err execute_start(struct arena *a,
                               const struct execute_request *req,
                               struct progress *p, struct run_record *run,

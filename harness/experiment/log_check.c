@@ -22,6 +22,8 @@ static struct model log_check_model(const struct model *m,
     return of_run;
 }
 
+/* A log that names its arguments must be of the model and layout that the run
+ * was asked for; one that names none tells nothing. */
 enum err log_check(struct arena *a, const struct model *m,
                    const struct run_record *run, struct err_msg *msg)
 {
@@ -33,6 +35,8 @@ enum err log_check(struct arena *a, const struct model *m,
     return e == ERR_OK ? fit_check_same(a, &of_run, &r, msg) : e;
 }
 
+/* Read only to be checked: what is found damaged when figures are drawn can no
+ * longer be run again. */
 enum err log_check_operations(struct arena *a, const struct model *m,
                               const struct run_record *run, struct err_msg *msg)
 {

@@ -317,6 +317,8 @@ static struct target unknown_target(enum role role)
                            .hi_s = NAN};
 }
 
+/* Layouts of roles that need costs are unknown before the profile, and so is
+ * every prediction. */
 static enum err resolve_one(struct finder *f, struct target *t,
                             struct err_msg *msg)
 {
@@ -387,6 +389,7 @@ enum err roles_resolve(struct arena *a, const struct roles_request *req,
     return ERR_OK;
 }
 
+/* Layouts as a dataset has them, predicted anew, where costs are at hand. */
 enum err roles_recorded(struct arena *a, const struct plan_context *ctx,
                         const struct words layouts[2], struct targets *out,
                         struct err_msg *msg)

@@ -5,19 +5,50 @@
  */
 #include "words.h"
 
+#include "base/reader.h"
+#include "base/text.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// a usual command line of Megatron's
-enum { WORDS_FIRST_ROOM = 64 };
+// a usual command line of Megatron's; of a file of words
+enum { WORDS_FIRST_ROOM = 64, WORDS_MAX_BYTES = 4 << 20 };
 
 struct build build_new(struct arena *a)
 {
     return (struct build){
         a, arena_alloc(a, WORDS_FIRST_ROOM, sizeof(const char *)), 0,
         WORDS_FIRST_ROOM};
+}
+
+/* A word that is no string is an error: a command line without it is another.
+ */
+enum err words_read(struct arena *a, const char *path, struct words *out,
+                    struct err_msg *msg)
+{
+    struct reader_doc doc;
+    struct text_span text;
+    enum err e = text_read_file(a, path, WORDS_MAX_BYTES, &text, msg);
+    if (e != ERR_OK)
+        return e;
+    struct reader list = reader_open_value(&doc, a, text.data, path, msg);
+    struct words w = {NULL, 0};
+    const char **word =
+        arena_alloc(a, (size_t)reader_count(list) + 1, sizeof *word);
+    struct reader at = reader_first(list);
+    for (; word && reader_is_there(at); at = reader_next(at)) {
+        word[w.n] = "";
+        reader_text_here(at, &word[w.n++]);
+    }
+    w.word = word;
+    e = reader_close(&doc);
+    if (e == ERR_OK && !word)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", path);
+    if (e == ERR_OK)
+        *out = w;
+    return e;
 }
 
 /* Twice the room; the old list stays in the arena, all of them together are

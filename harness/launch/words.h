@@ -34,6 +34,11 @@ void build_add_equals(struct build *b, const char *flag, const char *value);
 enum err build_words(const struct build *b, const char *where,
                      struct words *out, struct err_msg *msg);
 
+/* Reads a list of strings, as a run keeps its words (argv.json, env.json), into
+ * the arena. ERR_PARSE for another form, ERR_NOMEM. */
+enum err words_read(struct arena *a, const char *path, struct words *out,
+                    struct err_msg *msg);
+
 /* Prints words so that a shell reads the same words again. */
 void launch_print_words(FILE *out, const struct words *w);
 

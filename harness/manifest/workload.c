@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Flags of the model with the manifest's sizes in them; those that are the
- * launcher's to say stay away (ranks; the layout
- * or a pattern, which tell the virtual stages; EP overlap, which profile runs
- * are without), and Megatron has none for the padded vocabulary: it takes the
- * vocabulary from trainer.args, with the tokenizer. */
+/* Flags of the model with the manifest's sizes in them. Those that are the
+ * launcher's to say stay away: ranks; the layout or a pattern, which tell the
+ * virtual stages; EP overlap, which profile runs are without. Megatron has none
+ * for the padded vocabulary: it takes the vocabulary from trainer.args, with
+ * the tokenizer. */
 static enum err make_flags(struct arena *a, const struct manifest *mf,
                            const struct megatron_flags *f, struct words *out,
                            struct err_msg *msg)

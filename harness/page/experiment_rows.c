@@ -28,6 +28,8 @@ static enum err experiment_rows_no_memory(struct err_msg *msg)
     return err_set(msg, ERR_NOMEM, "page: out of memory");
 }
 
+/* Places of timelines are looked up by row later, so there is one a row even
+ * where nothing was recorded. */
 static enum err experiment_rows_read(struct sheet *s, struct tables *t,
                                      struct err_msg *msg)
 {
@@ -117,6 +119,8 @@ static const char *experiment_rows_kind(const struct sheet *s,
     return *source ? source : s->set.kind;
 }
 
+/* The measured step is of all rounds, its interval of their scatter; both are
+ * the experiment's own figures, and nothing is computed anew. */
 static void experiment_rows_layout(struct sheet *s, const struct tables *t,
                                    size_t i)
 {
@@ -218,6 +222,7 @@ static void experiment_rows_run(struct sheet *s, const struct tables *t,
     experiment_rows_run_detail(s, t, i, sheet_add(s, &row));
 }
 
+/* Timelines first: a row names its own by the place in their list. */
 enum err experiment_rows_add(struct sheet *s, const char *dir,
                              struct err_msg *msg)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* `where` is set also of a file that is not there: messages name it. */
 enum err fields_read(struct arena *a, const char *dir, const char *name,
                      struct csv *out, struct err_msg *msg)
 {
@@ -14,6 +15,7 @@ enum err fields_read(struct arena *a, const char *dir, const char *name,
     return access(path, F_OK) == 0 ? csv_read_file(a, path, out, msg) : ERR_OK;
 }
 
+/* A text that is no number is shown as it is, whatever its digits. */
 void fields_facts(struct sheet_facts *f, const struct csv *t, size_t row,
                   const struct fields_fact *facts, size_t n)
 {

@@ -1,31 +1,19 @@
 /*
- * How it works: a character at a time, each through one table of entities, so
- * that no text can be printed around it.
+ * How it works: a character at a time, each through the one table of entities,
+ * so that no text can be printed around it.
  */
 #include "html.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
-/* What a character is written as within HTML; NULL: as itself. */
+/* A parser refuses most control characters, even as &#1;. */
 static const char *html_entity(unsigned char c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        break;
-    }
-    // a parser refuses most of them, even as &#1;
-    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? "\xef\xbf\xbd"
-                                                            : NULL;
+    return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f
+               ? "\xef\xbf\xbd"
+               : text_entity((char)c);
 }
 
 static void html_character(FILE *out, char c)
@@ -43,6 +31,7 @@ void html_text(FILE *out, const char *text)
         html_character(out, *text);
 }
 
+/* No break behind the last character: it would end in an empty line. */
 void html_breaking(FILE *out, const char *text)
 {
     for (; text && *text; text++) {

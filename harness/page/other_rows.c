@@ -155,6 +155,8 @@ static const char *other_rows_reason(const struct csv *rows, size_t row,
                : why;
 }
 
+/* Seconds become the milliseconds of every other row; a row without a
+ * prediction keeps its measured step. */
 static void other_rows_step(struct sheet *s, const struct csv *t, size_t i,
                             const struct csv *predicted)
 {

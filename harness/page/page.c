@@ -134,6 +134,8 @@ static enum err page_join(struct arena *a, const struct page *p,
     return *out ? ERR_OK : page_no_memory(msg);
 }
 
+/* Whatever fails, streams are closed and the document is deleted: both are on
+ * the heap. */
 enum err page_make(struct arena *a, const struct page_sources *from,
                    const char **out, struct err_msg *msg)
 {

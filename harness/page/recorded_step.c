@@ -39,6 +39,8 @@ static bool recorded_step_uses(const struct recorded_step_of *of, size_t i,
            csv_get_double(of->iterations, i, "iteration", iteration);
 }
 
+/* Behind the first twenty only their number goes on: a line of hundreds tells
+ * no more. */
 const char *recorded_step_times(struct arena *a,
                                 const struct recorded_step_of *of)
 {
@@ -91,9 +93,7 @@ recorded_step_choose(struct arena *a, const struct recorded_step_of *of,
 static enum err recorded_step_unpack(struct arena *a, const char *packed,
                                      char **out, struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *path =
-        arena_printf(a, "%s/moe-bench-ops-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *path = file_temporary_name(a, "moe-bench-ops");
     if (!path)
         return recorded_step_no_memory(msg);
     const int fd = mkstemp(path);
@@ -159,6 +159,8 @@ static enum err recorded_step_file(struct arena *a,
     return e;
 }
 
+/* The log of operations is read into an arena of its own, which ends with the
+ * run: those of all runs together are many times the page. */
 enum err recorded_step_add(struct sheet *s, const struct recorded_step_of *of,
                            int *out, struct err_msg *msg)
 {

@@ -162,6 +162,8 @@ static enum err sets_steps(struct sheet *s, const char *dir,
     return e;
 }
 
+/* It lies in the folder that holds all datasets, which has no description of
+ * its own. */
 static enum err sets_memory(struct sheet *s, const char *dir,
                             struct err_msg *msg)
 {
@@ -212,6 +214,7 @@ static bool sets_is_format(const struct csv *t, size_t column)
     return strcmp(t->names[column], "format") == 0;
 }
 
+/* Numbers to six digits and to the right, texts as they are. */
 static void sets_print_row(FILE *out, const struct csv *t, size_t row)
 {
     fputs("<tr>", out);
@@ -227,6 +230,8 @@ static void sets_print_row(FILE *out, const struct csv *t, size_t row)
     putc('\n', out);
 }
 
+/* It scrolls by itself and can be reached by keys: a wide table must not widen
+ * the page. */
 static void sets_print_table(FILE *out, const struct csv *t, const char *name)
 {
     const size_t most = SETS_MOST_PLAIN_ROWS;
@@ -247,6 +252,7 @@ static void sets_print_table(FILE *out, const struct csv *t, const char *name)
     fputs("</table></div></details>\n", out);
 }
 
+/* Files that are missing have no rows, and no table. */
 static enum err sets_add_tables(struct sheet *s, const char *dir,
                                 struct err_msg *msg)
 {
@@ -283,6 +289,7 @@ static enum err sets_check(struct arena *a, const char *dir,
     return place_is_dataset(a, dir) ? reference_check(a, dir, msg) : ERR_OK;
 }
 
+/* Folders below first, so that a dataset stands before what is said of all. */
 static enum err sets_add_folder(struct sheet *s, const char *dir, int depth,
                                 struct err_msg *msg)
 {
@@ -325,6 +332,7 @@ static enum err sets_add_below(struct sheet *s, const char *dir, int depth,
     return e;
 }
 
+/* Names and paths are made of it: a slash at its end would be doubled. */
 enum err sets_add(struct sheet *s, const char *dir, struct err_msg *msg)
 {
     char *plain = arena_strdup(s->a, dir);

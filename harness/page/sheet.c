@@ -80,6 +80,7 @@ static void sheet_print_origin(FILE *out, const struct sheet_set *d)
         fputs("</a>", out);
 }
 
+/* A dataset without comparisons has empty cells, not an error of 0. */
 void sheet_end(struct sheet *s)
 {
     const struct sheet_set *d = &s->set;
@@ -170,6 +171,8 @@ static void sheet_print_texts(struct sheet *s, const struct sheet_row *r)
     }
 }
 
+/* Cells are in the order of the template's header; the script sorts by data-v
+ * where a cell has it. */
 struct writer sheet_add(struct sheet *s, const struct sheet_row *r)
 {
     FILE *out = s->rows;
@@ -198,6 +201,7 @@ struct sheet_facts sheet_facts(struct sheet *s, struct writer detail)
     return (struct sheet_facts){s, detail, writer_list(detail, "facts")};
 }
 
+/* What is not known makes no line: older results lack many. */
 void sheet_fact(struct sheet_facts *f, const char *name, const char *value)
 {
     if (!value || !*value)
@@ -207,6 +211,7 @@ void sheet_fact(struct sheet_facts *f, const char *name, const char *value)
     writer_text(pair, NULL, value);
 }
 
+/* Through a text: a double of six digits is not written with seventeen. */
 void sheet_number(struct writer to, const char *key, double value)
 {
     char text[32];

@@ -105,6 +105,8 @@ static enum err simulated_step_layout(struct sheet *s, struct arena *a,
     return ERR_OK;
 }
 
+/* A folder that cannot be simulated has rows all the same, so that only memory
+ * is an error. */
 enum err simulated_step_add(struct sheet *s, const char *dir,
                             const struct csv *layouts, int *timeline,
                             struct err_msg *msg)

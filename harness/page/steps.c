@@ -16,6 +16,7 @@ static void steps_times(struct writer to, const double *start_s,
     }
 }
 
+/* Simulated steps have no number of an iteration. */
 int steps_add(struct sheet *s, const struct steps_step *step)
 {
     const struct writer t = writer_object(s->timelines, NULL);

@@ -58,6 +58,8 @@ static bool dataset_takes(const char *licence)
     return false;
 }
 
+/* Of what others wrote only the source and the licence are asked for: without
+ * them figures cannot be named or kept. */
 enum err published_dataset_read(struct arena *a, const char *dir,
                                 struct published_dataset *out,
                                 struct err_msg *msg)

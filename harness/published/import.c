@@ -194,6 +194,8 @@ static void take_times(struct arena *a, const struct import_times *t,
         to[import_place("gbs")] = arena_printf(a, "%.0f", t->global_batch);
 }
 
+/* A row's own source, ref and origin are set last, so that no --column says
+ * otherwise. */
 enum err import_row_of(struct arena *a, const struct import_row *from,
                        const struct import_times *times,
                        struct import_rows *out, struct err_msg *msg)

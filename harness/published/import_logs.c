@@ -16,6 +16,8 @@
 enum { IMPORT_LOG_BYTES = 1 << 30 };
 enum { IMPORT_WARMUP = 5, IMPORT_WARMUP_BLOCKS = 1 };
 
+/* Quartiles as well, since a reader of one number must see how far it can be
+ * trusted. */
 enum err import_times_of(double *x, int n, int n_dropped,
                          struct import_times *out, struct err_msg *msg)
 {
@@ -163,6 +165,8 @@ static enum err mllog_times(struct mllog *m, const char *path,
     return ERR_OK;
 }
 
+/* Rooms are taken for the most times that the text can hold, so that reading
+ * needs no growing. */
 enum err import_mllog(struct arena *a, const char *path,
                       struct import_times *out, struct err_msg *msg)
 {
@@ -199,6 +203,7 @@ static enum err golden_times(struct arena *a, const cJSON *tree,
     return ERR_OK;
 }
 
+/* The first fifth is warm-up: such files hold tens of steps, not thousands. */
 enum err import_golden(struct arena *a, const char *path,
                        struct import_times *out, struct err_msg *msg)
 {

@@ -58,6 +58,9 @@ static enum err predict_row(const struct published_fit *f,
     return e == ERR_OK ? observed_step(x->of, &p, &out->pred_s, msg) : e;
 }
 
+/* Each cluster is fitted to its rows for fitting alone. Those rows are
+ * predicted, too, but kept apart: they say nothing of how well the fit
+ * predicts. */
 enum err published_predict(struct arena *a, const struct step_table *table,
                            unsigned terms, struct published *out,
                            struct err_msg *msg)

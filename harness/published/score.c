@@ -151,6 +151,8 @@ static int ordered_pairs(const struct choices *c, int i, int *pairs)
     return sum;
 }
 
+/* Regret is the largest over all sets; tau is Kendall's over the pairs within
+ * sets. */
 static void add_choices(const struct published *p, struct published_score *s)
 {
     const struct choices c = {p, s->source};

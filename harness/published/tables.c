@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* All datasets at once, since rows of one table can be compared. */
 enum err published_predict_all(struct arena *a,
                                const struct published_list *list,
                                unsigned terms, struct published *out,
@@ -156,6 +157,7 @@ static const char *licence_of(struct arena *a, const struct published_list *l,
     return "";
 }
 
+/* A row a source, and one over all of them. */
 static enum err write_errors(struct arena *a, const char *root,
                              const struct published_list *list,
                              const struct published *p, struct err_msg *msg)
@@ -242,6 +244,7 @@ static enum err write_terms(struct arena *a, const char *root,
     return e == ERR_OK ? closed : e;
 }
 
+/* Predictions of the default terms are made once and used by all three. */
 enum err published_tables_write(struct arena *a, const char *root,
                                 const char *to, struct err_msg *msg)
 {

@@ -152,6 +152,7 @@ const struct bound *bounds_of(const struct bounds *b, const char *dataset)
     return &b->any;
 }
 
+/* Lines are counted as editors do: the header is the first. */
 enum err bounds_check(const struct bounds *b, const struct bounds_known *known,
                       struct err_msg *msg)
 {

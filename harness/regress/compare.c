@@ -73,6 +73,7 @@ static const char *judge_row(struct arena *a, struct compare_row *r, bool whole)
     return "";
 }
 
+/* Rows that are shown and not judged have a state of nothing, and no mark. */
 static bool add_row(struct arena *a, const char *dataset,
                     const struct history_line *const both[2],
                     const struct compare_by *by, struct comparison *c)

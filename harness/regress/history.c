@@ -142,6 +142,7 @@ static const char *digest(struct arena *a, const struct validate_rows *rows)
     return arena_strndup(a, hex, HISTORY_DIGEST);
 }
 
+/* A line that holds nothing would be compared with, and pass. */
 enum err history_line_of(struct arena *a, const struct validate_rows *rows,
                          struct history_line *out, struct err_msg *msg)
 {
@@ -162,6 +163,7 @@ enum err history_line_of(struct arena *a, const struct validate_rows *rows,
 
 enum { HISTORY_UTC_BYTES = 32 };
 
+/* One date for all lines: it is part of what makes them one session. */
 void history_sign(struct arena *a, struct history_session *s,
                   const char *commit, const char *reason)
 {
@@ -218,9 +220,8 @@ static bool write_all(struct arena *a, FILE *out, const struct text_span *old,
     return ok;
 }
 
-/* The old file is read as a table first: nothing is added behind what could
- * not be read again. */
-/* What stands there is read again: another one may have added to it. */
+/* What stands there is read again, since another one may have added to it, and
+ * as a table first: nothing is added behind what could not be read. */
 static enum err append_held(struct arena *a, const char *path,
                             const struct history_session *s,
                             struct err_msg *msg)
@@ -258,6 +259,7 @@ enum err history_append(struct arena *a, const char *path,
 
 /* ---- finding one ---- */
 
+/* No column names the session: two of one commit, second and reason are one. */
 static bool is_together(const struct history_line *x,
                         const struct history_line *y)
 {

@@ -44,7 +44,8 @@ void junit_comparison(struct junit *j, const char *then,
                       const struct comparison *c);
 
 /* Writes the file, beside it and renamed. What XML cannot hold (control
- * characters, bytes that are no UTF-8) is written as '?'. */
+ * characters, bytes that are no UTF-8) is written as '?'. ERR_RANGE where a
+ * file of another kind is there: that is somebody's. ERR_IO, ERR_NOMEM. */
 enum err junit_write(const struct junit *j, const char *path,
                      struct err_msg *msg);
 

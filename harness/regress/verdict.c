@@ -107,6 +107,8 @@ static void say_why(struct arena *a, bool lost, struct verdict *v)
     v->why = join_end(&why);
 }
 
+/* Layouts that are gone count only where some are still there, or none at all:
+ * a dataset that was measured anew has other layouts by right. */
 enum err verdict_of(struct arena *a, struct validate_rows *now,
                     const struct verdict_against *against, struct verdict *out,
                     struct err_msg *msg)

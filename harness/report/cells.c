@@ -14,6 +14,11 @@ void cell_text(FILE *out, const char *text)
     }
 }
 
+void cell_field(FILE *out, const struct csv *t, size_t row, const char *column)
+{
+    cell_text(out, csv_text(t, row, column));
+}
+
 void cell_number(FILE *out, double x, int digits)
 {
     if (isfinite(x))

@@ -13,6 +13,9 @@
 /* Prints a text so that it ends no cell and begins no emphasis. */
 void cell_text(FILE *out, const char *text);
 
+/* The same of a field; nothing where the row or column is missing. */
+void cell_field(FILE *out, const struct csv *t, size_t row, const char *column);
+
 /* Prints a number with so many digits, "-" where it is not finite. */
 void cell_number(FILE *out, double x, int digits);
 

@@ -28,9 +28,9 @@ void experiment_tables_layouts(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, csv_get(t, i, "role"));
+        cell_field(out, t, i, "role");
         fputs(" | ", out);
-        cell_text(out, csv_get(t, i, "layout"));
+        cell_field(out, t, i, "layout");
         fputs(" | ", out);
         cell_print(out, t, i, "pred_step_ms", 1);
         print_interval(out, t, i, "pred_lo_ms", "pred_hi_ms");
@@ -45,8 +45,11 @@ void experiment_tables_layouts(FILE *out, const struct csv *t)
         cell_print(out, t, i, "pred_speedup", 2);
         fputs(" | ", out);
         cell_print(out, t, i, "meas_speedup", 2);
-        fprintf(out, " | %s | %s |\n", csv_get(t, i, "n_rounds"),
-                csv_get(t, i, "source"));
+        fputs(" | ", out);
+        cell_field(out, t, i, "n_rounds");
+        fputs(" | ", out);
+        cell_field(out, t, i, "source");
+        fputs(" |\n", out);
     }
 }
 
@@ -59,9 +62,12 @@ void experiment_tables_stages(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, csv_get(t, i, "role"));
-        fprintf(out, " | %s | %s | ", csv_get(t, i, "stage"),
-                csv_get(t, i, "units"));
+        cell_field(out, t, i, "role");
+        fputs(" | ", out);
+        cell_field(out, t, i, "stage");
+        fputs(" | ", out);
+        cell_field(out, t, i, "units");
+        fputs(" | ", out);
         cell_print(out, t, i, "pred_fwd_ms", 2);
         fputs(" | ", out);
         cell_print(out, t, i, "meas_fwd_ms", 2);
@@ -89,10 +95,12 @@ void experiment_tables_jitter(FILE *out, const struct csv *t)
         csv_get_double(t, i, "mean_step_ms", &mean);
         csv_get_double(t, i, "expected_step_ms", &expected);
         fputs("| ", out);
-        cell_text(out, csv_get(t, i, "role"));
+        cell_field(out, t, i, "role");
         fputs(" | ", out);
-        cell_text(out, csv_get(t, i, "layout"));
-        fprintf(out, " | %s | ", csv_get(t, i, "near_bottleneck"));
+        cell_field(out, t, i, "layout");
+        fputs(" | ", out);
+        cell_field(out, t, i, "near_bottleneck");
+        fputs(" | ", out);
         cell_print(out, t, i, "mean_step_ms", 1);
         fputs(" | ", out);
         cell_print(out, t, i, "expected_step_ms", 1);
@@ -125,9 +133,9 @@ void experiment_tables_runs(FILE *out, const struct csv *t)
                     bad[i]);
     if (t->n_rows > 0)
         fprintf(out, "; %s, %s clock, launcher %s, on %s; commit %.12s, %.10s",
-                csv_get(t, 0, "source"), csv_get(t, 0, "clock"),
-                csv_get(t, 0, "launcher"), csv_get(t, 0, "hardware"),
-                csv_get(t, 0, "commit"), csv_get(t, 0, "started_utc"));
+                csv_text(t, 0, "source"), csv_text(t, 0, "clock"),
+                csv_text(t, 0, "launcher"), csv_text(t, 0, "hardware"),
+                csv_text(t, 0, "commit"), csv_text(t, 0, "started_utc"));
     fputs(".\n", out);
 }
 
@@ -148,7 +156,7 @@ void experiment_tables_dropped(FILE *out, const struct csv *t)
                                               "layout", "status", "reason"};
         for (size_t k = 0; k < COUNT(columns); k++) {
             fputs("| ", out);
-            cell_text(out, csv_text(t, i, columns[k]));
+            cell_field(out, t, i, columns[k]);
             putc(' ', out);
         }
         fputs("|\n", out);
@@ -169,7 +177,7 @@ void experiment_tables_units(FILE *out, const struct csv *t)
         static const char *const columns[] = {"fwd_ms", "fwd_se_ms", "bwd_ms",
                                               "bwd_se_ms"};
         fputs("| ", out);
-        cell_text(out, csv_text(t, i, "kind"));
+        cell_field(out, t, i, "kind");
         for (size_t k = 0; k < COUNT(columns); k++) {
             fputs(" | ", out);
             cell_print(out, t, i, columns[k], 3);

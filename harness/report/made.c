@@ -5,7 +5,6 @@
  */
 #include "made.h"
 
-#include "base/reader.h"
 #include "cells.h"
 #include "launch/words.h"
 #include "manifest/manifest.h"
@@ -103,32 +102,16 @@ enum err made_verdicts(struct arena *a, const struct report_source *source,
     return e;
 }
 
-/* The list of strings in one file of a run, none where it is not there. */
+/* The words in one file of a run, none where it is not there. */
 static enum err read_words(struct arena *a, const char *path, struct words *out,
                            struct err_msg *msg)
 {
-    struct reader_doc doc;
-    struct text_span text;
     *out = (struct words){NULL, 0};
     if (access(path, R_OK) != 0)
         return ERR_OK;
-    enum err e = text_read_file(a, path, (size_t)1 << 20, &text, msg);
-    if (e != ERR_OK)
-        return e;
-    struct reader list = reader_open_value(&doc, a, text.data, path, msg);
-    const char **word =
-        arena_alloc(a, (size_t)reader_count(list) + 1, sizeof *word);
-    struct reader at = reader_first(list);
-    for (; word && reader_is_there(at) && out->n < MADE_MAX_WORDS;
-         at = reader_next(at)) {
-        word[out->n] = "";
-        reader_text_here(at, &word[out->n++]);
-    }
-    out->word = word;
-    e = reader_close(&doc);
-    return e == ERR_OK && !word
-               ? err_set(msg, ERR_NOMEM, "%s: out of memory", path)
-               : e;
+    const enum err e = words_read(a, path, out, msg);
+    out->n = out->n < MADE_MAX_WORDS ? out->n : MADE_MAX_WORDS;
+    return e;
 }
 
 /* The words name the folder that the run had before it was whole. */

@@ -78,13 +78,13 @@ static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
     if (*csv_text(t, row, "reason")) {
         recipes_tables_way(out, t, row);
         fputs("- | refused: ", out);
-        cell_text(out, csv_text(t, row, "reason"));
+        cell_field(out, t, row, "reason");
         fputs(" | - | - | - |\n", out);
         return;
     }
     if (!recipes_tables_who(out, t, row))
         return;
-    cell_text(out, csv_text(t, row, "layout"));
+    cell_field(out, t, row, "layout");
     fprintf(out, " | %.1f | ", csv_double(t, row, "pred_step_ms"));
     recipes_tables_gap(out, t, row);
     fprintf(out, " | %.1f |\n",

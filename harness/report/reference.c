@@ -401,9 +401,7 @@ static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
 enum err reference_unpack(struct arena *a, const char *dir, const char **out,
                           struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *to = arena_printf(a, "%s/moe-bench-XXXXXX",
-                            tmp && tmp[0] == '/' ? tmp : "/tmp");
+    char *to = file_temporary_name(a, "moe-bench");
     const char *runs = arena_printf(a, "%s/runs", dir);
     if (!to || !runs)
         return reference_no_memory(dir, msg);

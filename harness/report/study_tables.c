@@ -27,7 +27,7 @@ void study_tables_studies(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fprintf(out, "| %s | ", csv_text(t, i, "study"));
-        cell_text(out, csv_text(t, i, "what"));
+        cell_field(out, t, i, "what");
         fprintf(out, " | %s | ", csv_text(t, i, "kind"));
         print_value(out, t, i, "published");
         fputs(" | ", out);
@@ -35,7 +35,7 @@ void study_tables_studies(FILE *out, const struct csv *t)
         fputs(" | ", out);
         print_value(out, t, i, "measured");
         fputs(" | ", out);
-        cell_text(out, csv_text(t, i, "note"));
+        cell_field(out, t, i, "note");
         fputs(" |\n", out);
     }
 }
@@ -80,7 +80,7 @@ void study_tables_errors(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, csv_text(t, i, "source"));
+        cell_field(out, t, i, "source");
         fprintf(out, " | %s | %s |", csv_text(t, i, "use"),
                 csv_text(t, i, "n"));
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
@@ -102,11 +102,11 @@ void study_tables_plans(FILE *out, const struct csv *t)
           out);
     for (size_t i = 0; i < t->n_rows; i++) {
         fputs("| ", out);
-        cell_text(out, csv_text(t, i, "experiment"));
+        cell_field(out, t, i, "experiment");
         fprintf(out, " | %s | PP%s VPP%s | %s | ", csv_text(t, i, "card"),
                 csv_text(t, i, "pp"), csv_text(t, i, "vpp"),
                 csv_text(t, i, "who"));
-        cell_text(out, csv_text(t, i, "layout"));
+        cell_field(out, t, i, "layout");
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
             fputs(" | ", out);
             cell_print(out, t, i, columns[k], 2);

@@ -87,7 +87,7 @@ static void add_errors(const struct csv *t, struct summary *s)
         s->max_replay_error_pct = fmax(s->max_replay_error_pct, sim);
         if (isfinite(error) && !(error <= s->max_step_error_pct)) {
             s->max_step_error_pct = error;
-            s->max_step_role = csv_get(t, i, "role");
+            s->max_step_role = csv_text(t, i, "role");
         }
         add_interval(t, i, s);
     }
@@ -121,7 +121,7 @@ static void place_pick(const struct csv *t, struct summary *s)
         s->pick_step_error_pct = fabs(csv_double(t, i, "step_error_pct"));
         s->pick_replay_error_pct = fabs(csv_double(t, i, "replay_error_pct"));
         s->pick_speedup = csv_double(t, i, "meas_speedup");
-        s->best_role = csv_get(t, best, "role");
+        s->best_role = csv_text(t, best, "role");
         s->pick_over_best_pct =
             100 * (meas / csv_double(t, best, "meas_step_ms") - 1);
         s->pick_meets_best = summary_overlap(csv_double(t, i, "meas_lo_ms"),

@@ -96,6 +96,8 @@ static enum err check_table(const struct csv *t, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* Of replicas of a stage only the first is taken: all do the same operations,
+ * and ops.csv has the times of each. */
 enum err oplog_read(struct arena *a, const char *path, struct oplog_shape shape,
                     struct oplog *out, struct err_msg *msg)
 {

@@ -28,6 +28,8 @@ static enum err place_no_memory(const char *dir, struct err_msg *msg)
 
 /* ---- what is there ---- */
 
+/* By its own file of our format: a folder that happens to have the name is not
+ * replaced. */
 bool place_is_dataset(struct arena *a, const char *dir)
 {
     struct stat st;
@@ -146,6 +148,8 @@ static const char *place_last_name(const char *dir)
     return slash ? slash + 1 : dir;
 }
 
+/* Before anything is made: where the place cannot be taken, the work of filling
+ * it would be lost. */
 static enum err place_check(struct arena *a, const char *dir,
                             const char *parent, const char *source,
                             struct err_msg *msg)
@@ -181,6 +185,8 @@ static enum err place_make_beside(struct arena *a, const char *parent,
     return ERR_OK;
 }
 
+/* The new folder is made beside its place, on the same file system, so that the
+ * end is one rename. */
 enum err place_begin(struct arena *a, const char *dir, const char *source,
                      struct place *out, struct err_msg *msg)
 {

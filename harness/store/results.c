@@ -109,6 +109,8 @@ static bool take_lock(int fd)
     return true;
 }
 
+/* A lock without a living holder: its guard or a trainer still has the file
+ * open. */
 static enum err say_holder(int fd, const char *dir, struct err_msg *msg)
 {
     char text[RESULTS_LOCK_BYTES];
@@ -149,6 +151,8 @@ static enum err sign_lock(int fd, const char *path, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* One harness at a time. What an earlier one left half-made goes only now, when
+ * nobody can be at work on it. */
 enum err results_lock(struct arena *a, const char *dir, struct results *out,
                       struct err_msg *msg)
 {
@@ -508,6 +512,9 @@ static enum err results_seal(struct arena *a, const struct run_record *run,
     return e == ERR_OK && !*out ? results_no_memory(path, msg) : e;
 }
 
+/* Log and operations are on the disk before their hashes are written, and
+ * status.json before the folder gets its name: a folder with a name is whole,
+ * whenever the machine stops. */
 enum err results_finish(struct arena *a, const struct results *r,
                         struct run_record *run, struct err_msg *msg)
 {

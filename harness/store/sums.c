@@ -246,6 +246,7 @@ static const char *sums_first_beyond(const struct sums *these,
     return NULL;
 }
 
+/* What is missing first: it explains most of what else is found. */
 static enum err sums_compare(const struct sums *there,
                              const struct sums *listed, struct err_msg *msg)
 {
@@ -266,6 +267,9 @@ static enum err sums_compare(const struct sums *there,
                 : e;
 }
 
+/* A missing list is an error here: nothing could tell that the dataset is as it
+ * was. What is only to be replaced is asked by sums_only_listed(), which does
+ * without. */
 enum err sums_check(struct arena *a, const char *dir, struct err_msg *msg)
 {
     struct sums there, listed;

@@ -26,6 +26,8 @@ static const char *const tidy_files[] = {
     "timeline.csv", "jitter.csv",     "recipes.csv", "costs.json", "plan.json",
     "job.json",     "manifest.json",  "report.md",   "spent.txt",  "job.sh"};
 
+/* NAME.tmp.PID as text_write_own() names it, for names that the harness itself
+ * writes: a user's own files stay. */
 bool tidy_is_half_written(const char *name)
 {
     for (size_t i = 0; i < sizeof tidy_files / sizeof tidy_files[0]; i++) {
@@ -101,6 +103,7 @@ static void tidy_half_written(const char *dir)
     closedir(d);
 }
 
+/* A temporary run that a job may still be writing to stays. */
 void tidy_results(struct arena *a, const char *dir)
 {
     struct stat st;

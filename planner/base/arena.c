@@ -22,6 +22,7 @@ void arena_init(struct arena *a)
     a->head = NULL;
 }
 
+/* The arena itself can be used again. */
 void arena_clear(struct arena *a)
 {
     while (a->head) {

@@ -7,13 +7,13 @@
  */
 #include "csv.h"
 
+#include "file.h"
 #include "text.h"
 
 #include <csv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 // operations of a long run of many stages: some 10 MB; more is a wrong file
 enum { CSV_MAX_FILE_BYTES = 256 << 20 };
@@ -184,25 +184,10 @@ const char *csv_number(double value, char buf[CSV_NUMBER_BYTES])
     return buf;
 }
 
-/* No plain file, an empty one, or one whose header begins as ours do. */
-static bool csv_is_ours(const char *path)
-{
-    static const char first[] = "format,";
-    char head[sizeof first] = "";
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return true;
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(head, 1, sizeof first - 1, f) : 0;
-    if (f)
-        fclose(f);
-    return n == sizeof first - 1 && memcmp(head, first, n) == 0;
-}
-
 enum err csv_replace_file(const char *path, const char *text, size_t len,
                           struct err_msg *msg)
 {
-    if (!csv_is_ours(path))
+    if (!file_is_ours(path, "format,"))
         return err_set(msg, ERR_RANGE,
                        "%s: is there and no table of this program (its first "
                        "column is not 'format'), so it is not replaced; want a "

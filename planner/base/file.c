@@ -118,6 +118,7 @@ static int file_read(struct file_copying *c, char *block, struct err_msg *msg)
     return -1;
 }
 
+/* Bounded, since a few bytes of gzip can unpack to any number. */
 static enum err file_move_bytes(struct file_copying *c, struct err_msg *msg)
 {
     char block[FILE_BLOCK_BYTES];
@@ -178,6 +179,8 @@ static enum err file_open_input(struct file_copying *c, struct err_msg *msg)
                : err_set(msg, ERR_PARSE, "%s: %s", c->from, strerror(errno));
 }
 
+/* The whole file or nothing: it is made under another name, flushed, and
+ * renamed. */
 static enum err file_convert(struct file_copying *c, struct err_msg *msg)
 {
     char tmp[PATH_MAX];
@@ -225,20 +228,63 @@ enum err file_unpack(const char *from, const char *to, struct err_msg *msg)
         msg);
 }
 
+/* A relative TMPDIR would mean another folder after a chdir(). */
+char *file_temporary_name(struct arena *a, const char *name)
+{
+    const char *tmp = getenv("TMPDIR");
+    return arena_printf(a, "%s/%s-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp",
+                        name);
+}
+
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The longest beginning that anybody asks for is some ten bytes. */
+bool file_is_ours(const char *path, const char *first)
+{
+    enum { MOST = 32 };
+    char head[MOST] = "";
+    const size_t len = strlen(first);
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return true;
+    FILE *f = len <= MOST ? fopen(path, "r") : NULL;
+    const size_t n = f ? fread(head, 1, len, f) : 0;
+    if (f)
+        fclose(f);
+    return n == len && memcmp(head, first, n) == 0;
+}
+
+/* ---- locks ---- */
+
+/* The kernel lets go of it however the process ends, so that no file of a lock
+ * is left behind. */
+enum err file_lock(const char *dir, int *lock, struct err_msg *msg)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX) == 0) {
+        *lock = fd;
+        return ERR_OK;
+    }
+    const enum err e = err_set(msg, ERR_IO, "%s: %s", dir, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
 enum err file_lock_folder(const char *path, int *lock, struct err_msg *msg)
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash == path ? strdup("/")
                 : slash       ? strndup(path, (size_t)(slash - path))
                               : strdup(".");
-    *lock = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    enum err e = ERR_OK;
     if (!dir)
-        e = err_set(msg, ERR_NOMEM, "file: out of memory");
-    else if (*lock < 0 || flock(*lock, LOCK_EX) != 0)
-        e = err_set(msg, ERR_IO, "%s: %s", dir, strerror(errno));
-    if (e != ERR_OK && *lock >= 0)
-        close(*lock);
+        return err_set(msg, ERR_NOMEM, "file: out of memory");
+    const enum err e = file_lock(dir, lock, msg);
     free(dir);
     return e;
 }

@@ -38,6 +38,8 @@ static bool input_was_given(const char *path)
            (text_starts(path, "/proc/") && strstr(path, "/fd/"));
 }
 
+/* A plain file, or what the caller opened itself, is waited for without end; a
+ * pipe or device by its name may have nobody at its other side. */
 static void input_describe(struct input *in)
 {
     struct stat st;
@@ -69,6 +71,8 @@ static short input_wait(const struct input *in, short events, bool at_all)
     return p.revents;
 }
 
+/* read() of a pipe gives 0 before a writer has come, as at its end: only poll()
+ * tells the two apart. */
 ssize_t input_read(struct input *in, void *data, size_t n)
 {
     for (;;) {
@@ -131,6 +135,8 @@ static enum err input_inflate(gzFile from, int to, const char *path,
     return ERR_OK;
 }
 
+/* The caller's number of the file stays what it was, with the unpacked bytes
+ * behind it: readers need not know of packing. */
 enum err input_unpack(struct input *in, struct err_msg *msg)
 {
     if (!input_is_packed(in))
@@ -162,6 +168,8 @@ static void input_sleep_tick(void)
     nanosleep(&(struct timespec){0, INPUT_TICK_MS * 1000000L}, NULL);
 }
 
+/* A pipe that nobody reads yet refuses to be opened for writing without
+ * blocking, so it is tried again for a while. */
 enum err input_open_output(const char *path, struct input *out,
                            struct err_msg *msg)
 {
@@ -263,6 +271,8 @@ static FILE *input_stdio(const struct input *in)
     return f;
 }
 
+/* For readers of lines: what cannot begin or cannot end is refused here, where
+ * the message can say so, and not in the midst of reading. */
 FILE *input_stream(const char *path, struct err_msg *msg)
 {
     struct input in;
@@ -309,6 +319,8 @@ static enum err input_copy(FILE *from, FILE *to, const char *path,
     return ERR_OK;
 }
 
+/* Readers that go over a file twice get a copy of a pipe; f is closed where
+ * there is none. */
 enum err input_seekable(FILE **f, const char *path, struct err_msg *msg)
 {
     if (fseek(*f, 0, SEEK_CUR) == 0)

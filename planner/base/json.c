@@ -99,6 +99,8 @@ static void json_place_of(const char *text, const char *at, int *line,
     *column = (int)(at - line_start) + 1;
 }
 
+/* cJSON takes keys that occur twice, numbers beyond 2^53 and zero bytes within
+ * strings, each of which would be read as something else. */
 enum err json_parse(const char *text, const char *where, cJSON **out,
                     struct err_msg *msg)
 {

@@ -83,6 +83,8 @@ enum err options_unknown_command(const char *program, const char *word,
                    near ? "'?" : "", program);
 }
 
+/* "--name value" and "--name=value". A value that looks like an option is taken
+ * only in the second form. */
 enum err options_take(const struct option_spec *spec, struct option_line *line,
                       struct option_use *out, struct err_msg *msg)
 {

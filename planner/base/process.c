@@ -13,6 +13,10 @@ static void process_open_streams(void)
             open("/dev/null", O_RDONLY);
 }
 
+/* Without the three streams open the first file of the program would take the
+ * place of one, and messages would be written into it. SIGXFSZ is ignored, so
+ * that a limit on file sizes is an error of write() with a message. Parsers
+ * recurse to a bounded depth, which a small stack does not hold. */
 enum err process_prepare(struct err_msg *msg)
 {
     struct rlimit stack;

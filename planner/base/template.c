@@ -150,6 +150,8 @@ static const char *template_value(struct template_run *run,
     return value ? value : standard;
 }
 
+/* From the left, over and over: a value may hold variables itself. Steps and
+ * length are bounded, so that one that names itself ends. */
 enum err template_expand(struct arena *a, const char *text,
                          const struct template_source *from,
                          struct template_text *out, struct err_msg *msg)

@@ -370,6 +370,25 @@ const char *text_one_line(struct arena *a, const char *text)
     return copy ? copy : "";
 }
 
+/* HTML before 5 has no name for the apostrophe, as XML does. */
+const char *text_entity(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
 bool text_starts(const char *text, const char *part)
 {
     return strncmp(text, part, strlen(part)) == 0;

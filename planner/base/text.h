@@ -77,6 +77,10 @@ size_t text_utf8_bytes(const char *text);
  * a copy with '?' in their places; "" when out of memory. */
 const char *text_one_line(struct arena *a, const char *text);
 
+/* What stands for the character within XML and HTML, in texts and in quoted
+ * attributes; NULL where it stands for itself. */
+const char *text_entity(char c);
+
 /* True when `text` starts (ends) with `part`. */
 bool text_starts(const char *text, const char *part);
 bool text_ends(const char *text, const char *part);

@@ -349,6 +349,7 @@ const struct tree *tree_get(const struct tree *map, const char *key)
     return NULL;
 }
 
+/* A path with dots, as in the tools' own messages. */
 const struct tree *tree_find(const struct tree *map, const char *path)
 {
     char key[128];
@@ -363,6 +364,7 @@ const struct tree *tree_find(const struct tree *map, const char *path)
     return map;
 }
 
+/* YAML's words for nothing are no text, unless quoted. */
 const char *tree_text(const struct tree *node)
 {
     static const char *const null[] = {"", "~", "null", "Null", "NULL"};
@@ -374,6 +376,7 @@ const char *tree_text(const struct tree *node)
     return node->text;
 }
 
+/* Those of YAML 1.1 but y and n, as Python's reader has them. */
 bool tree_word_bool(const char *text, bool *out)
 {
     static const char *const words[][2] = {

@@ -6,13 +6,13 @@
  */
 #include "cmd.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cost/halves.h"
 #include "open.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 // short names: -h alone; a long line in a script says what it does
 static const struct option_row rows[N_OPTIONS] = {
@@ -84,37 +84,38 @@ static enum err check_count(struct cmd *c)
     return options_operand_too_many(&c->spec, c->args[most], &c->msg);
 }
 
-/* Both are the same regular file, whatever they are called. */
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 &&
-           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Also of names that are not there yet. */
 static bool is_same_name(const char *a, const char *b)
 {
-    return a && b && (strcmp(a, b) == 0 || is_same_file(a, b));
+    return a && b && (strcmp(a, b) == 0 || file_is_same(a, b));
+}
+
+/* The log of "LAYOUT=LOG" where it is that file, or NULL. */
+static const char *cmd_same_log(const char *to, const char *run)
+{
+    const char *equals = run ? strrchr(run, '=') : NULL;
+    return equals && file_is_same(to, equals + 1) ? equals + 1 : NULL;
 }
 
 /* A slip of the pen (-o MODEL) would replace what is read by what comes of it:
  * the file that `out` would take, or NULL. */
 static const char *cmd_overwrites(const struct cmd *c, enum cmd_option out)
 {
-    static const enum cmd_option in[] = {OPT_COSTS, OPT_BATCH, OPT_CORPUS};
-    const char *to = c->option[out];
+    static const enum cmd_option in[] = {OPT_COSTS, OPT_BATCH, OPT_CORPUS,
+                                         OPT_STEPS};
+    const char *to = c->option[out], *log = NULL;
     for (int i = 0; i < c->n_args; i++)
-        if (is_same_file(to, c->args[i]))
+        if (file_is_same(to, c->args[i]))
             return c->args[i];
     for (size_t i = 0; i < sizeof in / sizeof in[0]; i++)
-        if (is_same_file(to, c->option[in[i]]))
+        if (file_is_same(to, c->option[in[i]]))
             return c->option[in[i]];
-    for (int i = 0; i < c->n_runs; i++) {
-        const char *log = strrchr(c->runs[i], '=');
-        if (log && is_same_file(to, log + 1))
-            return log + 1;
-    }
+    for (int i = 0; i < c->n_runs && !log; i++)
+        log = cmd_same_log(to, c->runs[i]);
+    if (!log)
+        log = cmd_same_log(to, c->option[OPT_OVERLAP_RUN]);
+    if (log)
+        return log;
     return out == OPT_GANTT && is_same_name(to, c->option[OPT_TRACE]) ? to
                                                                       : NULL;
 }

@@ -2,9 +2,12 @@
  * How it works: a model has up to four kinds of layers and four halves. The
  * cheapest layer is split first, since nothing that it shares with another can
  * be more than that one; each other half then is the rest of one kind of layer,
- * so that measured sums stay.
+ * so that measured sums stay. Where a layer shares no half with those (gated
+ * delta net with MLPs, attention with experts) the next one is split.
  */
 #include "halves.h"
+
+#include <math.h>
 
 bool cost_has_symbols(const struct cost *c)
 {
@@ -36,14 +39,19 @@ static int split_list(const struct model *gpt, const struct model *hybrid,
     return n;
 }
 
+/* The cheapest of the layers whose halves are both open; NULL: none is. */
 static const struct split_layer *split_cheapest(const struct split_layer *s,
                                                 int n, const struct cost *c)
 {
-    const struct split_layer *least = s;
-    for (int i = 1; i < n; i++) {
-        const struct unit_cost *a = &c->unit[s[i].layer];
-        const struct unit_cost *b = &c->unit[least->layer];
-        least = a->fwd_s + a->bwd_s < b->fwd_s + b->bwd_s ? &s[i] : least;
+    const struct split_layer *least = NULL;
+    double least_s = INFINITY;
+    for (int i = 0; i < n; i++) {
+        const struct unit_cost *x = &c->unit[s[i].layer];
+        if (c->unit[s[i].mixer].known || c->unit[s[i].mlp].known ||
+            !(x->fwd_s + x->bwd_s < least_s))
+            continue;
+        least = &s[i];
+        least_s = x->fwd_s + x->bwd_s;
     }
     return least;
 }
@@ -108,11 +116,14 @@ enum err cost_split_layers(const struct cost *c, const struct model *gpt,
     struct split_layer s[4];
     struct cost to = *c;
     const int n = split_list(gpt, hybrid, s);
-    const struct split_layer *least = split_cheapest(s, n, c);
-    to.unit[least->mlp] = share_of(&c->unit[least->layer],
-                                   model_unit_fwd_flops(hybrid, least->mlp) /
-                                       model_unit_fwd_flops(gpt, least->layer));
-    split_rests(s, n, &to);
+    const struct split_layer *least;
+    // layers that share no half with another are split one by one
+    while ((least = split_cheapest(s, n, &to))) {
+        const double share = model_unit_fwd_flops(hybrid, least->mlp) /
+                             model_unit_fwd_flops(gpt, least->layer);
+        to.unit[least->mlp] = share_of(&c->unit[least->layer], share);
+        split_rests(s, n, &to);
+    }
     for (int i = 0; i < n; i++) {
         to.unit[s[i].layer].known = false;
         to.rules.unit_more[s[i].mixer] = c->rules.unit_more[s[i].layer];

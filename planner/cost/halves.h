@@ -15,9 +15,10 @@ bool cost_has_symbols(const struct cost *c);
 /* Costs of the symbols of `hybrid`, made from `gpt` by model_as_hybrid(), out
  * of the layers' costs `c` of `gpt`: the cheapest kind of layer is split by
  * FLOPs, each other half is what a kind of layer has besides (a fourth kind,
- * whose halves are known by then, is their sum). Standard errors keep their
- * share. Fingerprint and fitted layouts stay those of `c`. ERR_MODEL where a
- * half comes out below 0: layers that were measured so different have no common
+ * whose halves are known by then, is their sum; one that shares no half with
+ * those is split by FLOPs itself). Standard errors keep their share.
+ * Fingerprint and fitted layouts stay those of `c`. ERR_MODEL where a half
+ * comes out below 0: layers that were measured so different have no common
  * halves. */
 enum err cost_split_layers(const struct cost *c, const struct model *gpt,
                            const struct model *hybrid, struct cost *out,

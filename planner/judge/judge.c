@@ -204,6 +204,8 @@ static bool judge_is_told(const struct judge *j, enum flag_id id)
     return flags_unknown(j->f, id) || (ranks && id == FLAG_WORLD_SIZE);
 }
 
+/* What a rule needs must be known, what it uses may be absent but not unknown.
+ * Either way the rule is not asked, and the flag is noted with it. */
 static bool judge_has_all(struct judge *j, const struct judge_rule *r)
 {
     bool all = true;
@@ -242,6 +244,8 @@ static void judge_ask(struct judge *j, const struct judge_rule *rules)
     }
 }
 
+/* A rule that could not be asked is no pass: a user sees which, for the lack of
+ * which flag, and how to give it. */
 static void judge_tell_unjudged(struct judge *j)
 {
     for (int i = 0; i < N_FLAGS; i++) {
@@ -318,6 +322,7 @@ static enum err judge_demand_layers(const struct judge *j, struct err_msg *msg)
 
 /* ---- the whole ---- */
 
+/* The split first: without its stages others have nothing to count. */
 static enum err judge_all(struct judge *j, struct err_msg *msg)
 {
     static const struct {

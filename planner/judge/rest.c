@@ -165,6 +165,7 @@ static void judge_needs_pipeline(struct judge *j)
                         "--pipeline-model-parallel-size 2 or more");
 }
 
+/* Both are made for ranks that have all layers. */
 static void judge_no_pipeline(struct judge *j)
 {
     if (judge_on(j, FLAG_TORCH_FSDP2) && j->n.pp > 1)

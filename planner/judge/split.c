@@ -223,6 +223,8 @@ static bool judge_ends_old(struct judge *j, const struct judge_ends *e)
     return true;
 }
 
+/* Three ways in which fixed ends do not add up. Megatron checks none of these
+ * and trains another model than was asked for. */
 static void judge_tell_loose(struct judge *j, const struct judge_ends *e)
 {
     const long long first = e->first, last = e->last, layers = j->n.layers;
@@ -383,6 +385,7 @@ static uint8_t *judge_moe_layers(struct judge *j, enum err *e,
     return *e == ERR_OK ? moe : NULL;
 }
 
+/* Legal, and yet worth a word: some versions hang there. */
 static void judge_stages_without_experts(struct judge *j)
 {
     const struct layout *l = &j->out->layout;

@@ -88,7 +88,8 @@ enum err symbols_read(struct arena *a, const char *text, const struct model *m,
 
 /* ---- writing ---- */
 
-/* Room for the letters of the stages [from, to), bars, depths and an end. */
+/* Room for the letters of `n_stages` stages: symbols, bars, depths and the end.
+ * One stage may hold all layers. */
 static char *symbols_room(struct arena *a, const struct model *m, int n_stages)
 {
     const size_t depth = m->mtp_symbols ? strlen(m->mtp_symbols) + 1 : 1;

@@ -59,17 +59,18 @@ static const char *hybrid_text(struct arena *a, const struct megatron_flags *f)
 }
 
 /* Attention with heads' own keys does not go with that with latents. */
-static enum err hybrid_check_part(const char *flag, const char *what,
+static enum err hybrid_check_part(const char *flag, bool is_main,
                                   const struct pattern_part *part,
                                   struct err_msg *msg)
 {
-    const size_t at =
-        part_stranger(part, PATTERN_ALL_SYMBOLS, strcmp(what, "letter") == 0);
+    // bars are of the main part alone
+    const size_t at = part_stranger(part, PATTERN_ALL_SYMBOLS, is_main);
     if (at < part->len)
         return err_set(msg, ERR_PARSE,
                        "--%s: got '%c' as %s %zu, want M G * + D - E, '|' "
                        "between stages, '/' before MTP depths",
-                       flag, part->p[at], what, at + 1);
+                       flag, part->p[at], is_main ? "letter" : "MTP letter",
+                       at + 1);
     if (part_mixes(part))
         return err_set(msg, ERR_RANGE,
                        "--%s: '*' stands beside '+' or 'D', want attention of "
@@ -81,13 +82,13 @@ static enum err hybrid_check_part(const char *flag, const char *what,
 static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
                              struct err_msg *msg)
 {
-    enum err e = hybrid_check_part(flag, "letter", &p->main, msg);
+    enum err e = hybrid_check_part(flag, true, &p->main, msg);
     if (e == ERR_OK && p->differ)
         return err_set(msg, ERR_RANGE,
                        "--%s: MTP depths differ, want '/%.*s' each time", flag,
                        (int)p->mtp.len, p->mtp.p);
     if (e == ERR_OK)
-        e = hybrid_check_part(flag, "MTP letter", &p->mtp, msg);
+        e = hybrid_check_part(flag, false, &p->mtp, msg);
     if (e == ERR_OK && (p->n_layers < 1 || p->n_layers > MODEL_MAX_LAYERS))
         return err_set(msg, ERR_RANGE, "--%s: got %d layers, want 1 to %d",
                        flag, p->n_layers, MODEL_MAX_LAYERS);

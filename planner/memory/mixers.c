@@ -171,9 +171,13 @@ double memory_mixers_bound(const struct model *m)
     // sparse attention's queries and output as latents
     const double latents =
         (double)m->n_heads * (double)(m->kv_lora + m->qk_rope_dim);
-    const double kept = 16 * (inner + ways + latents) + 32 * (key + value) +
-                        256 * (double)l->v_heads + 8 * picked;
+    // 4 bytes of three widths, of the ways twice and of a step a head
+    const double kept = 24 * (inner + ways) + 16 * latents +
+                        32 * (key + value) + 256 * (double)l->v_heads +
+                        8 * picked;
     const double states =
         8 * inner * (double)x->state_dim + 4 * (key + value) * (double)l->v_dim;
-    return tokens * kept + (tokens + MAMBA_CHUNK) * states;
+    // of which the convolution's output and its gradient are no states
+    const double convolved = 8 * (inner + 2 * ways);
+    return tokens * (kept + convolved) + (tokens + MAMBA_CHUNK) * states;
 }

@@ -1,3 +1,8 @@
+/*
+ * How it works: the layers of a GPT checkpoint are laid along the symbols in
+ * order, so that only the sorts and numbers of symbols decide, not their
+ * places.
+ */
 #include "checkpoint.h"
 
 #include <string.h>

@@ -78,6 +78,8 @@ static void pattern_line_check(struct reader top,
                        line->core->name);
 }
 
+/* What the members alone cannot say is checked when all of them could be read:
+ * the first error of the reader is the one that is told. */
 void pattern_line_read(struct reader top, const struct core_version *core,
                        struct pattern_line *out)
 {
@@ -99,6 +101,8 @@ static void pattern_write_segments(struct writer to, const struct pattern *p)
         writer_text(list, NULL, p->segment[s]);
 }
 
+/* All members stand in every answer, so that readers need not ask which there
+ * are; only offsets of what is refused would be read as layers. */
 void pattern_write(struct writer to, const struct pattern *p)
 {
     static const struct pattern none = {.mtp = ""};
@@ -117,6 +121,8 @@ void pattern_write(struct writer to, const struct pattern *p)
         writer_number(offsets, NULL, q->offset[s]);
 }
 
+/* Megatron builds layers twice without a word where segments overlap: that is a
+ * warning of ours, behind its own. */
 enum err pattern_line_answer(struct arena *a, struct pattern_line *line,
                              struct writer to, struct err_msg *msg)
 {
@@ -308,6 +314,7 @@ static enum err translate_answer_layout(struct arena *a,
     return ERR_OK;
 }
 
+/* `dir` decides which members are read, so it comes first. */
 enum err translate_line_answer(struct arena *a, struct reader top,
                                struct writer to, struct err_msg *msg)
 {

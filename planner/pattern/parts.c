@@ -37,6 +37,8 @@ static void parts_read_mtp(const char *p, struct pattern_parts *out)
         out->n_depths = 0;
 }
 
+/* Layers are the characters that are no bars: whether they are layers is asked
+ * later. */
 void parts_read(const char *text, struct pattern_parts *out)
 {
     *out = (struct pattern_parts){
@@ -161,6 +163,8 @@ static bool parts_cover(const struct pattern *p, const int *offset)
     return n == p->n_layers;
 }
 
+/* One stage without bars is a single segment; several are cut evenly, which is
+ * what `bars` tells apart. */
 bool parts_segments(struct arena *a, const struct pattern_parts *parts,
                     const struct pattern_flags *f, struct pattern *out)
 {

@@ -330,6 +330,7 @@ static enum pattern_error pattern_check_old(const struct pattern_flags *f,
     return PATTERN_OK;
 }
 
+/* Of what is accepted there is less to keep: no MTP, no bars, no latents. */
 enum pattern_error pattern_read_old(struct arena *a,
                                     const struct pattern_flags *f,
                                     struct pattern *out, struct err_msg *msg)
@@ -414,6 +415,7 @@ static int pattern_warn_overridden(struct arena *a,
     return n;
 }
 
+/* Two of what is overridden at most, and two of what is deprecated. */
 int pattern_warnings(struct arena *a, const struct pattern_flags *f,
                      const struct pattern *p,
                      const char *texts[PATTERN_MAX_WARNINGS])
@@ -430,6 +432,7 @@ int pattern_warnings(struct arena *a, const struct pattern_flags *f,
 
 /* ---- as a layout, and back ---- */
 
+/* A symbol is a layer to everything that works on layouts. */
 enum err pattern_layout(struct arena *a, const struct pattern *p,
                         struct layout *out, struct err_msg *msg)
 {
@@ -445,6 +448,8 @@ enum err pattern_layout(struct arena *a, const struct pattern *p,
     return e;
 }
 
+/* Through the layout, so that a pattern without bars gets those of its split.
+ */
 const char *pattern_text(struct arena *a, const struct pattern *p)
 {
     struct layout l;
@@ -454,6 +459,7 @@ const char *pattern_text(struct arena *a, const struct pattern *p)
     return pattern_of_layout(a, &of, &l);
 }
 
+/* symbols_string() takes a model: one with these symbols and nothing else. */
 const char *pattern_of_layout(struct arena *a, const struct pattern_symbols *of,
                               const struct layout *l)
 {

@@ -91,6 +91,7 @@ static bool translate_double(struct arena *a, const struct layout *l,
     return all;
 }
 
+/* The doubled layout has the same cuts, all of them at even places. */
 enum translate_error translate_to_pattern(struct arena *a,
                                           const struct layout *l,
                                           const struct gpt_layers *layers,
@@ -194,6 +195,7 @@ static enum translate_error translate_check_pattern(const struct pattern *p,
     return e == TRANSLATE_OK ? translate_check_cuts(p, msg) : e;
 }
 
+/* A segment of whole pairs has half as many layers; MTP depths go to L. */
 enum translate_error translate_to_layout(struct arena *a,
                                          const struct pattern *p,
                                          struct layout *out,

@@ -82,6 +82,10 @@ static void exact_unit(struct exact *x, int i, enum unit_kind kind)
     x->bwd_ns[i] = exact_ns(x, u->bwd_s);
 }
 
+/* The search knows a list of units with times and bytes, and nothing of a
+ * model: E, layers, MTP, L. Prefix sums give the bytes of any chunk in one
+ * subtraction. moe-train's activations are counted by rank and not by unit, and
+ * are left out of the bound. */
 static void exact_units(struct exact *x)
 {
     const struct model *m = x->c->ctx->model;
@@ -166,6 +170,9 @@ static bool exact_fits(void *data, const int *cuts)
     return candidates_fits(x->c, exact_layout(x, cuts));
 }
 
+/* A bound from below of what a stage holds: weights at their least share and
+ * the activations of the moment that exact_moment() found. A stage away from E
+ * that looks up tokens or shares the tied table has a copy of it. */
 static int64_t exact_chunk_bytes(void *data, int stage, int from, int to)
 {
     const struct exact *x = data;
@@ -218,6 +225,9 @@ static bool exact_interrupted(void *data)
     return x->opt->hooks.interrupted(x->opt->hooks.data);
 }
 
+/* The ideal step is what is proved; in other modes the list is longer than
+ * asked and the time shorter, since what is found is the start of the shifts
+ * below. */
 static enum err exact_prove(struct exact *x, struct prove_result *out,
                             struct err_msg *msg)
 {
@@ -259,6 +269,9 @@ static enum err exact_prove(struct exact *x, struct prove_result *out,
 
 /* ---- shifts, where transfers are not ideal ---- */
 
+/* Shifts know none of the rules of the space, so that each is held to all of
+ * them: E and L at the ends, no empty or parted stage where these are not
+ * wanted, Megatron's own checks, memory. */
 static bool exact_allows(struct exact *x, const int *cuts)
 {
     const int n = x->n_units;
@@ -318,6 +331,8 @@ static bool exact_best_shift(struct exact *x, int *cuts, int *to,
     return best.by != 0;
 }
 
+/* Steepest descent over shifts from one layout; where it ends is a candidate,
+ * if it is a new one. */
 static enum err exact_improve(struct exact *x, const int *from,
                               struct err_msg *msg)
 {

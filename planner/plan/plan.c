@@ -71,6 +71,37 @@ const char *plan_refusal(const struct plan_context *ctx, const struct layout *l)
     return why.plain;
 }
 
+/* ---- what an engine takes ---- */
+
+/* The engine's arrays have a place for each stage of the schedule: a layout of
+ * another number of chunks has no place in them. */
+static enum err check_stages(const struct plan_context *ctx,
+                             const struct layout *l, struct err_msg *msg)
+{
+    const struct schedule *s = ctx->schedule;
+    if (l->n_stages == s->pp * s->vpp)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "layout has %d stages, want %d: %d ranks with %d chunk%s",
+                   l->n_stages, s->pp * s->vpp, s->pp, s->vpp,
+                   s->vpp > 1 ? "s each" : "");
+}
+
+/* Costs without m apart from L would give a stage of m alone no time. */
+static enum err check_layout(const struct plan_context *ctx,
+                             const struct layout *l, struct err_msg *msg)
+{
+    enum err e = check_stages(ctx, l, msg);
+    int mtp = layout_mtp_stage(l);
+    if (e != ERR_OK || !ctx->cost->joint_ml || mtp < 0 ||
+        layout_stage(l, mtp).n_loss)
+        return e;
+    return err_set(msg, ERR_MODEL,
+                   "layout has m and L on different stages, but the costs "
+                   "know them only together: profile a layout with m on a "
+                   "stage of its own");
+}
+
 /* Memory of the first n lanes. */
 static bool plan_lanes(struct plan_engine *e, int n)
 {
@@ -204,6 +235,8 @@ static double plan_rank_work(const struct plan_lane *lane,
     return sum;
 }
 
+/* Beside the step what tells layouts of equal steps apart: the sum of squares
+ * of ranks' work, and how many ranks are close to the fullest. */
 static struct plan_step plan_step_of(const struct plan_engine *e,
                                      const struct plan_lane *lane,
                                      const struct layout *l, double pipeline_s)
@@ -354,19 +387,6 @@ static enum err step_variance(struct plan_engine *e, const struct layout *l,
     return err;
 }
 
-/* Costs without m apart from L would give a stage of m alone no time. */
-static enum err check_joint(const struct plan_context *ctx,
-                            const struct layout *l, struct err_msg *msg)
-{
-    int mtp = layout_mtp_stage(l);
-    if (!ctx->cost->joint_ml || mtp < 0 || layout_stage(l, mtp).n_loss)
-        return ERR_OK;
-    return err_set(msg, ERR_MODEL,
-                   "layout has m and L on different stages, but the costs "
-                   "know them only together: profile a layout with m on a "
-                   "stage of its own");
-}
-
 /* Memory is a rank's: all its chunks show the same number. */
 int64_t plan_rank_peak(const struct memory_terms *terms, const struct layout *l,
                        int rank)
@@ -434,7 +454,7 @@ enum err plan_engine_predict(struct plan_engine *e, const struct layout *l,
                      .standalone_mtp = layout_mtp_standalone(l)};
     struct plan_step step;
     double variance = 0;
-    enum err err = check_joint(&e->ctx, l, msg);
+    enum err err = check_layout(&e->ctx, l, msg);
     if (err == ERR_OK)
         err = copy_layout(e->arena, l, &p.parsed, msg);
     if (err != ERR_OK)
@@ -476,7 +496,7 @@ enum err plan_simulate(struct arena *a, const struct plan_context *ctx,
                        const struct layout *l, struct sim_result *out,
                        struct err_msg *msg)
 {
-    enum err err = check_joint(ctx, l, msg);
+    enum err err = check_layout(ctx, l, msg);
     if (err != ERR_OK)
         return err;
     struct plan_engine *e = plan_engine_new(a, ctx);
@@ -491,10 +511,13 @@ enum err plan_replay(struct arena *a, const struct plan_context *ctx,
                      const struct plan_ops *ops, double *step_s,
                      struct err_msg *msg)
 {
+    enum err err = check_stages(ctx, ops->layout, msg);
+    if (err != ERR_OK)
+        return err;
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");
-    enum err err = plan_engine_replay(e, ops, step_s);
+    err = plan_engine_replay(e, ops, step_s);
     return err == ERR_OK ? err : err_set(msg, err, "replay: %s", e->msg.text);
 }
 
@@ -502,6 +525,9 @@ enum err plan_simulate_ops(struct arena *a, const struct plan_context *ctx,
                            const struct plan_ops *ops, struct sim_result *out,
                            struct err_msg *msg)
 {
+    enum err err = check_stages(ctx, ops->layout, msg);
+    if (err != ERR_OK)
+        return err;
     struct plan_engine *e = plan_engine_new(a, ctx);
     if (!e)
         return err_set(msg, ERR_NOMEM, "plan: out of memory");

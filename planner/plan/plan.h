@@ -77,7 +77,8 @@ const char *plan_refusal(const struct plan_context *ctx,
                          const struct layout *l);
 
 /* Predicts one valid layout. Baseline speedups are left NAN. Owned by the
- * arena. */
+ * arena. ERR_RANGE for other stages than the schedule's, here and below;
+ * ERR_MODEL where the costs do not part m from L and the layout does. */
 enum err plan_predict(struct arena *a, const struct plan_context *ctx,
                       const struct layout *l, struct plan *out,
                       struct err_msg *msg);

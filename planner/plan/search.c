@@ -188,6 +188,8 @@ static double search_even_gib(const struct candidates *c)
     return (double)most / SEARCH_GIB;
 }
 
+/* The message holds the numbers that a user can act on: what the ordinary split
+ * would take, and whether the search had time to look at all. */
 static enum err search_nothing_fits(const struct candidates *c,
                                     const struct exact_result *found,
                                     struct err_msg *msg)
@@ -219,6 +221,9 @@ static enum err search_nothing_whole(const struct exact_result *found,
                    found->state == PROVE_GAP ? "was found" : "is");
 }
 
+/* A proof is of rounded costs (whole ticks): a best step that is above the
+ * bound by less than rounding makes is optimal, and one below it lowers the
+ * bound. */
 static enum err search_prove(const struct layout_space *space,
                              const struct search_options *opt,
                              struct collector *c, struct search_result *r,
@@ -313,6 +318,8 @@ static enum err add_baselines(const struct candidates *c,
     return e;
 }
 
+/* Only these are predicted in full, with intervals and memory: a list of
+ * candidates has thousands. */
 static enum err keep_top(const struct candidates *c, int top,
                          struct search_result *r, struct err_msg *msg)
 {

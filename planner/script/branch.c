@@ -346,6 +346,8 @@ static void negated_side(struct bash *sh, const void *arg, int side)
     on->fn(sh, on->arg, !side);
 }
 
+/* A status that hangs on a question makes two ways, one that is certain only
+ * one: a script of many tests has few ways. */
 void bash_on_status(struct bash *sh, bash_side_fn *fn, const void *arg)
 {
     struct bash_status s = sh->st->status;

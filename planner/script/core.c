@@ -240,6 +240,8 @@ const struct bash_cause *bash_mark_cause(const struct bash *sh, const char *p)
     return &sh->cause[i < sh->n_causes ? i : 0];
 }
 
+/* What has no blanks stays one word when it is split, so that a launch in which
+ * it stands keeps its number of words. */
 bool bash_is_one_word(const struct bash_cause *c)
 {
     // commands by their beginnings: what they print has no blanks
@@ -363,6 +365,8 @@ void bash_note(struct bash *sh, const char *fmt, ...)
              bash_printf(sh, "%s:%d: %s", sh->at.file, sh->at.line, text));
 }
 
+/* Apart from notes: that a file is not there is a warning, and what is assumed
+ * is none. */
 void bash_missing(struct bash *sh, const char *fmt, ...)
 {
     va_list ap;

@@ -71,6 +71,8 @@ void bash_blur_elements(struct bash *sh, const char *name, const char *mark)
     bash_put_var(sh, name, v);
 }
 
+/* Variables are shared between ways and never changed: the list is made anew
+ * without it. */
 void bash_unset_element(struct bash *sh, const char *name, const char *key,
                         int64_t index)
 {

@@ -5,6 +5,8 @@
 
 /* ---- text ---- */
 
+/* Old rooms stay with the arena; by doubling they are together no larger than
+ * the new one. */
 static void field_room(struct bash *sh, struct bash_field_text *to, size_t n)
 {
     if (to->n + n + 1 <= to->cap)
@@ -127,6 +129,8 @@ void bash_words_copy(struct bash *sh, struct bash_words *to,
     to->item[to->n - 1].line = item->line;
 }
 
+/* Characters of IFS that are not known are left out: words are split at the
+ * others. */
 const char *bash_ifs(struct bash *sh)
 {
     const char *ifs = bash_get_text(sh, "IFS");
@@ -289,6 +293,9 @@ static struct bash_room *list_room(struct bash *sh, const struct bash_var *old,
     return room;
 }
 
+/* In place, where the list was the last one to grow into its room:
+ * `LIST+=(...)` in a loop would else cost the square of its length. A ghost
+ * takes no number, as bash would see nothing there. */
 const struct bash_var *bash_list_add(struct bash *sh,
                                      const struct bash_var *old,
                                      const struct bash_words *words)
@@ -447,6 +454,7 @@ static bool match_star(struct matcher *m, const char *p, const char *end,
     return false;
 }
 
+/* A [ without its ] is a character as any other. */
 static bool match_one(struct matcher *m, const char **p, const char *end,
                       char c)
 {

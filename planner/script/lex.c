@@ -498,6 +498,8 @@ struct bash_raw bash_take_cond_word(struct bash_parser *ps, bool regex)
 
 /* ---- words of an array ---- */
 
+/* Twice over the same text, first to count: a word is taken the same way both
+ * times. */
 static size_t count_words(struct bash_parser *ps, struct bash_raw *to)
 {
     size_t n = 0;

@@ -429,6 +429,8 @@ static struct bash_node *parse_compound(struct bash_parser *ps)
     return NULL;
 }
 
+/* Limited in depth, since it calls itself: a script of brackets alone must not
+ * exhaust the stack. Of coproc no answer could be followed. */
 static const struct bash_node *parse_command(struct bash_parser *ps)
 {
     if (++ps->depth > BASH_MAX_DEPTH) {

@@ -136,6 +136,8 @@ void bash_state_open(struct bash *sh)
     sh->st = bash_alloc(sh, 1, sizeof *sh->st);
 }
 
+/* Every way has a table of its own, of variables that are shared. Tables of
+ * ways that have ended are used again. */
 struct bash_state *bash_state_copy(struct bash *sh)
 {
     struct bash_state *copy = sh->free_states;
@@ -440,6 +442,8 @@ static size_t element_place(const struct bash_var *v, const char *key,
     return v->n;
 }
 
+/* Elements of a list stand in the order of their numbers, those of a map in the
+ * order in which they came. */
 void bash_set_element(struct bash *sh, const char *name, const char *key,
                       int64_t index, const char *text)
 {

@@ -263,6 +263,8 @@ static bool run_op(struct compiler *c, int rank, const struct op *op)
     return true;
 }
 
+/* Where each rank stands: a deadlock is of all of them, and the one that is at
+ * fault need not be the first. */
 static enum err deadlock(const struct compiler *c, struct err_msg *msg)
 {
     static const char *const names[N_OP_KINDS] = {
@@ -284,6 +286,10 @@ static enum err deadlock(const struct compiler *c, struct err_msg *msg)
     return err_set(msg, ERR_MODEL, "schedule deadlocks:%s", where);
 }
 
+/* Ranks in turn, each as far as it comes: an operation of which an input is not
+ * there yet is tried again in the next round. A round in which none moved is a
+ * deadlock. A position is more than its operation (phase, what is posted),
+ * which is why all of it is compared. */
 static enum err run_all(struct compiler *c, struct err_msg *msg)
 {
     bool moved = true, left = true;

@@ -103,6 +103,9 @@ double graph_makespan(const struct graph *g, const struct graph_values *v,
     return most;
 }
 
+/* How much later the last round of all ranks is than the one of a period
+ * before, at the least and at the most. Where both agree the schedule repeats
+ * itself, and rounds behind need not be simulated. */
 struct graph_shift graph_shift(const struct graph *g,
                                const struct graph_values *v, int period,
                                int lane)

@@ -18,6 +18,8 @@ static bool is_send(enum message m)
     return m == SEND_FORWARD || m == SEND_BACKWARD;
 }
 
+/* Both ends of a message count the same place: the boundary that it crosses,
+ * its direction, its micro-batch, and whether it is a shape or a payload. */
 static size_t message_at(const struct compiler *c, int rank,
                          const struct op *op, enum message m)
 {
@@ -59,6 +61,8 @@ struct arrivals {
     int n;
 };
 
+/* A message has arrived one transfer after the later of its two ends posted it.
+ */
 static int arrival_node(struct compiler *c, struct arrivals *known, int x,
                         int y, int weight)
 {
@@ -195,6 +199,8 @@ static bool run_phase(struct compiler *c, int rank, const struct op *op)
     return true;
 }
 
+/* Two phases where shapes are exchanged first. A posted payload is not waited
+ * for: compiler_wait() does. */
 bool compiler_group(struct compiler *c, int rank, const struct op *op)
 {
     struct rank_pos *r = &c->ranks[rank];

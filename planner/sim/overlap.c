@@ -10,6 +10,9 @@ static bool is_moe(char layer)
     return layer != 'd';
 }
 
+/* Layers meet in the order in which they run: the forward's first with the
+ * backward's first, which is its last layer. A layer has the exchange of its
+ * experts hidden behind the other's computing where it has experts. */
 double overlap_saving(const char *fwd_layers, const char *bwd_layers,
                       const struct overlap_save *save)
 {

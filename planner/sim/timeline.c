@@ -6,6 +6,7 @@
  */
 #include "timeline.h"
 
+#include "base/text.h"
 #include "base/writer.h"
 
 #include <stdio.h>
@@ -379,10 +380,9 @@ static void draw_event(const struct drawing *d, const struct sim_event *e)
 static void put_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
+        const char *entity = text_entity(*text);
+        if (entity)
+            fputs(entity, out);
         else
             fputc(*text, out);
     }

@@ -149,6 +149,8 @@ static enum err call_add_word(const struct call_source *r,
 
 /* ---- one launch on one way ---- */
 
+/* A world size that is not known keeps its reason, so that the question is
+ * asked where it is needed, and not here. */
 static enum err call_set_ranks(const struct call_source *r,
                                const struct bash_call *call,
                                struct megatron_args *to, struct err_msg *msg)

@@ -108,6 +108,7 @@ enum err dialect_need(struct dialect *d, const struct tree *at,
 
 /* ---- what is not in it ---- */
 
+/* Nodes times GPUs, where both are numbers that a machine can have. */
 void dialect_world(struct megatron_args *args, long long nodes, long long gpus,
                    const char *from)
 {
@@ -120,6 +121,8 @@ void dialect_world(struct megatron_args *args, long long nodes, long long gpus,
     f->from = before;
 }
 
+/* Such a file is no error: other flags of it are read, and a user may give
+ * these three. */
 enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
                                  const char *why, struct err_msg *msg)
 {
@@ -231,6 +234,7 @@ static void dialect_read_world(struct dialect *d)
                   arena_printf(d->y.arena, "%s:%d", d->y.where, at->line));
 }
 
+/* World and sizes last: a form may have told of them itself. */
 enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                            struct megatron_args *args, struct err_msg *msg)
 {
@@ -295,6 +299,8 @@ static int dialect_line(const char *line, size_t n, bool *braces)
     return (blanks > 0 && !*braces) || *first == '-' || *first == ']' ? 0 : -1;
 }
 
+/* A bash script, too, has lines with colons; one line that is neither key nor
+ * continuation decides against it. */
 bool dialect_is_yaml(const char *text)
 {
     int n_keys = 0;

@@ -198,6 +198,7 @@ static bool dialect_stages(const struct tree *list, char *out, size_t room)
     return true;
 }
 
+/* The layout is a string there, or a list of stages of words. */
 static enum err dialect_bridge(struct dialect *d)
 {
     char text[2048];
@@ -343,6 +344,7 @@ static const struct {
     {"expert-tensor-parallel-size", "1"},
 };
 
+/* Before any flag is read, so that those that are given go over them. */
 enum err dialect_swift_defaults(struct megatron_args *args, struct err_msg *msg)
 {
     struct account *account = megatron_args_account(args);

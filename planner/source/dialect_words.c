@@ -286,6 +286,8 @@ static enum err words_swift_model(struct megatron_args *args,
                  : ERR_OK;
 }
 
+/* ms-swift's own flags are read as Megatron's where both mean the same; the
+ * rest of its flags is Megatron's already. */
 static enum err words_read_swift(struct megatron_args *args,
                                  const struct dialect_words *words, int first,
                                  struct err_msg *msg)

@@ -231,6 +231,9 @@ static void read_window(const struct hf *h)
         hf_put_layers(h, FLAG_WINDOW_SKIP_FREQ, windowed);
 }
 
+/* Parts that a type lacks are asked for, too, and refused where a config
+ * switches them on: a number that leaves them out would be wrong without a
+ * word. */
 void hf_attention_read(const struct hf *h)
 {
     // DeepSeek-VL2's language models are DeepSeek-V2 with latents switched off

@@ -95,6 +95,8 @@ static int64_t hf_same(struct reader list, int n_layers)
     return reader_is_ok(list) ? (int64_t)first.item->valuedouble : 0;
 }
 
+/* Some types write a list with one number a layer: it is read where all are the
+ * same. */
 int64_t hf_int(const struct hf *h, const char *path, int64_t lo, int64_t other)
 {
     // the upper bound of each flag is checked when it is set
@@ -124,6 +126,7 @@ int64_t hf_need(const struct hf *h, const char *path)
     return hf_int(h, path, 0, 0);
 }
 
+/* Either a bool or a count, of which 0 is off. */
 bool hf_switch(const struct hf *h, const char *path, bool other)
 {
     const struct hf_member m = hf_find(h, path);

@@ -79,6 +79,8 @@ static const char *with_mtp(const struct hf *h, const char *symbols)
     return symbols;
 }
 
+/* The pattern is the only place where a hybrid config has its layers; their
+ * number beside it must agree. */
 void hf_hybrid_read_pattern(struct hf *h)
 {
     const char *key = h->family->keys->layers;
@@ -132,6 +134,7 @@ static void read_mamba(const struct hf *h)
     check_mamba(h);
 }
 
+/* Nemotron-H: squared ReLU without a gate, and no position embedding. */
 void hf_hybrid_read_parts(const struct hf *h)
 {
     const char *act = hf_text(h, "mlp_hidden_act");

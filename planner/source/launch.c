@@ -272,6 +272,8 @@ static enum err launch_differ(struct reading *r, bool *differ)
     return ERR_OK;
 }
 
+/* The first where the user names none. Whether the others are of another model
+ * is looked at, since only then is there anything to ask. */
 static enum err launch_choose(struct reading *r, const struct launch **out)
 {
     struct account *account = megatron_args_account(r->args);

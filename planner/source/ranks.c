@@ -212,6 +212,8 @@ static struct ranks ranks_of_srun(struct arena *a, const struct span *s,
     return ranks_product(nn, per);
 }
 
+/* A total, or a product of two; a launcher without either has its own defaults,
+ * or takes what only the machine knows. */
 static struct ranks ranks_of_launcher(struct arena *a, const struct span *s,
                                       const struct launcher *l)
 {

@@ -78,6 +78,8 @@ static bool variables_is(const struct bash_call *call)
            text_starts(call->word[1].text, "--");
 }
 
+/* One call a way, of all the words: as if a launch had all of the variables on
+ * its line. */
 bool variables_join(struct arena *a, struct bash_result *r)
 {
     struct bash_way *ways = arena_alloc(a, r->n_ways, sizeof *ways);

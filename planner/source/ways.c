@@ -56,6 +56,8 @@ bool ways_same(const struct megatron_flags *a, const struct megatron_flags *b)
     return true;
 }
 
+/* A flag that differs between ways is not known, and says which decision it
+ * hangs on. */
 enum err ways_merge(struct megatron_flags *into,
                     const struct megatron_flags *other,
                     const struct flag_unknown *why, struct err_msg *msg)

@@ -239,6 +239,10 @@ claim $? "a dataset without a baseline is skipped, not passed"
 "$bench" validate "$set_" --baseline "$base" --junit "$work/no/x.xml" 2>"$work/err" >/dev/null
 [ $? -eq 3 ] && [ "$(wc -l <"$work/err")" -eq 1 ]
 claim $? "a file that cannot be written is one line, exit 3"
+cp "$base" "$work/table.csv"
+"$bench" validate "$set_" --baseline "$base" --junit "$work/table.csv" >/dev/null 2>"$work/err"
+[ $? -eq 2 ] && one_line "$work/err" 'not replaced' && cmp -s "$base" "$work/table.csv"
+claim $? "--junit replaces no table"
 refused "leave out --junit" "--rows judges nothing" --rows \
     results/published/primus/rows.csv --junit "$work/x.xml"
 

@@ -53,6 +53,19 @@ claim $? "recomputed predictions equal the experiment's, in all digits"
 [ -z "$(find "$work" -maxdepth 1 -name 'moe-bench-*')" ]
 claim $? "no unpacked log is left behind"
 
+mkdir "$work/same" && cp tests/fixtures/fake_trainer.sh "$work/same"
+sed 's/"name": "fake"/"name": "same"/
+    s#{"role": "pick"}.*#{"role": "default"},\
+    {"role": "layout", "layout": "Et*3|t*3|t*3|t*3mL"}#' \
+    $manifest >"$work/same/same.json"
+"$bench" run -q "$work/same/same.json" --out "$work/same/r" >/dev/null 2>&1 &&
+    "$bench" publish "$work/same/same.json" --out "$work/same/r" \
+        --to "$work/same/d" >/dev/null &&
+    "$bench" validate "$work/same/d" --baseline "$work/same.csv" \
+        --update-baseline --reason "a test" >/dev/null &&
+    [ "$(grep -c ',$' "$work/same.csv")" -eq 2 ]
+claim $? "one layout in two roles leaves nothing to choose: no regret"
+
 awk -F, 'BEGIN { OFS = "," } NR == 1 { for (i = 1; i <= NF; i++)
     at[$i] = i } NR > 1 { $at["step_error_pct"] = 0 } { print }' "$base" \
     >"$work/zero.csv"

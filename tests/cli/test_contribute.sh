@@ -457,6 +457,15 @@ mv aside "$one" && echo x >>"$one/log.txt"
 [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e no ]
 claim $? "a run whose log was changed is refused"
 
+cp "$here/tests/fixtures/fake_trainer.sh" .
+sed 's/"rounds": 2/"rounds": 1/; s/{"role": "pick"}, {"role": "default"}, {"role": "count-based"}/{"role": "layout", "layout": "Et*4|t*4|t*2|t*2mL"}, {"role": "layout", "layout": "Et*5|t*3|t*2|t*2mL"}/' \
+    "$here/tests/fixtures/fake.json" >two.json
+"$bench" run -q two.json --out two >shown 2>&1
+for r in two/runs/*layout*; do mv "$r" "gone-$(basename "$r")"; done
+"$bench" contribute two --gpu cpu --to no --consent >shown 2>err
+[ $? -eq 1 ] && one_line err '2 planned runs' && [ ! -e no ]
+claim $? "two runs of one role are two"
+
 # ---- bare validate has contributed folders, too ----
 mkdir -p all/results && cp -r "$here"/results/[bcpr]* all/results/ &&
     cp -r out/* all/results/contributed/

@@ -80,6 +80,14 @@ for o in "--trace $tmp/costs.json" "--gantt $tmp/m.json" \
         "$tmp/m.json" 'Et*5|t*6|t*5|mL' --pp 4 --gbs 8 \
         --costs "$tmp/costs.json" $o
 done
+printf 'layout,step_s\nEt*4|t*4|t*4|t*4mL,0.812\nEt*6|t*5|t*5m|L,0.690\n' \
+    >"$tmp/s.csv"
+refuses "-o of the step times" "s.csv' is read or written" "$L" fit \
+    "$tmp/m.json" --pp 4 --gbs 64 --seq 4096 --steps "$tmp/s.csv" \
+    -o "$tmp/s.csv"
+refuses "-o of the log of an overlap run" "s.csv' is read or written" "$L" fit \
+    "$tmp/m.json" --pp 4 --gbs 64 --overlap-run "Et*8|t*8mL=$tmp/s.csv" \
+    -o "$tmp/s.csv"
 "$L" costs "$tmp/m.json" --analytic -o "$tmp/costs.json" >/dev/null 2>&1
 is "an old file of costs is replaced" $? 0
 refuses "a folder" "tests" "$L" size tests
