@@ -156,6 +156,11 @@ claim $? "what was removed is shown, secrets by their first letters"
 claim $? "without consent nothing is written, and the sentence is told"
 "$bench" contribute a.log b.log --gpu H100 --series 2 --to out --consent >shown 2>err
 claim $? "logs are contributed"
+for how in '>/dev/full' '>&-'; do
+    eval '"$bench" contribute a.log b.log --gpu H100 --to no --consent 2>err' "$how"
+    [ $? -eq 3 ] && one_line err 'standard output: .*was not shown' && [ ! -e no ]
+    claim $? "what could not be shown is not given away ($how)"
+done
 d=$(echo out/h100-4x-20*)
 [ -f "$d/rows.csv" ] && [ -f "$d/manifest.json" ] && [ -f "$d/model.json" ] &&
     [ -f "$d/logs/run-02.txt.gz" ] && (cd "$d" && sha256sum --quiet -c SHA256SUMS)
