@@ -13,6 +13,7 @@
 
 #include <cblas.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,23 @@ static void bench_memory(const char *build)
     pair("memory of all CI cases, beside --version", memory, version, ROUNDS);
 }
 
+/* What a user waits for: the advice on a log of two chunks a rank. */
+static void bench_doctor(const char *build)
+{
+    char program[512];
+    glob_t log;
+    snprintf(program, sizeof program, "%s/moe-layout", build);
+    if (glob("results/reference/local-vpp/runs/r01-default-*/log.txt.gz", 0,
+             NULL, &log) != 0) {
+        printf("doctor: left out, no results/reference/local-vpp\n");
+        return;
+    }
+    char *doctor[] = {program, "doctor", log.gl_pathv[0], NULL};
+    char *version[] = {program, "--version", NULL};
+    pair("doctor of two chunks, beside --version", doctor, version, ROUNDS);
+    globfree(&log);
+}
+
 /* One iteration of an all-ranks log: 256 ranks, eight timers. */
 static void write_iteration(FILE *f, int iteration, unsigned *seed)
 {
@@ -284,6 +302,7 @@ int main(int argc, char **argv)
     bench_plan(argv[1]);
     bench_simulator();
     bench_memory(argv[1]);
+    bench_doctor(argv[1]);
     bench_log(argv[1]);
     printf("\nthe trainer's product beside OpenBLAS alone\n");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)

@@ -10,7 +10,7 @@ Test(arena, memory_is_zeroed_and_aligned)
     arena_init(&a);
     for (int i = 1; i < 200; i++) {
         char *p = arena_alloc(&a, (size_t)i, 3);
-        cr_assert_eq((uintptr_t)p % sizeof(max_align_t), 0);
+        cr_assert_eq((uintptr_t)p % _Alignof(max_align_t), 0);
         for (int k = 0; k < 3 * i; k++)
             cr_assert_eq(p[k], 0);
         memset(p, 0x5a, 3 * (size_t)i);

@@ -13,6 +13,7 @@
 #include "contribute/pack.h"
 #include "contribute/sources.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,9 +82,15 @@ static bool asks_yes(void)
     return fgets(line, sizeof line, stdin) && strcmp(line, "yes\n") == 0;
 }
 
-/* A program that calls us has to say it in words. */
+/* A program that calls us has to say it in words. Nobody agrees to what could
+ * not be shown. */
 static enum err consent(struct cmd *c)
 {
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return err_set(&c->msg, ERR_IO,
+                       "standard output: %s: what would be given away was not "
+                       "shown, and nothing is written",
+                       strerror(errno));
     if (cmd_given(c, OPT_CONSENT))
         return ERR_OK;
     if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))

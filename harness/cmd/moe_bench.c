@@ -49,7 +49,7 @@ static int bench_moe_bench_end_text(void)
         err_set(&msg, ERR_IO, "standard output: %s", strerror(errno)), &msg);
 }
 
-int main(int argc, char **argv)
+static int bench_moe_bench_main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];
     struct err_msg msg;
@@ -75,4 +75,9 @@ int main(int argc, char **argv)
     }
     e = options_unknown_command("moe-bench", argv[1], names, N_COMMANDS, &msg);
     return bench_moe_bench_fail(e, &msg);
+}
+
+int main(int argc, char **argv)
+{
+    process_end(bench_moe_bench_main(argc, argv));
 }

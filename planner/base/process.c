@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,4 +33,13 @@ enum err process_prepare(struct err_msg *msg)
                    "-s 8192'",
                    (unsigned long long)stack.rlim_cur / 1024,
                    PROCESS_STACK_KIB);
+}
+
+_Noreturn void process_end(int code)
+{
+    fflush(NULL);
+#ifdef __SANITIZE_ADDRESS__
+    exit(code); // leaks are looked for on the way out
+#endif
+    _Exit(code);
 }

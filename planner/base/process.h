@@ -1,9 +1,9 @@
 /*
- * process: what a program makes sure of before it does anything, so that the
- * limits of its surroundings end it with a message and not by a signal: a
- * stack that is too small, a limit on file sizes, standard streams that are
- * closed (the next file that is opened would take their number, and printed
- * lines would land in it).
+ * process: what a program makes sure of before it does anything, and when it
+ * ends, so that the limits of its surroundings end it with a message and not by
+ * a signal or never: a stack that is too small, a limit on file sizes, standard
+ * streams that are closed (the next file that is opened would take their
+ * number, and printed lines would land in it), a limit of address space.
  */
 #ifndef BASE_PROCESS_H
 #define BASE_PROCESS_H
@@ -17,5 +17,11 @@
  * beyond a limit on file sizes then fails as on a full disk; a closed standard
  * output fails when it is written to. */
 enum err process_prepare(struct err_msg *msg);
+
+/* To be called last in main(), with its exit code: flushes what is printed and
+ * ends. Threads are not waited for: OpenBLAS starts one a core with the
+ * program, and where address space is limited (ulimit -v, as on login nodes)
+ * they look for it without end. */
+_Noreturn void process_end(int code);
 
 #endif

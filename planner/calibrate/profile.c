@@ -7,7 +7,9 @@
  * further layout greedily. Candidates look like layouts that users would run;
  * where no choice among them tells all kinds apart, the bounds widen. Spaces
  * too large to walk are sampled around even splits, and so are those of several
- * chunks a rank, whose timers add up: there a row is a rank.
+ * chunks a rank, whose timers add up: there a row is a rank. All pairs of 1200
+ * candidates are 720,000 determinants: they have only the columns that the
+ * model uses, and a column that a model lacks would add the same to each.
  */
 #include "profile.h"
 
@@ -38,10 +40,12 @@ struct candidates {
     struct arena *arena;
     const struct model *model;
     struct cost guess;
-    double layer_s;     // guessed cost of a decoder layer, forward
-    double most_s;      // no stage of a candidate is slower
-    double most_params; // or holds more
-    double relax;       // both bounds times this
+    double layer_s;                // guessed cost of a decoder layer, forward
+    double most_s;                 // no stage of a candidate is slower
+    double most_params;            // or holds more
+    double relax;                  // both bounds times this
+    int column[PROFILE_N_COLUMNS]; // the kinds of the model, and the constant
+    int n_columns;
     int64_t skip, seen; // every skip-th layout is kept
     int n;
     bool taken[PROFILE_MAX_CANDIDATES];                   // chosen already
@@ -79,10 +83,10 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
             (double)memory_rank_params(c->model, l, r) >
                 c->most_params * c->relax)
             return false;
-        for (int i = 0; i < PROFILE_N_COLUMNS; i++)
-            for (int j = 0; j < PROFILE_N_COLUMNS; j++)
-                gram[i * PROFILE_N_COLUMNS + j] +=
-                    row[i] * row[j] / (time_s * time_s);
+        for (int i = 0; i < c->n_columns; i++)
+            for (int j = 0; j < c->n_columns; j++)
+                gram[i * c->n_columns + j] +=
+                    row[c->column[i]] * row[c->column[j]] / (time_s * time_s);
     }
     return true;
 }
@@ -103,31 +107,25 @@ static enum err profile_collect(void *data, const struct layout *l)
     return c->text[c->n++] ? ERR_OK : ERR_NOMEM;
 }
 
-/* Logarithm of the determinant by Cholesky. */
-static double log_det(const double *gram)
+/* Logarithm of the determinant of the (n,n) sum, as L D L' without roots: `l`
+ * holds L D below the diagonal. */
+static double log_det(int n, const double *have, const double *more)
 {
-    double l[PROFILE_N_CELLS] = {0}, sum = 0;
-    for (int i = 0; i < PROFILE_N_COLUMNS; i++)
-        for (int j = 0; j <= i; j++) {
-            double v = gram[i * PROFILE_N_COLUMNS + j] + (i == j ? RIDGE : 0);
+    double l[PROFILE_N_CELLS], d[PROFILE_N_COLUMNS], product = 1;
+    for (int j = 0; j < n; j++) {
+        for (int i = j; i < n; i++) {
+            double v = have[i * n + j] + more[i * n + j];
             for (int k = 0; k < j; k++)
-                v -=
-                    l[i * PROFILE_N_COLUMNS + k] * l[j * PROFILE_N_COLUMNS + k];
-            if (i == j && v <= 0)
-                return -1e300;
-            l[i * PROFILE_N_COLUMNS + j] =
-                i == j ? sqrt(v) : v / l[j * PROFILE_N_COLUMNS + j];
-            sum += i == j ? log(v) : 0;
+                v -= l[i * n + k] * l[j * n + k] * d[k];
+            l[i * n + j] = v;
         }
-    return sum;
-}
-
-static double profile_gain(const double *have, const double *more)
-{
-    double sum[PROFILE_N_CELLS];
-    for (int i = 0; i < PROFILE_N_CELLS; i++)
-        sum[i] = have[i] + more[i];
-    return log_det(sum);
+        const double pivot = l[j * n + j] + RIDGE;
+        if (pivot <= 0)
+            return -1e300;
+        d[j] = 1 / pivot;
+        product *= pivot;
+    }
+    return log(product);
 }
 
 static int best_addition(const struct candidates *c, const double *have,
@@ -137,7 +135,7 @@ static int best_addition(const struct candidates *c, const double *have,
     for (int i = first; i < c->n; i++) {
         if (c->taken[i])
             continue;
-        double g = profile_gain(have, c->gram[i]);
+        double g = log_det(c->n_columns, have, c->gram[i]);
         if (g > *best + 1e-9) {
             *best = g;
             found = i;
@@ -162,10 +160,19 @@ static void profile_choose(struct candidates *c, int n, int *chosen)
             best = -INFINITY;
             chosen[k] = best_addition(c, sum, 0, &best);
         }
-        for (int i = 0; i < PROFILE_N_CELLS; i++)
+        for (int i = 0; i < c->n_columns * c->n_columns; i++)
             sum[i] += c->gram[chosen[k]][i];
         c->taken[chosen[k]] = true;
     }
+}
+
+/* The column that one counts as: that of L for m, where they stay together. */
+static int profile_joint(const struct candidates *c, int i, bool standalone)
+{
+    int to = i;
+    while (!standalone && c->column[i] == KIND_M && c->column[to] != KIND_L)
+        to++;
+    return to;
 }
 
 /* Do the chosen layouts determine every kind? Without standalone MTP m and L
@@ -173,25 +180,24 @@ static void profile_choose(struct candidates *c, int n, int *chosen)
 static bool profile_determines(const struct candidates *c, const int *chosen,
                                int n, bool standalone)
 {
+    const int kinds = c->n_columns - 1;
     double g[N_KINDS][N_KINDS] = {{0}};
     for (int k = 0; k < n; k++)
-        for (int i = 0; i < N_KINDS; i++)
-            for (int j = 0; j < N_KINDS; j++) {
-                bool joint = !standalone;
-                int to_i = joint && i == KIND_M ? KIND_L : i;
-                int to_j = joint && j == KIND_M ? KIND_L : j;
-                g[to_i][to_j] += c->gram[chosen[k]][i * PROFILE_N_COLUMNS + j];
-            }
-    for (int p = 0; p < N_KINDS; p++) {
+        for (int i = 0; i < kinds; i++)
+            for (int j = 0; j < kinds; j++)
+                g[profile_joint(c, i, standalone)]
+                 [profile_joint(c, j, standalone)] +=
+                    c->gram[chosen[k]][i * c->n_columns + j];
+    for (int p = 0; p < kinds; p++) {
         double before = 0;
         for (int k = 0; k < n; k++)
-            before += c->gram[chosen[k]][p * PROFILE_N_COLUMNS + p];
-        if (before == 0 || (p == KIND_M && !standalone))
+            before += c->gram[chosen[k]][p * c->n_columns + p];
+        if (before == 0 || profile_joint(c, p, standalone) != p)
             continue;
         if (g[p][p] < 1e-7 * before)
             return false;
-        for (int i = p + 1; i < N_KINDS; i++)
-            for (int j = p + 1; j < N_KINDS; j++)
+        for (int i = p + 1; i < kinds; i++)
+            for (int j = p + 1; j < kinds; j++)
                 g[i][j] -= g[i][p] * g[p][j] / g[p][p];
     }
     return true;
@@ -216,6 +222,16 @@ static void guess_layer(struct candidates *c, double *params)
     }
     c->layer_s = sum_s / m->n_layers;
     *params = sum / m->n_layers;
+}
+
+/* The columns in which candidates of this model are not 0. */
+static void profile_columns(struct candidates *c)
+{
+    c->n_columns = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        if (model_unit_count(c->model, (enum unit_kind)k))
+            c->column[c->n_columns++] = k;
+    c->column[c->n_columns++] = N_KINDS;
 }
 
 /* FLOPs, with a floor for units that have none (the embedding). */
@@ -387,6 +403,7 @@ enum err profile_layouts(struct arena *a, const struct model *m,
         return err_set(msg, ERR_NOMEM, "profile-layouts: out of memory");
     c->arena = a;
     c->model = m;
+    profile_columns(c);
     profile_guess(c, w->pp);
     enum err e = profile_search(c, w, chosen, msg);
     for (int i = 0; i < w->n && e == ERR_OK; i++)

@@ -134,7 +134,7 @@ static bool is_help(const char *word)
            strcmp(word, "help") == 0;
 }
 
-int main(int argc, char **argv)
+static int moe_layout_main(int argc, char **argv)
 {
     struct err_msg msg;
     enum err ready = process_prepare(&msg);
@@ -164,4 +164,9 @@ int main(int argc, char **argv)
         return cmd_moe_layout_finish(msg.text, e);
     }
     return cmd_moe_layout_run(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    process_end(moe_layout_main(argc, argv));
 }

@@ -11,9 +11,29 @@
 
 #include <lapacke.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double RANK_TOLERANCE = 1e-9; // relative to the largest value
+
+/* What OpenBLAS maps for its buffer, and a little. */
+enum { LSQ_ROOM_BYTES = (128 << 20) + (1 << 20) };
+
+/* Where it gets no buffer OpenBLAS asks again without end, so that a limit of
+ * address space would be a hang: it is asked for here before the first call. */
+static enum err lsq_room(struct err_msg *msg)
+{
+    static bool is_there; // the buffer is kept
+    if (is_there)
+        return ERR_OK;
+    void *volatile room = malloc(LSQ_ROOM_BYTES);
+    is_there = room != NULL;
+    free(room);
+    return is_there ? ERR_OK
+                    : err_set(msg, ERR_NOMEM,
+                              "least squares: out of memory: OpenBLAS wants "
+                              "128 MiB of address space (ulimit -v)");
+}
 
 /* Column lengths; a column of zeros counts as length 1. */
 static void column_lengths(const struct lsq_problem *p, double *len)
@@ -56,6 +76,9 @@ enum err lsq_rank(struct arena *a, const struct lsq_problem *p,
     double len[LSQ_MAX_COLS];
     if (!scaled || !sv || !vt || !work)
         return err_set(msg, ERR_NOMEM, "least squares: out of memory");
+    const enum err e = lsq_room(msg);
+    if (e != ERR_OK)
+        return e;
     column_lengths(p, len);
     for (size_t i = 0; i < cells; i++)
         scaled[i] = p->a[i] / len[i % (size_t)n];
@@ -223,6 +246,9 @@ enum err lsq_nnls(struct arena *a, const struct lsq_problem *p,
     s.rhs = arena_alloc(a, (size_t)longer, sizeof *s.rhs);
     if (!s.sub || !s.rhs)
         return err_set(msg, ERR_NOMEM, "least squares: out of memory");
+    const enum err e = lsq_room(msg);
+    if (e != ERR_OK)
+        return e;
     *out = (struct lsq_solution){0};
     if (!lsq_iterate(&s) || !standard_errors(&s, out))
         return err_set(msg, ERR_MODEL,
@@ -239,6 +265,9 @@ enum err lsq_unit_errors(struct arena *a, const struct lsq_problem *p,
     double *ata = arena_alloc(a, (size_t)n * (size_t)n + 1, sizeof *ata);
     if (!ata)
         return err_set(msg, ERR_NOMEM, "least squares: out of memory");
+    const enum err e = lsq_room(msg);
+    if (e != ERR_OK)
+        return e;
     column_lengths(p, len);
     for (int i = 0; i < p->n_rows; i++)
         for (int j = 0; j < n; j++)

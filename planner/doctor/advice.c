@@ -160,8 +160,8 @@ static enum err advice_units(struct plan_engine *e, struct price *p,
     return ERR_OK;
 }
 
-/* Ratios take all of a step for the pipeline's: a part that is not shrinks the
- * gain, and never grows it. */
+/* Ratios take all of a step for the pipeline's: a part that is not brings the
+ * gain nearer to nothing, and never further from it. */
 static void advice_interval(const struct price *p, struct advice *out)
 {
     double up = 0, down = 0;
@@ -169,8 +169,10 @@ static void advice_interval(const struct price *p, struct advice *out)
     const double planner = ADVICE_95 * ADVICE_PLANNER_SD;
     out->up[ADVICE_SCATTER] = out->down[ADVICE_SCATTER] = scatter;
     out->up[ADVICE_PLANNER] = out->down[ADVICE_PLANNER] = planner;
-    if (p->way == PRICE_FLOPS || p->way == PRICE_CARD)
-        out->down[ADVICE_OUTSIDE] = ADVICE_OUTSIDE_MOST * out->gain;
+    if (p->way == PRICE_FLOPS || p->way == PRICE_CARD) {
+        out->down[ADVICE_OUTSIDE] = ADVICE_OUTSIDE_MOST * fmax(out->gain, 0);
+        out->up[ADVICE_OUTSIDE] = ADVICE_OUTSIDE_MOST * fmax(-out->gain, 0);
+    }
     for (int i = 0; i < N_ADVICE_PARTS; i++) {
         up += out->up[i] * out->up[i];
         down += out->down[i] * out->down[i];

@@ -151,11 +151,12 @@ static bool expand_substitute(const struct layout_chars *s, matcher match,
 }
 
 /* 1.6 MB, once for a string: from the heap, since a command reads layouts by
- * the thousand and an arena frees nothing before its end. */
+ * the thousand and an arena frees nothing before its end; not zeroed, which
+ * would cost more than all the rest of reading one. */
 struct layout_expansion *layout_expansion_new(void)
 {
     struct layout_expansion *x = calloc(1, sizeof *x);
-    uint32_t *room = calloc((size_t)LAYOUT_MAX_CHARS * 4, sizeof *room);
+    uint32_t *room = malloc((size_t)LAYOUT_MAX_CHARS * 4 * sizeof *room);
     if (!x || !room) {
         free(x);
         free(room);

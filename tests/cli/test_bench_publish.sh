@@ -5,7 +5,8 @@ set -u
 bench=$(cd "$(dirname "${BUILD:-build/release}/moe-bench")" && pwd)/moe-bench
 here=$(pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+apart=$(mktemp -d) # all of $work is compared
+trap 'rm -rf "$work" "$apart"' EXIT
 
 . tests/cli/common.sh
 
@@ -26,15 +27,14 @@ mkdir "$work/mine.new" && echo precious >"$work/mine.new/notes.txt"
 mkdir "$work/json" && echo '{"format": "other/1"}' >"$work/json/dataset.json"
 
 refused() { # TO PART CLAIM: exit 2, one line, everything as it was
-    sums "$work" >"/tmp/x.$$"
+    sums "$work" >"$apart/x"
     (cd "$work/mine" && "$bench" publish "$manifest" --out ../r --to "$1") \
-        >"/tmp/out.$$" 2>"/tmp/err.$$"
+        >"$apart/out" 2>"$apart/err"
     status=$?
-    sums "$work" >"/tmp/y.$$"
-    [ $status -eq 2 ] && one_line "/tmp/err.$$" "$2" &&
-        cmp -s "/tmp/x.$$" "/tmp/y.$$"
+    sums "$work" >"$apart/y"
+    [ $status -eq 2 ] && one_line "$apart/err" "$2" &&
+        cmp -s "$apart/x" "$apart/y"
     claim $? "$3"
-    rm -f "/tmp/x.$$" "/tmp/y.$$" "/tmp/out.$$" "/tmp/err.$$"
 }
 refused . "want a folder by its own name" "--to . is refused"
 refused .. "want a folder by its own name" "--to .. is refused"

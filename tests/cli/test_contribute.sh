@@ -12,6 +12,17 @@ trap 'rm -rf "$work"' EXIT
 
 cd "$work" || exit 1
 
+# Names of datasets hold the day: it is noon for the program, whose folders are
+# compared over the minutes that this test takes.
+clock=$(dirname "$bench")/tests/shift_clock.so
+if [ -f "$clock" ]; then
+    echo $((43200 - $(date +%s) % 86400)) >shift
+    printf '#!/bin/sh\nSHIFT_CLOCK="%s" LD_PRELOAD="%s" exec "%s" "$@"\n' \
+        "$work/shift" "$clock" "$bench" >moe-bench
+    chmod +x moe-bench
+    bench=$work/moe-bench
+fi
+
 # A log of 12 iterations as Megatron writes it, with what users' logs hold
 # besides. The planted texts are made up.
 megatron_log() { # LAYOUT MS
@@ -145,6 +156,11 @@ claim $? "what was removed is shown, secrets by their first letters"
 claim $? "without consent nothing is written, and the sentence is told"
 "$bench" contribute a.log b.log --gpu H100 --series 2 --to out --consent >shown 2>err
 claim $? "logs are contributed"
+for how in '>/dev/full' '>&-'; do
+    eval '"$bench" contribute a.log b.log --gpu H100 --to no --consent 2>err' "$how"
+    [ $? -eq 3 ] && one_line err 'standard output: .*was not shown' && [ ! -e no ]
+    claim $? "what could not be shown is not given away ($how)"
+done
 d=$(echo out/h100-4x-20*)
 [ -f "$d/rows.csv" ] && [ -f "$d/manifest.json" ] && [ -f "$d/model.json" ] &&
     [ -f "$d/logs/run-02.txt.gz" ] && (cd "$d" && sha256sum --quiet -c SHA256SUMS)

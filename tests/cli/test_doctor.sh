@@ -304,6 +304,11 @@ $L doctor $V/r01-layout-049196-*/log.txt.gz >"$tmp/out" 2>/dev/null
 holds "a layout kept by FLOPs is not called the fastest" "not measured, so a faster" \
     "$tmp/out"
 holds "a gap is that of the costs" "by these costs" "$tmp/out"
+# its pick keeps m with L and is slower than the run's own, which does not
+$L doctor $V/r01-pick-*/log.txt.gz --json >"$tmp/json" 2>/dev/null
+is "a loss has an interval, too: no part of it is below nothing" \
+    "$(value 'd["advice"]["gain"] < -0.05, min(min(p["down"], p["up"]) for p in d["advice"]["interval"]) >= 0')" \
+    "(True, True)"
 
 # ---- flags under which one log tells no prices ----
 log "$tmp/log" "$OWN" all 4 64 30

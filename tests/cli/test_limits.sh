@@ -23,6 +23,26 @@ sh -c "ulimit -f 4 && exec $build/moe-bench run -q $manifest --out $work/f" \
 [ $? -eq 3 ] && one_line "$work/err" 'File too large'
 claim $? "a limit on file sizes is one line and exit 3"
 
+# OpenBLAS looks for address space without end, in each of its threads; below
+# what the loader takes nothing is claimed
+told=0 answered=0
+for kib in 60000 100000 150000 200000 300000 400000; do
+    for threads in 1 2; do
+        for x in "moe-layout count --layers 16 --mtp 1 --pp 4" \
+            "moe-layout fit experiments/models/7b-a1b.json --pp 4 --gbs 64 --step Et*4|t*4|t*4|t*4mL=812 --step Et*5|t*5|t*5|tmL=701"; do
+            (ulimit -v $kib && OPENBLAS_NUM_THREADS=$threads &&
+                export OPENBLAS_NUM_THREADS && exec timeout 20 $build/$x) \
+                >"$work/out" 2>"$work/err"
+            status=$?
+            [ $status -ne 124 ] || told=1
+            [ $status -ne 3 ] || grep -q 'out of memory' "$work/err" || told=1
+            [ $status -ne 0 ] || answered=$((answered + 1))
+        done
+    done
+done
+[ $told -eq 0 ] && [ $answered -gt 4 ]
+claim $? "whatever the limit of address space, no command waits without end"
+
 full() { # CLAIM COMMAND...
     what=$1
     shift

@@ -192,17 +192,21 @@ is "several at once do not disturb each other" \
 
 # ---- how it ends ----
 
-cat >s.sh <<'END'
+mark=98$$ # seconds that no other sleep on this machine is likely to sleep
+sleeping() {
+    ps -eo args | grep -c "^sleep $mark\$"
+}
+cat >s.sh <<END
 torchrun x.py --first
-setsid sleep 987 &
+setsid sleep $mark &
 (trap '' TERM INT HUP; while :; do sleep 0.2; done) &
-sleep 987
+sleep $mark
 END
-"$L" record --time-limit 1 s.sh >"$tmp/out" 2>"$tmp/err"
+"$L" record --time-limit 3 s.sh >"$tmp/out" 2>"$tmp/err"
 is "the time limit: exit 3, one line, what was noted" \
-    "$? $(grep -c 'ended after 1 s with 1 launch noted' "$tmp/err") $(sed -n 2p "$tmp/out")" \
+    "$? $(grep -c 'ended after 3 s with 1 launch noted' "$tmp/err") $(sed -n 2p "$tmp/out")" \
     "3 1 torchrun x.py --first"
-is "nothing runs on" "$(ps -eo args | grep -c '^sleep 98[7]')" 0
+is "nothing runs on" "$(sleeping)" 0
 for sig in 2 15; do
     is "signal $sig: ends by it, and leaves no folder and no process" \
         "$(python3 -c '
@@ -211,7 +215,7 @@ p = subprocess.Popen(sys.argv[1:4], stderr=subprocess.PIPE)
 p.stderr.readline()
 time.sleep(0.5)
 p.send_signal(int(sys.argv[4]))
-print(p.wait())' "$L" record s.sh $sig) $(left) $(ps -eo args | grep -c '^sleep 98[7]')" \
+print(p.wait())' "$L" record s.sh $sig) $(left) $(sleeping)" \
         "-$sig 0 0"
 done
 "$L" record s.sh --x 2>&1 >/dev/null | head -c 1 >/dev/null &

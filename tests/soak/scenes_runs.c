@@ -49,14 +49,14 @@ static void set_up(struct soak *s, const char *fault, const char *run_s)
 {
     const char *real = "sh ../base/fake_trainer.sh \"$@\"";
     const char *text = soak_text(s, "../base/fake.json");
-    const char *at = strstr(text, "\"run_s\": 2");
+    const char *at = strstr(text, "\"run_s\": 60");
     const char *script = "";
     if (!at) {
         soak_fail(s, "the manifest has no run_s");
         return;
     }
     text = arena_printf(s->a, "%.*s\"run_s\": %s%s", (int)(at - text), text,
-                        run_s, at + strlen("\"run_s\": 2"));
+                        run_s, at + strlen("\"run_s\": 60"));
     soak_write(s, "fake.json", text, strlen(text));
     for (const char *p = fault; *p; p++)
         if (strncmp(p, "REAL", 4) == 0) {
