@@ -104,3 +104,28 @@ Test(megatron_overrides, bars_go_with_another_number_of_stages)
         arena_clear(&a);
     }
 }
+
+/* Of a layout likewise, which speaks of the option's ranks. */
+Test(megatron_overrides, a_layout_stays_where_no_ranks_were_stated)
+{
+    static const struct {
+        int64_t stated, pp, vpp;
+        bool stays;
+    } rows[] = {{0, 4, 0, true},  {0, 2, 0, true},  {0, 3, 0, false},
+                {0, 4, 1, false}, {2, 4, 0, false}, {4, 4, 0, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct megatron_flags f;
+        struct err_msg msg;
+        const struct overrides o = {
+            .size = {[OVERRIDE_PP] = rows[i].pp, [OVERRIDE_VPP] = rows[i].vpp}};
+        arena_init(&a);
+        flags_init(&f, &a);
+        flags_set(&f, FLAG_LAYOUT, "Et|t|t|tL", &msg);
+        if (rows[i].stated)
+            flags_set_int(&f, FLAG_PP, rows[i].stated);
+        overrides_apply(&o, &f);
+        cr_expect_eq(flags_given(&f, FLAG_LAYOUT), rows[i].stays, "row %zu", i);
+        arena_clear(&a);
+    }
+}
