@@ -41,7 +41,7 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
-    enum err e = layout_read(&c->arena, layout, m, &out->layout, &c->msg);
+    enum err e = cmd_layout(c, m, layout, &out->layout);
     if (e == ERR_OK)
         e = logparse_read(&c->arena, equals + 1, log, &c->msg);
     if (e == ERR_OK)

@@ -270,8 +270,7 @@ static enum err read_layout(struct cmd *c, const struct model *m,
         return err_set(&c->msg, ERR_PARSE,
                        "memory: want MODEL and one LAYOUT in quotes");
     if (c->n_args == 1 || own)
-        return layout_read(&c->arena, c->n_args ? c->args[0] : own, m, out,
-                           &c->msg);
+        return cmd_layout(c, m, c->n_args ? c->args[0] : own, out);
     enum err e = default_split_layout(&c->arena, m, m->par.pp, out, &c->msg);
     return e == ERR_MODEL ? err_prefix(&c->msg, ERR_RANGE, "memory") : e;
 }

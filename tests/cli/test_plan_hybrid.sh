@@ -68,6 +68,19 @@ memory() { # LAYOUT [OPTION]
 is "memory: the same layout holds the same parameters as a pattern" \
     "$(memory "$pattern" --hybrid)" "$(memory "$gpt")"
 
+# a GPT layout is taken as the pattern that it has, a launch's own as well
+want=$(step "$gpt")
+is "simulate --hybrid takes a GPT layout" "$(step "$gpt" --hybrid)" "$want"
+is "and says as what" \
+    "$(grep -c "taken as the pattern '\*E\*E\*E\*E\*E|" "$tmp/err")" 1
+is "what was assumed on the way is counted" \
+    "$(grep -c 'micro-batches, 2 assumptions' "$tmp/err")" 1
+is "memory --hybrid takes a GPT layout" "$(memory "$gpt" --hybrid)" "$(memory "$gpt")"
+is "and a launch's own" \
+    "$($L memory "$MODEL" --pp 4 --gbs 64 --ep 4 --world 16 --hybrid --json \
+        -- --pipeline-model-parallel-layout "$gpt" 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')" "$(memory "$gpt")"
+
 # costs that were made for the pattern need no splitting
 $L costs "$@" --analytic --hybrid -o "$tmp/symbols.json" >"$tmp/out" 2>&1
 is "costs --hybrid has units by symbol" \
@@ -94,8 +107,8 @@ refuses "standalone MTP is refused" 2 "stands with the loss" \
     $L plan "$@" --costs "$tmp/costs.json" --hybrid --standalone-mtp
 refuses "a list of units is refused" 2 "no list" \
     $L plan "$@" --costs "$tmp/costs.json" --hybrid --print list
-refuses "a GPT layout for a hybrid model is refused with the place" 2 \
-    "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
+refuses "m away from the loss has no pattern" 2 "stands with the loss" \
+    $L simulate "$@" --costs "$tmp/costs.json" --hybrid 'Et*5|t*6|t*5m|L'
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
 refuses "step times alone do not fit symbols" 1 "profile-layouts" \
