@@ -118,3 +118,20 @@ Test(as_hybrid, every_symbol_finds_its_kind_and_back)
     cr_assert_eq(kind_of_symbol('\0'), N_KINDS);
     cr_assert_eq(kind_symbol(KIND_E), '\0');
 }
+
+/* Numbers of layers count symbols; what never goes with a pattern is gone. */
+Test(as_hybrid, fixed_ends_hold_as_many_pairs)
+{
+    struct arena a;
+    struct model m = small_model(), h;
+    struct err_msg msg;
+    arena_init(&a);
+    m.split = (struct default_split){3, 1, 2, true, true, true};
+    cr_assert_eq(model_as_hybrid(&a, &m, &h, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(h.split.first_layers, 6);
+    cr_expect_eq(h.split.last_layers, 2);
+    cr_expect_eq(h.split.chunk_layers, 0);
+    cr_expect(!h.split.count_embedding && !h.split.count_loss &&
+              !h.split.virtual_stages);
+    arena_clear(&a);
+}

@@ -121,6 +121,13 @@ is "baselines of a hybrid model are patterns" \
     'MEMEM*EMEMEM*|EMEMEM*EMEMEM|*EMEMEM*EMEME|MEM*EMEMEMEME'
 is "layers that do not divide have no default" \
     "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c '^default.*not divisible')" 1
+is "and are told to want bars" \
+    "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c "^default.*want 8 segments with '|'")" 1
+is "memory --hybrid: a launch's own split, virtual stages and all" \
+    "$($L memory "$MODEL" --pp 4 --vpp 2 --gbs 64 --hybrid --json 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')" \
+    "$($L memory "$MODEL" --pp 4 --vpp 2 --gbs 64 --json 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')"
 is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up" \
     "$($L size $NANO --json 2>"$tmp/err" |
         json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
