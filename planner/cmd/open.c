@@ -343,27 +343,32 @@ enum err cmd_model(struct cmd *c, struct cmd_model *out)
     return cmd_model_split(c, NULL, out);
 }
 
-/* Whoever gives a layout of another kind is told what it was taken for. */
+enum err cmd_note_layout(struct cmd *c, const struct model *m, const char *text,
+                         const struct layout *l)
+{
+    struct account *account = megatron_args_account(c->opened);
+    if (!model_is_hybrid(m) || !translate_is_gpt(text))
+        return ERR_OK;
+    const char *pattern = layout_text(&c->arena, l, m);
+    const char *line = pattern ? arena_printf(&c->arena,
+                                              "'%s' is a layout of GPT models, "
+                                              "taken as the pattern '%s'",
+                                              text, pattern)
+                               : NULL;
+    if (!line)
+        return err_set(&c->msg, ERR_NOMEM, "layout: out of memory");
+    account_add(account, &account->assumed, line);
+    return ERR_OK;
+}
+
 enum err cmd_layout(struct cmd *c, const struct model *m, const char *text,
                     struct layout *out)
 {
     struct layout l;
     enum err e = translate_read(&c->arena, text, m, &l, &c->msg);
-    if (e != ERR_OK)
-        return e;
-    if (model_is_hybrid(m) && translate_is_gpt(text)) {
-        struct account *account = megatron_args_account(c->opened);
-        const char *pattern = layout_text(&c->arena, &l, m);
-        const char *line =
-            pattern ? arena_printf(&c->arena,
-                                   "'%s' is a layout of GPT models, taken as "
-                                   "the pattern '%s'",
-                                   text, pattern)
-                    : NULL;
-        if (!line)
-            return err_set(&c->msg, ERR_NOMEM, "layout: out of memory");
-        account_add(account, &account->assumed, line);
-    }
-    *out = l;
-    return ERR_OK;
+    if (e == ERR_OK)
+        e = cmd_note_layout(c, m, text, &l);
+    if (e == ERR_OK)
+        *out = l;
+    return e;
 }

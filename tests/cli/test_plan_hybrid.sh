@@ -111,8 +111,65 @@ refuses "m away from the loss has no pattern" 2 "stands with the loss" \
     $L simulate "$@" --costs "$tmp/costs.json" --hybrid 'Et*5|t*6|t*5m|L'
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
-refuses "step times alone do not fit symbols" 1 "profile-layouts" \
-    $L fit "$@" --hybrid --step "$pattern=1000"
+
+# costs of symbols from step times alone: truth that no FLOPs say, and a layout
+# that the fit has not seen
+$L costs "$@" --analytic --hybrid -o "$tmp/truth.json" >"$tmp/out" 2>&1
+python3 - "$tmp/truth.json" <<'PY'
+import json, sys
+c = json.load(open(sys.argv[1]))
+for unit, by in ("attention", 1.7), ("experts", 0.8), ("m", 0.6), ("L", 1.3):
+    c["units"][unit]["fwd_s"] *= by
+    c["units"][unit]["bwd_s"] = 2 * c["units"][unit]["fwd_s"]
+json.dump(c, open(sys.argv[1], "w"))
+PY
+took() { # COSTS LAYOUT
+    $L simulate "$MODEL" "$2" --pp 4 --gbs 64 --ep 4 --world 16 --hybrid \
+        --costs "$1" --json 2>"$tmp/err" | json 'd["pred_step_ms"]'
+}
+steps= rows=
+patterns=$(python3 -c "
+for a, b, c in (7, 15, 23), (11, 18, 26), (12, 21, 30), (7, 21, 28), (15, 24, 31), \\
+        (5, 19, 29), (17, 28, 29), (18, 30, 32):
+    s = '*E' * 16
+    print('|'.join((s[:a], s[a:b], s[b:c], s[c:])))
+")
+set -f # which have asterisks
+for cuts in $patterns; do
+    ms=$(took "$tmp/truth.json" "$cuts/*E")
+    steps="$steps --step $cuts/*E=$ms"
+    rows="$rows$ms,\"$cuts/*E\",4
+"
+done
+$L fit "$@" --hybrid $steps -o "$tmp/steps.json" --json >"$tmp/fit.json" 2>"$tmp/err"
+is "fit --step takes a hybrid model" $? 0
+set +f
+unseen='*E*E*E*E*E*E|*E*E*E*E*E|*E*E*E*|E*E/*E'
+is "and predicts a layout that it has not seen within 1%" \
+    "$(python3 -c "print(abs($(took "$tmp/steps.json" "$unseen") / $(took "$tmp/truth.json" "$unseen") - 1) < 0.01)")" \
+    True
+is "m and L, which always stand together, are one unit" \
+    "$(json 'sorted(d["costs"]["units"])' <"$tmp/fit.json")" \
+    "['E', 'attention', 'experts', 'mL']"
+printf 'step_ms,layout,pp\n%s' "$rows" | python3 -c "
+import csv, sys
+w = csv.writer(sys.stdout)
+w.writerow(['step_s', 'layout', 'pp'])
+w.writerows([float(r['step_ms']) / 1e3, r['layout'], r['pp']] for r in csv.DictReader(sys.stdin))
+" >"$tmp/steps.csv"
+$L fit "$@" --hybrid --steps "$tmp/steps.csv" --json >"$tmp/fit2.json" 2>"$tmp/err"
+is "a file of steps says the same" \
+    "$(json 'round(d["costs"]["units"]["attention"]["fwd_s"], 9)' <"$tmp/fit2.json")" \
+    "$(json 'round(d["costs"]["units"]["attention"]["fwd_s"], 9)' <"$tmp/fit.json")"
+# whole layers part nothing, in a model of another depth neither
+$L fit "$@" --hybrid --step 'Et*4|t*4|t*4|t*4mL=3600' --step 'Et*5|t*5|t*5|tmL=2400' \
+    --step 'Et*2|t*2|t*2|tmL=1500' --json >"$tmp/fit.json" 2>"$tmp/err"
+is "whole layers do not part attention from experts, which is said" \
+    "$? $(json '"attention" in d["tied"]' <"$tmp/fit.json")" "0 True"
+is "and each layout of a GPT model as what it was taken" \
+    "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
+refuses "a step of other symbols is refused" 2 "no layer 'E'" \
+    $L fit "$@" --hybrid --step '*|*|*|*/*E=10' --step "$pattern=1000"
 
 # Megatron's own split of a pattern, and the rules of the field
 NANO=experiments/models/nemotron-3-nano.json
