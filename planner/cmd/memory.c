@@ -292,6 +292,22 @@ static enum err read_layout(struct cmd *c, const struct cmd_model *of,
     return default_layout(c, of, out);
 }
 
+/* What Megatron refuses of chunks before it takes any memory. */
+static enum err check_chunks(struct cmd *c, const struct model *m,
+                             const struct layout *l)
+{
+    if (l->vpp == 1 || (l->pp > 1 && !(l->pp == 2 && m->no_overlap_p2p)))
+        return ERR_OK;
+    return err_set(&c->msg, ERR_RANGE,
+                   "memory: %d chunks a rank on a pipeline of %d: Megatron "
+                   "wants %s",
+                   l->vpp, l->pp,
+                   l->pp == 1 ? "two ranks or more (--pp)"
+                              : "three ranks or more without overlapped "
+                                "communication "
+                                "(--no-overlap-p2p-communication)");
+}
+
 /* Bad input is told before the model's own limits, and these before memory's.
  */
 static enum err read_question(struct cmd *c, struct question *q)
@@ -306,6 +322,8 @@ static enum err read_question(struct cmd *c, struct question *q)
         cmd_order(c, m);
     if (e == ERR_OK)
         e = read_layout(c, &q->model, &q->layout);
+    if (e == ERR_OK)
+        e = check_chunks(c, m, &q->layout);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)

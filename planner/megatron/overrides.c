@@ -6,7 +6,6 @@
 #include "overrides.h"
 
 #include "hybrid.h"
-#include "layout/layout.h"
 
 static const struct {
     enum flag_id flag;
@@ -32,14 +31,6 @@ const char *override_key(enum override_id id)
     return overrides[id].key;
 }
 
-/* Is the layout one of `pp` ranks? */
-static bool overrides_layout_fits(const struct megatron_flags *f, int64_t pp)
-{
-    const char *text = flags_text(f, FLAG_LAYOUT);
-    struct layout l;
-    return text && layout_parse(f->arena, text, (int)pp, &l, NULL) == LAYOUT_OK;
-}
-
 /* A split says nothing about another number of stages. */
 static void overrides_drop_split(const struct overrides *o,
                                  struct megatron_flags *f)
@@ -48,12 +39,12 @@ static void overrides_drop_split(const struct overrides *o,
     int64_t pp = o->size[OVERRIDE_PP];
     if (!o->size[OVERRIDE_VPP] && (!pp || pp == flags_int(f, FLAG_PP, 1)))
         return;
-    // where the source states no PP, its stages speak of the option's
-    const bool own = o->size[OVERRIDE_VPP] || flags_given(f, FLAG_PP);
-    if (own || !overrides_layout_fits(f, pp))
+    // where the source states no PP, its stages speak of the option's, and
+    // whether they fit is judged by who reads them
+    if (o->size[OVERRIDE_VPP] || flags_given(f, FLAG_PP)) {
         flags_clear(f, FLAG_LAYOUT);
-    if (own || !hybrid_bars_fit(f, pp))
         hybrid_drop_bars(f);
+    }
     flags_clear(f, FLAG_LAYERS_PER_VPP);
     flags_clear(f, FLAG_VPP);
 }

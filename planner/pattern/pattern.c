@@ -6,6 +6,7 @@
  */
 #include "pattern.h"
 
+#include "base/text.h"
 #include "layout/symbols.h"
 
 #include "parts.h"
@@ -85,9 +86,8 @@ static enum pattern_error pattern_fail_symbol(enum pattern_error e, char c,
                                               const char *symbols,
                                               struct err_msg *msg)
 {
-    char found[8];
-    snprintf(found, sizeof found, c > ' ' && c < 127 ? "'%c'" : "\\x%02X",
-             (unsigned char)c);
+    char found[TEXT_BYTE_NAME];
+    text_name_byte(c, found);
     err_set(msg, ERR_RANGE, "hybrid pattern: %s: got %s, want %s",
             pattern_error_text(e), found, symbols);
     return e;

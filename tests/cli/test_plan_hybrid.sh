@@ -81,6 +81,37 @@ is "and a launch's own" \
         -- --pipeline-model-parallel-layout "$gpt" 2>"$tmp/err" |
         json '[r["params"] for r in d["stages"]]')" "$(memory "$gpt")"
 
+# stages that do not fit the ranks that are named are not passed over
+refuses "a layout of other ranks" 2 "multiple of the pipeline size" \
+    $L memory "$MODEL" --pp 3 --hybrid -- --pipeline-model-parallel-layout "$gpt"
+flags='--hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 64'
+refuses "bars of other ranks" 2 "2 stages, want a multiple of the 4 ranks" \
+    $L memory --pp 4 -- $flags --hybrid-layer-pattern '***|*'
+is "check does not, either" \
+    "$($L check --pp 4 --json -- $flags --hybrid-layer-pattern '***|*' 2>"$tmp/err" | json 'd["error"]')" \
+    segments_not_divisible
+
+refuses "chunks that Megatron refuses hold no memory" 2 "two ranks or more" \
+    $L memory '**|**' --pp 1 -- $flags --hybrid-layer-pattern '****'
+refuses "nor without overlapped communication" 2 "three ranks or more" \
+    $L memory '*|*|*|*' --pp 2 -- $flags --hybrid-layer-pattern '****' \
+    --no-overlap-p2p-communication
+refuses "a byte that no terminal shows is named" 2 "got \\xC3 as letter 2" \
+    $L memory -- $flags --hybrid-layer-pattern '*é'
+
+# a pattern may begin with an MLP, where argparse wants '='
+mlp=--hybrid-layer-pattern=-*-*
+is "it is a layout on the line, too" \
+    "$($L memory '-*|-*' --pp 2 --json -- $flags "$mlp" 2>"$tmp/err" |
+        json '[r["units"] for r in d["stages"]]')" "['-*', '-*']"
+$L costs --analytic --gbs 4 -o "$tmp/mlp.json" -- $flags "$mlp" >"$tmp/out" 2>&1
+is "and the flag that is printed has the sign" \
+    "$($L plan --pp 2 --gbs 4 --costs "$tmp/mlp.json" --print flag -- $flags "$mlp" 2>"$tmp/err" |
+        cut -c1-24)" "--hybrid-layer-pattern=-"
+is "empty MTP parts are none" \
+    "$($L memory '*-|*-///' --pp 2 --json -- $flags --hybrid-layer-pattern '*-*-///' 2>"$tmp/err" |
+        json '[r["units"] for r in d["stages"]]')" "['*-', '*-']"
+
 # costs that were made for the pattern need no splitting
 $L costs "$@" --analytic --hybrid -o "$tmp/symbols.json" >"$tmp/out" 2>&1
 is "costs --hybrid has units by symbol" \
