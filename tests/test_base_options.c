@@ -206,3 +206,20 @@ Test(options, first_operand_ends_the_options_of_a_runner)
     cr_assert_str_eq(line.rest[0], "--odd.sh");
     cr_assert_eq(read_with(&runner, "--bad run.sh"), ERR_PARSE);
 }
+
+static bool begins_with_two(const char *word)
+{
+    return word[0] == '-' && word[1] == '2';
+}
+
+/* What is no option of the command's may be an operand; an option stays one. */
+Test(options, words_with_a_dash_that_a_command_takes_as_operands)
+{
+    struct option_spec s = spec;
+    s.max_operands = OPTIONS_ANY;
+    cr_expect_neq(read_with(&s, "-2"), ERR_OK);
+    s.is_operand = begins_with_two;
+    cr_expect_eq(read_with(&s, "-2 --help"), ERR_OK);
+    cr_expect_eq(read_with(&s, "-3"), ERR_PARSE);
+    cr_expect_eq(read_with(&s, "--quietly"), ERR_PARSE);
+}

@@ -174,3 +174,12 @@ Test(text, characters_of_utf8_have_these_bytes)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         cr_expect_eq(text_utf8_bytes(all[i].text), all[i].n, "text %zu", i);
 }
+
+Test(text, a_byte_is_named_so_that_any_terminal_shows_it)
+{
+    char name[TEXT_BYTE_NAME];
+    cr_expect_str_eq(text_name_byte('x', name), "'x'");
+    cr_expect_str_eq(text_name_byte('\n', name), "\\x0A");
+    cr_expect_str_eq(text_name_byte((char)0xC3, name), "\\xC3");
+    cr_expect_str_eq(text_name_byte('\0', name), "the end");
+}

@@ -97,6 +97,30 @@ Test(fit_check, the_pattern_of_a_hybrid_run_is_its_layout)
     refused(&f, "the run was made with '*E*E*E|*E*E|*E*E*|E/*E'");
 }
 
+/* Without bars there is one chunk a rank, whatever layout is named. */
+Test(fit_check, a_pattern_without_bars_has_no_virtual_stages)
+{
+    struct fixture f;
+    make_runs(&f);
+    cr_assert_eq(model_as_hybrid(&f.arena, &f.m, &f.m, &f.msg), ERR_OK);
+    f.m.par.pp = 2;
+    struct cost truth = {.unit = {[KIND_E] = {true, 1e-3, 0, 1e-3, 0},
+                                  [KIND_ATTENTION] = {true, 2e-3, 0, 4e-3, 0},
+                                  [KIND_EXPERTS] = {true, 3e-3, 0, 6e-3, 0},
+                                  [KIND_M] = {true, 5e-3, 0, 9e-3, 0},
+                                  [KIND_L] = {true, 6e-3, 0, 12e-3, 0}}};
+    for (int i = 0; i < 2; i++) {
+        f.runs[i] =
+            synthetic_run(&f.arena, &f.m, &truth, "*E*E|*E*E|*E*E|*E*E/*E", 0);
+        f.log[i] = arena_alloc(&f.arena, 1, sizeof *f.log[i]);
+        *f.log[i] = *f.runs[i].log;
+        f.runs[i].log = f.log[i];
+    }
+    GIVE(&f, 0, {"num_layers", "16"},
+         {"hybrid_layer_pattern", "*E*E*E*E*E*E*E*E/*E"});
+    refused(&f, "the run was made with 'Megatron's default split'");
+}
+
 Test(fit_check, runs_of_another_model_or_batch)
 {
     struct fixture f;

@@ -279,3 +279,45 @@ Test(default_split, is_what_each_stage_of_megatron_works_out_for_itself)
     }
     cr_assert_gt(n_taken, 1000, "%d splits taken", n_taken);
 }
+
+/* What a pattern without bars is split into, and what its user can do where
+ * Megatron refuses: the layers are given. */
+Test(default_split, a_pattern_wants_bars_where_it_does_not_divide)
+{
+    static const struct {
+        int pp, vpp, first;
+        const char *why, *what; // NULL: taken
+    } patterns[] = {
+        {4, 1, 0, NULL, NULL},
+        {4, 1, 4, NULL, NULL}, // 4, and 16 a rank
+        {8, 1, 0, "the pattern's 52 layers are not divisible",
+         "want 8 segments with '|' between them in --hybrid-layer-pattern "
+         "('moe-layout plan' writes them), or --pipeline-model-parallel-size 4 "
+         "or 13"},
+        {4, 2, 0, "has no virtual stages", "want 8 segments with '|'"},
+        {8, 1, 4, "between the fixed ends",
+         "in place of the fixed ends ('moe-layout plan' writes them)"},
+    };
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        struct arena a;
+        struct layout l;
+        struct err_msg msg = {""};
+        struct model m = small_model();
+        m.n_layers = 52;
+        m.symbols = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME";
+        m.par.vpp = patterns[i].vpp;
+        m.split.first_layers = patterns[i].first;
+        arena_init(&a);
+        const enum err e =
+            default_split_layout(&a, &m, patterns[i].pp, &l, &msg);
+        cr_expect_eq(e, patterns[i].why ? ERR_MODEL : ERR_OK, "row %zu", i);
+        if (patterns[i].why) {
+            cr_expect_not_null(strstr(msg.text, patterns[i].why), "%s",
+                               msg.text);
+            cr_expect_not_null(strstr(msg.text, patterns[i].what), "%s",
+                               msg.text);
+            cr_expect_null(strstr(msg.text, "--num-layers"), "%s", msg.text);
+        }
+        arena_clear(&a);
+    }
+}

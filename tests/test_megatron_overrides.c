@@ -76,7 +76,7 @@ Test(overrides, another_number_of_stages_drops_the_split)
 }
 
 /* Bars of a pattern are stages: another number of them drops them, but where
- * nobody stated one before. */
+ * nobody stated one before: whether they fit is told to who asked. */
 Test(megatron_overrides, bars_go_with_another_number_of_stages)
 {
     static const struct {
@@ -84,7 +84,7 @@ Test(megatron_overrides, bars_go_with_another_number_of_stages)
         const char *pattern;
     } rows[] = {
         {2, 2, 0, "*-|*-"}, {2, 4, 0, "*-*-"}, {0, 2, 0, "*-|*-"},
-        {0, 4, 0, "*-*-"},  {0, 2, 1, "*-*-"}, {2, 0, 2, "*-*-"},
+        {0, 4, 0, "*-|*-"}, {0, 2, 1, "*-*-"}, {2, 0, 2, "*-*-"},
         {2, 0, 0, "*-|*-"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -101,6 +101,31 @@ Test(megatron_overrides, bars_go_with_another_number_of_stages)
         overrides_apply(&o, &f);
         cr_expect_str_eq(flags_text(&f, FLAG_HYBRID_LAYER_PATTERN),
                          rows[i].pattern, "row %zu", i);
+        arena_clear(&a);
+    }
+}
+
+/* Of a layout likewise. */
+Test(megatron_overrides, a_layout_stays_where_no_ranks_were_stated)
+{
+    static const struct {
+        int64_t stated, pp, vpp;
+        bool stays;
+    } rows[] = {{0, 4, 0, true},  {0, 2, 0, true},  {0, 3, 0, true},
+                {0, 4, 1, false}, {2, 4, 0, false}, {4, 4, 0, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct megatron_flags f;
+        struct err_msg msg;
+        const struct overrides o = {
+            .size = {[OVERRIDE_PP] = rows[i].pp, [OVERRIDE_VPP] = rows[i].vpp}};
+        arena_init(&a);
+        flags_init(&f, &a);
+        flags_set(&f, FLAG_LAYOUT, "Et|t|t|tL", &msg);
+        if (rows[i].stated)
+            flags_set_int(&f, FLAG_PP, rows[i].stated);
+        overrides_apply(&o, &f);
+        cr_expect_eq(flags_given(&f, FLAG_LAYOUT), rows[i].stays, "row %zu", i);
         arena_clear(&a);
     }
 }

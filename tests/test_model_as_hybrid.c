@@ -165,3 +165,20 @@ Test(as_hybrid, sparse_attention_of_mtp_sees_its_keys)
     m.mtp_symbols = "D-";
     cr_assert_float_eq(model_unit_fwd_flops(&m, KIND_SPARSE), flops, 1e-6);
 }
+
+/* Numbers of layers count symbols; what never goes with a pattern is gone. */
+Test(as_hybrid, fixed_ends_hold_as_many_pairs)
+{
+    struct arena a;
+    struct model m = small_model(), h;
+    struct err_msg msg;
+    arena_init(&a);
+    m.split = (struct default_split){3, 1, 2, true, true, true};
+    cr_assert_eq(model_as_hybrid(&a, &m, &h, &msg), ERR_OK, "%s", msg.text);
+    cr_expect_eq(h.split.first_layers, 6);
+    cr_expect_eq(h.split.last_layers, 2);
+    cr_expect_eq(h.split.chunk_layers, 0);
+    cr_expect(!h.split.count_embedding && !h.split.count_loss &&
+              !h.split.virtual_stages);
+    arena_clear(&a);
+}

@@ -72,6 +72,43 @@ Test(translate, layouts_with_and_without_a_pattern)
     }
 }
 
+/* Both ways to write a layout of a hybrid model, and what has no pattern. */
+Test(translate, layouts_of_hybrid_models_are_read_both_ways)
+{
+    static const struct {
+        const char *symbols, *mtp, *text, *want; // NULL: refused
+    } all[] = {
+        {"*E*E*E", NULL, "Et*2|tL", "*E*E|*E"},
+        {"*E*E*E", NULL, "*E*|E*E", "*E*|E*E"},
+        {"+-DE", "DE", "E|ttmL", "|+-DE/DE"},
+        {"*E*E", NULL, "Ett|L,|", NULL},  // the loss is not last
+        {"*E*E", "*E", "Ett|m|L|", NULL}, // MTP away from the loss
+        {"*E*E", NULL, "Et|ttL", NULL},   // a layer too many
+        {"M*ME", NULL, "Et|tL", NULL},    // no pairs
+        {"*E*", NULL, "Et|L", NULL},      // half a pair
+        {"*E*E", NULL, "*E|*X", NULL},    // neither
+        {"*E*E", NULL, "Ett|L|", NULL},   // three stages of two ranks
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct arena a;
+        struct layout l;
+        struct err_msg msg = {""};
+        struct model m = {.n_layers = (int)strlen(all[i].symbols),
+                          .n_mtp = all[i].mtp ? 1 : 0,
+                          .symbols = all[i].symbols,
+                          .mtp_symbols = all[i].mtp,
+                          .par = {.pp = 2, .vpp = 1}};
+        arena_init(&a);
+        const enum err e = translate_read(&a, all[i].text, &m, &l, &msg);
+        cr_expect_eq(e, all[i].want ? ERR_OK : ERR_RANGE, "%s of %s: %s",
+                     all[i].text, all[i].symbols, msg.text);
+        cr_expect(e == ERR_OK || *msg.text);
+        if (e == ERR_OK && all[i].want)
+            cr_expect_str_eq(layout_text(&a, &l, &m), all[i].want);
+        arena_clear(&a);
+    }
+}
+
 Test(translate, patterns_with_and_without_a_layout)
 {
     static const struct {

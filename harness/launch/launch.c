@@ -165,6 +165,18 @@ static void add_moe_train_flags(struct build *b,
     }
 }
 
+/* Two words, or one where argparse would take the second for a flag. */
+static void build_add_layout(struct build *b, const char *flag,
+                             const char *layout)
+{
+    if (layout[0] == '-') {
+        build_add(b, arena_printf(b->a, "--%s=%s", flag, layout));
+        return;
+    }
+    build_add(b, arena_printf(b->a, "--%s", flag));
+    build_add(b, layout);
+}
+
 /* The manifest's own arguments last: of a flag given twice the last one counts.
  */
 static void trainer_words(struct build *b, const struct launch_request *req,
@@ -173,11 +185,9 @@ static void trainer_words(struct build *b, const struct launch_request *req,
     const struct manifest *mf = req->manifest;
     build_add(b, l->binary);
     build_add_words(b, &req->workload->flags);
-    build_add(
-        b, arena_printf(b->a, "--%s",
-                        flag_name(hybrid_layout_flag(&req->workload->model))));
     // of a dry run, before there are costs
-    build_add(b, req->layout ? req->layout : "<pick after profile>");
+    build_add_layout(b, flag_name(hybrid_layout_flag(&req->workload->model)),
+                     req->layout ? req->layout : "<pick after profile>");
     if (req->workload->model.overlap_moe_comm && !req->profile)
         build_add(b,
                   arena_printf(b->a, "--%s", flag_name(FLAG_OVERLAP_MOE_COMM)));

@@ -146,6 +146,13 @@ static enum err option_take_rest(struct options *o, struct option_line *line,
     return e;
 }
 
+/* "-" alone is an operand: the usual name of standard input. */
+static bool option_is_option(const struct option_spec *s, const char *word)
+{
+    return word[0] == '-' && word[1] != '\0' &&
+           !(s->is_operand && options_find(s, word) < 0 && s->is_operand(word));
+}
+
 /* A negative number where an operand is wanted needs "--" before it: no command
  * takes one. */
 static enum err options_read_line(struct options *o, struct option_line *line,
@@ -158,8 +165,7 @@ static enum err options_read_line(struct options *o, struct option_line *line,
             line->at++;
             return option_take_rest(o, line, msg);
         }
-        // "-" alone is an operand: the usual name of standard input
-        bool is_option = word[0] == '-' && word[1] != '\0';
+        bool is_option = option_is_option(o->spec, word);
         if (!is_option && o->spec->operand_ends)
             return option_take_rest(o, line, msg);
         if (is_option)

@@ -48,6 +48,8 @@ struct option_spec {
     int max_operands;  // OPTIONS_ANY: no bound
     bool keeps_rest;   // words after "--" are not operands but `rest`
     bool operand_ends; // so are the first operand and all behind it
+    // an unknown word with a dash in front that is an operand; NULL: none is
+    bool (*is_operand)(const char *word);
 };
 
 enum { OPTIONS_ANY = -1 };

@@ -436,3 +436,13 @@ void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX])
 {
     SHA256Data(data, len, hex);
 }
+
+const char *text_name_byte(char c, char out[TEXT_BYTE_NAME])
+{
+    if (c == '\0')
+        snprintf(out, TEXT_BYTE_NAME, "the end");
+    else
+        snprintf(out, TEXT_BYTE_NAME, c > ' ' && c < 127 ? "'%c'" : "\\x%02X",
+                 (unsigned char)c);
+    return out;
+}

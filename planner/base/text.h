@@ -91,4 +91,9 @@ enum err text_sha256_file(const char *path, char hex[TEXT_SHA256_HEX],
                           struct err_msg *msg);
 void text_sha256(const void *data, size_t len, char hex[TEXT_SHA256_HEX]);
 
+/* A byte for a message: 'x' in quotes, or what a terminal may not show by its
+ * number, "\xC3"; "the end" for '\0'. Returns `out`. */
+enum { TEXT_BYTE_NAME = 8 };
+const char *text_name_byte(char c, char out[TEXT_BYTE_NAME]);
+
 #endif

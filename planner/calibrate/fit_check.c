@@ -162,7 +162,8 @@ static const char *logged_default(const struct checker *c, struct layout *l)
         if (given_argument(c->run->log, other[i]))
             return NULL;
     struct model m = *c->model; // with the chunks of the layout named
-    m.par.vpp = c->run->layout.vpp;
+    // a pattern without bars has one
+    m.par.vpp = model_is_hybrid(&m) ? 1 : c->run->layout.vpp;
     if (default_split_layout(c->arena, &m, c->run->layout.pp, l, NULL) !=
         ERR_OK)
         return NULL;

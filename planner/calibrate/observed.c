@@ -119,6 +119,20 @@ static double size_of(const struct model *m, enum unit_kind k)
     return (k == KIND_E ? written : model_unit_fwd_flops(m, k)) / ranks;
 }
 
+/* MTP of a hybrid model always stands with the loss: one unit to its steps, as
+ * joint costs have it. */
+static void join_sizes(struct observed *o)
+{
+    double *const size = o->size, *const ratio = o->bwd_ratio;
+    const double sum = size[KIND_M] + size[KIND_L];
+    if (!observed_is_joint(o))
+        return;
+    ratio[KIND_L] =
+        (size[KIND_M] * ratio[KIND_M] + size[KIND_L] * ratio[KIND_L]) / sum;
+    size[KIND_L] = sum;
+    size[KIND_M] = 0;
+}
+
 static enum err set_sizes(const struct observed_case *from, struct observed *o,
                           struct err_msg *msg)
 {
@@ -132,16 +146,25 @@ static enum err set_sizes(const struct observed_case *from, struct observed *o,
             return e;
         o->size[k] = size_of(m, (enum unit_kind)k);
         o->bwd_ratio[k] = 2 + (from->no_recompute ? 0 : again);
-        const struct unit_cost *t =
-            from->timers ? &from->timers->unit[k] : NULL;
-        if (t && t->known && t->fwd_s > 0)
+    }
+    join_sizes(o);
+    for (int k = 0; k < N_KINDS && from->timers; k++) {
+        const struct unit_cost *t = &from->timers->unit[k];
+        if (o->size[k] > 0 && t->known && t->fwd_s > 0)
             o->bwd_ratio[k] = t->bwd_s / t->fwd_s;
     }
     return ERR_OK;
 }
 
+bool observed_is_joint(const struct observed *o)
+{
+    return model_is_hybrid(&o->model) && o->model.n_mtp > 0;
+}
+
 enum unit_kind observed_base(const struct observed *o)
 {
+    if (model_is_hybrid(&o->model))
+        return model_base_kind(&o->model);
     return o->size[KIND_T] > 0 ? KIND_T : KIND_T_DENSE;
 }
 
@@ -159,6 +182,7 @@ static enum err observed_engine(struct arena *a,
                            : (struct cost){.source = COST_MEASURED,
                                            .rules = MEMORY_MEGATRON};
     o->cost->dp.gpus_per_node = from->gpus_per_node;
+    o->cost->joint_ml = observed_is_joint(o);
     for (int k = 0; k < N_KINDS; k++)
         o->cost->unit[k].known = o->size[k] > 0;
     struct plan_context ctx = {.model = &o->model,
@@ -220,5 +244,6 @@ void observed_write_cost(const struct observed *o,
         u->fwd_se = fwd_se[k];
         u->bwd_se = fwd_se[k] * o->bwd_ratio[k];
     }
+    cost->joint_ml = observed_is_joint(o);
     cost->dp.gpus_per_node = o->cost->dp.gpus_per_node;
 }

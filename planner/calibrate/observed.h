@@ -95,8 +95,12 @@ enum err observed_open(struct arena *a, const struct observed_case *from,
 enum err observed_step(struct observed *o, const struct observed_prices *p,
                        double *step_s, struct err_msg *msg);
 
-/* The kind that others are priced by: t, or t_dense where there is no t. */
+/* The kind that others are priced by: t, or t_dense where there is no t; of a
+ * hybrid model the symbol with most FLOPs. */
 enum unit_kind observed_base(const struct observed *o);
+
+/* Is m a part of L here, whose size and price are those of both? */
+bool observed_is_joint(const struct observed *o);
 
 /* Prices as a costs file has them, of this configuration; standard errors of
  * forwards are given, those of backwards follow. `cost` keeps what is not of a

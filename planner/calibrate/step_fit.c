@@ -13,8 +13,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double STEP_FIT_LIFT = 1e-3; // the least price that has slopes
-static const double STEP_FIT_GAIN = 1e-9; // relative, of what is minimised
+static const double STEP_FIT_LIFT = 1e-3;   // the least price that has slopes
+static const double STEP_FIT_OUTSIDE = 0.1; // of a step, outside the pipeline
+static const double STEP_FIT_GAIN = 1e-9;   // relative, of what is minimised
 enum { STEP_FIT_ROUNDS = 30 };
 
 /* Noise moves paths, too, which errors along one path do not count: with this
@@ -154,6 +155,15 @@ struct step_best {
     int n_valleys;
 };
 
+/* Does a price hang on what is only supposed, and not on the rows alone? */
+static bool has_tied(const struct step_fit *f)
+{
+    for (int j = 0; j < f->n_columns; j++)
+        if (f->column[j].tied && f->column[j].used)
+            return true;
+    return false;
+}
+
 /* Standard errors as if no price were bound to be positive: one that came out
  * at 0 might be a little more, which moves the others. With Student's factor;
  * rows that leave none free stand for the assumed scatter. */
@@ -165,8 +175,11 @@ static enum err step_errors(struct step_work *w, const struct step_system *s,
     const enum err e = lsq_unit_errors(w->arena, &p, se, msg);
     const int bound = sol->degrees_of_freedom, dof = s->n_rows - s->n_cols;
     const double rss = bound > 0 ? sol->variance * bound : 0;
-    const double scatter =
+    double scatter =
         STEP_FIT_BENDS * (dof > 0 ? sqrt(rss / dof) * lsq_t95(dof) / 1.96 : 1);
+    // rows that agree say nothing of what they were not asked
+    if (has_tied(w->f))
+        scatter = fmax(scatter, STEP_FIT_BENDS);
     w->f->degrees_of_freedom = dof > 0 ? dof : 0;
     for (int j = 0; j < s->n_cols && e == ERR_OK; j++)
         w->f->column[s->at[j]].se = se[j] * scatter;
@@ -265,6 +278,23 @@ static enum err step_notes(struct arena *a, struct step_fit *f,
     return ERR_OK;
 }
 
+/* How far the valley is from what is supposed of every run, squared: steps that
+ * all wait for one stage are told as well by a constant in that stage's place,
+ * which would be a large part of a step. It chooses the valley, not the prices
+ * in it. */
+static double supposed(const struct step_work *w)
+{
+    const struct step_fit_options *o = &w->f->options;
+    double sum = 0;
+    for (int j = 0; j < w->f->n_columns; j++) {
+        const struct step_column *c = &w->f->column[j];
+        const double part = c->x / (STEP_FIT_OUTSIDE * w->rows->row[0].meas_s);
+        if (c->kind == STEP_COLUMN_CONSTANT && c->used && !c->tied)
+            sum += part * part;
+    }
+    return o->prior_rel > 0 && !o->prior_of_all ? sum : 0;
+}
+
 static void keep_best(struct step_work *w, const struct lsq_solution *sol,
                       double squares, struct step_best *best)
 {
@@ -315,8 +345,9 @@ static enum err descend(struct step_work *w, struct step_best *best,
             e = line_search(w, &before, least, &squares, msg);
         if (e != ERR_OK)
             return e;
-        if (squares < best->squares * (1 - STEP_FIT_GAIN))
-            keep_best(w, &sol, squares, best);
+        const double all = squares + supposed(w);
+        if (all < best->squares * (1 - STEP_FIT_GAIN))
+            keep_best(w, &sol, all, best);
         if (!(squares < least * (1 - STEP_FIT_GAIN)))
             return ERR_OK;
         least = squares;
@@ -354,7 +385,7 @@ static enum err descend_all(struct step_work *w, struct step_best *best,
             e = step_misfit(w, &squares, msg);
         if (e != ERR_OK)
             return e;
-        note_valley(w->f, squares, best);
+        note_valley(w->f, squares + supposed(w), best);
     }
     *w->f = best->fit;
     return ERR_OK;

@@ -40,7 +40,9 @@ static bool group_has_rows(const struct step_rows *rows, int group)
 }
 
 /* An embedding hardly shows: last. */
-static const enum unit_kind free_order[] = {KIND_L, KIND_M, KIND_T_DENSE};
+static const enum unit_kind free_order[] = {
+    KIND_L,         KIND_M,      KIND_T_DENSE, KIND_MAMBA, KIND_DELTA,
+    KIND_ATTENTION, KIND_LATENT, KIND_SPARSE,  KIND_MLP,   KIND_EXPERTS};
 enum { N_FREE_ORDER = sizeof free_order / sizeof free_order[0] };
 
 enum err step_prices_list(struct step_fit *f, const struct step_rows *rows,

@@ -186,10 +186,15 @@ static double dot(const struct step_system *s, const double *x, int column)
     return sum;
 }
 
-/* What of a column is new to those taken, as a part of its length; leaves the
- * new direction in q. */
-static double new_part(const struct step_system *s, int column,
-                       double *const *taken, double *q)
+/* What of a column is new to those taken. */
+struct step_news {
+    double length; // one over the error with which the rows tell it
+    double part;   // of the column's length
+};
+
+/* Leaves the new direction in q. */
+static struct step_news new_part(const struct step_system *s, int column,
+                                 double *const *taken, double *q)
 {
     double length = 0, left = 0;
     for (int i = 0; i < s->n_rows; i++)
@@ -209,7 +214,27 @@ static double new_part(const struct step_system *s, int column,
         left += q[i] * q[i];
     for (int i = 0; i < s->n_rows && left > 0; i++)
         q[i] /= sqrt(left);
-    return length > 0 ? sqrt(left / length) : 0;
+    return (struct step_news){sqrt(left), length > 0 ? sqrt(left / length) : 0};
+}
+
+/* Do the rows say more of it than what is supposed of every run? Where all wait
+ * for one stage, a constant or the embedding takes the place of that stage's
+ * units: on paths of these rows, and of no others. An embedding is no half of a
+ * layer, a constant a small part of a step. */
+static bool is_worth(const struct step_work *w, const struct step_column *c,
+                     double length)
+{
+    const struct step_fit_options *o = &w->f->options;
+    const struct observed *of = w->rows->row[0].of;
+    const struct step_column *unit =
+        step_prices_find(w->f, STEP_COLUMN_UNIT, of->group, KIND_T);
+    if (o->prior_rel <= 0 || o->prior_of_all)
+        return true;
+    if (c->kind == STEP_COLUMN_CONSTANT)
+        return length * STEP_SYSTEM_CONSTANT * w->rows->row[0].meas_s > 1;
+    if (c->kind == STEP_COLUMN_FREE && c->unit == KIND_E)
+        return length * o->prior_rel * unit->x > of->size[KIND_E];
+    return true;
 }
 
 /* A free unit that is tied after all costs what its FLOPs do: its slopes go to
@@ -264,8 +289,9 @@ bool step_system_choose(struct step_work *w)
         if (!q)
             return false;
         c->asked = c->asked || dot(&s, s.b, j) > 0;
-        c->used = !c->zero && n < s.n_rows &&
-                  new_part(&s, j, taken, q) > STEP_FIT_NEW;
+        const struct step_news news = new_part(&s, j, taken, q);
+        c->used = !c->zero && n < s.n_rows && news.part > STEP_FIT_NEW &&
+                  is_worth(w, c, news.length);
         if (c->used)
             taken[n++] = q;
     }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "layout/default_split.h"
 #include "megatron/model.h"
+#include "pattern/depth.h"
 
 #include <math.h>
 #include <string.h>
@@ -183,25 +184,17 @@ static enum err model_of_row(struct table_row *r, struct model *out,
 }
 
 /* All layers of a shorter or longer model must be of one kind, or be what is
- * left of the pattern. */
-static enum err resize(struct arena *a, int64_t n_layers, struct model *m,
+ * left of the pattern. A hybrid model's depth is its layout's. */
+static enum err resize(struct table_row *r, struct model *m,
                        struct err_msg *msg)
 {
-    uint8_t *moe = NULL;
-    if (n_layers == m->n_layers)
+    const int64_t n = table_whole(r, "n_layers", m->n_layers);
+    if (model_is_hybrid(m) || r->err != ERR_OK)
         return ERR_OK;
-    if (n_layers < 1 || n_layers > MODEL_MAX_LAYERS)
+    if (n < 1 || n > MODEL_MAX_LAYERS)
         return err_set(msg, ERR_RANGE, "n_layers: got %lld, want 1 to %d",
-                       (long long)n_layers, (int)MODEL_MAX_LAYERS);
-    moe = arena_alloc(a, (size_t)n_layers, 1);
-    if (!moe)
-        return err_set(msg, ERR_NOMEM, "steps: out of memory");
-    for (int i = 0; i < n_layers && m->layer_moe; i++)
-        moe[i] = m->layer_moe[i < m->n_layers ? i : m->n_layers - 1];
-    m->layer_moe = m->layer_moe ? moe : NULL;
-    m->layer_window = NULL;
-    m->n_layers = (int)n_layers;
-    return ERR_OK;
+                       (long long)n, (int)MODEL_MAX_LAYERS);
+    return depth_resize(r->arena, (int)n, m, msg);
 }
 
 /* The caller's model in the row's depth, split and batch. */
@@ -223,18 +216,32 @@ static enum err model_of_base(struct table_row *r, struct model *out,
         return err_set(msg, ERR_RANGE,
                        "pp, vpp, dp and mbs: want 1 or more of each");
     out->par.world = out->par.tp * out->par.cp * out->par.pp * out->par.dp;
-    return resize(r->arena, table_whole(r, "n_layers", out->n_layers), out,
-                  msg);
+    return resize(r, out, msg);
 }
 
 /* ---- the simulator ---- */
 
-static enum err layout_of_row(const struct table_row *r, const struct model *m,
+/* The number of layers beside a pattern counts symbols, or pairs of them. */
+static enum err check_depth(struct table_row *r, const struct model *m,
+                            struct err_msg *msg)
+{
+    const int64_t n = table_whole(r, "n_layers", m->n_layers);
+    return n == m->n_layers || 2 * n == m->n_layers
+               ? ERR_OK
+               : err_set(msg, ERR_RANGE,
+                         "n_layers: got %lld, the layout has %d symbols",
+                         (long long)n, m->n_layers);
+}
+
+static enum err layout_of_row(struct table_row *r, struct model *m,
                               struct layout *out, struct err_msg *msg)
 {
     const char *text = table_text(r, "layout");
-    return *text ? layout_read(r->arena, text, m, out, msg)
-                 : default_split_layout(r->arena, m, m->par.pp, out, msg);
+    const bool hybrid = r->options->model && model_is_hybrid(m);
+    enum err e = !*text ? default_split_layout(r->arena, m, m->par.pp, out, msg)
+                 : hybrid ? depth_read(r->arena, text, m, out, msg)
+                          : layout_read(r->arena, text, m, out, msg);
+    return e == ERR_OK && hybrid ? check_depth(r, m, msg) : e;
 }
 
 static bool has_schedule(const struct table_row *r)

@@ -334,7 +334,6 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
                                  const struct core_version *core)
 {
     const struct megatron_flags *f = megatron_args_flags(c->opened);
-    int assumed = megatron_args_account(c->opened)->assumed.n;
     int64_t hidden = flags_int(f, FLAG_HIDDEN_SIZE, 0);
     const char *width =
         hidden ? flag_number_text(&c->arena, (double)hidden) : "not known";
@@ -342,13 +341,10 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
         check_count(c, flags_int(f, FLAG_WORLD_SIZE, 0), "ranks");
     const char *batch = check_count(c, v->by.n_microbatches, "micro-batches");
     const char *layers = check_count(c, v->asked.n_layers, "layers");
-    return arena_printf(&c->arena,
-                        "%s: %s of width %s, %s, PP %d, %s, core %s, %d "
-                        "assumption%s",
+    return arena_printf(&c->arena, "%s: %s of width %s, %s, PP %d, %s, core %s",
                         c->source_name, layers ? layers : "",
                         width ? width : "", world ? world : "", v->asked.pp,
-                        batch ? batch : "", core->name, assumed,
-                        assumed == 1 ? "" : "s");
+                        batch ? batch : "", core->name);
 }
 
 /* What a run's own files say is all of its flags; a model file, a config or

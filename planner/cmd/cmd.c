@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cost/halves.h"
 #include "open.h"
+#include "pattern/pattern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,18 +35,20 @@ static struct option_spec cmd_spec(const struct command *command, int *takes)
     for (int i = 0; i < 4 && command->takes_model; i++)
         takes[n++] = (int)of_sources[i];
     takes[n] = N_OPTIONS;
-    return (struct option_spec){.command = command->name,
-                                .program = "moe-layout",
-                                .synopsis = command->synopsis,
-                                .rows = rows,
-                                .n_rows = N_OPTIONS,
-                                .takes = takes,
-                                .max_operands = OPTIONS_ANY,
-                                // behind "--" stand Megatron's flags, which are
-                                // not ours to read
-                                .keeps_rest = command->takes_model ||
-                                              command->takes_script,
-                                .operand_ends = command->takes_script};
+    return (struct option_spec){
+        .command = command->name,
+        .program = "moe-layout",
+        .synopsis = command->synopsis,
+        .rows = rows,
+        .n_rows = N_OPTIONS,
+        .takes = takes,
+        .max_operands = OPTIONS_ANY,
+        // behind "--" stand Megatron's flags, which are
+        // not ours to read
+        .keeps_rest = command->takes_model || command->takes_script,
+        .operand_ends = command->takes_script,
+        // a pattern may begin with an MLP
+        .is_operand = command->takes_layout ? pattern_is_word : NULL};
 }
 
 /* In the form of every program's help: usage, what it does, options, exit

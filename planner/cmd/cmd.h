@@ -249,6 +249,16 @@ struct cmd_split {
 enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
                          struct cmd_model *out);
 
+/* A layout that a command or a launch names, for the model: of a hybrid one its
+ * pattern, or a GPT layout that has one, which is noted as assumed. ERR_RANGE,
+ * ERR_NOMEM. */
+enum err cmd_layout(struct cmd *c, const struct model *m, const char *text,
+                    struct layout *out);
+
+/* The note alone, of a layout that was read otherwise. ERR_NOMEM. */
+enum err cmd_note_layout(struct cmd *c, const struct model *m, const char *text,
+                         const struct layout *l);
+
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
  * for messages, which stand in c->msg; the first error ends it. */
 typedef enum err (*cmd_line)(struct cmd *c, const char *line,

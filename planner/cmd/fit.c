@@ -41,7 +41,7 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
-    enum err e = layout_read(&c->arena, layout, m, &out->layout, &c->msg);
+    enum err e = cmd_layout(c, m, layout, &out->layout);
     if (e == ERR_OK)
         e = logparse_read(&c->arena, equals + 1, log, &c->msg);
     if (e == ERR_OK)
@@ -509,6 +509,9 @@ const struct command CMD_FIT = {
         "from their exchange timers.\nTimers of several chunks a rank are "
         "sums. A run with EP overlap has no usable timers: its step\ntime "
         "gives what the overlap saves (--overlap-run, VPP > 1 or PP 1).\n"
+        "A hybrid model's layouts are patterns: cuts inside its layers, and "
+        "stages of other mixtures of symbols,\ntell these apart; what the "
+        "steps do not tell is tied to the FLOPs and named.\n"
         "Example: "
         "moe-layout fit model.json --pp 4 --gbs 64 --run 'Et*4|t*6|t*5|tmL=a."
         "log' \\\n    --run 'Et*5|t*6|t*5m|L=b.log' -o costs.json",

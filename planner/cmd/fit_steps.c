@@ -11,6 +11,7 @@
 #include "calibrate/step_choose.h"
 #include "calibrate/step_table.h"
 #include "fit.h"
+#include "pattern/depth.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,32 +38,6 @@ static enum err fit_steps_no_memory(struct cmd *c)
 }
 
 /* ---- --step ---- */
-
-/* Layers of another depth are those of the model, the last one repeated. */
-static enum err resize_model(struct cmd *c, int n_layers, struct model *m)
-{
-    if (n_layers == m->n_layers || n_layers < 1 || !m->layer_moe) {
-        m->n_layers = n_layers;
-        return ERR_OK;
-    }
-    uint8_t *moe = arena_alloc(&c->arena, (size_t)n_layers, 1);
-    if (!moe)
-        return fit_steps_no_memory(c);
-    for (int i = 0; i < n_layers; i++)
-        moe[i] = m->layer_moe[i < m->n_layers ? i : m->n_layers - 1];
-    m->layer_moe = moe;
-    m->layer_window = NULL;
-    m->n_layers = n_layers;
-    return ERR_OK;
-}
-
-static int count_layers(const struct layout *l)
-{
-    int n = 0;
-    for (int s = 0; s < l->n_stages; s++)
-        n += layout_stage(l, s).n_layers;
-    return n;
-}
 
 /* Where the ranks are stated, another pipeline size has other replicas. */
 static enum err fit_steps_split(const struct fit_steps *f, int pp,
@@ -107,14 +82,10 @@ static enum err read_step(const struct fit_steps *f, const char *text, int pp,
     if (!layout || !o)
         return fit_steps_no_memory(c);
     enum err e = fit_steps_split(f, pp, &m);
-    const enum layout_error bad =
-        layout_parse(&c->arena, layout, pp, &from.layout, &c->msg);
-    if (e == ERR_OK && bad != LAYOUT_OK)
-        return err_prefix(&c->msg, ERR_RANGE, "--step '%s'", layout);
     if (e == ERR_OK)
-        e = resize_model(c, count_layers(&from.layout), &m);
+        e = depth_read(&c->arena, layout, &m, &from.layout, &c->msg);
     if (e == ERR_OK)
-        e = layout_read(&c->arena, layout, &m, &from.layout, &c->msg);
+        e = cmd_note_layout(c, &m, layout, &from.layout);
     if (e != ERR_OK)
         return err_prefix(&c->msg, e, "--step '%s'", layout);
     m.par.vpp = from.layout.vpp;
@@ -200,19 +171,22 @@ static enum err read_table(struct fit_steps *f)
 
 static enum err fit_rows(const struct fit_steps *f, struct step_fit *out)
 {
+    if (f->n + (f->timers ? 1 : 0) < 2)
+        return err_set(&f->cmd->msg, ERR_PARSE,
+                       "fit: one step time tells one price alone: want --step "
+                       "LAYOUT=MS twice or more, of different layouts");
     const struct step_rows rows = {f->row, f->n, 1};
     struct step_fit_options options = {
         .terms = (observed_default_terms() | 1U << OBSERVED_START) &
                  ~(1U << OBSERVED_FREE),
         .prior_rel = STEP_CHOOSE_PRIOR,
         .timers = f->timers};
+    const enum unit_kind base =
+        model_is_hybrid(f->model) ? model_base_kind(f->model) : KIND_T;
     for (int k = 0; k < N_KINDS; k++)
         options.free[k] = model_unit_count(f->model, (enum unit_kind)k) > 0 &&
-                          (enum unit_kind)k != KIND_T;
-    if (f->n + (f->timers ? 1 : 0) < 2)
-        return err_set(&f->cmd->msg, ERR_PARSE,
-                       "fit: one step time tells one price alone: want --step "
-                       "LAYOUT=MS twice or more, of different layouts");
+                          (enum unit_kind)k != base &&
+                          !(k == KIND_M && observed_is_joint(f->row[0].of));
     return step_fit_make(&f->cmd->arena, &rows, &options, out, &f->cmd->msg);
 }
 
@@ -228,7 +202,6 @@ static void make_cost(const struct fit_steps *f, const struct step_fit *fit,
     for (int j = 0; j < fit->n_columns; j++)
         if (fit->column[j].kind == STEP_COLUMN_DP)
             cost->dp.se = fit->column[j].se;
-    cost->joint_ml = false;
     if (fit->degrees_of_freedom > 0)
         cost->step_noise_rel = fit->mean_misfit;
 }
@@ -354,11 +327,6 @@ enum err fit_steps_run(struct cmd *c, const struct model *m,
     f.row = arena_alloc(&c->arena, (size_t)c->line.n_uses + 1, sizeof *f.row);
     if (!f.row)
         return fit_steps_no_memory(c);
-    if (model_is_hybrid(m))
-        return err_set(&c->msg, ERR_MODEL,
-                       "fit: --step: step times alone do not tell the costs of "
-                       "a hybrid model's symbols: give profile runs (--run; "
-                       "'moe-layout profile-layouts' says which)");
     enum err e = start_cost(&f, &cost);
     if (e == ERR_OK)
         e = read_steps(&f);

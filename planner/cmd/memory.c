@@ -260,9 +260,27 @@ static enum err cmd_memory_read_trainer(struct cmd *c, struct question *q)
                    "--trainer: got '%s', want megatron or moe-train", name);
 }
 
+/* Megatron's split of a GPT model is a layout, which has a pattern; what it
+ * refuses may be a pattern that divides. */
+static enum err default_layout(struct cmd *c, const struct cmd_model *of,
+                               struct layout *out)
+{
+    const int pp = of->model.par.pp;
+    struct layout l;
+    struct err_msg why;
+    if (of->as_hybrid &&
+        default_split_layout(&c->arena, &of->gpt, pp, &l, &why) == ERR_OK) {
+        const char *text = layout_string(&c->arena, &l);
+        return text ? cmd_layout(c, &of->model, text, out)
+                    : err_set(&c->msg, ERR_NOMEM, "memory: out of memory");
+    }
+    enum err e = default_split_layout(&c->arena, &of->model, pp, out, &c->msg);
+    return e == ERR_MODEL ? err_prefix(&c->msg, ERR_RANGE, "memory") : e;
+}
+
 /* The layout of the line, else the launch's own, else Megatron's default split
  * of its flags. */
-static enum err read_layout(struct cmd *c, const struct model *m,
+static enum err read_layout(struct cmd *c, const struct cmd_model *of,
                             struct layout *out)
 {
     const char *own = hybrid_stages_text(megatron_args_flags(c->opened));
@@ -270,10 +288,24 @@ static enum err read_layout(struct cmd *c, const struct model *m,
         return err_set(&c->msg, ERR_PARSE,
                        "memory: want MODEL and one LAYOUT in quotes");
     if (c->n_args == 1 || own)
-        return layout_read(&c->arena, c->n_args ? c->args[0] : own, m, out,
-                           &c->msg);
-    enum err e = default_split_layout(&c->arena, m, m->par.pp, out, &c->msg);
-    return e == ERR_MODEL ? err_prefix(&c->msg, ERR_RANGE, "memory") : e;
+        return cmd_layout(c, &of->model, c->n_args ? c->args[0] : own, out);
+    return default_layout(c, of, out);
+}
+
+/* What Megatron refuses of chunks before it takes any memory. */
+static enum err check_chunks(struct cmd *c, const struct model *m,
+                             const struct layout *l)
+{
+    if (l->vpp == 1 || (l->pp > 1 && !(l->pp == 2 && m->no_overlap_p2p)))
+        return ERR_OK;
+    return err_set(&c->msg, ERR_RANGE,
+                   "memory: %d chunks a rank on a pipeline of %d: Megatron "
+                   "wants %s",
+                   l->vpp, l->pp,
+                   l->pp == 1 ? "two ranks or more (--pp)"
+                              : "three ranks or more without overlapped "
+                                "communication "
+                                "(--no-overlap-p2p-communication)");
 }
 
 /* Bad input is told before the model's own limits, and these before memory's.
@@ -289,7 +321,9 @@ static enum err read_question(struct cmd *c, struct question *q)
     if (e == ERR_OK)
         cmd_order(c, m);
     if (e == ERR_OK)
-        e = read_layout(c, m, &q->layout);
+        e = read_layout(c, &q->model, &q->layout);
+    if (e == ERR_OK)
+        e = check_chunks(c, m, &q->layout);
     if (e == ERR_OK)
         e = cmd_settings(c, &set);
     if (e == ERR_OK)

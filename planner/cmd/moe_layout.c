@@ -92,6 +92,16 @@ static void tell_assumed(const struct cmd *c)
                 list->n - CMD_MAX_WARNINGS);
 }
 
+/* What was read, in one line; a command may have assumed more on its way. */
+static void tell_summary(struct cmd *c)
+{
+    const int n = c->opened ? megatron_args_account(c->opened)->assumed.n : 0;
+    const char *line = arena_printf(&c->arena, "%s, %d assumption%s",
+                                    c->summary, n, n == 1 ? "" : "s");
+    tell_assumed(c);
+    moe_layout_tell(line ? line : c->summary);
+}
+
 static int cmd_moe_layout_run(const struct command *command, int argc,
                               char *const *argv)
 {
@@ -108,10 +118,8 @@ static int cmd_moe_layout_run(const struct command *command, int argc,
                 c.n_warnings - CMD_MAX_WARNINGS);
     // behind an answer; an error is one line of its own
     bool answered = e == ERR_OK || (e == ERR_MODEL && !*c.msg.text);
-    if (c.summary && answered && fflush(stdout) == 0) {
-        tell_assumed(&c);
-        moe_layout_tell(c.summary);
-    }
+    if (c.summary && answered && fflush(stdout) == 0)
+        tell_summary(&c);
     int code = cmd_moe_layout_finish(c.msg.text, e);
     arena_clear(&c.arena);
     return code;

@@ -8,6 +8,7 @@
 #include "megatron/foreign.h"
 #include "megatron/hybrid.h"
 #include "model/as_hybrid.h"
+#include "pattern/translate.h"
 #include "source/source.h"
 
 #include <stdio.h>
@@ -340,4 +341,34 @@ enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
 enum err cmd_model(struct cmd *c, struct cmd_model *out)
 {
     return cmd_model_split(c, NULL, out);
+}
+
+enum err cmd_note_layout(struct cmd *c, const struct model *m, const char *text,
+                         const struct layout *l)
+{
+    struct account *account = megatron_args_account(c->opened);
+    if (!model_is_hybrid(m) || !translate_is_gpt(text))
+        return ERR_OK;
+    const char *pattern = layout_text(&c->arena, l, m);
+    const char *line = pattern ? arena_printf(&c->arena,
+                                              "'%s' is a layout of GPT models, "
+                                              "taken as the pattern '%s'",
+                                              text, pattern)
+                               : NULL;
+    if (!line)
+        return err_set(&c->msg, ERR_NOMEM, "layout: out of memory");
+    account_add(account, &account->assumed, line);
+    return ERR_OK;
+}
+
+enum err cmd_layout(struct cmd *c, const struct model *m, const char *text,
+                    struct layout *out)
+{
+    struct layout l;
+    enum err e = translate_read(&c->arena, text, m, &l, &c->msg);
+    if (e == ERR_OK)
+        e = cmd_note_layout(c, m, text, &l);
+    if (e == ERR_OK)
+        *out = l;
+    return e;
 }

@@ -48,7 +48,7 @@ void open_assume_unknowns(struct megatron_args *args);
 /* Notes flags of other kinds of models among those that change the model. */
 void open_note_refused(struct megatron_args *args);
 
-/* One line: model, ranks, micro-batches, number of assumptions. Owned by the
+/* One line: model, ranks, micro-batches. Owned by the
  * arena, NULL when out of memory. */
 const char *open_summary(struct cmd *c, const struct account *account,
                          const struct cmd_model *m);

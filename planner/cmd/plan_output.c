@@ -50,8 +50,9 @@ static const char *plan_flags(const struct plan_output *o,
     const struct choose_way *w = p->way;
     const char *recompute = o->cmd->option[OPT_RECOMPUTE];
     const char *flag = flag_name(hybrid_layout_flag(w->ctx.model));
-    const char *s =
-        arena_printf(a, "--%s %s%s%s", flag, quote, p->plan->layout, quote);
+    const char *s = arena_printf(a, "--%s%s%s%s%s", flag,
+                                 hybrid_flag_joint(p->plan->layout), quote,
+                                 p->plan->layout, quote);
     if (s && plan_states_pp(o, w))
         s = arena_printf(a, "%s --pipeline-model-parallel-size %d", s, w->pp);
     if (s && w->vpp > 1 && w->group != w->pp)

@@ -153,14 +153,10 @@ const char *open_summary(struct cmd *c, const struct account *account,
         snprintf(batch, sizeof batch, "%lld micro-batches",
                  (long long)m->model.batch.n_microbatches);
     say_launch(&account->launch, launch, sizeof launch);
-    return arena_printf(&c->arena,
-                        "%s%s: %d layers of width %lld%s, %d rank%s, %s, "
-                        "%d "
-                        "assumption%s",
-                        c->source_name, launch, m->model.n_layers,
-                        (long long)m->model.hidden, experts, m->model.par.world,
-                        m->model.par.world == 1 ? "" : "s", batch,
-                        account->assumed.n, account->assumed.n == 1 ? "" : "s");
+    return arena_printf(
+        &c->arena, "%s%s: %d layers of width %lld%s, %d rank%s, %s",
+        c->source_name, launch, m->model.n_layers, (long long)m->model.hidden,
+        experts, m->model.par.world, m->model.par.world == 1 ? "" : "s", batch);
 }
 
 /* ---- answers ---- */

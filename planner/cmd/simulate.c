@@ -196,7 +196,7 @@ static enum err write_files(struct cmd *c, const struct plan_context *ctx,
 static enum err read_layout(struct cmd *c, struct model *m, struct layout *l)
 {
     enum err e = c->n_args == 1
-                     ? layout_read(&c->arena, c->args[0], m, l, &c->msg)
+                     ? cmd_layout(c, m, c->args[0], l)
                      : err_set(&c->msg, ERR_PARSE,
                                "simulate: want MODEL and one LAYOUT in quotes: "
                                "'moe-layout check MODEL' tells the model's "

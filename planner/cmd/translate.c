@@ -10,6 +10,7 @@
 #include "base/writer.h"
 #include "judge/judge.h"
 #include "megatron/args.h"
+#include "megatron/hybrid.h"
 #include "megatron/model.h"
 #include "model/layer_freq.h"
 #include "pattern/checkpoint.h"
@@ -296,7 +297,8 @@ static enum err translate_print(struct cmd *c, const struct megatron_flags *f,
     }
     // quoted: a shell expands * and |
     if (t->to_pattern)
-        printf("--hybrid-layer-pattern '%s'\n", t->pattern);
+        printf("--hybrid-layer-pattern%s'%s'\n", hybrid_flag_joint(t->pattern),
+               t->pattern);
     else
         e = translate_print_layout(c, t);
     if (e != ERR_OK)

@@ -241,7 +241,8 @@ static void page_print_flag(const struct doctor *d, FILE *out)
 {
     const struct advice *a = &d->advice;
     page_more(out);
-    fprintf(out, "--%s '%s'\n", page_layout_flag(d), a->pick.layout);
+    fprintf(out, "--%s%s'%s'\n", page_layout_flag(d),
+            hybrid_flag_joint(a->pick.layout), a->pick.layout);
     page_more(out);
     fprintf(out, "in place of '%s'", d->layout);
     if (*d->drop)
@@ -319,10 +320,11 @@ static void page_print_surer(const struct doctor *d, FILE *out)
     for (int i = 0; i < DOCTOR_PROFILES; i++) {
         page_more(out);
         fprintf(out,
-                "  --%s '%s' --train-iters 20 "
+                "  --%s%s'%s' --train-iters 20 "
                 "--log-interval 1 --timing-log-level 2 --timing-log-option all "
                 "--logging-level 20\n",
-                page_layout_flag(d), d->profile[i]);
+                page_layout_flag(d), hybrid_flag_joint(d->profile[i]),
+                d->profile[i]);
     }
     page_more(out);
     fprintf(out,

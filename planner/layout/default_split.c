@@ -11,6 +11,7 @@
 struct split_problem {
     struct default_split by;
     int n_layers, pp, vpp;
+    bool hybrid; // the layers are the symbols of a pattern
 };
 
 struct split_ranks { // layers, over all chunks of the rank
@@ -84,6 +85,11 @@ static enum err split_counted(const struct split_problem *p,
 {
     int all = p->n_layers + p->by.count_embedding + p->by.count_loss;
     int each = all / p->pp, chunk = p->by.chunk_layers;
+    if (p->hybrid && p->n_layers % p->pp)
+        return err_set(msg, ERR_MODEL,
+                       "the pattern's %d layers are not divisible by "
+                       "--pipeline-model-parallel-size %d",
+                       p->n_layers, p->pp);
     const char *counted = all > p->n_layers ? " with the embedding or the loss "
                                               "accounted for"
                                             : "";
@@ -117,6 +123,9 @@ static enum err split_ranks(const struct split_problem *p,
         return err_set(msg, ERR_MODEL,
                        "virtual stages want a pipeline of two ranks or more: "
                        "--pipeline-model-parallel-size is 1");
+    if (p->vpp > 1 && p->hybrid)
+        return err_set(msg, ERR_MODEL,
+                       "a pattern without bars has no virtual stages");
     if (p->pp == 1 && p->by.first_layers && p->by.last_layers)
         return err_set(msg, ERR_MODEL,
                        "a pipeline of one rank has no two ends to fix");
@@ -203,6 +212,24 @@ static void split_advise(const struct split_problem *given, char *text,
     }
 }
 
+/* The layers of a pattern are given, so that bars say what the split cannot; or
+ * another number of ranks, where the layers divide by it. */
+static void split_advise_bars(const struct split_problem *given, char *text,
+                              size_t size)
+{
+    struct split_problem p = *given;
+    char more[SPLIT_ADVICE_BYTES] = "";
+    const bool ends = p.by.first_layers || p.by.last_layers;
+    const bool found =
+        !ends && p.vpp == 1 && p.pp > 1 &&
+        split_values(&p, "--pipeline-model-parallel-size", &p.pp, more);
+    snprintf(text, size,
+             ": want %d segments with '|' between them in "
+             "--hybrid-layer-pattern%s ('moe-layout plan' writes them)%s%s",
+             p.pp * p.vpp, ends ? " in place of the fixed ends" : "",
+             found ? ", or " : "", more);
+}
+
 /* ---- stages ---- */
 
 /* Megatron's reason first, then what would do: a user with a hundred flags
@@ -215,7 +242,10 @@ static enum err split_solve(const struct split_problem *p,
     enum err e = split_ranks(p, out, &why);
     if (e == ERR_OK)
         return e;
-    split_advise(p, advice, sizeof advice);
+    if (p->hybrid)
+        split_advise_bars(p, advice, sizeof advice);
+    else
+        split_advise(p, advice, sizeof advice);
     return err_set(msg, e, "Megatron refuses its default split: %s%s", why.text,
                    advice);
 }
@@ -226,7 +256,8 @@ enum err default_split_layers(const struct model *m, int pp, int *n_layers,
     const struct split_problem p = {.by = m->split,
                                     .n_layers = m->n_layers,
                                     .pp = pp,
-                                    .vpp = m->par.vpp > 1 ? m->par.vpp : 1};
+                                    .vpp = m->par.vpp > 1 ? m->par.vpp : 1,
+                                    .hybrid = model_is_hybrid(m)};
     struct split_ranks ranks;
     enum err e = split_solve(&p, &ranks, msg);
     const int n_stages = pp * p.vpp;

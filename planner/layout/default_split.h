@@ -12,6 +12,9 @@
  *   ranks between share the others evenly; no rank left needs no layer left,
  *   and a rank left needs one. With virtual stages every rank's number must
  *   divide by them, and the chunks of a rank are alike.
+ * - A pattern of a hybrid model without bars has the first and the third of
+ *   these rules, and no virtual stages (hybrid_layer_allocation.py): what they
+ *   refuse bars can say.
  * - E stands in the first stage, all m and L in the last, and count for
  * nothing.
  */

@@ -1,5 +1,7 @@
 #include "symbols.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 /* ---- reading ---- */
@@ -27,6 +29,8 @@ static bool symbols_has_depths(const char *text, const struct model *m)
 {
     const size_t len = m->mtp_symbols ? strlen(m->mtp_symbols) : 0;
     text += strcspn(text, "/");
+    if (!m->n_mtp) // parts that are all empty are none
+        return !text[strspn(text, "/")];
     for (int i = 0; i < m->n_mtp; i++) {
         if (*text != '/' || strncmp(text + 1, m->mtp_symbols, len) != 0)
             return false;
@@ -38,13 +42,15 @@ static bool symbols_has_depths(const char *text, const struct model *m)
 static enum err symbols_check(const char *text, const struct model *m,
                               int *n_stages, struct err_msg *msg)
 {
+    char found[TEXT_BYTE_NAME];
     const char *at = symbols_follow(text, m, n_stages);
     if (at)
         return err_set(msg, ERR_RANGE,
                        "pattern '%s': differs from the model's %d layers at "
-                       "character %td ('%.1s'): want '%s' with '|' between "
+                       "character %td (%s): want '%s' with '|' between "
                        "stages",
-                       text, m->n_layers, at - text + 1, at, m->symbols);
+                       text, m->n_layers, at - text + 1,
+                       text_name_byte(*at, found), m->symbols);
     if (!symbols_has_depths(text, m))
         return err_set(msg, ERR_RANGE,
                        "pattern '%s': want %d MTP depths '/%s' at its end",

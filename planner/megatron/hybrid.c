@@ -5,6 +5,7 @@
  */
 #include "hybrid.h"
 
+#include "base/text.h"
 #include "pattern/parts.h"
 #include "pattern/pattern.h"
 
@@ -41,6 +42,11 @@ enum flag_id hybrid_layout_flag(const struct model *m)
     return model_is_hybrid(m) ? FLAG_HYBRID_LAYER_PATTERN : FLAG_LAYOUT;
 }
 
+const char *hybrid_flag_joint(const char *layout)
+{
+    return layout[0] == '-' ? "=" : " ";
+}
+
 /* ---- the text ---- */
 
 /* The older flag for the layers of MTP depths, which --mtp-num-layers counts.
@@ -63,14 +69,15 @@ static enum err hybrid_check_part(const char *flag, bool is_main,
                                   const struct pattern_part *part,
                                   struct err_msg *msg)
 {
+    char found[TEXT_BYTE_NAME];
     // bars are of the main part alone
     const size_t at = part_stranger(part, PATTERN_ALL_SYMBOLS, is_main);
     if (at < part->len)
         return err_set(msg, ERR_PARSE,
-                       "--%s: got '%c' as %s %zu, want M G * + D - E, '|' "
+                       "--%s: got %s as %s %zu, want M G * + D - E, '|' "
                        "between stages, '/' before MTP depths",
-                       flag, part->p[at], is_main ? "letter" : "MTP letter",
-                       at + 1);
+                       flag, text_name_byte(part->p[at], found),
+                       is_main ? "letter" : "MTP letter", at + 1);
     if (part_mixes(part))
         return err_set(msg, ERR_RANGE,
                        "--%s: '*' stands beside '+' or 'D', want attention of "
@@ -196,16 +203,6 @@ enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        "--%s: its segments do not cover the layers once each",
                        flag_name(hybrid_flag(f)));
     return pattern_layout(a, &p, out, msg);
-}
-
-bool hybrid_bars_fit(const struct megatron_flags *f, int64_t pp)
-{
-    struct pattern_parts parts;
-    const char *text = hybrid_text_of(f);
-    if (!text || strlen(text) > PATTERN_MAX_CHARS)
-        return false;
-    parts_read(text, &parts);
-    return parts.n_segments > 1 && parts.n_segments % pp == 0;
 }
 
 void hybrid_drop_bars(struct megatron_flags *f)

@@ -41,6 +41,10 @@ const char *hybrid_stages_text(const struct megatron_flags *f);
 /* The flag that says the stages of this model. */
 enum flag_id hybrid_layout_flag(const struct model *m);
 
+/* What stands between that flag and its value: argparse takes a value that
+ * begins with '-', an MLP, for a flag unless '=' is before it. */
+const char *hybrid_flag_joint(const char *layout);
+
 /* Reads the pattern; owned by the arena. ERR_PARSE for another letter,
  * ERR_RANGE for what no model can be built of: no layer, MTP parts that differ,
  * attention with and without latents, two patterns, a hybrid model without
@@ -69,10 +73,6 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
  * pattern. */
 enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        struct layout *out, struct err_msg *msg);
-
-/* Are the pattern's bars stages of `pp` ranks: at least one bar, and segments
- * a multiple of the ranks? */
-bool hybrid_bars_fit(const struct megatron_flags *f, int64_t pp);
 
 /* Takes the bars out of the pattern, for a split of one's own. Short of memory
  * the pattern is no longer known. */

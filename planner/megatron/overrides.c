@@ -39,13 +39,14 @@ static void overrides_drop_split(const struct overrides *o,
     int64_t pp = o->size[OVERRIDE_PP];
     if (!o->size[OVERRIDE_VPP] && (!pp || pp == flags_int(f, FLAG_PP, 1)))
         return;
-    flags_clear(f, FLAG_LAYOUT);
+    // where the source states no PP, its stages speak of the option's, and
+    // whether they fit is judged by who reads them
+    if (o->size[OVERRIDE_VPP] || flags_given(f, FLAG_PP)) {
+        flags_clear(f, FLAG_LAYOUT);
+        hybrid_drop_bars(f);
+    }
     flags_clear(f, FLAG_LAYERS_PER_VPP);
     flags_clear(f, FLAG_VPP);
-    // where the source states no PP, its bars speak of the option's
-    if (o->size[OVERRIDE_VPP] || flags_given(f, FLAG_PP) ||
-        !hybrid_bars_fit(f, pp))
-        hybrid_drop_bars(f);
 }
 
 void overrides_apply(const struct overrides *o, struct megatron_flags *f)

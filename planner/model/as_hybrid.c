@@ -70,6 +70,10 @@ enum err model_as_hybrid(struct arena *a, const struct model *m,
     h.layer_window = m->layer_window ? to.window : NULL;
     h.layer_moe = to.moe;
     h.layer_lean = NULL;
+    // numbers of layers are numbers of symbols; other flags of the split do not
+    // go with a pattern
+    h.split = (struct default_split){.first_layers = 2 * m->split.first_layers,
+                                     .last_layers = 2 * m->split.last_layers};
     *out = h;
     return ERR_OK;
 }

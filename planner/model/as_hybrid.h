@@ -21,7 +21,8 @@ void model_layer_halves(const struct model *m, enum unit_kind layer,
                         enum unit_kind out[2]);
 
 /* The same model with two symbols for each decoder layer, attention and MLP or
- * experts, in *out, whose new arrays are the arena's. ERR_RANGE where a layer
+ * experts (twice as many in the ranks at the ends, where flags fix them), in
+ * *out, whose new arrays are the arena's. ERR_RANGE where a layer
  * has no symbol (shared top-k) or the layers become too many, ERR_NOMEM. A
  * hybrid model is copied. */
 enum err model_as_hybrid(struct arena *a, const struct model *m,

@@ -6,6 +6,7 @@
  */
 #include "pattern.h"
 
+#include "base/text.h"
 #include "layout/symbols.h"
 
 #include "parts.h"
@@ -69,14 +70,24 @@ static enum pattern_error pattern_fail_counts(enum pattern_error e,
     return e;
 }
 
+/* The layers are given: bars say what an even split cannot. */
+static enum pattern_error pattern_fail_bars(int n_layers, int pp,
+                                            struct err_msg *msg)
+{
+    err_set(msg, ERR_RANGE,
+            "hybrid pattern: %s: got %d layers over a pipeline size of %d, "
+            "want %d segments with '|' between them",
+            pattern_error_text(PATTERN_LAYERS_DIVISIBLE), n_layers, pp, pp);
+    return PATTERN_LAYERS_DIVISIBLE;
+}
+
 /* What a terminal may not show is told by its number. */
 static enum pattern_error pattern_fail_symbol(enum pattern_error e, char c,
                                               const char *symbols,
                                               struct err_msg *msg)
 {
-    char found[8];
-    snprintf(found, sizeof found, c > ' ' && c < 127 ? "'%c'" : "\\x%02X",
-             (unsigned char)c);
+    char found[TEXT_BYTE_NAME];
+    text_name_byte(c, found);
     err_set(msg, ERR_RANGE, "hybrid pattern: %s: got %s, want %s",
             pattern_error_text(e), found, symbols);
     return e;
@@ -248,9 +259,7 @@ static enum pattern_error pattern_check_split(const struct pattern_parts *p,
     if (!p->n_layers)
         return pattern_fail(PATTERN_NO_LAYERS, p->main.p, msg);
     if (p->n_segments == 1 && !f->first && !f->last && p->n_layers % f->pp)
-        return pattern_fail_counts(PATTERN_LAYERS_DIVISIBLE, msg,
-                                   "layers over a pipeline size of",
-                                   p->n_layers, f->pp);
+        return pattern_fail_bars(p->n_layers, f->pp, msg);
     return PATTERN_OK;
 }
 

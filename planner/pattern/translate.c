@@ -119,7 +119,7 @@ enum translate_error translate_to_pattern(struct arena *a,
     return TRANSLATE_OK;
 }
 
-/* ---- a pattern as a layout ---- */
+/* ---- a layout of a hybrid model ---- */
 
 /* "...: got 'ME' at layer 0", counted as the pattern counts. */
 static enum translate_error translate_not_pair(const char *main, int i,
@@ -141,6 +141,49 @@ static enum translate_error translate_check_pairs(const char *main,
             return translate_not_pair(main, i, msg);
     return TRANSLATE_OK;
 }
+
+bool translate_is_gpt(const char *text)
+{
+    return strpbrk(text, "tmL") != NULL;
+}
+
+/* Where the model's symbols are the pairs of a GPT model, whatever its
+ * attention: where the layers stand is all that is asked. */
+static enum err translate_read_gpt(struct arena *a, const char *text,
+                                   const struct model *m, struct layout *out,
+                                   struct err_msg *msg)
+{
+    const struct layout_question q = {text, m->par.pp, m->n_layers / 2,
+                                      m->n_mtp};
+    struct layout l;
+    struct err_msg why;
+    enum translate_error te = translate_check_pairs(m->symbols, &why);
+    if (te != TRANSLATE_OK)
+        return err_set(msg, ERR_RANGE,
+                       "layout '%s' is that of a GPT model, and this one has "
+                       "none: %s: want '%s' with '|' between stages",
+                       text, why.text, m->symbols);
+    enum err e = layout_read_question(a, &q, &l, msg);
+    if (e != ERR_OK)
+        return e;
+    te = translate_check_layout(&l, q.n_layers, &why);
+    if (te != TRANSLATE_OK)
+        return err_set(msg, ERR_RANGE, "layout '%s': %s", text, why.text);
+    return translate_double(a, &l, out)
+               ? ERR_OK
+               : err_set(msg, ERR_NOMEM, "layout: out of memory");
+}
+
+enum err translate_read(struct arena *a, const char *text,
+                        const struct model *m, struct layout *out,
+                        struct err_msg *msg)
+{
+    return model_is_hybrid(m) && translate_is_gpt(text)
+               ? translate_read_gpt(a, text, m, out, msg)
+               : layout_read(a, text, m, out, msg);
+}
+
+/* ---- a pattern as a layout ---- */
 
 /* Gated delta net replaces plain attention in some layers of a GPT model
  * (--linear-attention-freq); other sorts exclude each other. */

@@ -14,7 +14,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "layout/layout.h"
+#include "model/model.h"
 #include "pattern.h"
+
+#include <stdbool.h>
 
 /* identifier, name (as in `translate --batch`), explanation; those of a layout
  * first. */
@@ -68,6 +71,18 @@ enum translate_error translate_to_layout(struct arena *a,
                                          struct layout *out,
                                          struct gpt_layers *layers,
                                          struct err_msg *msg);
+
+/* Is a text that names a layout of a hybrid model that of a GPT model? A
+ * pattern has none of its letters t m L. */
+bool translate_is_gpt(const char *text);
+
+/* A layout of a hybrid model as users give one, on its m->par.pp ranks: its
+ * pattern with bars or, where its symbols are pairs that a GPT layer has, a GPT
+ * layout, one t a pair. ERR_RANGE with what is wrong with the text, or why it
+ * has no translation; ERR_NOMEM. Layouts of GPT models are read as ever. */
+enum err translate_read(struct arena *a, const char *text,
+                        const struct model *m, struct layout *out,
+                        struct err_msg *msg);
 
 /* Stages with bars between, nothing shortened: "Ett|tmL". NULL when out of
  * memory. */

@@ -68,6 +68,50 @@ memory() { # LAYOUT [OPTION]
 is "memory: the same layout holds the same parameters as a pattern" \
     "$(memory "$pattern" --hybrid)" "$(memory "$gpt")"
 
+# a GPT layout is taken as the pattern that it has, a launch's own as well
+want=$(step "$gpt")
+is "simulate --hybrid takes a GPT layout" "$(step "$gpt" --hybrid)" "$want"
+is "and says as what" \
+    "$(grep -c "taken as the pattern '\*E\*E\*E\*E\*E|" "$tmp/err")" 1
+is "what was assumed on the way is counted" \
+    "$(grep -c 'micro-batches, 2 assumptions' "$tmp/err")" 1
+is "memory --hybrid takes a GPT layout" "$(memory "$gpt" --hybrid)" "$(memory "$gpt")"
+is "and a launch's own" \
+    "$($L memory "$MODEL" --pp 4 --gbs 64 --ep 4 --world 16 --hybrid --json \
+        -- --pipeline-model-parallel-layout "$gpt" 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')" "$(memory "$gpt")"
+
+# stages that do not fit the ranks that are named are not passed over
+refuses "a layout of other ranks" 2 "multiple of the pipeline size" \
+    $L memory "$MODEL" --pp 3 --hybrid -- --pipeline-model-parallel-layout "$gpt"
+flags='--hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 64'
+refuses "bars of other ranks" 2 "2 stages, want a multiple of the 4 ranks" \
+    $L memory --pp 4 -- $flags --hybrid-layer-pattern '***|*'
+is "check does not, either" \
+    "$($L check --pp 4 --json -- $flags --hybrid-layer-pattern '***|*' 2>"$tmp/err" | json 'd["error"]')" \
+    segments_not_divisible
+
+refuses "chunks that Megatron refuses hold no memory" 2 "two ranks or more" \
+    $L memory '**|**' --pp 1 -- $flags --hybrid-layer-pattern '****'
+refuses "nor without overlapped communication" 2 "three ranks or more" \
+    $L memory '*|*|*|*' --pp 2 -- $flags --hybrid-layer-pattern '****' \
+    --no-overlap-p2p-communication
+refuses "a byte that no terminal shows is named" 2 "got \\xC3 as letter 2" \
+    $L memory -- $flags --hybrid-layer-pattern '*é'
+
+# a pattern may begin with an MLP, where argparse wants '='
+mlp=--hybrid-layer-pattern=-*-*
+is "it is a layout on the line, too" \
+    "$($L memory '-*|-*' --pp 2 --json -- $flags "$mlp" 2>"$tmp/err" |
+        json '[r["units"] for r in d["stages"]]')" "['-*', '-*']"
+$L costs --analytic --gbs 4 -o "$tmp/mlp.json" -- $flags "$mlp" >"$tmp/out" 2>&1
+is "and the flag that is printed has the sign" \
+    "$($L plan --pp 2 --gbs 4 --costs "$tmp/mlp.json" --print flag -- $flags "$mlp" 2>"$tmp/err" |
+        cut -c1-24)" "--hybrid-layer-pattern=-"
+is "empty MTP parts are none" \
+    "$($L memory '*-|*-///' --pp 2 --json -- $flags --hybrid-layer-pattern '*-*-///' 2>"$tmp/err" |
+        json '[r["units"] for r in d["stages"]]')" "['*-', '*-']"
+
 # costs that were made for the pattern need no splitting
 $L costs "$@" --analytic --hybrid -o "$tmp/symbols.json" >"$tmp/out" 2>&1
 is "costs --hybrid has units by symbol" \
@@ -94,12 +138,69 @@ refuses "standalone MTP is refused" 2 "stands with the loss" \
     $L plan "$@" --costs "$tmp/costs.json" --hybrid --standalone-mtp
 refuses "a list of units is refused" 2 "no list" \
     $L plan "$@" --costs "$tmp/costs.json" --hybrid --print list
-refuses "a GPT layout for a hybrid model is refused with the place" 2 \
-    "character 1" $L simulate "$@" --costs "$tmp/costs.json" --hybrid "$gpt"
+refuses "m away from the loss has no pattern" 2 "stands with the loss" \
+    $L simulate "$@" --costs "$tmp/costs.json" --hybrid 'Et*5|t*6|t*5m|L'
 refuses "costs of symbols do not fit the GPT model" 2 "num_layers" \
     $L plan "$@" --costs "$tmp/symbols.json"
-refuses "step times alone do not fit symbols" 1 "profile-layouts" \
-    $L fit "$@" --hybrid --step "$pattern=1000"
+
+# costs of symbols from step times alone: truth that no FLOPs say, and a layout
+# that the fit has not seen
+$L costs "$@" --analytic --hybrid -o "$tmp/truth.json" >"$tmp/out" 2>&1
+python3 - "$tmp/truth.json" <<'PY'
+import json, sys
+c = json.load(open(sys.argv[1]))
+for unit, by in ("attention", 1.7), ("experts", 0.8), ("m", 0.6), ("L", 1.3):
+    c["units"][unit]["fwd_s"] *= by
+    c["units"][unit]["bwd_s"] = 2 * c["units"][unit]["fwd_s"]
+json.dump(c, open(sys.argv[1], "w"))
+PY
+took() { # COSTS LAYOUT
+    $L simulate "$MODEL" "$2" --pp 4 --gbs 64 --ep 4 --world 16 --hybrid \
+        --costs "$1" --json 2>"$tmp/err" | json 'd["pred_step_ms"]'
+}
+steps= rows=
+patterns=$(python3 -c "
+for a, b, c in (7, 15, 23), (11, 18, 26), (12, 21, 30), (7, 21, 28), (15, 24, 31), \\
+        (5, 19, 29), (17, 28, 29), (18, 30, 32):
+    s = '*E' * 16
+    print('|'.join((s[:a], s[a:b], s[b:c], s[c:])))
+")
+set -f # which have asterisks
+for cuts in $patterns; do
+    ms=$(took "$tmp/truth.json" "$cuts/*E")
+    steps="$steps --step $cuts/*E=$ms"
+    rows="$rows$ms,\"$cuts/*E\",4
+"
+done
+$L fit "$@" --hybrid $steps -o "$tmp/steps.json" --json >"$tmp/fit.json" 2>"$tmp/err"
+is "fit --step takes a hybrid model" $? 0
+set +f
+unseen='*E*E*E*E*E*E|*E*E*E*E*E|*E*E*E*|E*E/*E'
+is "and predicts a layout that it has not seen within 1%" \
+    "$(python3 -c "print(abs($(took "$tmp/steps.json" "$unseen") / $(took "$tmp/truth.json" "$unseen") - 1) < 0.01)")" \
+    True
+is "m and L, which always stand together, are one unit" \
+    "$(json 'sorted(d["costs"]["units"])' <"$tmp/fit.json")" \
+    "['E', 'attention', 'experts', 'mL']"
+printf 'step_ms,layout,pp\n%s' "$rows" | python3 -c "
+import csv, sys
+w = csv.writer(sys.stdout)
+w.writerow(['step_s', 'layout', 'pp'])
+w.writerows([float(r['step_ms']) / 1e3, r['layout'], r['pp']] for r in csv.DictReader(sys.stdin))
+" >"$tmp/steps.csv"
+$L fit "$@" --hybrid --steps "$tmp/steps.csv" --json >"$tmp/fit2.json" 2>"$tmp/err"
+is "a file of steps says the same" \
+    "$(json 'round(d["costs"]["units"]["attention"]["fwd_s"], 9)' <"$tmp/fit2.json")" \
+    "$(json 'round(d["costs"]["units"]["attention"]["fwd_s"], 9)' <"$tmp/fit.json")"
+# whole layers part nothing, in a model of another depth neither
+$L fit "$@" --hybrid --step 'Et*4|t*4|t*4|t*4mL=3600' --step 'Et*5|t*5|t*5|tmL=2400' \
+    --step 'Et*2|t*2|t*2|tmL=1500' --json >"$tmp/fit.json" 2>"$tmp/err"
+is "whole layers do not part attention from experts, which is said" \
+    "$? $(json '"attention" in d["tied"]' <"$tmp/fit.json")" "0 True"
+is "and each layout of a GPT model as what it was taken" \
+    "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
+refuses "a step of other symbols is refused" 2 "no layer 'E'" \
+    $L fit "$@" --hybrid --step '*|*|*|*/*E=10' --step "$pattern=1000"
 
 # Megatron's own split of a pattern, and the rules of the field
 NANO=experiments/models/nemotron-3-nano.json
@@ -108,6 +209,13 @@ is "baselines of a hybrid model are patterns" \
     'MEMEM*EMEMEM*|EMEMEM*EMEMEM|*EMEMEM*EMEME|MEM*EMEMEMEME'
 is "layers that do not divide have no default" \
     "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c '^default.*not divisible')" 1
+is "and are told to want bars" \
+    "$($L baselines $NANO --pp 8 2>"$tmp/err" | grep -c "^default.*want 8 segments with '|'")" 1
+is "memory --hybrid: a launch's own split, virtual stages and all" \
+    "$($L memory "$MODEL" --pp 4 --vpp 2 --gbs 64 --hybrid --json 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')" \
+    "$($L memory "$MODEL" --pp 4 --vpp 2 --gbs 64 --json 2>"$tmp/err" |
+        json '[r["params"] for r in d["stages"]]')"
 is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up" \
     "$($L size $NANO --json 2>"$tmp/err" |
         json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
