@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 enum {
-    DIALECT_MAX_FILES = 16,     // that one configuration draws in
+    DIALECT_MAX_FILES = 32,     // that one configuration draws in
     DIALECT_MAX_BYTES = 1 << 20 // of one of them
 };
 
@@ -46,32 +46,49 @@ enum err dialect_set(struct dialect *d, const char *flag, const char *text,
 
 /* ---- files beside it ---- */
 
-/* A regular file beside this one, or none: a pipe would wait for ever. */
-static bool dialect_path(struct dialect *d, const char *name, const char **out)
+/* A regular file, or none: a pipe would wait for ever. */
+static bool dialect_is_file(const char *path)
 {
     struct stat st;
-    const char *slash = strrchr(d->y.where, '/');
-    int folder = slash ? (int)(slash - d->y.where) + 1 : 0;
-    *out = *name == '/'
-               ? NULL
-               : arena_printf(d->y.arena, "%.*s%s", folder, d->y.where, name);
-    return *out && stat(*out, &st) == 0 && S_ISREG(st.st_mode);
+    return path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Reads a file that the configuration names. *found: it was there. */
-enum err dialect_beside(struct dialect *d, const char *name, bool *found)
+/* A file beside this one; where `presets` names a folder of the checkout that
+ * this one is part of, a file there, too: the folders above are looked at. */
+static bool dialect_path(struct dialect *d, const char *name,
+                         const char *presets, const char **out)
+{
+    enum { LEVELS = 8 };
+    struct arena *a = d->y.arena;
+    const char *slash = strrchr(d->y.where, '/');
+    int folder = slash ? (int)(slash - d->y.where) + 1 : 0;
+    *out = *name == '/' ? NULL
+                        : arena_printf(a, "%.*s%s", folder, d->y.where, name);
+    const char *up = arena_printf(a, "%.*s", folder, d->y.where);
+    for (int i = 0; presets && *out && up && !dialect_is_file(*out); i++) {
+        if (i == LEVELS)
+            return false;
+        *out = arena_printf(a, "%s%s/%s", up, presets, name);
+        up = arena_printf(a, "%s../", up);
+    }
+    return dialect_is_file(*out);
+}
+
+/* *found: it was there. */
+enum err dialect_beside(struct dialect *d, const char *name,
+                        const char *presets, bool *found)
 {
     const char *path;
     struct text_span text;
     const struct tree *top = NULL;
     *found = false;
-    if (*d->n_files >= DIALECT_MAX_FILES)
+    if (d->all->n_files >= DIALECT_MAX_FILES)
         return err_set(d->y.msg, ERR_PARSE,
                        "%s: names more than %d files, '%.80s' among them",
                        d->y.where, DIALECT_MAX_FILES, name);
-    if (!dialect_path(d, name, &path))
+    if (!dialect_path(d, name, presets, &path))
         return ERR_OK;
-    ++*d->n_files;
+    d->all->n_files++;
     enum err e =
         text_read_file(d->y.arena, path, DIALECT_MAX_BYTES, &text, d->y.msg);
     if (e == ERR_OK)
@@ -82,9 +99,25 @@ enum err dialect_beside(struct dialect *d, const char *name, bool *found)
     struct dialect inner = *d;
     inner.y.where = path;
     inner.y.top = top;
+    inner.drawn_in = true;
     e = dialect_read(&inner);
     d->y.steps = inner.y.steps;
     return e;
+}
+
+enum err dialect_lacks_defaults(struct dialect *d, const struct tree *at,
+                                const char *name)
+{
+    struct account *account = megatron_args_account(d->y.args);
+    const char *line = arena_printf(
+        d->y.arena,
+        "%s:%d: %s: %s is not there: Megatron's defaults are taken for what it "
+        "sets",
+        d->y.where, at->line, at->key, name);
+    if (!line)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+    account_add(account, &account->assumed, line);
+    return ERR_OK;
 }
 
 /* A file that is not there may hold anything. */
@@ -92,9 +125,11 @@ enum err dialect_need(struct dialect *d, const struct tree *at,
                       const char *name)
 {
     bool found;
-    enum err e = dialect_beside(d, name, &found);
+    enum err e = dialect_beside(d, name, NULL, &found);
     if (e != ERR_OK || found)
         return e;
+    if (d->y.defaults)
+        return dialect_lacks_defaults(d, at, name);
     const char *flag = arena_printf(d->y.arena, "%s: %s", at->key, name);
     const char *why = arena_printf(
         d->y.arena,
@@ -204,7 +239,7 @@ static enum err dialect_unknown(struct dialect *d)
 /* A form's own code, then its maps. */
 enum err dialect_read(struct dialect *d)
 {
-    d->form = dialect_form_of(d->y.top);
+    d->form = dialect_form_of(d->y.top, d->drawn_in);
     if (!d->form)
         return dialect_unknown(d);
     d->y.names = d->form->names;
@@ -234,7 +269,7 @@ static void dialect_read_world(struct dialect *d)
 enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                            struct megatron_args *args, struct err_msg *msg)
 {
-    int n_files = 0;
+    struct dialect_all all = {.n_files = 0};
     const char *where = file->where;
     struct dialect d = {.y = {.arena = a,
                               .where = where,
@@ -242,7 +277,7 @@ enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                               .n_set = file->n_set,
                               .args = args,
                               .msg = msg},
-                        .n_files = &n_files};
+                        .all = &all};
     enum err e = tree_read_yaml(a, file->text, where, &d.y.top, msg);
     if (e == ERR_OK)
         e = megatron_args_where(args, where, msg);

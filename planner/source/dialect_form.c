@@ -6,7 +6,9 @@
  */
 #include "dialect_form.h"
 
+#include "base/text.h"
 #include "dialect.h"
+#include "megatron/hybrid.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static struct account *dialect_account(struct dialect *d)
 static enum err dialect_bases(struct dialect *d)
 {
     static const char *const keys[] = {"extends", "bases", "includes"};
+    const char *type = tree_text(tree_get(d->y.top, "model_type"));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const struct tree *at = tree_get(d->y.top, keys[i]);
         const struct tree *one = at && at->kind == TREE_LIST ? at->child : at;
@@ -30,6 +33,8 @@ static enum err dialect_bases(struct dialect *d)
                 return e;
         }
     }
+    // after those of the files that it extends
+    d->all->model_type = type ? type : d->all->model_type;
     return ERR_OK;
 }
 
@@ -104,18 +109,59 @@ static enum err dialect_ci(struct dialect *d)
 
 /* ---- Primus ---- */
 
-/* The trainer of a module: its model's file, then what it says instead. */
+/* A file of Primus's own; a name may be without its ending. */
+static enum err dialect_preset(struct dialect *d, const struct tree *at,
+                               const char *folder, const char **name,
+                               bool *found)
+{
+    enum err e = yaml_text(&d->y, at, name, NULL);
+    *found = false;
+    if (e != ERR_OK || !*name)
+        return e;
+    if (!text_ends(*name, ".yaml") && !text_ends(*name, ".yml"))
+        *name = arena_printf(d->y.arena, "%s.yaml", *name);
+    return *name
+               ? dialect_beside(d, *name, folder, found)
+               : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+}
+
+/* Layers of a Mamba model are not in its number of layers. */
+static void dialect_primus_type(struct dialect *d)
+{
+    struct megatron_flags *f = megatron_args_flags(d->y.args);
+    const char *type = d->all->model_type;
+    if (!type || strcmp(type, "gpt") == 0 || hybrid_text_of(f))
+        return;
+    const char *name = arena_printf(d->y.arena, "model_type: %s", type);
+    if (name)
+        account_change(dialect_account(d), name,
+                       "another model than GPT: give --hybrid-layer-pattern, "
+                       "the symbols of its layers");
+}
+
+/* The trainer of a module: its defaults, its model's file, then what it says
+ * instead. */
 static enum err dialect_primus_module(struct dialect *d,
                                       const struct tree *module)
 {
     const struct tree *at = tree_get(module, "model");
-    const char *model;
-    bool found = false;
-    enum err e = yaml_text(&d->y, at, &model, NULL);
-    if (e == ERR_OK && model)
-        e = dialect_beside(d, model, &found);
+    const struct tree *config = tree_get(module, "config");
+    const char *model = NULL, *trainer = NULL;
+    bool found, told;
+    d->y.defaults = true;
+    enum err e = dialect_preset(d, config, "primus/configs/modules/megatron",
+                                &trainer, &told);
+    d->y.defaults = false;
+    if (e == ERR_OK)
+        e = dialect_preset(d, at, "primus/configs/models/megatron", &model,
+                           &found);
+    // such as bf16 and the micro-batch
+    if (e == ERR_OK && trainer && !told)
+        e = dialect_lacks_defaults(d, config, trainer);
     if (e == ERR_OK)
         e = yaml_take_map(&d->y, tree_get(module, "overrides"), false);
+    if (e == ERR_OK)
+        dialect_primus_type(d);
     if (e != ERR_OK || !model || found)
         return e;
     const char *flag = arena_printf(d->y.arena, "model: %s", model);
@@ -533,10 +579,11 @@ static bool dialect_is_flat(const struct tree *top)
     return n > 0;
 }
 
-const struct dialect_form *dialect_form_of(const struct tree *top)
+const struct dialect_form *dialect_form_of(const struct tree *top,
+                                           bool drawn_in)
 {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (dialect_has_marks(top, forms[i].marks))
             return &forms[i];
-    return dialect_is_flat(top) ? &flat_form : NULL;
+    return drawn_in || dialect_is_flat(top) ? &flat_form : NULL;
 }
