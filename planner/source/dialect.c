@@ -155,21 +155,38 @@ void dialect_world(struct megatron_args *args, long long nodes, long long gpus,
     f->from = before;
 }
 
+/* Those of the flags that are not given. */
+static enum err dialect_elsewhere(struct megatron_args *args,
+                                  const enum flag_id *ids, size_t n,
+                                  const struct flag_unknown *unknown,
+                                  struct err_msg *msg)
+{
+    struct megatron_flags *f = megatron_args_flags(args);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        if (!flags_given(f, ids[i]))
+            e = flags_set_unknown(f, ids[i], unknown, msg);
+    return e;
+}
+
 enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
                                  const char *why, struct err_msg *msg)
 {
     static const enum flag_id sizes[] = {FLAG_NUM_LAYERS, FLAG_HIDDEN_SIZE,
                                          FLAG_NUM_ATTENTION_HEADS};
     const struct flag_unknown unknown = {where, why};
-    struct megatron_flags *f = megatron_args_flags(args);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        enum err e = flags_given(f, sizes[i])
-                         ? ERR_OK
-                         : flags_set_unknown(f, sizes[i], &unknown, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
+    return dialect_elsewhere(args, sizes, sizeof sizes / sizeof sizes[0],
+                             &unknown, msg);
+}
+
+enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
+                                 const char *why, struct err_msg *msg)
+{
+    static const enum flag_id batch[] = {FLAG_MICRO_BATCH_SIZE,
+                                         FLAG_GLOBAL_BATCH_SIZE};
+    const struct flag_unknown unknown = {where, why};
+    return dialect_elsewhere(args, batch, sizeof batch / sizeof batch[0],
+                             &unknown, msg);
 }
 
 /* ---- reading ---- */
@@ -199,6 +216,18 @@ static void dialect_groups(struct dialect *d)
     f->from = f->slot[FLAG_NUM_QUERY_GROUPS].from;
     flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
     f->from = before;
+}
+
+/* What is merged into another configuration has that one's batch. */
+static enum err dialect_ask_batch(struct dialect *d)
+{
+    if (!d->form->merged)
+        return ERR_OK;
+    const char *why =
+        arena_printf(d->y.arena, "a %s file: what it does not state is in %s",
+                     d->form->name, d->form->merged);
+    return why ? dialect_batch_elsewhere(d->y.args, d->y.where, why, d->y.msg)
+               : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
 }
 
 /* A form whose sizes are in another file names it. */
@@ -291,7 +320,8 @@ enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
     if (e != ERR_OK)
         return e;
     dialect_read_world(&d);
-    return dialect_ask_sizes(&d);
+    e = dialect_ask_batch(&d);
+    return e == ERR_OK ? dialect_ask_sizes(&d) : e;
 }
 
 /* ---- telling YAML ---- */

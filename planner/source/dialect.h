@@ -63,6 +63,11 @@ enum err dialect_read_words(struct megatron_args *args,
 enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
                                  const char *why, struct err_msg *msg);
 
+/* The same of the micro-batch and the global batch, for configurations whose
+ * defaults are not Megatron's. */
+enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
+                                 const char *why, struct err_msg *msg);
+
 /* ms-swift's own defaults for flags that were not given, said as assumed. */
 enum err dialect_swift_defaults(struct megatron_args *args,
                                 struct err_msg *msg);

@@ -38,6 +38,7 @@ struct dialect_form {
     const char *nodes, *gpus;            // paths of what makes the world
     const char *model;     // path of what names the model, for messages
     const char *elsewhere; // where sizes are, if not here
+    const char *merged;    // what it is merged into, and has its batch; or NULL
     bool config; // names of config classes: key heads alone make groups
 };
 
