@@ -41,6 +41,9 @@
 #define INDEXER "sparse attention has an indexer with weights of its own"
 #define TEACHER "a second model, its teacher, takes memory and time"
 #define FROZEN "frozen weights have no gradients and no optimizer state"
+#define FILLED                                                                 \
+    "micro-batches are filled up to a number of tokens: give "                 \
+    "--micro-batch-size and --seq-length, as their mean is"
 #define LAYOUT "stages of its own: give --pipeline-model-parallel-layout"
 
 static const struct foreign_flag foreign[] = {
@@ -215,8 +218,9 @@ static const struct foreign_flag foreign[] = {
     CHANGE("patch-zero-bubble", SWITCH, NULL, FLAG_NONE, ORDER),
     CHANGE("patch-primus-pipeline", SWITCH, NULL, FLAG_NONE, ORDER),
     CHANGE("use-dynamic-batch-size", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE,
-           "micro-batches are filled up to --max-tokens-per-gpu: give "
-           "--micro-batch-size and --seq-length for their mean"),
+           FILLED),
+    CHANGE("dynamic-batching", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE, FILLED),
+    CHANGE("sequence-packing", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE, FILLED),
     CHANGE("batch-size", ONE, NULL, FLAG_MICRO_BATCH_SIZE,
            "Megatron refuses it: give --micro-batch-size and "
            "--global-batch-size"),

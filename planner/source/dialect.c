@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "dialect_form.h"
+#include "dialect_rl.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -233,19 +234,15 @@ static enum err dialect_ask_batch(struct dialect *d)
 /* A form whose sizes are in another file names it. */
 static enum err dialect_ask_sizes(struct dialect *d)
 {
-    const char *model = NULL;
+    const char *model = d->all->model;
     if (!d->form->elsewhere || flags_given(dialect_flags(d), FLAG_NUM_LAYERS))
         return ERR_OK;
-    enum err e =
-        d->form->model ? dialect_text(d, d->form->model, &model) : ERR_OK;
     const char *why =
         arena_printf(d->y.arena, "a %s file: sizes are in %s%s%s%s",
                      d->form->name, d->form->elsewhere, model ? " (" : "",
                      model ? model : "", model ? ")" : "");
-    if (e != ERR_OK || !why)
-        return e != ERR_OK ? e
-                           : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory",
-                                     d->y.where);
+    if (!why)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
     return dialect_sizes_elsewhere(d->y.args, d->y.where, why, d->y.msg);
 }
 
@@ -260,9 +257,29 @@ static enum err dialect_unknown(struct dialect *d)
     return err_set(d->y.msg, ERR_PARSE,
                    "%s: a YAML file of no form that is known (at its top: %s): "
                    "want MODEL_ARGS, a flat file of Megatron's arguments, or "
-                   "one of Primus, FlagScale, Megatron-Bridge, NeMo, GPT-NeoX, "
-                   "verl or ms-swift; or give the launch script or a log",
+                   "one of Primus, FlagScale, Megatron-Bridge, NeMo, NeMo-RL, "
+                   "GPT-NeoX, verl, ROLL or ms-swift; or give the launch "
+                   "script or a log",
                    d->y.where, keys ? keys : "");
+}
+
+/* What this file says of nodes, GPUs and the model; one that it is put over may
+ * have said the rest. */
+static enum err dialect_note(struct dialect *d)
+{
+    const char *const paths[] = {d->form->nodes, d->form->gpus};
+    long long *const to[] = {&d->all->nodes, &d->all->gpus};
+    const char *model = NULL;
+    for (size_t i = 0; i < 2 && d->form->nodes; i++) {
+        const struct tree *at = tree_find(d->y.top, paths[i]);
+        if (tree_int(at, to[i]))
+            d->all->ranks_from =
+                arena_printf(d->y.arena, "%s:%d", d->y.where, at->line);
+    }
+    enum err e =
+        d->form->model ? dialect_text(d, d->form->model, &model) : ERR_OK;
+    d->all->model = model ? model : d->all->model;
+    return e;
 }
 
 /* A form's own code, then its maps. */
@@ -275,6 +292,8 @@ enum err dialect_read(struct dialect *d)
     d->y.quiet = true;
     enum err e = d->form->more ? d->form->more(d) : ERR_OK;
     if (e == ERR_OK)
+        e = dialect_note(d);
+    if (e == ERR_OK)
         e = dialect_sections(d);
     if (e == ERR_OK)
         dialect_groups(d);
@@ -283,16 +302,9 @@ enum err dialect_read(struct dialect *d)
 
 static void dialect_read_world(struct dialect *d)
 {
-    long long nodes = 0, gpus = 0;
-    const struct tree *at;
-    if (!d->form->nodes)
-        return;
-    at = tree_find(d->y.top, d->form->gpus);
-    if (!tree_int(at, &gpus) ||
-        !tree_int(tree_find(d->y.top, d->form->nodes), &nodes))
-        return;
-    dialect_world(d->y.args, nodes, gpus,
-                  arena_printf(d->y.arena, "%s:%d", d->y.where, at->line));
+    if (!d->all->apart && d->all->ranks_from)
+        dialect_world(d->y.args, d->all->nodes, d->all->gpus,
+                      d->all->ranks_from);
 }
 
 enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
@@ -320,6 +332,7 @@ enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
     if (e != ERR_OK)
         return e;
     dialect_read_world(&d);
+    dialect_tell_packed(&d);
     e = dialect_ask_batch(&d);
     return e == ERR_OK ? dialect_ask_sizes(&d) : e;
 }
@@ -352,7 +365,8 @@ static int dialect_line(const char *line, size_t n, bool *braces)
         text_starts(line, "%YAML"))
         return 0;
     if (*first == '{' || *first == '}') {
-        *braces = true;
+        // within a map's text they are text
+        *braces = *braces || blanks == 0;
         return 0;
     }
     if (dialect_is_key(first))

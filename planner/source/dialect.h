@@ -6,7 +6,8 @@
  * a configuration names and that stand beside it are read, too.
  *
  * Forms: Megatron's CI (MODEL_ARGS) and --yaml-cfg, Primus, FlagScale,
- * Megatron-Bridge and NeMo 2, NeMo 1, GPT-NeoX, verl, ms-swift, and any flat
+ * Megatron-Bridge and NeMo 2, NeMo 1, NeMo-RL, GPT-NeoX, verl, ROLL, ms-swift,
+ * and any flat
  * file of Megatron's arguments. Words: Hydra's (a.b.c=value) and ms-swift's.
  *
  * In: a text or an argument vector. Out: slots of args, with the line of each

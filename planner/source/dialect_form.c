@@ -8,7 +8,8 @@
 
 #include "base/text.h"
 #include "dialect.h"
-#include "megatron/hybrid.h"
+#include "dialect_primus.h"
+#include "dialect_rl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,92 +106,6 @@ static enum err dialect_ci(struct dialect *d)
             arena_printf(d->y.arena, "%s:%d", d->y.where, devices->line));
     d->y.quiet = false;
     return yaml_take_map(&d->y, at, false);
-}
-
-/* ---- Primus ---- */
-
-/* A file of Primus's own; a name may be without its ending. */
-static enum err dialect_preset(struct dialect *d, const struct tree *at,
-                               const char *folder, const char **name,
-                               bool *found)
-{
-    enum err e = yaml_text(&d->y, at, name, NULL);
-    *found = false;
-    if (e != ERR_OK || !*name)
-        return e;
-    if (!text_ends(*name, ".yaml") && !text_ends(*name, ".yml"))
-        *name = arena_printf(d->y.arena, "%s.yaml", *name);
-    return *name
-               ? dialect_beside(d, *name, folder, found)
-               : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
-}
-
-/* Layers of a Mamba model are not in its number of layers. */
-static void dialect_primus_type(struct dialect *d)
-{
-    struct megatron_flags *f = megatron_args_flags(d->y.args);
-    const char *type = d->all->model_type;
-    if (!type || strcmp(type, "gpt") == 0 || hybrid_text_of(f))
-        return;
-    const char *name = arena_printf(d->y.arena, "model_type: %s", type);
-    if (name)
-        account_change(dialect_account(d), name,
-                       "another model than GPT: give --hybrid-layer-pattern, "
-                       "the symbols of its layers");
-}
-
-/* The trainer of a module: its defaults, its model's file, then what it says
- * instead. */
-static enum err dialect_primus_module(struct dialect *d,
-                                      const struct tree *module)
-{
-    const struct tree *at = tree_get(module, "model");
-    const struct tree *config = tree_get(module, "config");
-    const char *model = NULL, *trainer = NULL;
-    bool found, told;
-    d->y.defaults = true;
-    enum err e = dialect_preset(d, config, "primus/configs/modules/megatron",
-                                &trainer, &told);
-    d->y.defaults = false;
-    if (e == ERR_OK)
-        e = dialect_preset(d, at, "primus/configs/models/megatron", &model,
-                           &found);
-    // such as bf16 and the micro-batch
-    if (e == ERR_OK && trainer && !told)
-        e = dialect_lacks_defaults(d, config, trainer);
-    if (e == ERR_OK)
-        e = yaml_take_map(&d->y, tree_get(module, "overrides"), false);
-    if (e == ERR_OK)
-        dialect_primus_type(d);
-    if (e != ERR_OK || !model || found)
-        return e;
-    const char *flag = arena_printf(d->y.arena, "model: %s", model);
-    const char *why = arena_printf(
-        d->y.arena,
-        "%s:%d: sizes are in that file of Primus: put it and those that it "
-        "extends beside this one, or give the flags behind --",
-        d->y.where, at->line);
-    if (!flag || !why)
-        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
-    account_change(dialect_account(d), flag, why);
-    return ERR_OK;
-}
-
-static enum err dialect_primus(struct dialect *d)
-{
-    const struct tree *modules = tree_get(d->y.top, "modules");
-    const struct tree *module =
-        modules && modules->kind == TREE_MAP ? modules->child : NULL;
-    for (; module; module = module->next) {
-        const char *framework = tree_text(tree_get(module, "framework"));
-        if (module->kind == TREE_MAP &&
-            (!framework || strcmp(framework, "megatron") == 0))
-            return dialect_primus_module(d, module);
-    }
-    return err_set(d->y.msg, ERR_PARSE,
-                   "%s: a Primus file: no module of it has the framework "
-                   "megatron",
-                   d->y.where);
 }
 
 /* ---- FlagScale ---- */
@@ -453,6 +368,14 @@ static const struct yaml_name bridge_names[] = {
     {NULL, NULL},
 };
 
+// the first freezes the routers alone, the others count where another key is on
+static const struct yaml_name rl_names[] = {
+    {"freeze_moe_router", ""}, {"activation_checkpointing", ""},
+    {"track_moe_metrics", ""}, {"recompute_granularity", ""},
+    {"recompute_method", ""},  {"recompute_num_layers", ""},
+    {"recompute_modules", ""}, {NULL, NULL},
+};
+
 // these mean to GPT-NeoX what they mean to Megatron, or nothing for sizes
 static const struct yaml_name neox_names[] = {
     {"no_weight_tying", "untie-embeddings-and-output-weights"},
@@ -481,6 +404,21 @@ static enum err dialect_cfg(struct dialect *d)
     return dialect_activation(d, tree_get(d->y.top, "language_model"));
 }
 
+// also of a file whose other keys are of anything
+static const struct dialect_form rl_form = {
+    .name = "NeMo-RL",
+    .marks = "policy.megatron_cfg|policy.model_name|policy cluster",
+    .sections = {"policy.megatron_cfg", "policy.megatron_cfg.optimizer",
+                 "policy.megatron_cfg.distributed_data_parallel_config"},
+    .names = rl_names,
+    .more = dialect_nemo_rl,
+    .nodes = "cluster.num_nodes",
+    .gpus = "cluster.gpus_per_node",
+    .model = "policy.model_name",
+    .elsewhere = "the config.json of the model's checkpoint",
+    .merged = "the configuration that it is put over",
+    .config = true};
+
 static const struct dialect_form forms[] = {
     {.name = "Megatron's CI", .marks = "MODEL_ARGS", .more = dialect_ci},
     {.name = "Primus", .marks = "modules", .more = dialect_primus},
@@ -502,6 +440,14 @@ static const struct dialect_form forms[] = {
      .model = "actor_rollout_ref.model.path",
      .elsewhere = "the config.json of the model's checkpoint",
      .merged = "verl's own, which counts prompts and not sequences",
+     .config = true},
+    {.name = "ROLL",
+     .marks = "actor_train.strategy_args",
+     .sections = {"actor_train.strategy_args.strategy_config"},
+     .more = dialect_roll,
+     .model = "pretrain",
+     .elsewhere = "the config.json of the model's checkpoint",
+     .merged = "ROLL's own words, which count by device",
      .config = true},
     {.name = "Megatron's --yaml-cfg",
      .marks = "language_model model_parallel",
@@ -582,11 +528,21 @@ static bool dialect_is_flat(const struct tree *top)
     return n > 0;
 }
 
+/* "defaults: ../base.yaml": NeMo-RL's word for the file below; FlagScale has a
+ * list. */
+static bool dialect_is_put_over(const struct tree *top)
+{
+    const char *base = tree_text(tree_get(top, "defaults"));
+    return base && text_ends(base, ".yaml");
+}
+
 const struct dialect_form *dialect_form_of(const struct tree *top,
                                            bool drawn_in)
 {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (dialect_has_marks(top, forms[i].marks))
             return &forms[i];
+    if (dialect_is_put_over(top) || dialect_has_marks(top, rl_form.marks))
+        return &rl_form;
     return drawn_in || dialect_is_flat(top) ? &flat_form : NULL;
 }

@@ -18,6 +18,11 @@ enum { DIALECT_MAX_SECTIONS = 6 };
 struct dialect_all {
     int n_files;            // read so far
     const char *model_type; // the last one that a flat file states, or NULL
+    bool packed, dynamic;   // micro-batches are filled by tokens
+    bool apart;             // some ranks generate and do not train
+    long long nodes, gpus;  // of each, where any file states them; or 0
+    const char *ranks_from; // the place of the last of them
+    const char *model;      // that the last of the files names, or NULL
 };
 
 struct dialect {
