@@ -52,6 +52,42 @@ Test(json, no_integer_is_too_large_to_be_refused)
     }
 }
 
+/* Configs of Mamba models have "time_step_limit": [0.0, Infinity]. */
+Test(json, python_numbers_hinder_nobody_who_does_not_ask)
+{
+    struct arena a;
+    struct err_msg msg;
+    int64_t n = 7;
+    cJSON *tree = NULL;
+    const struct json_range any = {-1e18, 1e18};
+    arena_init(&a);
+    enum err e = json_parse_python(
+        &a,
+        "{\"l\": [0.0, Infinity, -Infinity,NaN], \"n\": NaN, \"big\": 1e308, "
+        "\"s\": \"NaN \\\"Infinity\", \"m\": 5}",
+        "c.json", &tree, &msg);
+    cr_assert_eq(e, ERR_OK, "%s", msg.text);
+    cr_expect_str_eq(json_get(tree, "s")->valuestring, "NaN \"Infinity");
+    cr_expect_eq(cJSON_GetArraySize(json_get(tree, "l")), 4);
+    cr_expect_eq(
+        json_opt_int((struct json_member){tree, "c.json", "m"}, any, &n, &msg),
+        ERR_OK);
+    cr_expect_eq(n, 5);
+    cr_expect_eq(
+        json_opt_int((struct json_member){tree, "c.json", "n"}, any, &n, &msg),
+        ERR_PARSE, "no number, and no default");
+    cr_expect_eq(json_opt_int((struct json_member){tree, "c.json", "big"}, any,
+                              &n, &msg),
+                 ERR_RANGE);
+    cJSON_Delete(tree);
+    e = json_parse_python(&a, "{\"a\": Infinity,\n \"b\" 2}", "c.json", &tree,
+                          &msg);
+    cr_expect_eq(e, ERR_PARSE);
+    cr_expect(strncmp(msg.text, "c.json:2:6:", 11) == 0, "%s", msg.text);
+    cr_expect_eq(parse("[Infinity]", &msg), ERR_PARSE, "strict elsewhere");
+    arena_clear(&a);
+}
+
 Test(json, says_where_the_text_breaks)
 {
     struct err_msg msg;

@@ -284,6 +284,21 @@ static const struct {
      "'first_k_dense_replace': 1, 'moe_layer_freq': 1, "
      "'topk_method': 'noaux_tc', 'num_nextn_predict_layers': 0, "
      "'tie_word_embeddings': false, 'vocab_size': 163840}}"},
+    // the checkpoint states 15,960,111,936 as half its bytes: 1,728 of these
+    // are inverse frequencies of the rotary positions, 32 in float32 a layer
+    {"Moonlight-16B-A3B without its rotary buffers: 16B", 15960110208, 0, 2.24,
+     0.01, NO_TABLES, ROUNDED,
+     "{'model_type': 'deepseek_v3', 'hidden_size': 2048, "
+     "'intermediate_size': 11264, 'moe_intermediate_size': 1408, "
+     "'num_hidden_layers': 27, 'num_attention_heads': 16, "
+     "'num_key_value_heads': 16, 'q_lora_rank': null, "
+     "'kv_lora_rank': 512, 'qk_nope_head_dim': 128, "
+     "'qk_rope_head_dim': 64, 'v_head_dim': 128, "
+     "'n_routed_experts': 64, 'n_shared_experts': 2, "
+     "'num_experts_per_tok': 6, 'first_k_dense_replace': 1, "
+     "'moe_layer_freq': 1, 'topk_method': 'noaux_tc', "
+     "'num_nextn_predict_layers': 0, 'tie_word_embeddings': false, "
+     "'vocab_size': 163840}"},
     {"Qwen3-Coder-480B-A35B", 480154875392, 0, 35, 1, ALL, ROUNDED,
      "{'model_type': 'qwen3_moe', 'hidden_size': 6144, "
      "'intermediate_size': 8192, 'moe_intermediate_size': 2560, "

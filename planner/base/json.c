@@ -47,12 +47,13 @@ static const char *duplicate_key(const cJSON *object, bool *nomem)
 }
 
 /* Depth is bounded: cJSON refuses documents nested deeper than 1,000. */
-static enum err check_tree(const cJSON *node, const char *where,
+static enum err check_tree(const cJSON *node, const char *where, bool exact,
                            struct err_msg *msg)
 {
     const char *key = node->string ? node->string : "value";
     // from 2^53 on every double is an integer, and not all integers are one
-    if (cJSON_IsNumber(node) && !(fabs(node->valuedouble) < JSON_MAX_INT))
+    if (exact && cJSON_IsNumber(node) &&
+        !(fabs(node->valuedouble) < JSON_MAX_INT))
         return err_set(msg, ERR_PARSE,
                        "%s: '%s': number %.17g is not exact beyond 2^53", where,
                        key, node->valuedouble);
@@ -67,7 +68,7 @@ static enum err check_tree(const cJSON *node, const char *where,
         return err_set(msg, ERR_PARSE, "%s: key '%s' occurs twice", where,
                        twice);
     for (const cJSON *c = node->child; c; c = c->next) {
-        enum err e = check_tree(c, where, msg);
+        enum err e = check_tree(c, where, exact, msg);
         if (e != ERR_OK)
             return e;
     }
@@ -101,8 +102,8 @@ static void json_place_of(const char *text, const char *at, int *line,
 
 /* cJSON takes keys that occur twice, numbers beyond 2^53 and zero bytes within
  * strings, each of which would be read as something else. */
-enum err json_parse(const char *text, const char *where, cJSON **out,
-                    struct err_msg *msg)
+static enum err json_parse_as(const char *text, const char *where, bool exact,
+                              cJSON **out, struct err_msg *msg)
 {
     const char *end = NULL;
     // the last argument asks for the end of the text behind the document
@@ -113,7 +114,7 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
         return err_set(msg, ERR_PARSE, "%s:%d:%d: not valid JSON", where, line,
                        column);
     }
-    enum err e = check_tree(tree, where, msg);
+    enum err e = check_tree(tree, where, exact, msg);
     const char *zero = json_escaped_zero(text);
     if (e == ERR_OK && zero) {
         int line, column;
@@ -128,6 +129,45 @@ enum err json_parse(const char *text, const char *where, cJSON **out,
     }
     *out = tree;
     return ERR_OK;
+}
+
+enum err json_parse(const char *text, const char *where, cJSON **out,
+                    struct err_msg *msg)
+{
+    return json_parse_as(text, where, true, out, msg);
+}
+
+/* ---- what Python writes ---- */
+
+/* Bytes of a number that only Python's json writes; 0: it is something else. */
+static size_t json_python_number(const char *p)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (text_starts(p, words[i]))
+            return strlen(words[i]);
+    return 0;
+}
+
+enum err json_parse_python(struct arena *a, const char *text, const char *where,
+                           cJSON **out, struct err_msg *msg)
+{
+    bool within = false; // a string
+    char *copy = arena_strdup(a, text);
+    if (!copy)
+        return err_set(msg, ERR_NOMEM, "%s: out of memory", where);
+    for (char *p = copy; *p; p++) {
+        const size_t n = within ? 0 : json_python_number(p);
+        if (n) {
+            memset(p, ' ', n);
+            p[0] = p[1] = '"';
+            p += n - 1;
+        }
+        within = within != (*p == '"');
+        if (within && *p == '\\' && p[1])
+            p++;
+    }
+    return json_parse_as(copy, where, false, out, msg);
 }
 
 /* Before any key is read: of a file of another kind the user should learn that,

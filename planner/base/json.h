@@ -26,6 +26,13 @@
 enum err json_parse(const char *text, const char *where, cJSON **out,
                     struct err_msg *msg);
 
+/* The same of a document of Python's, which may hold NaN, Infinity and numbers
+ * beyond 2^53 where nobody asks for them. The words are empty strings in the
+ * tree, so that one who asks for a number there gets an error and no default;
+ * large numbers are doubles, whose range the asker has to check. ERR_NOMEM. */
+enum err json_parse_python(struct arena *a, const char *text, const char *where,
+                           cJSON **out, struct err_msg *msg);
+
 /* Reads and parses a file of at most 16 MB; checks that it holds an object
  * whose "format" is `format` (NULL: any). Caller frees with cJSON_Delete. */
 enum err json_read_file(struct arena *a, const char *path, const char *format,

@@ -41,6 +41,9 @@
 #define INDEXER "sparse attention has an indexer with weights of its own"
 #define TEACHER "a second model, its teacher, takes memory and time"
 #define FROZEN "frozen weights have no gradients and no optimizer state"
+#define FILLED                                                                 \
+    "micro-batches are filled up to a number of tokens: give "                 \
+    "--micro-batch-size and --seq-length, as their mean is"
 #define LAYOUT "stages of its own: give --pipeline-model-parallel-layout"
 
 static const struct foreign_flag foreign[] = {
@@ -214,6 +217,10 @@ static const struct foreign_flag foreign[] = {
            ORDER ": --overlap-moe-expert-parallel-comm is nearest"),
     CHANGE("patch-zero-bubble", SWITCH, NULL, FLAG_NONE, ORDER),
     CHANGE("patch-primus-pipeline", SWITCH, NULL, FLAG_NONE, ORDER),
+    CHANGE("use-dynamic-batch-size", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE,
+           FILLED),
+    CHANGE("dynamic-batching", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE, FILLED),
+    CHANGE("sequence-packing", SWITCH, NULL, FLAG_MICRO_BATCH_SIZE, FILLED),
     CHANGE("batch-size", ONE, NULL, FLAG_MICRO_BATCH_SIZE,
            "Megatron refuses it: give --micro-batch-size and "
            "--global-batch-size"),
@@ -437,9 +444,9 @@ static const char other_words[] =
     "tensorboard turbo url wandb wd ";
 
 static const char first_words[] =
-    " allow calib ckpt checkpoint data dump eval evaluation generation load "
-    "resume rope "
-    "rotary sampling target test tokenizer train valid validation vllm ";
+    " allow calib ckpt checkpoint critic data dump eval evaluation generation "
+    "load resume rollout rope rotary sampling sglang target test tokenizer "
+    "train valid validation vllm ";
 
 static bool foreign_has_word(const char *list, const char *word, size_t len)
 {

@@ -143,7 +143,7 @@ static const char *const names_logging[] = {
 // restarts, exits, clusters: the step itself is as without
 static const char *const names_fault[] = {
     "adlr-autoresume adlr-autoresume-interval= calc-ft-timeouts",
-    "disable-manual-gc-eval distributed-timeout-minutes=",
+    "disable-manual-gc-eval dist-url= distributed-timeout-minutes=",
     "distributed-timeout-seconds-after-init= enable-experimental",
     "enable-ft-package error-injection-rate= error-injection-type=",
     "exit-duration-in-mins= exit-interval= exit-signal-handler",
@@ -162,7 +162,7 @@ static const char *const names_fault[] = {
     "inprocess-progress-watchdog-interval= inprocess-restart",
     "inprocess-soft-timeout= inprocess-termination-grace-time=",
     "kill-switch-path= lazy-mpu-init= local-rank= manual-gc",
-    "manual-gc-interval= no-manual-gc-eval rerun-mode=",
+    "manual-gc-interval= no-manual-gc-eval rank= rerun-mode=",
     "suggested-communication-unit-size= test-mode train-sync-interval=",
 };
 
@@ -261,6 +261,11 @@ static const char *const names_rl[] = {
     "rl-sequence-packing-bin-size= rl-sequence-packing-max-sequences-per-bin=",
     "rl-skip-bos-token rl-submission-granularity= rl-training-cuda-graphs",
     "rl-use-sequence-packing rl-verify-model-weights-swap",
+    // of trainers around Megatron, whose ranks and batch the source room reads
+    "actor-num-gpus-per-node= actor-num-nodes= colocate max-tokens-per-gpu=",
+    "n-samples-per-prompt= num-rollout= num-steps-per-rollout=",
+    "over-sampling-batch-size= rollout-batch-size= rollout-num-gpus=",
+    "rollout-num-gpus-per-engine=",
 };
 
 // export, quantisation and distillation: settings of what their own switches

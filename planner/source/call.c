@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "dialect.h"
 #include "ranks.h"
+#include "rollout.h"
 
 #include <string.h>
 
@@ -186,6 +187,8 @@ enum err call_read(const struct call_source *r, const struct bash_call *call,
     if (e == ERR_OK)
         e = dialect ? dialect_read_words(to, &words, msg)
                     : megatron_args_read(to, w.argv, w.n, &opt, msg);
+    if (e == ERR_OK && !dialect)
+        e = rollout_read(to, &words, msg);
     // the readers of flags name the file where they know it
     if (e != ERR_OK && !text_starts(msg->text, r->path))
         err_prefix(msg, e, "%s:%d", call->file, call->line);

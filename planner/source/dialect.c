@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "dialect_form.h"
+#include "dialect_rl.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 
 enum {
-    DIALECT_MAX_FILES = 16,     // that one configuration draws in
+    DIALECT_MAX_FILES = 32,     // that one configuration draws in
     DIALECT_MAX_BYTES = 1 << 20 // of one of them
 };
 
@@ -46,32 +47,49 @@ enum err dialect_set(struct dialect *d, const char *flag, const char *text,
 
 /* ---- files beside it ---- */
 
-/* A regular file beside this one, or none: a pipe would wait for ever. */
-static bool dialect_path(struct dialect *d, const char *name, const char **out)
+/* A regular file, or none: a pipe would wait for ever. */
+static bool dialect_is_file(const char *path)
 {
     struct stat st;
-    const char *slash = strrchr(d->y.where, '/');
-    int folder = slash ? (int)(slash - d->y.where) + 1 : 0;
-    *out = *name == '/'
-               ? NULL
-               : arena_printf(d->y.arena, "%.*s%s", folder, d->y.where, name);
-    return *out && stat(*out, &st) == 0 && S_ISREG(st.st_mode);
+    return path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Reads a file that the configuration names. *found: it was there. */
-enum err dialect_beside(struct dialect *d, const char *name, bool *found)
+/* A file beside this one; where `presets` names a folder of the checkout that
+ * this one is part of, a file there, too: the folders above are looked at. */
+static bool dialect_path(struct dialect *d, const char *name,
+                         const char *presets, const char **out)
+{
+    enum { LEVELS = 8 };
+    struct arena *a = d->y.arena;
+    const char *slash = strrchr(d->y.where, '/');
+    int folder = slash ? (int)(slash - d->y.where) + 1 : 0;
+    *out = *name == '/' ? NULL
+                        : arena_printf(a, "%.*s%s", folder, d->y.where, name);
+    const char *up = arena_printf(a, "%.*s", folder, d->y.where);
+    for (int i = 0; presets && *out && up && !dialect_is_file(*out); i++) {
+        if (i == LEVELS)
+            return false;
+        *out = arena_printf(a, "%s%s/%s", up, presets, name);
+        up = arena_printf(a, "%s../", up);
+    }
+    return dialect_is_file(*out);
+}
+
+/* *found: it was there. */
+enum err dialect_beside(struct dialect *d, const char *name,
+                        const char *presets, bool *found)
 {
     const char *path;
     struct text_span text;
     const struct tree *top = NULL;
     *found = false;
-    if (*d->n_files >= DIALECT_MAX_FILES)
+    if (d->all->n_files >= DIALECT_MAX_FILES)
         return err_set(d->y.msg, ERR_PARSE,
                        "%s: names more than %d files, '%.80s' among them",
                        d->y.where, DIALECT_MAX_FILES, name);
-    if (!dialect_path(d, name, &path))
+    if (!dialect_path(d, name, presets, &path))
         return ERR_OK;
-    ++*d->n_files;
+    d->all->n_files++;
     enum err e =
         text_read_file(d->y.arena, path, DIALECT_MAX_BYTES, &text, d->y.msg);
     if (e == ERR_OK)
@@ -82,9 +100,25 @@ enum err dialect_beside(struct dialect *d, const char *name, bool *found)
     struct dialect inner = *d;
     inner.y.where = path;
     inner.y.top = top;
+    inner.drawn_in = true;
     e = dialect_read(&inner);
     d->y.steps = inner.y.steps;
     return e;
+}
+
+enum err dialect_lacks_defaults(struct dialect *d, const struct tree *at,
+                                const char *name)
+{
+    struct account *account = megatron_args_account(d->y.args);
+    const char *line = arena_printf(
+        d->y.arena,
+        "%s:%d: %s: %s is not there: Megatron's defaults are taken for what it "
+        "sets",
+        d->y.where, at->line, at->key, name);
+    if (!line)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+    account_add(account, &account->assumed, line);
+    return ERR_OK;
 }
 
 /* A file that is not there may hold anything. */
@@ -92,9 +126,11 @@ enum err dialect_need(struct dialect *d, const struct tree *at,
                       const char *name)
 {
     bool found;
-    enum err e = dialect_beside(d, name, &found);
+    enum err e = dialect_beside(d, name, NULL, &found);
     if (e != ERR_OK || found)
         return e;
+    if (d->y.defaults)
+        return dialect_lacks_defaults(d, at, name);
     const char *flag = arena_printf(d->y.arena, "%s: %s", at->key, name);
     const char *why = arena_printf(
         d->y.arena,
@@ -121,6 +157,20 @@ void dialect_world(struct megatron_args *args, long long nodes, long long gpus,
     f->from = before;
 }
 
+/* Those of the flags that are not given. */
+static enum err dialect_elsewhere(struct megatron_args *args,
+                                  const enum flag_id *ids, size_t n,
+                                  const struct flag_unknown *unknown,
+                                  struct err_msg *msg)
+{
+    struct megatron_flags *f = megatron_args_flags(args);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        if (!flags_given(f, ids[i]))
+            e = flags_set_unknown(f, ids[i], unknown, msg);
+    return e;
+}
+
 /* Such a file is no error: other flags of it are read, and a user may give
  * these three. */
 enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
@@ -129,15 +179,18 @@ enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
     static const enum flag_id sizes[] = {FLAG_NUM_LAYERS, FLAG_HIDDEN_SIZE,
                                          FLAG_NUM_ATTENTION_HEADS};
     const struct flag_unknown unknown = {where, why};
-    struct megatron_flags *f = megatron_args_flags(args);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        enum err e = flags_given(f, sizes[i])
-                         ? ERR_OK
-                         : flags_set_unknown(f, sizes[i], &unknown, msg);
-        if (e != ERR_OK)
-            return e;
-    }
-    return ERR_OK;
+    return dialect_elsewhere(args, sizes, sizeof sizes / sizeof sizes[0],
+                             &unknown, msg);
+}
+
+enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
+                                 const char *why, struct err_msg *msg)
+{
+    static const enum flag_id batch[] = {FLAG_MICRO_BATCH_SIZE,
+                                         FLAG_GLOBAL_BATCH_SIZE};
+    const struct flag_unknown unknown = {where, why};
+    return dialect_elsewhere(args, batch, sizeof batch / sizeof batch[0],
+                             &unknown, msg);
 }
 
 /* ---- reading ---- */
@@ -169,22 +222,30 @@ static void dialect_groups(struct dialect *d)
     f->from = before;
 }
 
+/* What is merged into another configuration has that one's batch. */
+static enum err dialect_ask_batch(struct dialect *d)
+{
+    if (!d->form->merged)
+        return ERR_OK;
+    const char *why =
+        arena_printf(d->y.arena, "a %s file: what it does not state is in %s",
+                     d->form->name, d->form->merged);
+    return why ? dialect_batch_elsewhere(d->y.args, d->y.where, why, d->y.msg)
+               : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
+}
+
 /* A form whose sizes are in another file names it. */
 static enum err dialect_ask_sizes(struct dialect *d)
 {
-    const char *model = NULL;
+    const char *model = d->all->model;
     if (!d->form->elsewhere || flags_given(dialect_flags(d), FLAG_NUM_LAYERS))
         return ERR_OK;
-    enum err e =
-        d->form->model ? dialect_text(d, d->form->model, &model) : ERR_OK;
     const char *why =
         arena_printf(d->y.arena, "a %s file: sizes are in %s%s%s%s",
                      d->form->name, d->form->elsewhere, model ? " (" : "",
                      model ? model : "", model ? ")" : "");
-    if (e != ERR_OK || !why)
-        return e != ERR_OK ? e
-                           : err_set(d->y.msg, ERR_NOMEM, "%s: out of memory",
-                                     d->y.where);
+    if (!why)
+        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
     return dialect_sizes_elsewhere(d->y.args, d->y.where, why, d->y.msg);
 }
 
@@ -199,20 +260,42 @@ static enum err dialect_unknown(struct dialect *d)
     return err_set(d->y.msg, ERR_PARSE,
                    "%s: a YAML file of no form that is known (at its top: %s): "
                    "want MODEL_ARGS, a flat file of Megatron's arguments, or "
-                   "one of Primus, FlagScale, Megatron-Bridge, NeMo, GPT-NeoX, "
-                   "verl or ms-swift; or give the launch script or a log",
+                   "one of Primus, FlagScale, Megatron-Bridge, NeMo, NeMo-RL, "
+                   "GPT-NeoX, verl, ROLL or ms-swift; or give the launch "
+                   "script or a log",
                    d->y.where, keys ? keys : "");
+}
+
+/* What this file says of nodes, GPUs and the model; one that it is put over may
+ * have said the rest. */
+static enum err dialect_note(struct dialect *d)
+{
+    const char *const paths[] = {d->form->nodes, d->form->gpus};
+    long long *const to[] = {&d->all->nodes, &d->all->gpus};
+    const char *model = NULL;
+    for (size_t i = 0; i < 2 && d->form->nodes; i++) {
+        const struct tree *at = tree_find(d->y.top, paths[i]);
+        if (tree_int(at, to[i]))
+            d->all->ranks_from =
+                arena_printf(d->y.arena, "%s:%d", d->y.where, at->line);
+    }
+    enum err e =
+        d->form->model ? dialect_text(d, d->form->model, &model) : ERR_OK;
+    d->all->model = model ? model : d->all->model;
+    return e;
 }
 
 /* A form's own code, then its maps. */
 enum err dialect_read(struct dialect *d)
 {
-    d->form = dialect_form_of(d->y.top);
+    d->form = dialect_form_of(d->y.top, d->drawn_in);
     if (!d->form)
         return dialect_unknown(d);
     d->y.names = d->form->names;
     d->y.quiet = true;
     enum err e = d->form->more ? d->form->more(d) : ERR_OK;
+    if (e == ERR_OK)
+        e = dialect_note(d);
     if (e == ERR_OK)
         e = dialect_sections(d);
     if (e == ERR_OK)
@@ -222,23 +305,16 @@ enum err dialect_read(struct dialect *d)
 
 static void dialect_read_world(struct dialect *d)
 {
-    long long nodes = 0, gpus = 0;
-    const struct tree *at;
-    if (!d->form->nodes)
-        return;
-    at = tree_find(d->y.top, d->form->gpus);
-    if (!tree_int(at, &gpus) ||
-        !tree_int(tree_find(d->y.top, d->form->nodes), &nodes))
-        return;
-    dialect_world(d->y.args, nodes, gpus,
-                  arena_printf(d->y.arena, "%s:%d", d->y.where, at->line));
+    if (!d->all->apart && d->all->ranks_from)
+        dialect_world(d->y.args, d->all->nodes, d->all->gpus,
+                      d->all->ranks_from);
 }
 
 /* World and sizes last: a form may have told of them itself. */
 enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                            struct megatron_args *args, struct err_msg *msg)
 {
-    int n_files = 0;
+    struct dialect_all all = {.n_files = 0};
     const char *where = file->where;
     struct dialect d = {.y = {.arena = a,
                               .where = where,
@@ -246,7 +322,7 @@ enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
                               .n_set = file->n_set,
                               .args = args,
                               .msg = msg},
-                        .n_files = &n_files};
+                        .all = &all};
     enum err e = tree_read_yaml(a, file->text, where, &d.y.top, msg);
     if (e == ERR_OK)
         e = megatron_args_where(args, where, msg);
@@ -260,7 +336,9 @@ enum err dialect_read_yaml(struct arena *a, const struct dialect_file *file,
     if (e != ERR_OK)
         return e;
     dialect_read_world(&d);
-    return dialect_ask_sizes(&d);
+    dialect_tell_packed(&d);
+    e = dialect_ask_batch(&d);
+    return e == ERR_OK ? dialect_ask_sizes(&d) : e;
 }
 
 /* ---- telling YAML ---- */
@@ -291,7 +369,8 @@ static int dialect_line(const char *line, size_t n, bool *braces)
         text_starts(line, "%YAML"))
         return 0;
     if (*first == '{' || *first == '}') {
-        *braces = true;
+        // within a map's text they are text
+        *braces = *braces || blanks == 0;
         return 0;
     }
     if (dialect_is_key(first))

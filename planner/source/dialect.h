@@ -6,7 +6,8 @@
  * a configuration names and that stand beside it are read, too.
  *
  * Forms: Megatron's CI (MODEL_ARGS) and --yaml-cfg, Primus, FlagScale,
- * Megatron-Bridge and NeMo 2, NeMo 1, GPT-NeoX, verl, ms-swift, and any flat
+ * Megatron-Bridge and NeMo 2, NeMo 1, NeMo-RL, GPT-NeoX, verl, ROLL, ms-swift,
+ * and any flat
  * file of Megatron's arguments. Words: Hydra's (a.b.c=value) and ms-swift's.
  *
  * In: a text or an argument vector. Out: slots of args, with the line of each
@@ -61,6 +62,11 @@ enum err dialect_read_words(struct megatron_args *args,
 /* Sizes of the model that were not given are unknown: `why` says where they
  * are. ERR_NOMEM. */
 enum err dialect_sizes_elsewhere(struct megatron_args *args, const char *where,
+                                 const char *why, struct err_msg *msg);
+
+/* The same of the micro-batch and the global batch, for configurations whose
+ * defaults are not Megatron's. */
+enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
                                  const char *why, struct err_msg *msg);
 
 /* ms-swift's own defaults for flags that were not given, said as assumed. */

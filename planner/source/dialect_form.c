@@ -6,7 +6,10 @@
  */
 #include "dialect_form.h"
 
+#include "base/text.h"
 #include "dialect.h"
+#include "dialect_primus.h"
+#include "dialect_rl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +23,7 @@ static struct account *dialect_account(struct dialect *d)
 static enum err dialect_bases(struct dialect *d)
 {
     static const char *const keys[] = {"extends", "bases", "includes"};
+    const char *type = tree_text(tree_get(d->y.top, "model_type"));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const struct tree *at = tree_get(d->y.top, keys[i]);
         const struct tree *one = at && at->kind == TREE_LIST ? at->child : at;
@@ -30,6 +34,8 @@ static enum err dialect_bases(struct dialect *d)
                 return e;
         }
     }
+    // after those of the files that it extends
+    d->all->model_type = type ? type : d->all->model_type;
     return ERR_OK;
 }
 
@@ -100,51 +106,6 @@ static enum err dialect_ci(struct dialect *d)
             arena_printf(d->y.arena, "%s:%d", d->y.where, devices->line));
     d->y.quiet = false;
     return yaml_take_map(&d->y, at, false);
-}
-
-/* ---- Primus ---- */
-
-/* The trainer of a module: its model's file, then what it says instead. */
-static enum err dialect_primus_module(struct dialect *d,
-                                      const struct tree *module)
-{
-    const struct tree *at = tree_get(module, "model");
-    const char *model;
-    bool found = false;
-    enum err e = yaml_text(&d->y, at, &model, NULL);
-    if (e == ERR_OK && model)
-        e = dialect_beside(d, model, &found);
-    if (e == ERR_OK)
-        e = yaml_take_map(&d->y, tree_get(module, "overrides"), false);
-    if (e != ERR_OK || !model || found)
-        return e;
-    const char *flag = arena_printf(d->y.arena, "model: %s", model);
-    const char *why = arena_printf(
-        d->y.arena,
-        "%s:%d: sizes are in that file of Primus: put it and those that it "
-        "extends beside this one, or give the flags behind --",
-        d->y.where, at->line);
-    if (!flag || !why)
-        return err_set(d->y.msg, ERR_NOMEM, "%s: out of memory", d->y.where);
-    account_change(dialect_account(d), flag, why);
-    return ERR_OK;
-}
-
-static enum err dialect_primus(struct dialect *d)
-{
-    const struct tree *modules = tree_get(d->y.top, "modules");
-    const struct tree *module =
-        modules && modules->kind == TREE_MAP ? modules->child : NULL;
-    for (; module; module = module->next) {
-        const char *framework = tree_text(tree_get(module, "framework"));
-        if (module->kind == TREE_MAP &&
-            (!framework || strcmp(framework, "megatron") == 0))
-            return dialect_primus_module(d, module);
-    }
-    return err_set(d->y.msg, ERR_PARSE,
-                   "%s: a Primus file: no module of it has the framework "
-                   "megatron",
-                   d->y.where);
 }
 
 /* ---- FlagScale ---- */
@@ -409,6 +370,14 @@ static const struct yaml_name bridge_names[] = {
     {NULL, NULL},
 };
 
+// the first freezes the routers alone, the others count where another key is on
+static const struct yaml_name rl_names[] = {
+    {"freeze_moe_router", ""}, {"activation_checkpointing", ""},
+    {"track_moe_metrics", ""}, {"recompute_granularity", ""},
+    {"recompute_method", ""},  {"recompute_num_layers", ""},
+    {"recompute_modules", ""}, {NULL, NULL},
+};
+
 // these mean to GPT-NeoX what they mean to Megatron, or nothing for sizes
 static const struct yaml_name neox_names[] = {
     {"no_weight_tying", "untie-embeddings-and-output-weights"},
@@ -437,6 +406,21 @@ static enum err dialect_cfg(struct dialect *d)
     return dialect_activation(d, tree_get(d->y.top, "language_model"));
 }
 
+// also of a file whose other keys are of anything
+static const struct dialect_form rl_form = {
+    .name = "NeMo-RL",
+    .marks = "policy.megatron_cfg|policy.model_name|policy cluster",
+    .sections = {"policy.megatron_cfg", "policy.megatron_cfg.optimizer",
+                 "policy.megatron_cfg.distributed_data_parallel_config"},
+    .names = rl_names,
+    .more = dialect_nemo_rl,
+    .nodes = "cluster.num_nodes",
+    .gpus = "cluster.gpus_per_node",
+    .model = "policy.model_name",
+    .elsewhere = "the config.json of the model's checkpoint",
+    .merged = "the configuration that it is put over",
+    .config = true};
+
 static const struct dialect_form forms[] = {
     {.name = "Megatron's CI", .marks = "MODEL_ARGS", .more = dialect_ci},
     {.name = "Primus", .marks = "modules", .more = dialect_primus},
@@ -457,6 +441,15 @@ static const struct dialect_form forms[] = {
      .gpus = "trainer.n_gpus_per_node",
      .model = "actor_rollout_ref.model.path",
      .elsewhere = "the config.json of the model's checkpoint",
+     .merged = "verl's own, which counts prompts and not sequences",
+     .config = true},
+    {.name = "ROLL",
+     .marks = "actor_train.strategy_args",
+     .sections = {"actor_train.strategy_args.strategy_config"},
+     .more = dialect_roll,
+     .model = "pretrain",
+     .elsewhere = "the config.json of the model's checkpoint",
+     .merged = "ROLL's own words, which count by device",
      .config = true},
     {.name = "Megatron's --yaml-cfg",
      .marks = "language_model model_parallel",
@@ -481,6 +474,7 @@ static const struct dialect_form forms[] = {
      .nodes = "trainer.num_nodes",
      .gpus = "trainer.devices",
      .elsewhere = "the configuration that this one is merged into",
+     .merged = "the configuration that it is merged into",
      .config = true},
     {.name = "Megatron-Bridge",
      .marks = "model.num_layers|model._target_|model train|model ddp|"
@@ -489,6 +483,7 @@ static const struct dialect_form forms[] = {
      .names = bridge_names,
      .more = dialect_bridge,
      .elsewhere = "the recipe that this file is merged into",
+     .merged = "the recipe that it is merged into",
      .config = true},
     {.name = "ms-swift",
      .marks = "model dataset|mcore_model|tuner_type|train_type",
@@ -535,10 +530,21 @@ static bool dialect_is_flat(const struct tree *top)
     return n > 0;
 }
 
-const struct dialect_form *dialect_form_of(const struct tree *top)
+/* "defaults: ../base.yaml": NeMo-RL's word for the file below; FlagScale has a
+ * list. */
+static bool dialect_is_put_over(const struct tree *top)
+{
+    const char *base = tree_text(tree_get(top, "defaults"));
+    return base && text_ends(base, ".yaml");
+}
+
+const struct dialect_form *dialect_form_of(const struct tree *top,
+                                           bool drawn_in)
 {
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         if (dialect_has_marks(top, forms[i].marks))
             return &forms[i];
-    return dialect_is_flat(top) ? &flat_form : NULL;
+    if (dialect_is_put_over(top) || dialect_has_marks(top, rl_form.marks))
+        return &rl_form;
+    return drawn_in || dialect_is_flat(top) ? &flat_form : NULL;
 }

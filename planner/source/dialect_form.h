@@ -14,10 +14,22 @@
 
 enum { DIALECT_MAX_SECTIONS = 6 };
 
+/* Of all files of one configuration. */
+struct dialect_all {
+    int n_files;            // read so far
+    const char *model_type; // the last one that a flat file states, or NULL
+    bool packed, dynamic;   // micro-batches are filled by tokens
+    bool apart;             // some ranks generate and do not train
+    long long nodes, gpus;  // of each, where any file states them; or 0
+    const char *ranks_from; // the place of the last of them
+    const char *model;      // that the last of the files names, or NULL
+};
+
 struct dialect {
     struct yaml_source y;
     const struct dialect_form *form;
-    int *n_files; // read so far, of all
+    struct dialect_all *all;
+    bool drawn_in; // by another file, which knows its form
 };
 
 struct dialect_form {
@@ -31,23 +43,34 @@ struct dialect_form {
     const char *nodes, *gpus;            // paths of what makes the world
     const char *model;     // path of what names the model, for messages
     const char *elsewhere; // where sizes are, if not here
+    const char *merged;    // what it is merged into, and has its batch; or NULL
     bool config; // names of config classes: key heads alone make groups
 };
 
-/* The form that the keys at the top tell, or NULL. */
-const struct dialect_form *dialect_form_of(const struct tree *top);
+/* The form that the keys at the top tell, or NULL. A file that another one
+ * draws in and that nothing tells is flat: its keys may all be the framework's.
+ */
+const struct dialect_form *dialect_form_of(const struct tree *top,
+                                           bool drawn_in);
 
 /* Reads the file of d->y.top: a form's own code, then its maps. */
 enum err dialect_read(struct dialect *d);
 
-/* Reads a file that the configuration names, if it stands beside it (*found).
- * ERR_PARSE when it cannot be read, or when there are too many. */
-enum err dialect_beside(struct dialect *d, const char *name, bool *found);
+/* Reads a file that the configuration names, if it stands beside it (*found) or
+ * in the folder `presets` (NULL: none) of the checkout around it. ERR_PARSE
+ * when it cannot be read, or when there are too many. */
+enum err dialect_beside(struct dialect *d, const char *name,
+                        const char *presets, bool *found);
 
 /* The same of a file that is needed: where it is not there, it is a change of
- * the account, as it may hold anything. */
+ * the account, as it may hold anything but defaults. */
 enum err dialect_need(struct dialect *d, const struct tree *at,
                       const char *name);
+
+/* Says of a file of a framework's defaults, named at `at`, that it is not
+ * there. ERR_NOMEM. */
+enum err dialect_lacks_defaults(struct dialect *d, const struct tree *at,
+                                const char *name);
 
 /* Gives a flag (its name, or a key) a value that a node states in other words.
  */

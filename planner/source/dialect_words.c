@@ -207,6 +207,14 @@ static enum err words_finish(struct words_found *w)
     // in config classes a number of key heads is all that says so
     if (flags_given(f, FLAG_NUM_QUERY_GROUPS))
         flags_set_on(f, FLAG_GROUP_QUERY_ATTENTION);
+    snprintf(line, sizeof line,
+             "not among the words, but in the configuration%s%.100s that they "
+             "are merged into",
+             w->config ? " " : "", w->config ? w->config : "");
+    enum err e =
+        dialect_batch_elsewhere(w->args, w->from ? w->from : "", line, w->msg);
+    if (e != ERR_OK)
+        return e;
     snprintf(line, sizeof line, "%s%.120s: its sizes are not among the words",
              w->model ? "the config.json of " : "the configuration ",
              w->model    ? w->model

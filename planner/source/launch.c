@@ -217,6 +217,15 @@ static enum err launch_take(struct reading *r, const struct launch *l)
 
 /* ---- which launch ---- */
 
+/* The program's name as it can be shown; NULL when out of memory. */
+static const char *launch_program(const struct reading *r,
+                                  const struct bash_call *call)
+{
+    const char *word = call->word[ranks_program(call)].text;
+    const char *plain = call_plain(r->arena, launch_base(word));
+    return plain && !*plain ? "a program that is not known" : plain;
+}
+
 /* The call on the first way that comes to the launch. */
 static const struct bash_call *launch_call(const struct reading *r,
                                            const struct launch *l)
@@ -234,13 +243,14 @@ static enum err launch_list(struct reading *r)
     for (int i = 0; i < r->n; i++) {
         const struct launch *l = &r->launch[i];
         const struct bash_call *call = launch_call(r, l);
-        size_t at = ranks_first_argument(call), program = ranks_program(call);
+        size_t at = ranks_first_argument(call);
         const char *file =
             at > 0 && at <= call->n ? call->word[at - 1].text : "";
+        const char *program = launch_program(r, call);
         char *text =
             arena_printf(r->arena, "%d: %s:%d: %s %s%s", i + 1, l->file,
-                         l->line, launch_base(call->word[program].text),
-                         launch_base(file), l->round ? " (a later round)" : "");
+                         l->line, program ? program : "", launch_base(file),
+                         l->round ? " (a later round)" : "");
         char *plain = text ? call_plain(r->arena, text) : NULL;
         if (!plain)
             return err_set(r->msg, ERR_NOMEM, "%s: out of memory",
@@ -288,15 +298,15 @@ static enum err launch_choose(struct reading *r, const struct launch **out)
     if (e == ERR_OK && r->n > 1 && !r->req->launch)
         e = launch_differ(r, &differ);
     *out = &r->launch[k - 1];
-    const struct bash_call *call = launch_call(r, *out);
-    size_t program = ranks_program(call);
-    account->launch = (struct account_launch){
-        .program = launch_base(call->word[program].text),
-        .file = (*out)->file,
-        .line = (*out)->line,
-        .number = k,
-        .of = r->n,
-        .ask = differ};
+    const char *program = launch_program(r, launch_call(r, *out));
+    if (!program)
+        return err_set(r->msg, ERR_NOMEM, "%s: out of memory", r->req->path);
+    account->launch = (struct account_launch){.program = program,
+                                              .file = (*out)->file,
+                                              .line = (*out)->line,
+                                              .number = k,
+                                              .of = r->n,
+                                              .ask = differ};
     return e;
 }
 

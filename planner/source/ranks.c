@@ -30,6 +30,8 @@ static const struct launcher launchers[] = {
      0, 0},
     {"deepspeed", "--num-nodes", "--num-gpus --num-accelerators", "", 1, 0},
     {"accelerate", "", "", "--num-processes", 0, 0},
+    // MindSpore's
+    {"msrun", "", "", "--worker-num", 0, 0},
 };
 enum { N_LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 

@@ -60,7 +60,12 @@ static enum err read_json(struct arena *a, const char *text, const char *where,
                           struct megatron_args *args, struct err_msg *msg)
 {
     cJSON *tree = NULL;
-    enum err e = json_parse(text, where, &tree, msg);
+    enum err e = json_parse_python(a, text, where, &tree, msg);
+    if (e == ERR_OK && json_get(tree, "format")) {
+        // a model file is ours, and strict
+        cJSON_Delete(tree);
+        e = json_parse(text, where, &tree, msg);
+    }
     if (e != ERR_OK)
         return e;
     const cJSON *format = json_get(tree, "format");

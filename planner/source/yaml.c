@@ -277,7 +277,8 @@ enum err yaml_take(struct yaml_source *y, const struct tree *member)
                            .quiet = y->quiet};
     if (++y->steps > TREE_MAX_NODES)
         return yaml_bad(y, member, "too many values for a configuration");
-    if (!*key.key)
+    if (!*key.key || (y->defaults && !megatron_args_has(key.key) &&
+                      !megatron_args_is_switch(key.key)))
         return ERR_OK;
     if (!yaml_is_value(member)) {
         if (!y->quiet && megatron_args_has(key.key))

@@ -35,6 +35,7 @@ struct yaml_source {
     struct err_msg *msg;
     const struct yaml_name *names; // ends with key NULL; or NULL
     bool quiet; // keys that nobody knows and that are not of a model: of others
+    bool defaults; // of a framework, for all of its keys: others say nothing
     const struct tree *map; // that is being read: ${.name} is in it
     int steps;              // nodes read so far
 };
