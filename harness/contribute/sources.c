@@ -9,6 +9,7 @@
 #include "chunk.h"
 #include "doctor/steps.h"
 #include "experiment_folder.h"
+#include "judge/logged.h"
 #include "published/import_logs.h"
 #include "source/log.h"
 #include "source/source.h"
@@ -67,18 +68,6 @@ static bool is_unstated(const struct megatron_flags *f, enum flag_id id)
     return !flags_given(f, id) || flags_unknown(f, id);
 }
 
-/* A log's own list is of the very run: its layout wins, and it tells what the
- * configuration does not state. */
-static void join_args(struct megatron_args *to, struct megatron_args *log)
-{
-    struct megatron_flags *f = megatron_args_flags(to);
-    const struct megatron_flags *own = megatron_args_flags(log);
-    for (int i = 0; i < N_FLAGS; i++)
-        if (flags_given(own, (enum flag_id)i) &&
-            (i == FLAG_LAYOUT || is_unstated(f, (enum flag_id)i)))
-            f->slot[i] = own->slot[i];
-}
-
 /* What all logs of one command line share. */
 struct reading {
     struct contribution *c;
@@ -98,7 +87,7 @@ static enum err args_of_log(const struct reading *r, const struct runlog *log,
     if (e == ERR_OK && log->n_arguments)
         e = source_log_read(log, "its list of arguments", own, msg);
     if (e == ERR_OK && r->config)
-        join_args(args, own);
+        logged_join(log, megatron_args_flags(own), megatron_args_flags(args));
     *out = args;
     return e == ERR_OK ? read_flags(r->q, args, msg) : e;
 }
@@ -206,7 +195,7 @@ static enum err read_log(const struct reading *in, const char *operand,
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
-    if (e == ERR_OK && layout)
+    if (e == ERR_OK)
         e = take_layout_check(c, &log, r, msg);
     return e == ERR_OK ? take_log(c, &text, !in->q->no_logs, r, msg) : e;
 }

@@ -1,5 +1,6 @@
 #include "take.h"
 
+#include "judge/logged.h"
 #include "log/runlog.h"
 #include "redact.h"
 #include "source/log.h"
@@ -55,15 +56,28 @@ static const char *listed_layout(struct arena *a, const struct runlog *log)
     return NULL;
 }
 
-enum err take_layout_check(struct contribution *c, const struct runlog *log,
-                           const struct contribution_run *r,
-                           struct err_msg *msg)
+/* Of a list with no layout of its own: by Megatron's split of its flags. */
+static enum err check_split(struct contribution *c, const struct runlog *log,
+                            const char **layout, struct err_msg *msg)
+{
+    struct logged_split own;
+    const enum err e = logged_split(c->arena, log, c->core, &own, msg);
+    *layout =
+        e == ERR_OK && own.known ? layout_string(c->arena, &own.layout) : NULL;
+    return e;
+}
+
+/* As one writes it, whatever its spelling; NULL: the list does not tell. */
+static enum err logged_as_written(struct contribution *c,
+                                  const struct runlog *log,
+                                  const struct contribution_run *r,
+                                  const char **layout, struct err_msg *msg)
 {
     struct contribution_run own = {.name = r->name, .id = r->id};
     const char *text = listed_layout(c->arena, log);
     struct megatron_args *args = megatron_args_copy(c->arena, c->args);
     if (!text || !*text)
-        return ERR_OK;
+        return check_split(c, log, layout, msg);
     if (!args)
         return err_set(msg, ERR_NOMEM, "contribute: out of memory");
     struct megatron_flags *f = megatron_args_flags(args);
@@ -71,11 +85,21 @@ enum err take_layout_check(struct contribution *c, const struct runlog *log,
     flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, r->model.batch.global_batch);
     flags_set_int(f, FLAG_MICRO_BATCH_SIZE, r->model.batch.micro_batch);
     const enum err e = contribution_judge(c, args, text, &own, msg);
-    if (e != ERR_OK || strcmp(own.layout, r->layout) == 0)
+    *layout = own.layout;
+    return e;
+}
+
+enum err take_layout_check(struct contribution *c, const struct runlog *log,
+                           const struct contribution_run *r,
+                           struct err_msg *msg)
+{
+    const char *own = NULL;
+    const enum err e = logged_as_written(c, log, r, &own, msg);
+    if (e != ERR_OK || !own || strcmp(own, r->layout) == 0)
         return e;
     return err_set(
         msg, ERR_MODEL,
         "%s: its own list of arguments has the layout '%s', and '%s' "
         "is said to have run",
-        r->name, own.layout, r->layout);
+        r->name, own, r->layout);
 }

@@ -1,0 +1,81 @@
+#!/bin/sh
+# moe-bench contribute on logs in the forms that users have: runs without any
+# layout among their flags, lines that are means over an interval, prefixes, bars
+# and other ranks between, the list of arguments in another file.
+set -u
+bench=$(cd "$(dirname "${BUILD:-build/release}/moe-bench")" && pwd)/moe-bench
+here=$(pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+. tests/cli/common.sh
+
+cd "$work" || exit 1
+make_log() { # FILE [KEY=VALUE...]
+    python3 "$here/tests/cli/log_forms.py" "$@"
+}
+FIRST=decoder_first_pipeline_num_layers
+LAST=decoder_last_pipeline_num_layers
+shown() { # OPERAND...: of a dry run; the layouts, or the message
+    "$bench" contribute "$@" --gpu H100 --series 2 --dry-run >out 2>err
+    status=$?
+    if [ $status -eq 0 ]; then
+        sed -n 's/^  run-[0-9]*  \([^ ]*\) .*/\1/p' out | tr '\n' ' '
+    else
+        cat err
+    fi
+}
+given() { # FOLDER OPERAND...: contributed, and what a reviewer says of it
+    to=$1
+    shift
+    rm -rf "$to"
+    "$bench" contribute "$@" --gpu H100 --series 2 --to "$to" --consent >out 2>err &&
+        "$bench" validate "$to"/h100-* >review 2>err
+}
+
+# ---- splits without a layout ----
+make_log default.log
+make_log ends.log ms=4800 $FIRST=7 $LAST=5
+make_log virtual.log ms=4700 num_virtual_stages_per_pipeline_rank=3 \
+    virtual_pipeline_model_parallel_size=3
+make_log older.log ms=4750 num_layers_per_virtual_pipeline_stage=3 core=0.15 \
+    virtual_pipeline_model_parallel_size=2
+is "the default split and one by its ends" "$(shown default.log ends.log)" \
+    'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+is "virtual stages in both spellings" "$(shown virtual.log older.log)" \
+    'Et*2|(t*2|)*10t*2L Et*3|(t*3|)*6t*3L '
+given one default.log ends.log
+claim $? "a reviewer takes them"
+given two virtual.log older.log
+claim $? "and those with virtual stages"
+make_log loss.log account_for_loss_in_pipeline_split=True num_layers=23
+make_log layout.log ms=4800 num_layers=23 'pipeline_model_parallel_layout=Et*7|t*6|t*6|t*4L'
+is "a layer less beside the loss" "$(shown loss.log layout.log)" \
+    'Et*6|t*6|t*6|t*5L Et*7|t*6|t*6|t*4L '
+"$bench" contribute 'Et*7|t*6|t*6|t*5L=default.log' ends.log --gpu H100 --to no --consent >out 2>err
+[ $? -eq 1 ] && one_line err "default.log: its own list of arguments has the layout 'Et\*6" && [ ! -e no ]
+claim $? "a layout that a log without one did not run is refused"
+"$bench" contribute 'Et*6|t*6|t*6|t*6L=ends.log' default.log --gpu H100 --to no --consent >out 2>err
+[ $? -eq 1 ] && one_line err "ends.log: its own list of arguments has the layout 'Et\*7"
+claim $? "also where its split is by the ends"
+cat >edited.sh <<'END'
+torchrun --nproc-per-node 16 pretrain_gpt.py --num-layers 24 --hidden-size 2048 \
+    --num-attention-heads 16 --group-query-attention --num-query-groups 4 --kv-channels 128 \
+    --num-experts 64 --moe-ffn-hidden-size 1024 --moe-router-topk 8 --ffn-hidden-size 5472 \
+    --qk-layernorm --swiglu --normalization RMSNorm --disable-bias-linear --bf16 \
+    --position-embedding-type rope --untie-embeddings-and-output-weights \
+    --seq-length 4096 --micro-batch-size 1 --global-batch-size 256 --padded-vocab-size 128256 \
+    --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --use-distributed-optimizer \
+    --pipeline-model-parallel-size 4 \
+    --decoder-first-pipeline-num-layers 8 --decoder-last-pipeline-num-layers 4
+END
+is "a script that was edited since does not say what ran" \
+    "$(shown default.log ends.log --config edited.sh)" 'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+
+# ---- prefixes, bars, other ranks ----
+make_log slurm.log prefix=' %r: '
+make_log tee.log prefix='[default%r]:' noise=yes ms=4800 $FIRST=7 $LAST=5
+is "prefixes and what stands between" "$(shown slurm.log tee.log)" \
+    'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+given three slurm.log tee.log
+claim $? "a reviewer takes them"
