@@ -60,25 +60,48 @@ static void say(struct checks *k, enum check_id id, enum check_answer answer,
 
 /* ---- iterations and spread ---- */
 
+/* Lines of one iteration or means of several: of these fewer will do, but one
+ * that a slow step is in must stay alone. */
+static void ask_count(struct contribution *c, const struct contribution_run *r,
+                      struct checks *k)
+{
+    const int fewest = r->span == 1 ? CHECK_FEWEST : CHECK_FEWEST_MEANS;
+    const char *of =
+        r->span == 1 ? "" : arena_printf(c->arena, " means of %d", r->span);
+    if (r->n_used < fewest)
+        say(k, CHECK_ITERATIONS, CHECK_NO,
+            arena_printf(c->arena,
+                         "%s: %d%s iterations count (%d dropped), want %d or "
+                         "more: run it longer, with --log-interval 1",
+                         r->name, r->n_used, of ? of : "", r->n_dropped,
+                         fewest));
+    else if (r->n_used * r->span < CHECK_FEW)
+        say(k, CHECK_ITERATIONS, CHECK_DOUBT,
+            arena_printf(c->arena, "%s: only %d%s iterations count", r->id,
+                         r->n_used, of ? of : ""));
+}
+
 /* Typed times have none, which is told once. */
 static void ask_iterations(struct contribution *c, struct checks *k)
 {
-    for (int i = 0; i < c->n; i++) {
-        const struct contribution_run *r = &c->run[i];
+    for (int i = 0; i < c->n; i++)
         if (c->from == CONTRIBUTION_TYPED)
             say(k, CHECK_ITERATIONS, CHECK_DOUBT,
                 "typed in: how many iterations is not known");
-        else if (r->n_used < CHECK_FEWEST)
-            say(k, CHECK_ITERATIONS, CHECK_NO,
+        else
+            ask_count(c, &c->run[i], k);
+}
+
+/* Of means the scatter is that of means. */
+static void ask_means(struct contribution *c, struct checks *k)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->run[i].span > 1)
+            say(k, CHECK_SPREAD, CHECK_DOUBT,
                 arena_printf(c->arena,
-                             "%s: %d iterations count (%d dropped), want %d or "
-                             "more: run it longer, with --log-interval 1",
-                             r->name, r->n_used, r->n_dropped, CHECK_FEWEST));
-        else if (r->n_used < CHECK_FEW)
-            say(k, CHECK_ITERATIONS, CHECK_DOUBT,
-                arena_printf(c->arena, "%s: only %d iterations count", r->id,
-                             r->n_used));
-    }
+                             "%s: a line of its log is the mean of %d "
+                             "iterations: how single ones scatter is not known",
+                             c->run[i].id, c->run[i].span));
 }
 
 /* Half of what the middle half of the steps spans, of the median. */
@@ -90,13 +113,13 @@ static void ask_spread(struct contribution *c, struct checks *k)
         if (!(spread > CHECK_SPREAD_DOUBT))
             continue;
         say(k, CHECK_SPREAD, spread > CHECK_SPREAD_NO ? CHECK_NO : CHECK_DOUBT,
-            arena_printf(c->arena,
-                         "%s: half of its steps lie within +-%.1f%% of the "
-                         "median, want %.0f%% or less",
-                         r->id, 100 * spread,
-                         100 * (spread > CHECK_SPREAD_NO
-                                    ? CHECK_SPREAD_NO
-                                    : CHECK_SPREAD_DOUBT)));
+            arena_printf(
+                c->arena,
+                "%s: half of its %s lie within +-%.1f%% of the "
+                "median, want %.0f%% or less",
+                r->id, r->span == 1 ? "steps" : "means of steps", 100 * spread,
+                100 * (spread > CHECK_SPREAD_NO ? CHECK_SPREAD_NO
+                                                : CHECK_SPREAD_DOUBT)));
     }
 }
 
@@ -288,6 +311,19 @@ static void ask_series(struct contribution *c, struct checks *k)
                          c->n_lost));
 }
 
+/* They wait for the GPU at each start and stop. */
+static void ask_timers(struct contribution *c, struct checks *k)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->run[i].is_timed)
+            say(k, CHECK_RUN, CHECK_DOUBT,
+                arena_printf(c->arena,
+                             "%s: its timers (--timing-log-level 2) lengthen "
+                             "a step: kept, and left out of fits; a run "
+                             "without them tells the step",
+                             c->run[i].id));
+}
+
 /* What doctor says of a log is kept as a doubt; a run that failed behind some
  * good iterations has figures. */
 static void ask_run(struct contribution *c, struct checks *k)
@@ -327,10 +363,12 @@ enum err checks_ask(struct contribution *c, const char *const *others,
     ask_layouts(c, &k);
     ask_iterations(c, &k);
     ask_spread(c, &k);
+    ask_means(c, &k);
     ask_rate(c, &k);
     ask_duplicates(c, &k);
     ask_series(c, &k);
     ask_run(c, &k);
+    ask_timers(c, &k);
     enum err e = ERR_OK;
     for (; others && *others && e == ERR_OK; others++)
         e = ask_others(c, *others, &k, msg);

@@ -95,6 +95,7 @@ struct contribution_run *contribution_add(struct contribution *c)
     struct contribution_run *r = &c->run[c->n];
     *r = (struct contribution_run){
         .id = arena_printf(c->arena, "run-%02d", c->n + 1),
+        .span = 1,
         .step_s = (double)NAN,
         .q25 = (double)NAN,
         .q75 = (double)NAN,
@@ -103,6 +104,19 @@ struct contribution_run *contribution_add(struct contribution *c)
         return NULL;
     c->n++;
     return r;
+}
+
+void contribution_stat(const struct contribution_run *r,
+                       char out[CONTRIBUTION_STAT_BYTES])
+{
+    if (r->span == 1)
+        snprintf(out, CONTRIBUTION_STAT_BYTES,
+                 "median of %d iterations, %d dropped", r->n_used,
+                 r->n_dropped);
+    else
+        snprintf(out, CONTRIBUTION_STAT_BYTES,
+                 "median of %d means of %d iterations, %d dropped", r->n_used,
+                 r->span, r->n_dropped);
 }
 
 enum err contribution_lose(struct contribution *c, const char *what,

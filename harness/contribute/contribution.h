@@ -45,10 +45,12 @@ struct contribution_run {
     struct model model;
     bool profile;            // with timers on: kept, but no figure to fit
     double step_s, q25, q75; // median and quartiles; NAN: not known
-    int n_used, n_dropped;   // iterations; 0 used: not known
+    int n_used, n_dropped;   // lines of the log; 0 used: not known
+    int span;                // iterations that a line is the mean of
     double printed_tflops;   // of a GPU, as the log has it; NAN
     int64_t peak_bytes;      // the fullest rank's, 0: no memory line
     bool has_timers;         // a time of every rank
+    bool is_timed;           // its timers are those that lengthen a step
     const char *role;        // of an experiment, or NULL
     int round;
     const char *stat;          // how step_s was made: "median of 40 iterations"
@@ -102,6 +104,12 @@ enum err contribution_gpu(struct contribution *c, const char *gpu,
 
 /* The next run, to be filled, with its id; NULL when out of memory. */
 struct contribution_run *contribution_add(struct contribution *c);
+
+/* How the run's step time was made, by n_used, span and n_dropped: "median of 9
+ * means of 5 iterations, 2 dropped". */
+enum { CONTRIBUTION_STAT_BYTES = 96 };
+void contribution_stat(const struct contribution_run *r,
+                       char out[CONTRIBUTION_STAT_BYTES]);
 
 /* Reads the run's model from `args` with `layout` (NULL: theirs, or Megatron's
  * default split) and judges it as Megatron of c->core would. ERR_MODEL for what

@@ -113,7 +113,7 @@ static void put_figures(struct row *r, const struct contribution_run *run)
 {
     put_number(r, "step_s", run->step_s);
     put_text(r, "step_stat", run->stat ? run->stat : "");
-    put_size(r, "n_steps", run->n_used);
+    put_size(r, "n_steps", (int64_t)run->n_used * run->span);
     if (isfinite(run->q25))
         put_text(r, "spread",
                  arena_printf(r->a, "q25 %.17g q75 %.17g", run->q25, run->q75));

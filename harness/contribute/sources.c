@@ -125,6 +125,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
                            struct err_msg *msg)
 {
     struct import_times t;
+    char stat[CONTRIBUTION_STAT_BYTES];
     const struct log_iteration *it;
     double *x = arena_alloc(c->arena, s->n_used + 1, sizeof *x);
     int n = 0;
@@ -133,6 +134,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     for (size_t at = 0; (it = runlog_next_used(log, &at)) != NULL;)
         x[n++] = it->step_ms * 1e-3;
     r->n_used = n;
+    r->span = s->span;
     r->n_dropped = (int)s->n_logged - n;
     if (n == 0)
         return ERR_OK; // checks say so
@@ -142,8 +144,8 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     r->step_s = t.step_s;
     r->q25 = t.q25_s;
     r->q75 = t.q75_s;
-    r->stat = arena_printf(c->arena, "median of %d iterations, %d dropped", n,
-                           r->n_dropped);
+    contribution_stat(r, stat);
+    r->stat = arena_strdup(c->arena, stat);
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
 
@@ -192,6 +194,7 @@ static enum err read_log(const struct reading *in, const char *operand,
     fill_from_steps(args, &steps);
     r->printed_tflops = steps.printed_tflops;
     take_facts(&log, r);
+    r->profile = r->is_timed;
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);

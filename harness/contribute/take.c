@@ -7,12 +7,14 @@
 
 #include <string.h>
 
-/* Times of single ranks tell forward from backward; extremes do not. */
+/* Times of single ranks tell forward from backward; extremes do not. Both come
+ * of timers that wait for the GPU; moe-train, which names a clock, has none. */
 void take_facts(const struct runlog *log, struct contribution_run *r)
 {
     size_t at = 0;
     const struct log_timer *t = runlog_next_timer(log, RUNLOG_FORWARD, &at);
     r->has_timers = t && t->per_rank;
+    r->is_timed = t && !log->clock;
     for (size_t i = 0; i < log->n_memory; i++)
         if (log->memory[i].max_allocated_bytes > r->peak_bytes)
             r->peak_bytes = log->memory[i].max_allocated_bytes;

@@ -3,7 +3,7 @@ of what users bring: log_forms.py FILE [KEY=VALUE...]. Keys: an argument of the
 dump (decoder_first_pipeline_num_layers=7); ms, iters, core (0.15, 0.16), prefix
 ("%r: " is the rank's), noise (a bar and other ranks' output between), dump=no,
 vocab=no (no line of the padded vocabulary), slow=N (iteration N takes twice as
-long). Steps repeat a pattern of 0.4%, so that nothing is by chance."""
+long), timers=yes (of every rank). Steps repeat a pattern of 0.4%, so that nothing is by chance."""
 import sys
 
 given = dict(a.split("=", 1) for a in sys.argv[2:])
@@ -11,6 +11,7 @@ take = lambda key, default: type(default)(given.pop(key, default))
 ms, iters, core = take("ms", 5000.0), take("iters", 50), take("core", "0.16")
 prefix, noise = take("prefix", ""), take("noise", "")
 dump, vocab, slow = take("dump", "yes"), take("vocab", "yes"), take("slow", 0)
+timers = take("timers", "no")
 args = dict(
     account_for_embedding_in_pipeline_split=False,
     account_for_loss_in_pipeline_split=False, add_bias_linear=False, bf16=True,
@@ -68,6 +69,13 @@ for i in range(1, iters + 1):
     say(line, world - 1)
     if not (first and interval > 1):
         total, n = 0.0, 0
+    for name, of in ("forward", 0.25), ("backward", 0.5):
+        if timers == "yes":
+            if name == "forward":
+                say("times across ranks (ms):")
+            say("  %s-compute:" % name)
+            for r in range(world):
+                say("     rank %2d: %.2f" % (r, ms * (of + r // 4 * 0.01)))
     for r in range(0, world if i <= 2 * interval else 0, 4):
         say("[Rank %d] (after %d iterations) memory (MB) | allocated: 20000.00 | max "
             "allocated: %d.00 | reserved: 50000.00 | max reserved: 52000.00"

@@ -79,3 +79,65 @@ is "prefixes and what stands between" "$(shown slurm.log tee.log)" \
     'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
 given three slurm.log tee.log
 claim $? "a reviewer takes them"
+
+# ---- lines that are means of several iterations ----
+row() { # FOLDER COLUMN: of the first row
+    python3 - "$1"/h100-*/rows.csv "$2" <<'PY'
+import csv, sys
+print(next(csv.DictReader(open(sys.argv[1])))[sys.argv[2]])
+PY
+}
+make_log five.log log_interval=5 slow=23
+make_log five2.log log_interval=5 ms=4800 $FIRST=7 $LAST=5
+make_log ten.log log_interval=10 core=0.15
+make_log ten2.log log_interval=10 core=0.15 ms=4700 $FIRST=7 $LAST=5
+given five five.log five2.log
+claim $? "lines of five iterations are contributed, and a reviewer takes them"
+is "the row says that they are means" "$(row five step_stat)" \
+    "median of 9 means of 5 iterations, 2 dropped"
+is "and of how many iterations" "$(row five n_steps)" 45
+is "a slow step moves one of them alone" "$(row five step_s)" 5
+grep -q 'iterations *yes' out && grep -q 'spread *doubt *run-01: .*mean of 5 iterations' out &&
+    grep -q 'single iterations: the scatter' out
+claim $? "what means do not tell is said and kept"
+given ten ten.log ten2.log
+claim $? "four means of ten iterations are enough"
+is "they are told as such" "$(row ten step_stat)" \
+    "median of 4 means of 10 iterations, 1 dropped"
+sed 's/^  log_interval .*//' ten.log >unlisted.log
+given ten unlisted.log ten2.log
+is "the lines alone tell it, too" "$(row ten step_stat)" \
+    "median of 4 means of 10 iterations, 1 dropped"
+make_log short.log log_interval=10 core=0.15 iters=30
+"$bench" contribute short.log five2.log --gpu H100 --to no --consent >out 2>err
+[ $? -eq 1 ] && one_line err 'short.log: 2 means of 10 iterations count (1 dropped), want 3'
+claim $? "two means are too few"
+make_log each.log iters=90
+awk '!/ iteration / || / iteration +[0-9]*0\//' each.log >thinned.log
+given thin thinned.log ten2.log
+is "lines that somebody took out are no means" "$(row thin step_stat)" \
+    "median of 7 iterations, 2 dropped"
+
+# ---- timers that wait for the GPU lengthen a step ----
+make_log timed.log timers=yes ms=5200
+"$bench" contribute default.log ends.log timed.log --gpu H100 --series 3 --to timed --consent >out 2>err &&
+    "$bench" validate timed/h100-* >review 2>err
+claim $? "a run with timers beside two without is taken"
+grep -q 'run-03 .*with timers on' out && grep -q 'run *doubt *run-03: its timers' out
+claim $? "and said to be one"
+is "its step is none to fit" "$(python3 -c 'import csv, glob
+print([r["use"] for r in csv.DictReader(open(glob.glob("timed/*/rows.csv")[0]))])')" "['fit', 'fit', '']"
+! grep -q '^run-03' review && grep -q '^run-02' review
+claim $? "a reviewer predicts the others"
+bad=$(echo timed/h100-*)
+python3 - "$bad/rows.csv" <<'PY'
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1], newline="")))
+for r in rows[1:]:
+    r[rows[0].index("use")] = "fit"
+csv.writer(open(sys.argv[1], "w", newline=""), lineterminator="\n").writerows(rows)
+PY
+(cd "$bad" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+"$bench" validate "$bad" >review 2>err
+[ $? -eq 1 ] && one_line err 'was run with timers on'
+claim $? "a row that says otherwise is found"
