@@ -34,28 +34,43 @@ static enum err contribution_no_memory(struct err_msg *msg)
 
 /* ---- begin ---- */
 
+/* A slip of the pen would be a card of its own for ever. */
+static enum err contribution_ask_card(const char *gpu, struct err_msg *msg)
+{
+    const struct card *near = card_near(gpu);
+    if (!near)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "--gpu: got '%s': is it %s? what follows a card's name "
+                   "stands behind a blank or a dash ('%s 80GB'); a card of "
+                   "another name has its maker before it ('NVIDIA %s')",
+                   gpu, near->name, near->name, gpu);
+}
+
 /* "H100 SXM" is "h100-sxm": letters, digits and dashes, as a folder's name. */
 enum err contribution_gpu(struct contribution *c, const char *gpu,
                           struct err_msg *msg)
 {
     struct err_msg ignored;
-    const size_t n = strlen(gpu);
-    char *name = arena_strdup(c->arena, gpu);
+    const bool known = card_find(gpu, "", &c->card, &ignored) == ERR_OK;
+    const char *plain = known ? card_without_maker(gpu) : gpu;
+    const size_t n = strlen(plain);
+    char *name = arena_strdup(c->arena, plain);
     if (!name)
         return contribution_no_memory(msg);
-    bool plain =
-        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)gpu[0]);
+    bool ok =
+        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)name[0]);
     for (char *p = name; *p; p++) {
         *p = (char)(*p == ' ' || *p == '_' ? '-' : tolower((unsigned char)*p));
-        plain = plain && (isalnum((unsigned char)*p) || *p == '-');
+        ok = ok && (isalnum((unsigned char)*p) || *p == '-');
     }
     c->gpu = name;
-    card_find(name, "", &c->card, &ignored);
-    return plain ? ERR_OK
-                 : err_set(msg, ERR_RANGE,
-                           "--gpu: got '%s', want the card's name in letters "
-                           "and digits, such as H100, or cpu",
-                           gpu);
+    if (!ok)
+        return err_set(msg, ERR_RANGE,
+                       "--gpu: got '%s', want the card's name in at most %d "
+                       "letters and digits, such as H100, or cpu",
+                       gpu, CONTRIBUTION_NAME_BYTES - 1);
+    return known ? ERR_OK : contribution_ask_card(gpu, msg);
 }
 
 /* In UTC, as all dates of results are. */

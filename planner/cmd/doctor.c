@@ -91,13 +91,29 @@ static void doctor_source(struct doctor_run *d)
         c->n_args == 1 && c->has_flags && !d->out.log.n_arguments ? 0 : 1;
 }
 
+/* A card that is not in the table has a peak all the same. */
+static enum err doctor_card(struct doctor_run *d)
+{
+    struct cmd *c = d->cmd;
+    struct err_msg said;
+    if (!cmd_given(c, OPT_GPU))
+        return ERR_OK;
+    const enum err e =
+        card_find(c->option[OPT_GPU], "doctor: --gpu", &d->card, &said);
+    return e == ERR_OK ? e
+                       : err_set(&c->msg, e,
+                                 "%s; another card: its peak by "
+                                 "--peak-tflops in place of --gpu",
+                                 said.text);
+}
+
 static enum err doctor_options(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
     double tflops = 0, gib = 0;
     enum err e = cmd_settings(c, &d->set);
-    if (e == ERR_OK && cmd_given(c, OPT_GPU))
-        e = card_find(c->option[OPT_GPU], "doctor: --gpu", &d->card, &c->msg);
+    if (e == ERR_OK)
+        e = doctor_card(d);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_PEAK, 1e-6, 1e9, &tflops);
     if (e == ERR_OK)

@@ -141,3 +141,17 @@ PY
 "$bench" validate "$bad" >review 2>err
 [ $? -eq 1 ] && one_line err 'was run with timers on'
 claim $? "a row that says otherwise is found"
+
+# ---- the card's name ----
+"$bench" contribute default.log ends.log --gpu H10O --to no --consent >out 2>err
+[ $? -eq 2 ] && one_line err "'H10O': is it H100?" && [ ! -e no ]
+claim $? "a card that is nearly one that is known is asked about"
+for gpu in 'NVIDIA H100 80GB HBM3' 'NVIDIA H10O' H800; do
+    "$bench" contribute default.log ends.log --gpu "$gpu" --series 2 --dry-run >out 2>err
+    claim $? "$gpu is taken"
+done
+grep -q "rate *doubt *the peak of 'h800' is not known" out
+claim $? "of a card of another name no peak is known"
+"$bench" contribute default.log ends.log --gpu 'NVIDIA H100 80GB HBM3' --series 2 --dry-run >out 2>err &&
+    grep -q 'folder: .*/h100-80gb-hbm3-16x' out && grep -q 'rate *yes' out
+claim $? "a card as nvidia-smi prints it is the card"
