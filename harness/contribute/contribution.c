@@ -7,6 +7,7 @@
 #include "contribution.h"
 
 #include "judge/judge.h"
+#include "megatron/model.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -150,25 +151,49 @@ static bool is_same_text(const char *x, const char *y)
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* Sizes of what is trained, and how ranks share it: what one fit can hold. */
-static const char *other_model(const struct model *x, const struct model *y)
+/* Sizes of what is trained, and how ranks share it: what one fit can hold. In
+ * Megatron's words, as a list of arguments has them. NULL: the same. */
+static const char *other_model(struct arena *a,
+                               const struct contribution_run *first,
+                               const struct contribution_run *r)
 {
-    const bool same =
-        x->hidden == y->hidden && x->n_layers == y->n_layers &&
-        x->n_mtp == y->n_mtp && x->ffn == y->ffn && x->n_heads == y->n_heads &&
-        x->n_experts == y->n_experts && x->moe_ffn == y->moe_ffn &&
-        x->topk == y->topk && x->padded_vocab == y->padded_vocab &&
-        x->batch.seq_tokens == y->batch.seq_tokens &&
-        is_same_text(x->symbols, y->symbols) &&
-        is_same_text(x->mtp_symbols, y->mtp_symbols);
-    if (!same)
-        return "is of another model";
-    if (x->par.world != y->par.world)
-        return "has another number of GPUs";
-    return x->par.tp != y->par.tp || x->par.cp != y->par.cp ||
-                   x->par.ep != y->par.ep
-               ? "has another TP, CP or EP"
-               : NULL;
+    const struct model *x = &first->model, *y = &r->model;
+    const struct {
+        const char *what, *name;
+        int64_t x, y;
+    } all[] = {
+        {"is of another model", "num_layers", x->n_layers, y->n_layers},
+        {"is of another model", "hidden_size", x->hidden, y->hidden},
+        {"is of another model", "mtp_num_layers", x->n_mtp, y->n_mtp},
+        {"is of another model", "ffn_hidden_size", x->ffn, y->ffn},
+        {"is of another model", "num_attention_heads", x->n_heads, y->n_heads},
+        {"is of another model", "num_experts", x->n_experts, y->n_experts},
+        {"is of another model", "moe_ffn_hidden_size", x->moe_ffn, y->moe_ffn},
+        {"is of another model", "moe_router_topk", x->topk, y->topk},
+        {"is of another model", "padded vocabulary", x->padded_vocab,
+         y->padded_vocab},
+        {"is of another model", "seq_length", x->batch.seq_tokens,
+         y->batch.seq_tokens},
+        {"has another number of GPUs", "world_size", x->par.world,
+         y->par.world},
+        {"has another split of ranks", "tensor_model_parallel_size", x->par.tp,
+         y->par.tp},
+        {"has another split of ranks", "context_parallel_size", x->par.cp,
+         y->par.cp},
+        {"has another split of ranks", "expert_model_parallel_size", x->par.ep,
+         y->par.ep}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].x != all[i].y)
+            return arena_printf(a, "%s than %s (%s %lld, not %lld)",
+                                all[i].what, first->name, all[i].name,
+                                (long long)all[i].y, (long long)all[i].x);
+    return is_same_text(x->symbols, y->symbols) &&
+                   is_same_text(x->mtp_symbols, y->mtp_symbols)
+               ? NULL
+               : arena_printf(a,
+                              "is of another model than %s (other "
+                              "layers in its pattern)",
+                              first->name);
 }
 
 /* A size that has a default of 1 and was never stated would be somebody
@@ -194,6 +219,16 @@ static enum err demand_sizes(struct arena *a, const struct megatron_flags *f,
         if (!what || !add)
             return contribution_no_memory(msg);
     }
+    if (!flags_given(f, FLAG_PADDED_VOCAB_SIZE) &&
+        !megatron_padded_vocab(f, flags_int(f, FLAG_TP, 1))) {
+        what = arena_printf(a,
+                            "%s%sthe padded vocabulary (in a log: 'padded "
+                            "vocab ... (new size: N)')",
+                            what, *what ? ", " : "");
+        add = arena_printf(a, "%s --padded-vocab-size N", add);
+    }
+    if (!what || !add)
+        return contribution_no_memory(msg);
     return *what ? err_set(msg, ERR_PARSE,
                            "%s: not stated: %s; name the launch script with "
                            "--config, or add at the end of the command: --%s",
@@ -249,11 +284,11 @@ enum err contribution_judge(struct contribution *c,
     if (!c->args)
         c->args = own;
     const struct contribution_run *first = &c->run[0];
-    const char *other = other_model(&first->model, &r->model);
+    const char *other = other_model(c->arena, first, r);
     if (other && first != r)
         return err_set(msg, ERR_RANGE,
-                       "%s %s than %s: contribute them one after the other",
-                       r->name, other, first->name);
+                       "%s %s: contribute them one after the other", r->name,
+                       other);
     c->n_gpus = r->model.par.world;
     return ERR_OK;
 }

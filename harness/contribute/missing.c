@@ -72,7 +72,8 @@ void missing_look(const struct contribution *c, struct missing *out)
     lacks(out, !p.depths,
           "another pipeline size: what lies outside the pipeline is told only "
           "by layouts");
-    lacks(out, c->gpus_per_node == 0, "the GPUs of a node: taken as 8");
+    lacks(out, c->gpus_per_node == 0,
+          "the GPUs of a node (--gpus-per-node): taken as 8");
     lacks(out, !c->is_planned && c->n_series == 0,
           "how many runs were made in all");
     lacks(out, true, "clocks, power cap, driver and network");

@@ -163,8 +163,10 @@ static enum err open_log(const struct reading *in, const char *path,
         return err_prefix(msg, e, "%s", path);
     if (!in->config && !log->n_arguments && in->q->n_flags == 0)
         return err_set(msg, ERR_PARSE,
-                       "%s: the log has no list of arguments; name the launch "
-                       "script or the model's file with --config",
+                       "%s: the log has no list of arguments, which rank 0 "
+                       "prints: put its file before this one (cat), or name "
+                       "it, the launch script or the model's file with "
+                       "--config",
                        path);
     return ERR_OK;
 }

@@ -155,3 +155,37 @@ claim $? "of a card of another name no peak is known"
 "$bench" contribute default.log ends.log --gpu 'NVIDIA H100 80GB HBM3' --series 2 --dry-run >out 2>err &&
     grep -q 'folder: .*/h100-80gb-hbm3-16x' out && grep -q 'rate *yes' out
 claim $? "a card as nvidia-smi prints it is the card"
+
+# ---- what a message says to do next ----
+refused() { # STATUS PART CLAIM OPERAND...
+    want=$1 part=$2 text=$3
+    shift 3
+    "$bench" contribute "$@" --gpu H100 --to no --consent >out 2>err
+    [ $? -eq "$want" ] && one_line err "$part" && [ ! -e no ]
+    claim $? "$text"
+}
+make_log nodump.log dump=no vocab=no
+make_log novocab.log vocab=no
+make_log mtp.log mtp_num_layers=1
+refused 2 'rank 0 prints' "a log of another rank alone: where the list is" nodump.log ends.log
+sed '/end of arguments/q' novocab.log >rank0.log
+printf ' > padded vocab (size: 128256) with 0 dummy tokens (new size: 128256)\n' >>rank0.log
+cat rank0.log nodump.log >joined.log
+is "and what it says works" "$(shown joined.log ends.log)" 'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+is "and the other way" "$(shown nodump.log ends.log --config rank0.log)" \
+    'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+refused 2 'end of the command: -- --padded-vocab-size N' "a vocabulary that is not told" \
+    novocab.log ends.log
+"$bench" contribute novocab.log ends.log --gpu H100 --series 2 --dry-run -- \
+    --padded-vocab-size 128256 >out 2>err
+claim $? "and what it says works"
+refused 2 'mtp.log is of another model than default.log (mtp_num_layers 1, not 0)' \
+    "another model: what differs" default.log mtp.log
+"$bench" contribute default.log ends.log --gpu GB200 --gpus-per-node 4 --series 2 --to nodes --consent >out 2>err &&
+    "$bench" validate nodes/gb200-* >review 2>err && ! grep -q 'GPUs of a node' out
+claim $? "the GPUs of a node can be said"
+is "and are in the row" "$(python3 -c 'import csv, glob
+print(next(csv.DictReader(open(glob.glob("nodes/*/rows.csv")[0])))["gpus_per_node"])')" 4
+"$bench" contribute default.log --gpu H100 --series 1 --dry-run >out 2>err
+grep -q '^1 run on 16 x h100' out
+claim $? "one run is one"
