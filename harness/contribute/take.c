@@ -3,7 +3,6 @@
 #include "judge/logged.h"
 #include "log/runlog.h"
 #include "redact.h"
-#include "source/log.h"
 
 #include <string.h>
 
@@ -41,34 +40,6 @@ enum err take_log(struct contribution *c, const struct text_span *text,
     return ERR_OK;
 }
 
-/* As the list has it; NULL: it has none, or none that is known. */
-static const char *listed_layout(struct arena *a, const struct runlog *log)
-{
-    static const enum flag_id ids[] = {FLAG_LAYOUT, FLAG_HYBRID_LAYER_PATTERN,
-                                       FLAG_HYBRID_OVERRIDE_PATTERN};
-    struct err_msg ignored;
-    struct megatron_args *own = megatron_args_new(a);
-    if (!own || !log->n_arguments ||
-        source_log_read(log, "log", own, &ignored) != ERR_OK)
-        return NULL;
-    const struct megatron_flags *f = megatron_args_flags(own);
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        if (flags_given(f, ids[i]) && !flags_unknown(f, ids[i]))
-            return flags_text(f, ids[i]);
-    return NULL;
-}
-
-/* Of a list with no layout of its own: by Megatron's split of its flags. */
-static enum err check_split(struct contribution *c, const struct runlog *log,
-                            const char **layout, struct err_msg *msg)
-{
-    struct logged_split own;
-    const enum err e = logged_split(c->arena, log, c->core, &own, msg);
-    *layout =
-        e == ERR_OK && own.known ? layout_string(c->arena, &own.layout) : NULL;
-    return e;
-}
-
 /* As one writes it, whatever its spelling; NULL: the list does not tell. */
 static enum err logged_as_written(struct contribution *c,
                                   const struct runlog *log,
@@ -76,17 +47,17 @@ static enum err logged_as_written(struct contribution *c,
                                   const char **layout, struct err_msg *msg)
 {
     struct contribution_run own = {.name = r->name, .id = r->id};
-    const char *text = listed_layout(c->arena, log);
+    const char *text;
     struct megatron_args *args = megatron_args_copy(c->arena, c->args);
-    if (!text || !*text)
-        return check_split(c, log, layout, msg);
-    if (!args)
-        return err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    enum err e = args ? logged_layout(c->arena, log, c->core, &text, msg)
+                      : err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    if (e != ERR_OK || !text)
+        return e;
     struct megatron_flags *f = megatron_args_flags(args);
     flags_set_int(f, FLAG_PP, r->model.par.pp);
     flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, r->model.batch.global_batch);
     flags_set_int(f, FLAG_MICRO_BATCH_SIZE, r->model.batch.micro_batch);
-    const enum err e = contribution_judge(c, args, text, &own, msg);
+    e = contribution_judge(c, args, text, &own, msg);
     *layout = own.layout;
     return e;
 }

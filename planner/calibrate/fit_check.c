@@ -201,7 +201,7 @@ static const char *logged_pattern(const struct checker *c, struct layout *l)
 
 /* The layout that the log says was run: its argument, or Megatron's default
  * split where the dump has pipeline sizes but no layout. NULL: not said. */
-static const char *logged_layout(const struct checker *c, struct layout *l)
+static const char *run_layout(const struct checker *c, struct layout *l)
 {
     const struct runlog *log = c->run->log;
     const char *text = runlog_argument(log, "pipeline_model_parallel_layout");
@@ -219,7 +219,7 @@ static const char *logged_layout(const struct checker *c, struct layout *l)
 static enum err check_layout(const struct checker *c)
 {
     struct layout l;
-    const char *text = logged_layout(c, &l);
+    const char *text = run_layout(c, &l);
     if (!text || same_layout(&l, &c->run->layout))
         return ERR_OK;
     return err_set(c->msg, ERR_PARSE,

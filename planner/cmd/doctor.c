@@ -65,6 +65,24 @@ static enum err doctor_take(struct doctor_run *d, enum err e)
 
 /* ---- the line ---- */
 
+/* SCRIPT LOG, which only one of the two is: what was said of the first stands
+ * where the second is none, either. */
+static enum err doctor_swap(struct doctor_run *d, enum err said)
+{
+    struct cmd *c = d->cmd;
+    struct err_msg ignored;
+    const char *first = c->args[0];
+    const enum err e =
+        logparse_read(&c->arena, c->args[1], &d->out.log, &ignored);
+    if (e != ERR_OK)
+        return e == ERR_NOMEM ? e : said;
+    c->args[0] = c->args[1];
+    c->args[1] = first;
+    d->out.path = c->args[0];
+    c->msg.text[0] = '\0';
+    return ERR_OK;
+}
+
 /* Leaves one operand for the model's source: the script, else the log itself,
  * or none where flags have to do for a log without a dump. */
 static enum err doctor_operands(struct doctor_run *d)
@@ -78,7 +96,9 @@ static enum err doctor_operands(struct doctor_run *d)
     if (c->n_args == 2 && access(c->args[1], R_OK) != 0)
         return err_set(&c->msg, ERR_PARSE, "doctor: %s: cannot be read",
                        c->args[1]);
-    return logparse_read(&c->arena, d->out.path, &d->out.log, &c->msg);
+    const enum err e =
+        logparse_read(&c->arena, d->out.path, &d->out.log, &c->msg);
+    return e == ERR_PARSE && c->n_args == 2 ? doctor_swap(d, e) : e;
 }
 
 static void doctor_source(struct doctor_run *d)

@@ -94,3 +94,32 @@ enum err logged_split(struct arena *a, const struct runlog *log,
         out->layout = v.layout;
     return ERR_OK;
 }
+
+/* As the list has it; NULL: it has none, or none that is known. */
+static const char *listed_layout(struct arena *a, const struct runlog *log)
+{
+    static const enum flag_id ids[] = {FLAG_LAYOUT, FLAG_HYBRID_LAYER_PATTERN,
+                                       FLAG_HYBRID_OVERRIDE_PATTERN};
+    struct megatron_args *own = megatron_args_new(a);
+    if (!own || !log->n_arguments ||
+        source_log_read(log, "log", own, NULL) != ERR_OK)
+        return NULL;
+    const struct megatron_flags *f = megatron_args_flags(own);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (flags_given(f, ids[i]) && !flags_unknown(f, ids[i]))
+            return flags_text(f, ids[i]);
+    return NULL;
+}
+
+enum err logged_layout(struct arena *a, const struct runlog *log,
+                       const struct core_version *core, const char **out,
+                       struct err_msg *msg)
+{
+    struct logged_split split;
+    *out = listed_layout(a, log);
+    if (*out && **out)
+        return ERR_OK;
+    const enum err e = logged_split(a, log, core, &split, msg);
+    *out = e == ERR_OK && split.known ? layout_string(a, &split.layout) : NULL;
+    return e;
+}

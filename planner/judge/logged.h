@@ -37,4 +37,10 @@ enum err logged_split(struct arena *a, const struct runlog *log,
                       const struct core_version *core, struct logged_split *out,
                       struct err_msg *msg);
 
+/* The layout that the list says has run, in letters: its own layout or pattern,
+ * or what logged_split() makes. NULL where it does not tell. ERR_NOMEM. */
+enum err logged_layout(struct arena *a, const struct runlog *log,
+                       const struct core_version *core, const char **out,
+                       struct err_msg *msg);
+
 #endif

@@ -293,6 +293,8 @@ sed -i 's/--vocab-size [0-9]*//; s/--padded-vocab-size [0-9]*//' "$tmp/run.sh"
 $L doctor "$tmp/log" "$tmp/run.sh" --json >"$tmp/json" 2>/dev/null
 is "what the script does not state the dump does" \
     "$? $(value 'd["advice"]["own_layout"]')" "0 $OWN"
+$L doctor "$tmp/run.sh" "$tmp/log" --json 2>/dev/null | cmp -s - "$tmp/json"
+is "the script may stand first" $? 0
 grep -v ^pipeline_model "$tmp/dump" >"$tmp/less"
 log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/less"
 $L doctor "$tmp/log" >"$tmp/out" 2>/dev/null
