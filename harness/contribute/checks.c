@@ -226,6 +226,16 @@ static bool is_same(const struct contribution_run *x,
     return x->step_s == y->step_s && strcmp(x->layout, y->layout) == 0;
 }
 
+/* A log that was copied, cut or joined with another one has another hash; two
+ * runs do not have all of three figures alike. */
+static bool is_like(const struct contribution_run *x,
+                    const struct contribution_run *y)
+{
+    return *x->log_sha256 && *y->log_sha256 && x->step_s == y->step_s &&
+           x->q25 == y->q25 && x->q75 == y->q75 && x->q25 < x->q75 &&
+           strcmp(x->layout, y->layout) == 0;
+}
+
 /* A doubt is kept with the data: it names runs by their numbers. */
 static const char *shown(const struct contribution *c, int i)
 {
@@ -234,6 +244,14 @@ static const char *shown(const struct contribution *c, int i)
 
 static void ask_duplicates(struct contribution *c, struct checks *k)
 {
+    for (int i = 0; i < c->n; i++)
+        for (int j = 0; j < i; j++)
+            if (c->from == CONTRIBUTION_LOGS && is_like(&c->run[i], &c->run[j]))
+                say(k, CHECK_DUPLICATES, CHECK_DOUBT,
+                    arena_printf(c->arena,
+                                 "%s has the very times of %s: is it the same "
+                                 "run?",
+                                 c->run[i].id, c->run[j].id));
     for (int i = 0; i < c->n; i++)
         for (int j = 0; j < i; j++)
             if (is_same(&c->run[i], &c->run[j]))
@@ -302,9 +320,10 @@ static void ask_series(struct contribution *c, struct checks *k)
     else if (!c->is_planned && c->n_series != there)
         say(k, CHECK_SERIES, CHECK_NO,
             arena_printf(c->arena,
-                         "%lld runs were made and %d are here: give all of "
+                         "%lld runs were made and %d %s here: give all of "
                          "them, also slow ones",
-                         (long long)c->n_series, there));
+                         (long long)c->n_series, there,
+                         there == 1 ? "is" : "are"));
     else if (c->n_lost > 0)
         say(k, CHECK_SERIES, CHECK_DOUBT,
             arena_printf(c->arena, "%d runs gave no step time: they are listed",
@@ -332,6 +351,12 @@ static void ask_run(struct contribution *c, struct checks *k)
         const struct finding *f = &c->findings.item[i];
         if (f->weight == FINDING_WRONG)
             say(k, CHECK_RUN, CHECK_DOUBT, f->text);
+        if (strcmp(f->name, "several-runs") == 0)
+            say(k, CHECK_RUN, CHECK_DOUBT,
+                arena_printf(c->arena,
+                             "a log: %s; cut it where the next one begins to "
+                             "give the others, too",
+                             f->text));
     }
     if (c->n_changes > 0)
         say(k, CHECK_RUN, CHECK_DOUBT,

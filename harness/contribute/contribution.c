@@ -151,49 +151,46 @@ static bool is_same_text(const char *x, const char *y)
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* Sizes of what is trained, and how ranks share it: what one fit can hold. In
- * Megatron's words, as a list of arguments has them. NULL: the same. */
+/* Batches and pipeline sizes may differ within one contribution. */
+static bool is_free(const char *key)
+{
+    return strcmp(key, "micro_batch_size") == 0 ||
+           strcmp(key, "data_parallel_size") == 0;
+}
+
+/* Which layers are dense, not only how many. */
+static bool is_other_layers(const struct model *x, const struct model *y)
+{
+    bool other = !is_same_text(x->symbols, y->symbols) ||
+                 !is_same_text(x->mtp_symbols, y->mtp_symbols);
+    for (int i = 0; i < x->n_layers && !other; i++)
+        other = model_layer_kind(x, i) != model_layer_kind(y, i);
+    return other;
+}
+
+/* What one fit can hold: the same model, recompute, precision, and split over
+ * ranks but for the pipeline. In the words of a list of arguments; NULL: the
+ * same. */
 static const char *other_model(struct arena *a,
                                const struct contribution_run *first,
                                const struct contribution_run *r)
 {
-    const struct model *x = &first->model, *y = &r->model;
-    const struct {
-        const char *what, *name;
-        int64_t x, y;
-    } all[] = {
-        {"is of another model", "num_layers", x->n_layers, y->n_layers},
-        {"is of another model", "hidden_size", x->hidden, y->hidden},
-        {"is of another model", "mtp_num_layers", x->n_mtp, y->n_mtp},
-        {"is of another model", "ffn_hidden_size", x->ffn, y->ffn},
-        {"is of another model", "num_attention_heads", x->n_heads, y->n_heads},
-        {"is of another model", "num_experts", x->n_experts, y->n_experts},
-        {"is of another model", "moe_ffn_hidden_size", x->moe_ffn, y->moe_ffn},
-        {"is of another model", "moe_router_topk", x->topk, y->topk},
-        {"is of another model", "padded vocabulary", x->padded_vocab,
-         y->padded_vocab},
-        {"is of another model", "seq_length", x->batch.seq_tokens,
-         y->batch.seq_tokens},
-        {"has another number of GPUs", "world_size", x->par.world,
-         y->par.world},
-        {"has another split of ranks", "tensor_model_parallel_size", x->par.tp,
-         y->par.tp},
-        {"has another split of ranks", "context_parallel_size", x->par.cp,
-         y->par.cp},
-        {"has another split of ranks", "expert_model_parallel_size", x->par.ep,
-         y->par.ep}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i].x != all[i].y)
-            return arena_printf(a, "%s than %s (%s %lld, not %lld)",
-                                all[i].what, first->name, all[i].name,
-                                (long long)all[i].y, (long long)all[i].x);
-    return is_same_text(x->symbols, y->symbols) &&
-                   is_same_text(x->mtp_symbols, y->mtp_symbols)
-               ? NULL
-               : arena_printf(a,
-                              "is of another model than %s (other "
-                              "layers in its pattern)",
-                              first->name);
+    struct model_fact x[MODEL_N_FACTS], y[MODEL_N_FACTS];
+    const int n = model_facts(&first->model, x), m = model_facts(&r->model, y);
+    for (int i = 0; i < n && i < m; i++)
+        if (x[i].value != y[i].value && !is_free(x[i].key))
+            return arena_printf(
+                a, "is of another model or split than %s (%s %lld, not %lld)",
+                first->name, y[i].key, (long long)y[i].value,
+                (long long)x[i].value);
+    if (first->model.par.world != r->model.par.world)
+        return arena_printf(
+            a, "has another number of GPUs than %s (%d, not %d)", first->name,
+            r->model.par.world, first->model.par.world);
+    return n != m || is_other_layers(&first->model, &r->model)
+               ? arena_printf(a, "is of another model than %s (other layers)",
+                              first->name)
+               : NULL;
 }
 
 /* A size that has a default of 1 and was never stated would be somebody
@@ -258,6 +255,36 @@ static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
     return r->layout ? ERR_OK : contribution_no_memory(msg);
 }
 
+const char *contribution_precision(const struct megatron_flags *f)
+{
+    return flags_given(f, FLAG_FP8_FORMAT) ? "fp8"
+           : flags_given(f, FLAG_BF16)     ? "bf16"
+           : flags_given(f, FLAG_FP16)     ? "fp16"
+                                           : "fp32";
+}
+
+/* ERR_RANGE where the first run is not like this one. */
+static enum err demand_same(const struct contribution *c,
+                            const struct megatron_flags *f,
+                            const struct contribution_run *r,
+                            struct err_msg *msg)
+{
+    const struct contribution_run *first = &c->run[0];
+    const char *was = contribution_precision(megatron_args_flags(c->args));
+    const char *is = contribution_precision(f);
+    const char *other = other_model(c->arena, first, r);
+    if (!other && strcmp(was, is) != 0)
+        other = arena_printf(c->arena,
+                             "ran in another precision than %s (%s, "
+                             "not %s)",
+                             first->name, is, was);
+    return other && first != r
+               ? err_set(msg, ERR_RANGE,
+                         "%s %s: contribute them one after the other", r->name,
+                         other)
+               : ERR_OK;
+}
+
 enum err contribution_judge(struct contribution *c,
                             const struct megatron_args *args,
                             const char *layout, struct contribution_run *r,
@@ -283,12 +310,9 @@ enum err contribution_judge(struct contribution *c,
     r->model.par.vpp = r->parsed.vpp;
     if (!c->args)
         c->args = own;
-    const struct contribution_run *first = &c->run[0];
-    const char *other = other_model(c->arena, first, r);
-    if (other && first != r)
-        return err_set(msg, ERR_RANGE,
-                       "%s %s: contribute them one after the other", r->name,
-                       other);
+    e = demand_same(c, f, r, msg);
+    if (e != ERR_OK)
+        return e;
     c->n_gpus = r->model.par.world;
     return ERR_OK;
 }

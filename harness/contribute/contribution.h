@@ -120,6 +120,9 @@ enum err contribution_judge(struct contribution *c,
                             const char *layout, struct contribution_run *r,
                             struct err_msg *msg);
 
+/* "fp8", "bf16", "fp16" or "fp32": what units multiply in. */
+const char *contribution_precision(const struct megatron_flags *f);
+
 /* The folder's name: as chosen, or "h100-8x-2026-12-01"; NULL when out of
  * memory. */
 const char *contribution_name(const struct contribution *c);

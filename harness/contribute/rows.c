@@ -101,11 +101,7 @@ static void put_flags(struct row *r, struct megatron_args *args)
             ? full
         : flags_given(f, FLAG_RECOMPUTE_ACTIVATIONS) ? "selective"
                                                      : "none");
-    put_text(r, "precision",
-             flags_given(f, FLAG_FP8_FORMAT) ? "fp8"
-             : flags_given(f, FLAG_BF16)     ? "bf16"
-             : flags_given(f, FLAG_FP16)     ? "fp16"
-                                             : "fp32");
+    put_text(r, "precision", contribution_precision(f));
 }
 
 /* Profile runs are of no use to a fit of steps: timers lengthen them. */

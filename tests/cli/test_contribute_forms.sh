@@ -166,7 +166,6 @@ refused() { # STATUS PART CLAIM OPERAND...
 }
 make_log nodump.log dump=no vocab=no
 make_log novocab.log vocab=no
-make_log mtp.log mtp_num_layers=1
 refused 2 'rank 0 prints' "a log of another rank alone: where the list is" nodump.log ends.log
 sed '/end of arguments/q' novocab.log >rank0.log
 printf ' > padded vocab (size: 128256) with 0 dummy tokens (new size: 128256)\n' >>rank0.log
@@ -179,8 +178,22 @@ refused 2 'end of the command: -- --padded-vocab-size N' "a vocabulary that is n
 "$bench" contribute novocab.log ends.log --gpu H100 --series 2 --dry-run -- \
     --padded-vocab-size 128256 >out 2>err
 claim $? "and what it says works"
-refused 2 'mtp.log is of another model than default.log (mtp_num_layers 1, not 0)' \
-    "another model: what differs" default.log mtp.log
+for x in mtp_num_layers=1 num_query_groups=8 moe_shared_expert_intermediate_size=1024 \
+    kv_channels=64 fp8=hybrid; do
+    make_log other.log ms=4700 $x
+    refused 2 "other.log is of another model or split than default.log (.* [0-9]*, not [0-9]*)" \
+        "another model ($x): what differs" default.log other.log
+done
+make_log other.log ms=4700 bf16=False
+refused 2 'ran in another precision than default.log (fp32, not bf16)' "and another precision" \
+    default.log other.log
+make_log freq.log 'moe_layer_freq=[0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]'
+make_log freq2.log ms=4800 'moe_layer_freq=[1,0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]'
+refused 2 "freq2.log is of another model than freq.log (other layers)" \
+    "also where other layers are dense" freq.log freq2.log
+make_log batch.log ms=9900 micro_batch_size=2 global_batch_size=512
+"$bench" contribute default.log batch.log --gpu H100 --series 2 --dry-run >out 2>err
+claim $? "another batch is the same model"
 "$bench" contribute default.log ends.log --gpu GB200 --gpus-per-node 4 --series 2 --to nodes --consent >out 2>err &&
     "$bench" validate nodes/gb200-* >review 2>err && ! grep -q 'GPUs of a node' out
 claim $? "the GPUs of a node can be said"
@@ -189,3 +202,12 @@ print(next(csv.DictReader(open(glob.glob("nodes/*/rows.csv")[0])))["gpus_per_nod
 "$bench" contribute default.log --gpu H100 --series 1 --dry-run >out 2>err
 grep -q '^1 run on 16 x h100' out
 claim $? "one run is one"
+
+# ---- one file with two runs ----
+cat default.log ends.log >both.log
+"$bench" contribute both.log virtual.log --gpu H100 --series 2 --dry-run >out 2>err &&
+    grep -q 'run *doubt *a log: the file holds 2 runs: .*cut it' out
+claim $? "a file of two runs: one counts, and that is said"
+"$bench" contribute both.log ends.log --gpu H100 --series 2 --dry-run >out 2>err &&
+    grep -q 'duplicates *doubt *run-02 has the very times of run-01' out
+claim $? "and its run beside itself is doubted"
