@@ -343,20 +343,33 @@ static void ask_timers(struct contribution *c, struct checks *k)
                              c->run[i].id));
 }
 
-/* What doctor says of a log is kept as a doubt; a run that failed behind some
- * good iterations has figures. */
+/* What doctor says of a log is kept as a doubt (a run that failed behind some
+ * good iterations has figures) but for steps of different work. */
+static void ask_finding(struct contribution *c,
+                        const struct contribution_run *r,
+                        const struct finding *f, struct checks *k)
+{
+    if (strcmp(f->name, "batch-changes") == 0)
+        say(k, CHECK_RUN, CHECK_NO,
+            arena_printf(c->arena, "%s: %s; cut the lines of the ramp-up out",
+                         r->name, f->text));
+    else if (strcmp(f->name, "several-runs") == 0)
+        say(k, CHECK_RUN, CHECK_DOUBT,
+            arena_printf(c->arena,
+                         "%s: %s; cut it where the next one begins to give the "
+                         "others, too",
+                         r->id, f->text));
+    else if (f->weight == FINDING_WRONG)
+        say(k, CHECK_RUN, CHECK_DOUBT,
+            arena_printf(c->arena, "%s: %s", r->id, f->text));
+}
+
 static void ask_run(struct contribution *c, struct checks *k)
 {
-    for (int i = 0; i < c->findings.n; i++) {
-        const struct finding *f = &c->findings.item[i];
-        if (f->weight == FINDING_WRONG)
-            say(k, CHECK_RUN, CHECK_DOUBT, f->text);
-        if (strcmp(f->name, "several-runs") == 0)
-            say(k, CHECK_RUN, CHECK_DOUBT,
-                arena_printf(c->arena,
-                             "a log: %s; cut it where the next one begins to "
-                             "give the others, too",
-                             f->text));
+    for (int i = 0; i < c->n; i++) {
+        const struct findings *all = c->run[i].findings;
+        for (int j = 0; all && j < all->n; j++)
+            ask_finding(c, &c->run[i], &all->item[j], k);
     }
     if (c->n_changes > 0)
         say(k, CHECK_RUN, CHECK_DOUBT,

@@ -92,8 +92,7 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                                  .example = b->example,
                                  .source = "measured",
                                  .clock = "wall",
-                                 .date = today(a),
-                                 .findings = {.arena = a}};
+                                 .date = today(a)};
     removed_init(&out->removed, a);
     out->run = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->run);
     out->lost = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->lost);

@@ -47,11 +47,12 @@ struct contribution_run {
     double step_s, q25, q75; // median and quartiles; NAN: not known
     int n_used, n_dropped;   // lines of the log; 0 used: not known
     int span;                // iterations that a line is the mean of
-    double printed_tflops;   // of a GPU, as the log has it; NAN
-    int64_t peak_bytes;      // the fullest rank's, 0: no memory line
-    bool has_timers;         // a time of every rank
-    bool is_timed;           // its timers are those that lengthen a step
-    const char *role;        // of an experiment, or NULL
+    const struct findings *findings; // of its log's iterations, or NULL
+    double printed_tflops;           // of a GPU, as the log has it; NAN
+    int64_t peak_bytes;              // the fullest rank's, 0: no memory line
+    bool has_timers;                 // a time of every rank
+    bool is_timed;    // its timers are those that lengthen a step
+    const char *role; // of an experiment, or NULL
     int round;
     const char *stat;          // how step_s was made: "median of 40 iterations"
     struct text_span redacted; // the log; data NULL: none, or not kept
@@ -83,7 +84,6 @@ struct contribution {
     int n_changes;        // flags that change the model and are not understood
     int64_t n_series;     // runs that were made in all; 0: not stated
     bool is_planned;      // an experiment says which runs there must be
-    struct findings findings; // of the logs' iterations
     struct removed removed;
 };
 

@@ -29,10 +29,11 @@ static enum err sources_no_memory(struct err_msg *msg)
 
 /* ---- the model ---- */
 
+/* Strict: what was typed for this command was meant. */
 static enum err read_flags(const struct sources_request *q,
                            struct megatron_args *args, struct err_msg *msg)
 {
-    const struct megatron_args_options opt = {.strict = false};
+    const struct megatron_args_options opt = {.strict = true};
     megatron_args_flags(args)->from = "-- flag";
     return megatron_args_read(args, q->flags, q->n_flags, &opt, msg);
 }
@@ -171,6 +172,22 @@ static enum err open_log(const struct reading *in, const char *path,
     return ERR_OK;
 }
 
+/* Lines of another batch are of another run than the list or the script. */
+static enum err check_batch(const struct contribution_run *r,
+                            const struct steps *s, struct err_msg *msg)
+{
+    const int64_t said = r->model.batch.global_batch;
+    if (!s->global_batch || s->global_batch == said)
+        return ERR_OK;
+    return err_set(
+        msg, ERR_MODEL,
+        "%s: its lines say a global batch of %lld, and its arguments "
+        "or the script %lld: name those of this run, or add at the "
+        "end of the command: -- --global-batch-size %lld",
+        r->name, (long long)s->global_batch, (long long)said,
+        (long long)s->global_batch);
+}
+
 /* What cannot be read ends it: the user meant it to count. */
 static enum err read_log(const struct reading *in, const char *operand,
                          struct err_msg *msg)
@@ -183,8 +200,11 @@ static enum err read_log(const struct reading *in, const char *operand,
     const char *path;
     const char *layout = split_layout(c->arena, operand, &path);
     struct contribution_run *r = contribution_add(c);
-    if (!r)
+    struct findings *found = arena_alloc(c->arena, 1, sizeof *found);
+    if (!r || !found)
         return sources_no_memory(msg);
+    *found = (struct findings){.arena = c->arena};
+    r->findings = found;
     r->name = path;
     enum err e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
@@ -192,12 +212,14 @@ static enum err read_log(const struct reading *in, const char *operand,
     e = args_of_log(in, &log, &args, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
-    steps_read(c->arena, &log, &steps, &c->findings);
+    steps_read(c->arena, &log, &steps, found);
     fill_from_steps(args, &steps);
     r->printed_tflops = steps.printed_tflops;
     take_facts(&log, r);
     r->profile = r->is_timed;
     e = contribution_judge(c, args, layout, r, msg);
+    if (e == ERR_OK)
+        e = check_batch(r, &steps, msg);
     if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
     if (e == ERR_OK)

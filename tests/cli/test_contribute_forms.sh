@@ -160,7 +160,7 @@ claim $? "a card as nvidia-smi prints it is the card"
 refused() { # STATUS PART CLAIM OPERAND...
     want=$1 part=$2 text=$3
     shift 3
-    "$bench" contribute "$@" --gpu H100 --to no --consent >out 2>err
+    "$bench" contribute --gpu H100 --to no --consent "$@" >out 2>err
     [ $? -eq "$want" ] && one_line err "$part" && [ ! -e no ]
     claim $? "$text"
 }
@@ -206,8 +206,16 @@ claim $? "one run is one"
 # ---- one file with two runs ----
 cat default.log ends.log >both.log
 "$bench" contribute both.log virtual.log --gpu H100 --series 2 --dry-run >out 2>err &&
-    grep -q 'run *doubt *a log: the file holds 2 runs: .*cut it' out
+    grep -q 'run *doubt *run-01: the file holds 2 runs: .*cut it' out
 claim $? "a file of two runs: one counts, and that is said"
 "$bench" contribute both.log ends.log --gpu H100 --series 2 --dry-run >out 2>err &&
     grep -q 'duplicates *doubt *run-02 has the very times of run-01' out
 claim $? "and its run beside itself is doubted"
+
+# ---- lines of another batch ----
+sed 's/global batch size:   256/global batch size:   128/' ends.log >batch.log
+refused 1 'batch.log: its lines say a global batch of 128, and its arguments or the script 256' \
+    "lines of another batch than the list's" default.log batch.log
+awk '/ iteration .*[13579]\/ /{ sub(/size:   256/, "size:   128") } { print }' ends.log >ramp.log
+refused 1 'run: ramp.log: the global batch changes .*cut the lines' "a batch that changes" default.log ramp.log
+refused 2 "'--global-batch-sise'" "a flag that is misspelt" default.log ends.log -- --global-batch-sise 128
