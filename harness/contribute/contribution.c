@@ -302,7 +302,9 @@ enum err contribution_judge(struct contribution *c,
     if (e != ERR_OK)
         return e;
     // their names may be a project's own
-    c->n_changes = megatron_args_account(own)->changes.n;
+    const int n_changes = megatron_args_account(own)->changes.n;
+    if (n_changes > c->n_changes)
+        c->n_changes = n_changes;
     e = megatron_args_model(c->arena, own, &r->model, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", r->name);

@@ -186,19 +186,31 @@ static void cmd_fit_write(struct writer tree, const struct fit *f)
 }
 
 /* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
+static void print_ms(double s, double se, bool has_errors)
+{
+    printf(" %12.4f", s * 1e3);
+    if (has_errors)
+        printf(" %10.4f", 1.96e3 * se);
+    else
+        printf(" %10s", "-");
+}
+
+/* FLOPs and data sheets have none: costs of them are not exact. */
 void fit_print_costs(const struct cost *c)
 {
-    printf("%-8s %12s %10s %12s %10s   (%s; 95%% intervals)\n", "unit",
-           "forward ms", "+-", "backward ms", "+-",
-           cost_source_name(c->source));
+    const bool errors = c->source != COST_ANALYTIC;
+    printf("%-8s %12s %10s %12s %10s   (%s; %s)\n", "unit", "forward ms", "+-",
+           "backward ms", "+-", cost_source_name(c->source),
+           errors ? "95% intervals" : "errors not known");
     for (int k = 0; k < N_KINDS; k++) {
         const struct unit_cost *u = &c->unit[k];
         if (!u->known)
             continue;
         bool joint = k == KIND_L && c->joint_ml;
-        printf("%-8s %12.4f %10.4f %12.4f %10.4f\n",
-               joint ? "mL" : kind_name((enum unit_kind)k), u->fwd_s * 1e3,
-               1.96e3 * u->fwd_se, u->bwd_s * 1e3, 1.96e3 * u->bwd_se);
+        printf("%-8s", joint ? "mL" : kind_name((enum unit_kind)k));
+        print_ms(u->fwd_s, u->fwd_se, errors);
+        print_ms(u->bwd_s, u->bwd_se, errors);
+        putchar('\n');
     }
 }
 

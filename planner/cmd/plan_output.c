@@ -222,15 +222,25 @@ static const char *plan_memory_word(const struct choose_way *w,
     return p->tight_memory ? " tight-memory" : "";
 }
 
+/* Costs without errors, of FLOPs or a data sheet, are not exact: how far off
+ * they are is not known. */
+static void plan_print_interval(const struct plan *p)
+{
+    if (p->pred_lo_s < p->pred_hi_s)
+        printf(" [%9.3f, %9.3f]", p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);
+    else
+        printf(" %22s", "not known");
+}
+
 static void plan_print_row(const char *label, const struct choose_way *w,
                            const struct plan *p, int width)
 {
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
         most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    printf("%-12s %-*s %10.3f [%9.3f, %9.3f] %11.3f", label, width, p->layout,
-           p->pred_step_s * 1e3, p->pred_lo_s * 1e3, p->pred_hi_s * 1e3,
-           p->exp_step_s * 1e3);
+    printf("%-12s %-*s %10.3f", label, width, p->layout, p->pred_step_s * 1e3);
+    plan_print_interval(p);
+    printf(" %11.3f", p->exp_step_s * 1e3);
     plan_print_speedup(p->speedup_vs_default);
     plan_print_speedup(p->speedup_vs_count_based);
     printf(" %9.3f %5d %s%s%s\n", (double)most / GIB, p->near_bottleneck,
