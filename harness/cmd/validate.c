@@ -143,11 +143,14 @@ static void note(struct arena *a, struct outcome *o, const char *name,
 }
 
 /* Last of all: the lines on each stand far above. */
-static void print_worse(const struct outcome *o)
+static void print_worse(const struct outcome *o, bool all)
 {
-    if (o->worse && o->names)
-        printf("worse: %d of %d datasets: %s\n", o->n_worse, o->n_judged,
-               o->names);
+    if (!o->worse || !o->names)
+        return;
+    if (all)
+        puts("where that is meant: --update-baseline --reason TEXT, and 'make "
+             "recipes' for layouts that were only planned");
+    printf("worse: %d of %d datasets: %s\n", o->n_worse, o->n_judged, o->names);
 }
 
 /* An experiment of the baseline whose dataset has gone cannot get worse. */
@@ -510,7 +513,7 @@ static enum err bench_validate_run(struct cmd *c)
     if (r.junit)
         e = write_junit(&r, &o, e, &c->msg);
     if (e == ERR_OK)
-        print_worse(&o);
+        print_worse(&o, r.all);
     c->status = o.worse ? EXIT_ANSWER_NO : 0;
     return e;
 }
