@@ -52,8 +52,7 @@ static enum err set_vocab(const struct megatron_flags *f, struct model *m,
         return ERR_OK;
     return err_set(msg, ERR_PARSE,
                    "--vocab-size: missing, and the tokenizer's size is not in "
-                   "the flags (a log says it: 'padded vocab ... new size: N'): "
-                   "give --padded-vocab-size N");
+                   "the flags: give --padded-vocab-size N");
 }
 
 /* ---- attention ---- */
