@@ -198,6 +198,12 @@ Test(fit_check, another_layout_than_the_one_named)
     GIVE(&f, 1, {"num_layers", "8"},
          {"pipeline_model_parallel_layout", "None"});
     refused(&f, "Megatron's default split");
+    make_runs(&f); // 8 layers: the split of these flags is none of TWO
+    GIVE(&f, 1, {"num_layers", "8"}, {"pipeline_model_parallel_size", "4"},
+         {"pipeline_model_parallel_layout", "None"},
+         {"decoder_first_pipeline_num_layers", "4"},
+         {"decoder_last_pipeline_num_layers", "2"});
+    refused(&f, "the run was made with 'Et*4|t|t|t*2");
 }
 
 Test(fit_check, warm_up_only)

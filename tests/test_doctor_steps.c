@@ -55,6 +55,56 @@ Test(doctor_steps, means_are_of_the_iterations_that_count)
     arena_clear(&x.arena);
 }
 
+/* Lines of a log with --log-interval 5: at 1, which Megatron always logs and
+ * which is in the next one, too, then at 5, 10, ... */
+static void every_fifth(struct fixture *x)
+{
+    set_up(x);
+    x->log.dialect = "megatron-core-0.16";
+    for (int i = 0; i < N; i++)
+        x->it[i].iteration = i ? 5 * i : 1;
+    x->it[1].step_ms = 300;
+    x->it[1].usable = false;
+}
+
+Test(doctor_steps, a_line_is_the_mean_since_the_one_before)
+{
+    struct fixture x;
+    set_up(&x);
+    x.log.dialect = "megatron";
+    look(&x);
+    cr_assert_eq(x.s.span, 1);
+    every_fifth(&x);
+    look(&x);
+    cr_assert_eq(x.s.span, 5);
+    cr_assert_eq(x.s.n_used, N - 2);
+    cr_assert_eq(x.s.n_all, 55);
+    cr_assert_float_eq(x.s.all_mean_s, (300 + 10 * 100) / 11.0 * 1e-3, 1e-12);
+    every_fifth(&x);
+    x.log.n_iterations = 6; // and behind a line that is lost
+    for (int i = 3; i < 6; i++)
+        x.it[i].iteration += 5;
+    look(&x);
+    cr_assert_eq(x.s.span, 5);
+    arena_clear(&x.arena);
+}
+
+Test(doctor_steps, lines_apart_are_no_means_where_the_log_says_so)
+{
+    static const struct log_argument each[] = {{"log_interval", "1"}};
+    struct fixture x;
+    every_fifth(&x);
+    x.log.arguments = each; // somebody took lines out
+    x.log.n_arguments = 1;
+    look(&x);
+    cr_assert_eq(x.s.span, 1);
+    every_fifth(&x);
+    x.log.dialect = "nemo"; // prints the time of the last step
+    look(&x);
+    cr_assert_eq(x.s.span, 1);
+    arena_clear(&x.arena);
+}
+
 Test(doctor_steps, start_up_behind_the_first_does_not_count)
 {
     struct fixture x;

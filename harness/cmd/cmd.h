@@ -6,6 +6,8 @@
  * A command is a constant struct command in a file of its own, listed in
  * moe_bench.c. Results go to standard output, progress and warnings to
  * standard error.
+ *
+ * Sized for lines of some hundred words.
  */
 #ifndef HARNESS_CMD_CMD_H
 #define HARNESS_CMD_CMD_H
@@ -80,6 +82,8 @@
       "own list of arguments)")                                                \
     X(OPT_LAUNCH, "--launch", NULL, "N", "of a script with several, from 1")   \
     X(OPT_GPU, "--gpu", NULL, "NAME", "the card that ran, such as H100")       \
+    X(OPT_PER_NODE, "--gpus-per-node", NULL, "N",                              \
+      "cards of a machine (8; of an experiment, its manifest's)")              \
     X(OPT_CORE, "--core", NULL, "V", "version of Megatron core (0.16)")        \
     X(OPT_STEP, "--step", NULL, "LAYOUT=MS",                                   \
       "a step time typed in, milliseconds; may be repeated")                   \

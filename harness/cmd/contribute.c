@@ -26,8 +26,8 @@ enum { CONTRIBUTE_SHOWN = 8, CONTRIBUTE_SHOWN_DRY = 1000 };
 /* With the name of each run as the user gave it: here, and nowhere else. */
 static void show_runs(const struct contribution *c)
 {
-    printf("%d runs on %d x %s, judged as Megatron core %s\n", c->n, c->n_gpus,
-           c->gpu, c->core->name);
+    printf("%d run%s on %d x %s, judged as Megatron core %s\n", c->n,
+           c->n == 1 ? "" : "s", c->n_gpus, c->gpu, c->core->name);
     for (int i = 0; i < c->n; i++) {
         const struct contribution_run *r = &c->run[i];
         printf("  %s  %-28s %10.3f ms  %s%s  %s\n", r->id, r->layout,
@@ -144,6 +144,17 @@ static enum err read_request(struct cmd *c, struct sources_request *q,
                        : e;
 }
 
+/* Of a machine; a run on fewer has all of them. */
+static enum err read_machine(struct cmd *c, struct contribution *out)
+{
+    int64_t n = 0;
+    enum err e = options_int(&c->line, OPT_PER_NODE,
+                             (struct options_whole){1, 1 << 10}, &n, &c->msg);
+    if (n > 0)
+        out->gpus_per_node = (int)n;
+    return e;
+}
+
 /* Reads the source; a card and a version that are none end it before. */
 static enum err gather(struct cmd *c, struct contribution *out)
 {
@@ -158,6 +169,8 @@ static enum err gather(struct cmd *c, struct contribution *out)
     if (e == ERR_OK)
         e = sources_read(out, &q, &c->msg);
     out->n_series = series;
+    if (e == ERR_OK)
+        e = read_machine(c, out);
     if (e == ERR_OK && out->n == 0)
         e = err_set(&c->msg, ERR_MODEL,
                     "no run has a step time, nothing is written");
@@ -203,10 +216,10 @@ static enum err bench_contribute_run(struct cmd *c)
     return e;
 }
 
-static const int takes[] = {OPT_CONFIG,  OPT_LAUNCH,  OPT_GPU,     OPT_CORE,
-                            OPT_STEP,    OPT_STEPS,   OPT_SERIES,  OPT_NO_LOGS,
-                            OPT_DRY_RUN, OPT_CONSENT, OPT_EXAMPLE, OPT_TO,
-                            OPT_HELP,    N_OPTIONS};
+static const int takes[] = {OPT_CONFIG,  OPT_LAUNCH,  OPT_GPU,     OPT_PER_NODE,
+                            OPT_CORE,    OPT_STEP,    OPT_STEPS,   OPT_SERIES,
+                            OPT_NO_LOGS, OPT_DRY_RUN, OPT_CONSENT, OPT_EXAMPLE,
+                            OPT_TO,      OPT_HELP,    N_OPTIONS};
 
 const struct command CMD_CONTRIBUTE = {
     .name = "contribute",

@@ -59,7 +59,9 @@ static enum err find_datasets(struct arena *a, struct request *r,
     if (r->n_dirs > 0)
         return ERR_OK;
     return err_set(msg, ERR_PARSE,
-                   ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
+                   ROOT ": no dataset here: run it in the top folder of the "
+                        "repository, or name a DIR; 'moe-bench publish "
+                        "MANIFEST' makes one");
 }
 
 static void bench_validate_print_rows(const struct validate_rows *v)
@@ -122,9 +124,34 @@ struct outcome {
     struct validate_rows baseline, all;
     struct validate_session session;
     bool worse;
+    int n_judged, n_worse;
+    const char *names;   // of those that are worse, or NULL: none
     const char *unknown; // the first dataset with figures that are not known
     struct err_msg *msg;
 };
+
+/* A dataset was judged by the baseline or its own rules. */
+static void note(struct arena *a, struct outcome *o, const char *name,
+                 bool worse)
+{
+    o->n_judged++;
+    if (!worse)
+        return;
+    o->worse = true;
+    o->names = arena_printf(a, "%s%s%s", o->names ? o->names : "",
+                            o->n_worse++ ? ", " : "", name);
+}
+
+/* Last of all: the lines on each stand far above. */
+static void print_worse(const struct outcome *o, bool all)
+{
+    if (!o->worse || !o->names)
+        return;
+    if (all)
+        puts("where that is meant: --update-baseline --reason TEXT, and 'make "
+             "recipes' for layouts that were only planned");
+    printf("worse: %d of %d datasets: %s\n", o->n_worse, o->n_judged, o->names);
+}
 
 /* An experiment of the baseline whose dataset has gone cannot get worse. */
 static bool all_there(struct arena *a, struct outcome *o)
@@ -141,6 +168,7 @@ static bool all_there(struct arena *a, struct outcome *o)
                     " or results/contributed"};
         printf("%s: %s\n", name, gone.text);
         junit_add(&o->session.junit, &gone);
+        note(a, o, name, true);
         return false;
     }
     const struct junit_case all = {.dataset = "all",
@@ -168,7 +196,7 @@ static enum err check_planned(struct arena *a, const char *dir,
                                  .result = worse ? JUNIT_FAILED : JUNIT_PASSED,
                                  .text = v.first};
     junit_add(&o->session.junit, &c);
-    o->worse |= worse;
+    note(a, o, v.experiment, worse);
     return ERR_OK;
 }
 
@@ -186,7 +214,8 @@ static enum err judge_rows(struct arena *a, struct validate_rows *now,
         e = validate_session_add(&o->session, now, msg);
     if (e == ERR_OK)
         junit_verdict(&o->session.junit, name, v);
-    o->worse |= e == ERR_OK && v->worse;
+    if (e == ERR_OK)
+        note(a, o, name, v->worse);
     return e;
 }
 
@@ -253,7 +282,9 @@ static enum err check_contributed(struct arena *a, const char *dir, bool beside,
     struct verdict v;
     enum err e = validate_contributed(a, dir, beside, &c, msg);
     if (e == ERR_OK && !c.ok)
-        o->worse = true;
+        note(a, o, dir, true);
+    if (e == ERR_OK && !c.ok && c.rows.n > 0)
+        o->n_judged--; // by its rows, below
     if (e != ERR_OK || c.rows.n == 0)
         return e;
     e = judge_rows(a, &c.rows, c.rows.row[0].experiment, o, &v);
@@ -481,6 +512,8 @@ static enum err bench_validate_run(struct cmd *c)
         e = check_and_keep(&c->arena, &r, &o, &c->msg);
     if (r.junit)
         e = write_junit(&r, &o, e, &c->msg);
+    if (e == ERR_OK)
+        print_worse(&o, r.all);
     c->status = o.worse ? EXIT_ANSWER_NO : 0;
     return e;
 }

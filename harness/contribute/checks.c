@@ -60,25 +60,48 @@ static void say(struct checks *k, enum check_id id, enum check_answer answer,
 
 /* ---- iterations and spread ---- */
 
+/* Lines of one iteration or means of several: of these fewer will do, but one
+ * that a slow step is in must stay alone. */
+static void ask_count(struct contribution *c, const struct contribution_run *r,
+                      struct checks *k)
+{
+    const int fewest = r->span == 1 ? CHECK_FEWEST : CHECK_FEWEST_MEANS;
+    const char *of =
+        r->span == 1 ? "" : arena_printf(c->arena, " means of %d", r->span);
+    if (r->n_used < fewest)
+        say(k, CHECK_ITERATIONS, CHECK_NO,
+            arena_printf(c->arena,
+                         "%s: %d%s iterations count (%d dropped), want %d or "
+                         "more: run it longer, with --log-interval 1",
+                         r->name, r->n_used, of ? of : "", r->n_dropped,
+                         fewest));
+    else if (r->n_used * r->span < CHECK_FEW)
+        say(k, CHECK_ITERATIONS, CHECK_DOUBT,
+            arena_printf(c->arena, "%s: only %d%s iterations count", r->id,
+                         r->n_used, of ? of : ""));
+}
+
 /* Typed times have none, which is told once. */
 static void ask_iterations(struct contribution *c, struct checks *k)
 {
-    for (int i = 0; i < c->n; i++) {
-        const struct contribution_run *r = &c->run[i];
+    for (int i = 0; i < c->n; i++)
         if (c->from == CONTRIBUTION_TYPED)
             say(k, CHECK_ITERATIONS, CHECK_DOUBT,
                 "typed in: how many iterations is not known");
-        else if (r->n_used < CHECK_FEWEST)
-            say(k, CHECK_ITERATIONS, CHECK_NO,
+        else
+            ask_count(c, &c->run[i], k);
+}
+
+/* Of means the scatter is that of means. */
+static void ask_means(struct contribution *c, struct checks *k)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->run[i].span > 1)
+            say(k, CHECK_SPREAD, CHECK_DOUBT,
                 arena_printf(c->arena,
-                             "%s: %d iterations count (%d dropped), want %d or "
-                             "more: run it longer, with --log-interval 1",
-                             r->name, r->n_used, r->n_dropped, CHECK_FEWEST));
-        else if (r->n_used < CHECK_FEW)
-            say(k, CHECK_ITERATIONS, CHECK_DOUBT,
-                arena_printf(c->arena, "%s: only %d iterations count", r->id,
-                             r->n_used));
-    }
+                             "%s: a line of its log is the mean of %d "
+                             "iterations: how single ones scatter is not known",
+                             c->run[i].id, c->run[i].span));
 }
 
 /* Half of what the middle half of the steps spans, of the median. */
@@ -90,13 +113,13 @@ static void ask_spread(struct contribution *c, struct checks *k)
         if (!(spread > CHECK_SPREAD_DOUBT))
             continue;
         say(k, CHECK_SPREAD, spread > CHECK_SPREAD_NO ? CHECK_NO : CHECK_DOUBT,
-            arena_printf(c->arena,
-                         "%s: half of its steps lie within +-%.1f%% of the "
-                         "median, want %.0f%% or less",
-                         r->id, 100 * spread,
-                         100 * (spread > CHECK_SPREAD_NO
-                                    ? CHECK_SPREAD_NO
-                                    : CHECK_SPREAD_DOUBT)));
+            arena_printf(
+                c->arena,
+                "%s: half of its %s lie within +-%.1f%% of the "
+                "median, want %.0f%% or less",
+                r->id, r->span == 1 ? "steps" : "means of steps", 100 * spread,
+                100 * (spread > CHECK_SPREAD_NO ? CHECK_SPREAD_NO
+                                                : CHECK_SPREAD_DOUBT)));
     }
 }
 
@@ -204,6 +227,16 @@ static bool is_same(const struct contribution_run *x,
     return x->step_s == y->step_s && strcmp(x->layout, y->layout) == 0;
 }
 
+/* A log that was copied, cut or joined with another one has another hash; two
+ * runs do not have all of three figures alike. */
+static bool is_like(const struct contribution_run *x,
+                    const struct contribution_run *y)
+{
+    return *x->log_sha256 && *y->log_sha256 && x->step_s == y->step_s &&
+           x->q25 == y->q25 && x->q75 == y->q75 && x->q25 < x->q75 &&
+           strcmp(x->layout, y->layout) == 0;
+}
+
 /* A doubt is kept with the data: it names runs by their numbers. */
 static const char *shown(const struct contribution *c, int i)
 {
@@ -213,6 +246,14 @@ static const char *shown(const struct contribution *c, int i)
 /* Every pair is looked at: 512 runs at most. */
 static void ask_duplicates(struct contribution *c, struct checks *k)
 {
+    for (int i = 0; i < c->n; i++)
+        for (int j = 0; j < i; j++)
+            if (c->from == CONTRIBUTION_LOGS && is_like(&c->run[i], &c->run[j]))
+                say(k, CHECK_DUPLICATES, CHECK_DOUBT,
+                    arena_printf(c->arena,
+                                 "%s has the very times of %s: is it the same "
+                                 "run?",
+                                 c->run[i].id, c->run[j].id));
     for (int i = 0; i < c->n; i++)
         for (int j = 0; j < i; j++)
             if (is_same(&c->run[i], &c->run[j]))
@@ -283,23 +324,56 @@ static void ask_series(struct contribution *c, struct checks *k)
     else if (!c->is_planned && c->n_series != there)
         say(k, CHECK_SERIES, CHECK_NO,
             arena_printf(c->arena,
-                         "%lld runs were made and %d are here: give all of "
+                         "%lld runs were made and %d %s here: give all of "
                          "them, also slow ones",
-                         (long long)c->n_series, there));
+                         (long long)c->n_series, there,
+                         there == 1 ? "is" : "are"));
     else if (c->n_lost > 0)
         say(k, CHECK_SERIES, CHECK_DOUBT,
             arena_printf(c->arena, "%d runs gave no step time: they are listed",
                          c->n_lost));
 }
 
-/* What doctor says of a log is kept as a doubt; a run that failed behind some
- * good iterations has figures. */
+/* They wait for the GPU at each start and stop. */
+static void ask_timers(struct contribution *c, struct checks *k)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->run[i].is_timed)
+            say(k, CHECK_RUN, CHECK_DOUBT,
+                arena_printf(c->arena,
+                             "%s: its timers (--timing-log-level 2) lengthen "
+                             "a step: kept, and left out of fits; a run "
+                             "without them tells the step",
+                             c->run[i].id));
+}
+
+/* What doctor says of a log is kept as a doubt (a run that failed behind some
+ * good iterations has figures) but for steps of different work. */
+static void ask_finding(struct contribution *c,
+                        const struct contribution_run *r,
+                        const struct finding *f, struct checks *k)
+{
+    if (strcmp(f->name, "batch-changes") == 0)
+        say(k, CHECK_RUN, CHECK_NO,
+            arena_printf(c->arena, "%s: %s; cut the lines of the ramp-up out",
+                         r->name, f->text));
+    else if (strcmp(f->name, "several-runs") == 0)
+        say(k, CHECK_RUN, CHECK_DOUBT,
+            arena_printf(c->arena,
+                         "%s: %s; cut it where the next one begins to give the "
+                         "others, too",
+                         r->id, f->text));
+    else if (f->weight == FINDING_WRONG)
+        say(k, CHECK_RUN, CHECK_DOUBT,
+            arena_printf(c->arena, "%s: %s", r->id, f->text));
+}
+
 static void ask_run(struct contribution *c, struct checks *k)
 {
-    for (int i = 0; i < c->findings.n; i++) {
-        const struct finding *f = &c->findings.item[i];
-        if (f->weight == FINDING_WRONG)
-            say(k, CHECK_RUN, CHECK_DOUBT, f->text);
+    for (int i = 0; i < c->n; i++) {
+        const struct findings *all = c->run[i].findings;
+        for (int j = 0; all && j < all->n; j++)
+            ask_finding(c, &c->run[i], &all->item[j], k);
     }
     if (c->n_changes > 0)
         say(k, CHECK_RUN, CHECK_DOUBT,
@@ -333,10 +407,12 @@ enum err checks_ask(struct contribution *c, const char *const *others,
     ask_layouts(c, &k);
     ask_iterations(c, &k);
     ask_spread(c, &k);
+    ask_means(c, &k);
     ask_rate(c, &k);
     ask_duplicates(c, &k);
     ask_series(c, &k);
     ask_run(c, &k);
+    ask_timers(c, &k);
     enum err e = ERR_OK;
     for (; others && *others && e == ERR_OK; others++)
         e = ask_others(c, *others, &k, msg);

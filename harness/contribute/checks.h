@@ -45,6 +45,7 @@ const char *check_answer_name(enum check_answer a);
 extern const double CHECK_SPREAD_DOUBT, CHECK_SPREAD_NO; // half of q75 - q25
 extern const double CHECK_MFU_DOUBT_LO, CHECK_MFU_DOUBT_HI;
 enum { CHECK_FEWEST = 5, CHECK_FEW = 10 }; // iterations
+enum { CHECK_FEWEST_MEANS = 3 };           // where a line is the mean of some
 
 /* Asks all; texts are owned by the contribution's arena. `others` are folders
  * of contributed datasets to look for the same runs in, NULL at the end, or

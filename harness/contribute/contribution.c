@@ -7,6 +7,7 @@
 #include "contribution.h"
 
 #include "judge/judge.h"
+#include "megatron/model.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -34,28 +35,43 @@ static enum err contribution_no_memory(struct err_msg *msg)
 
 /* ---- begin ---- */
 
+/* A slip of the pen would be a card of its own for ever. */
+static enum err contribution_ask_card(const char *gpu, struct err_msg *msg)
+{
+    const struct card *near = card_near(gpu);
+    if (!near)
+        return ERR_OK;
+    return err_set(msg, ERR_RANGE,
+                   "--gpu: got '%s': is it %s? what follows a card's name "
+                   "stands behind a blank or a dash ('%s 80GB'); a card of "
+                   "another name has its maker before it ('NVIDIA %s')",
+                   gpu, near->name, near->name, gpu);
+}
+
 /* "H100 SXM" is "h100-sxm": letters, digits and dashes, as a folder's name. */
 enum err contribution_gpu(struct contribution *c, const char *gpu,
                           struct err_msg *msg)
 {
     struct err_msg ignored;
-    const size_t n = strlen(gpu);
-    char *name = arena_strdup(c->arena, gpu);
+    const bool known = card_find(gpu, "", &c->card, &ignored) == ERR_OK;
+    const char *plain = known ? card_without_maker(gpu) : gpu;
+    const size_t n = strlen(plain);
+    char *name = arena_strdup(c->arena, plain);
     if (!name)
         return contribution_no_memory(msg);
-    bool plain =
-        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)gpu[0]);
+    bool ok =
+        n > 0 && n < CONTRIBUTION_NAME_BYTES && isalnum((unsigned char)name[0]);
     for (char *p = name; *p; p++) {
         *p = (char)(*p == ' ' || *p == '_' ? '-' : tolower((unsigned char)*p));
-        plain = plain && (isalnum((unsigned char)*p) || *p == '-');
+        ok = ok && (isalnum((unsigned char)*p) || *p == '-');
     }
     c->gpu = name;
-    card_find(name, "", &c->card, &ignored);
-    return plain ? ERR_OK
-                 : err_set(msg, ERR_RANGE,
-                           "--gpu: got '%s', want the card's name in letters "
-                           "and digits, such as H100, or cpu",
-                           gpu);
+    if (!ok)
+        return err_set(msg, ERR_RANGE,
+                       "--gpu: got '%s', want the card's name in at most %d "
+                       "letters and digits, such as H100, or cpu",
+                       gpu, CONTRIBUTION_NAME_BYTES - 1);
+    return known ? ERR_OK : contribution_ask_card(gpu, msg);
 }
 
 /* In UTC, as all dates of results are. */
@@ -78,8 +94,7 @@ enum err contribution_init(struct arena *a, const struct contribution_begin *b,
                                  .example = b->example,
                                  .source = "measured",
                                  .clock = "wall",
-                                 .date = today(a),
-                                 .findings = {.arena = a}};
+                                 .date = today(a)};
     removed_init(&out->removed, a);
     out->run = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->run);
     out->lost = arena_alloc(a, CONTRIBUTION_MOST_RUNS, sizeof *out->lost);
@@ -107,6 +122,7 @@ enum err contribution_add(struct contribution *c, struct contribution_run **out,
     struct contribution_run *r = &c->run[c->n];
     *r = (struct contribution_run){
         .id = arena_printf(c->arena, "run-%02d", c->n + 1),
+        .span = 1,
         .step_s = (double)NAN,
         .q25 = (double)NAN,
         .q75 = (double)NAN,
@@ -116,6 +132,19 @@ enum err contribution_add(struct contribution *c, struct contribution_run **out,
     c->n++;
     *out = r;
     return ERR_OK;
+}
+
+void contribution_stat(const struct contribution_run *r,
+                       char out[CONTRIBUTION_STAT_BYTES])
+{
+    if (r->span == 1)
+        snprintf(out, CONTRIBUTION_STAT_BYTES,
+                 "median of %d iterations, %d dropped", r->n_used,
+                 r->n_dropped);
+    else
+        snprintf(out, CONTRIBUTION_STAT_BYTES,
+                 "median of %d means of %d iterations, %d dropped", r->n_used,
+                 r->span, r->n_dropped);
 }
 
 enum err contribution_lose(struct contribution *c, const char *what,
@@ -136,24 +165,45 @@ static bool is_same_text(const char *x, const char *y)
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* Sizes of what is trained, and how ranks share it: what one fit can hold. */
-static const char *other_model(const struct model *x, const struct model *y)
+/* Batches and pipeline sizes may differ within one contribution. */
+static bool is_free(const char *key)
 {
-    const bool same =
-        x->hidden == y->hidden && x->n_layers == y->n_layers &&
-        x->n_mtp == y->n_mtp && x->ffn == y->ffn && x->n_heads == y->n_heads &&
-        x->n_experts == y->n_experts && x->moe_ffn == y->moe_ffn &&
-        x->topk == y->topk && x->padded_vocab == y->padded_vocab &&
-        x->batch.seq_tokens == y->batch.seq_tokens &&
-        is_same_text(x->symbols, y->symbols) &&
-        is_same_text(x->mtp_symbols, y->mtp_symbols);
-    if (!same)
-        return "is of another model";
-    if (x->par.world != y->par.world)
-        return "has another number of GPUs";
-    return x->par.tp != y->par.tp || x->par.cp != y->par.cp ||
-                   x->par.ep != y->par.ep
-               ? "has another TP, CP or EP"
+    return strcmp(key, "micro_batch_size") == 0 ||
+           strcmp(key, "data_parallel_size") == 0;
+}
+
+/* Which layers are dense, not only how many. */
+static bool is_other_layers(const struct model *x, const struct model *y)
+{
+    bool other = !is_same_text(x->symbols, y->symbols) ||
+                 !is_same_text(x->mtp_symbols, y->mtp_symbols);
+    for (int i = 0; i < x->n_layers && !other; i++)
+        other = model_layer_kind(x, i) != model_layer_kind(y, i);
+    return other;
+}
+
+/* What one fit can hold: the same model, recompute, precision, and split over
+ * ranks but for the pipeline. In the words of a list of arguments; NULL: the
+ * same. */
+static const char *other_model(struct arena *a,
+                               const struct contribution_run *first,
+                               const struct contribution_run *r)
+{
+    struct model_fact x[MODEL_N_FACTS], y[MODEL_N_FACTS];
+    const int n = model_facts(&first->model, x), m = model_facts(&r->model, y);
+    for (int i = 0; i < n && i < m; i++)
+        if (x[i].value != y[i].value && !is_free(x[i].key))
+            return arena_printf(
+                a, "is of another model or split than %s (%s %lld, not %lld)",
+                first->name, y[i].key, (long long)y[i].value,
+                (long long)x[i].value);
+    if (first->model.par.world != r->model.par.world)
+        return arena_printf(
+            a, "has another number of GPUs than %s (%d, not %d)", first->name,
+            r->model.par.world, first->model.par.world);
+    return n != m || is_other_layers(&first->model, &r->model)
+               ? arena_printf(a, "is of another model than %s (other layers)",
+                              first->name)
                : NULL;
 }
 
@@ -180,6 +230,16 @@ static enum err demand_sizes(struct arena *a, const struct megatron_flags *f,
         if (!what || !add)
             return contribution_no_memory(msg);
     }
+    if (!flags_given(f, FLAG_PADDED_VOCAB_SIZE) &&
+        !megatron_padded_vocab(f, flags_int(f, FLAG_TP, 1))) {
+        what = arena_printf(a,
+                            "%s%sthe padded vocabulary (in a log: 'padded "
+                            "vocab ... (new size: N)')",
+                            what, *what ? ", " : "");
+        add = arena_printf(a, "%s --padded-vocab-size N", add);
+    }
+    if (!what || !add)
+        return contribution_no_memory(msg);
     return *what ? err_set(msg, ERR_PARSE,
                            "%s: not stated: %s; name the launch script with "
                            "--config, or add at the end of the command: --%s",
@@ -207,6 +267,36 @@ static enum err judged_layout(struct contribution *c, struct megatron_flags *f,
     r->layout = v.pattern ? pattern_text(c->arena, v.pattern)
                           : layout_string(c->arena, &v.layout);
     return r->layout ? ERR_OK : contribution_no_memory(msg);
+}
+
+const char *contribution_precision(const struct megatron_flags *f)
+{
+    return flags_given(f, FLAG_FP8_FORMAT) ? "fp8"
+           : flags_given(f, FLAG_BF16)     ? "bf16"
+           : flags_given(f, FLAG_FP16)     ? "fp16"
+                                           : "fp32";
+}
+
+/* ERR_RANGE where the first run is not like this one. */
+static enum err demand_same(const struct contribution *c,
+                            const struct megatron_flags *f,
+                            const struct contribution_run *r,
+                            struct err_msg *msg)
+{
+    const struct contribution_run *first = &c->run[0];
+    const char *was = contribution_precision(megatron_args_flags(c->args));
+    const char *is = contribution_precision(f);
+    const char *other = other_model(c->arena, first, r);
+    if (!other && strcmp(was, is) != 0)
+        other = arena_printf(c->arena,
+                             "ran in another precision than %s (%s, "
+                             "not %s)",
+                             first->name, is, was);
+    return other && first != r
+               ? err_set(msg, ERR_RANGE,
+                         "%s %s: contribute them one after the other", r->name,
+                         other)
+               : ERR_OK;
 }
 
 /* Flags are copied for each run: the layout of one must not be left in another.
@@ -237,12 +327,9 @@ enum err contribution_judge(struct contribution *c,
     r->model.par.vpp = r->parsed.vpp;
     if (!c->args)
         c->args = own;
-    const struct contribution_run *first = &c->run[0];
-    const char *other = other_model(&first->model, &r->model);
-    if (other && first != r)
-        return err_set(msg, ERR_RANGE,
-                       "%s %s than %s: contribute them one after the other",
-                       r->name, other, first->name);
+    e = demand_same(c, f, r, msg);
+    if (e != ERR_OK)
+        return e;
     c->n_gpus = r->model.par.world;
     return ERR_OK;
 }

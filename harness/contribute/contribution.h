@@ -45,11 +45,14 @@ struct contribution_run {
     struct model model;
     bool profile;            // with timers on: kept, but no figure to fit
     double step_s, q25, q75; // median and quartiles; NAN: not known
-    int n_used, n_dropped;   // iterations; 0 used: not known
-    double printed_tflops;   // of a GPU, as the log has it; NAN
-    int64_t peak_bytes;      // the fullest rank's, 0: no memory line
-    bool has_timers;         // a time of every rank
-    const char *role;        // of an experiment, or NULL
+    int n_used, n_dropped;   // lines of the log; 0 used: not known
+    int span;                // iterations that a line is the mean of
+    const struct findings *findings; // of its log's iterations, or NULL
+    double printed_tflops;           // of a GPU, as the log has it; NAN
+    int64_t peak_bytes;              // the fullest rank's, 0: no memory line
+    bool has_timers;                 // a time of every rank
+    bool is_timed;    // its timers are those that lengthen a step
+    const char *role; // of an experiment, or NULL
     int round;
     const char *stat;          // how step_s was made: "median of 40 iterations"
     struct text_span redacted; // the log; data NULL: none, or not kept
@@ -82,7 +85,6 @@ struct contribution {
                           // understood: those of the run with most
     int64_t n_series;     // runs that were made in all; 0: not stated
     bool is_planned;      // an experiment says which runs there must be
-    struct findings findings; // of the logs' iterations
     struct removed removed;
 };
 
@@ -106,6 +108,12 @@ enum err contribution_gpu(struct contribution *c, const char *gpu,
 enum err contribution_add(struct contribution *c, struct contribution_run **out,
                           struct err_msg *msg);
 
+/* How the run's step time was made, by n_used, span and n_dropped: "median of 9
+ * means of 5 iterations, 2 dropped". */
+enum { CONTRIBUTION_STAT_BYTES = 96 };
+void contribution_stat(const struct contribution_run *r,
+                       char out[CONTRIBUTION_STAT_BYTES]);
+
 /* Reads the run's model from `args` with `layout` (NULL: theirs, or Megatron's
  * default split) and judges it as Megatron of c->core would. ERR_MODEL for what
  * Megatron refuses, ERR_RANGE for another model than that of the runs before,
@@ -114,6 +122,9 @@ enum err contribution_judge(struct contribution *c,
                             const struct megatron_args *args,
                             const char *layout, struct contribution_run *r,
                             struct err_msg *msg);
+
+/* "fp8", "bf16", "fp16" or "fp32": what units multiply in. */
+const char *contribution_precision(const struct megatron_flags *f);
 
 /* The folder's name: as chosen, or "h100-8x-2026-12-01"; NULL when out of
  * memory. */

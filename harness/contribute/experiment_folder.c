@@ -68,8 +68,10 @@ static enum err take_figures(const struct folder *f,
     r->step_s = figures.corr_ms * 1e-3;
     r->q25 = stats_quantile(x, n, 0.25) * 1e-3;
     r->q75 = stats_quantile(x, n, 0.75) * 1e-3;
+    char stat[CONTRIBUTION_STAT_BYTES];
+    contribution_stat(r, stat);
     r->stat = arena_printf(
-        a, "median of %d iterations, %d dropped%s", r->n_used, r->n_dropped,
+        a, "%s%s", stat,
         isfinite(f->reference_ms) ? ", corrected for the machine's speed" : "");
     return r->stat ? ERR_OK : folder_no_memory(msg);
 }

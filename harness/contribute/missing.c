@@ -26,6 +26,7 @@ static void gives(struct missing *m, bool is, const char *text)
 /* What the runs have together. */
 struct present {
     bool timers, memory, logs, iterations, layouts, depths, hybrid;
+    const struct contribution_run *step; // the first whose step can be fitted
 };
 
 /* Of a hybrid model the first run tells: all are of one model. */
@@ -34,13 +35,16 @@ static struct present look(const struct contribution *c)
     struct present p = {.logs = c->n > 0};
     p.hybrid = c->n > 0 && model_is_hybrid(&c->run[0].model);
     for (int i = 0; i < c->n; i++) {
-        const struct contribution_run *r = &c->run[i], *first = &c->run[0];
+        const struct contribution_run *r = &c->run[i];
         p.timers = p.timers || (r->has_timers && r->redacted.data);
         p.memory = p.memory || r->peak_bytes > 0;
         p.logs = p.logs && r->redacted.data;
-        p.iterations = p.iterations || r->n_used > 0;
-        p.layouts = p.layouts || strcmp(r->layout, first->layout) != 0;
-        p.depths = p.depths || r->model.par.pp != first->model.par.pp;
+        p.iterations = p.iterations || (r->n_used > 0 && r->span == 1);
+        if (r->profile)
+            continue;
+        p.step = p.step ? p.step : r;
+        p.layouts = p.layouts || strcmp(r->layout, p.step->layout) != 0;
+        p.depths = p.depths || r->model.par.pp != p.step->model.par.pp;
     }
     return p;
 }
@@ -63,13 +67,15 @@ void missing_look(const struct contribution *c, struct missing *out)
     lacks(out, !p.logs, "some or all logs: their figures cannot be made again");
     lacks(out, !p.iterations,
           "single iterations: the scatter of a step is not known");
-    lacks(out, !p.layouts,
+    lacks(out, !p.step, "a run without timers: what a step takes without them");
+    lacks(out, p.step && !p.layouts,
           "a second layout: units are not told apart, their ratios are those "
           "of FLOPs");
     lacks(out, !p.depths,
           "another pipeline size: what lies outside the pipeline is told only "
           "by layouts");
-    lacks(out, c->gpus_per_node == 0, "the GPUs of a node: taken as 8");
+    lacks(out, c->gpus_per_node == 0,
+          "the GPUs of a node (--gpus-per-node): taken as 8");
     lacks(out, !c->is_planned && c->n_series == 0,
           "how many runs were made in all");
     lacks(out, true, "clocks, power cap, driver and network");

@@ -218,15 +218,16 @@ static void read_figures(const struct reviewing *v, size_t row,
         r->q25 = q25;
         r->q75 = q75;
     }
-    const int64_t n = whole(csv_text(&v->rows, row, "n_steps"));
-    r->n_used = n > 0 && n <= INT32_MAX ? (int)n : 0;
     // beyond, it is no number of bytes; the row then differs from its own
     if (csv_get_double(&v->rows, row, "memory_gib", &gib) && gib >= 0 &&
         gib < REVIEW_MOST_GIB)
         r->peak_bytes = (int64_t)(gib * 1024 * 1024 * 1024);
     r->profile = strcmp(csv_text(&v->rows, row, "use"), "fit") != 0;
+    r->is_timed = r->profile && v->c->from == CONTRIBUTION_LOGS;
     row_check_origin(csv_text(&v->rows, row, "note"),
                      csv_text(&v->rows, row, "step_stat"), r);
+    const int64_t n = whole(csv_text(&v->rows, row, "n_steps"));
+    r->n_used = n > 0 && n <= INT32_MAX ? (int)n / r->span : 0;
 }
 
 /* "log sha256 <hash>". */
@@ -338,6 +339,11 @@ static enum err check_figures(struct reviewing *v, const struct runlog *log,
                        "%s: its steps have quartiles %.17g and %.17g s, and "
                        "rows.csv says %.17g and %.17g",
                        path, t->q25_s, t->q75_s, r->q25, r->q75);
+    if (v->c->from == CONTRIBUTION_LOGS && told.is_timed != r->profile)
+        return err_set(
+            msg, ERR_MODEL,
+            "%s: was run with timers %s, and rows.csv says otherwise", path,
+            told.is_timed ? "on" : "off");
     if (told.peak_bytes != r->peak_bytes)
         return err_set(msg, ERR_MODEL,
                        "%s: the peak of memory is %lld bytes, and rows.csv "
@@ -370,10 +376,13 @@ static enum err check_step(struct reviewing *v, const char *path,
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
     r->printed_tflops = steps.printed_tflops;
-    if (v->c->from == CONTRIBUTION_LOGS && n != r->n_used)
-        return err_set(msg, ERR_MODEL,
-                       "%s: %d iterations count, and rows.csv says %d", path, n,
-                       r->n_used);
+    if (v->c->from == CONTRIBUTION_LOGS &&
+        (n != r->n_used || steps.span != r->span))
+        return err_set(
+            msg, ERR_MODEL,
+            "%s: %d lines count, each of %d iterations, and rows.csv "
+            "says %d of %d",
+            path, n, steps.span, r->n_used, r->span);
     return check_figures(v, &log, &t, r, msg);
 }
 

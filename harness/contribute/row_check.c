@@ -30,24 +30,34 @@ static void read_role(const char *note, struct contribution_run *r)
     r->round = round;
 }
 
+/* "median of 9 means of 5 iterations, 2 dropped", and without the means. */
+static bool read_stat(const char *stat, struct contribution_run *r)
+{
+    return sscanf(stat, "median of %d means of %d iterations, %d dropped",
+                  &r->n_used, &r->span, &r->n_dropped) == 3 ||
+           sscanf(stat, "median of %d iterations, %d dropped", &r->n_used,
+                  &r->n_dropped) == 2;
+}
+
 /* scanf() lets blanks and signs pass, so the text is made again and compared.
  */
 void row_check_origin(const char *note, const char *stat,
                       struct contribution_run *r)
 {
-    int n = 0, dropped = 0;
-    char plain[96];
+    static const char corrected[] = ", corrected for the machine's speed";
+    struct contribution_run as_told = {.span = 1};
+    char plain[CONTRIBUTION_STAT_BYTES];
     read_role(note, r);
     r->stat = "typed in";
-    if (sscanf(stat, "median of %d iterations, %d dropped", &n, &dropped) != 2)
+    if (!read_stat(stat, &as_told) || as_told.span < 1)
         return;
-    snprintf(plain, sizeof plain, "median of %d iterations, %d dropped", n,
-             dropped);
+    contribution_stat(&as_told, plain);
     const size_t len = strlen(plain);
-    if (strncmp(stat, plain, len) == 0 &&
-        (!stat[len] ||
-         strcmp(stat + len, ", corrected for the machine's speed") == 0))
-        r->stat = stat;
+    if (strncmp(stat, plain, len) != 0 ||
+        (stat[len] && strcmp(stat + len, corrected) != 0))
+        return;
+    r->stat = stat;
+    r->span = as_told.span;
 }
 
 /* Figures are in the runs as they were read, so that they come out as they were

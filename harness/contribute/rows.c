@@ -104,11 +104,7 @@ static void put_flags(struct row *r, struct megatron_args *args)
             ? full
         : flags_given(f, FLAG_RECOMPUTE_ACTIVATIONS) ? "selective"
                                                      : "none");
-    put_text(r, "precision",
-             flags_given(f, FLAG_FP8_FORMAT) ? "fp8"
-             : flags_given(f, FLAG_BF16)     ? "bf16"
-             : flags_given(f, FLAG_FP16)     ? "fp16"
-                                             : "fp32");
+    put_text(r, "precision", contribution_precision(f));
 }
 
 /* Profile runs are of no use to a fit of steps: timers lengthen them. */
@@ -116,7 +112,7 @@ static void put_figures(struct row *r, const struct contribution_run *run)
 {
     put_number(r, "step_s", run->step_s);
     put_text(r, "step_stat", run->stat ? run->stat : "");
-    put_size(r, "n_steps", run->n_used);
+    put_size(r, "n_steps", (int64_t)run->n_used * run->span);
     if (isfinite(run->q25))
         put_text(r, "spread",
                  arena_printf(r->a, "q25 %.17g q75 %.17g", run->q25, run->q75));

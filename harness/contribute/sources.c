@@ -9,6 +9,7 @@
 #include "chunk.h"
 #include "doctor/steps.h"
 #include "experiment_folder.h"
+#include "judge/logged.h"
 #include "published/import_logs.h"
 #include "source/log.h"
 #include "source/source.h"
@@ -28,10 +29,11 @@ static enum err sources_no_memory(struct err_msg *msg)
 
 /* ---- the model ---- */
 
+/* Strict: what was typed for this command was meant. */
 static enum err read_flags(const struct sources_request *q,
                            struct megatron_args *args, struct err_msg *msg)
 {
-    const struct megatron_args_options opt = {.strict = false};
+    const struct megatron_args_options opt = {.strict = true};
     megatron_args_flags(args)->from = "-- flag";
     return megatron_args_read(args, q->flags, q->n_flags, &opt, msg);
 }
@@ -67,18 +69,6 @@ static bool is_unstated(const struct megatron_flags *f, enum flag_id id)
     return !flags_given(f, id) || flags_unknown(f, id);
 }
 
-/* A log's own list is of the very run: its layout wins, and it tells what the
- * configuration does not state. */
-static void join_args(struct megatron_args *to, struct megatron_args *log)
-{
-    struct megatron_flags *f = megatron_args_flags(to);
-    const struct megatron_flags *own = megatron_args_flags(log);
-    for (int i = 0; i < N_FLAGS; i++)
-        if (flags_given(own, (enum flag_id)i) &&
-            (i == FLAG_LAYOUT || is_unstated(f, (enum flag_id)i)))
-            f->slot[i] = own->slot[i];
-}
-
 /* What all logs of one command line share. */
 struct reading {
     struct contribution *c;
@@ -98,7 +88,7 @@ static enum err args_of_log(const struct reading *r, const struct runlog *log,
     if (e == ERR_OK && log->n_arguments)
         e = source_log_read(log, "its list of arguments", own, msg);
     if (e == ERR_OK && r->config)
-        join_args(args, own);
+        logged_join(log, megatron_args_flags(own), megatron_args_flags(args));
     *out = args;
     return e == ERR_OK ? read_flags(r->q, args, msg) : e;
 }
@@ -136,6 +126,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
                            struct err_msg *msg)
 {
     struct import_times t;
+    char stat[CONTRIBUTION_STAT_BYTES];
     const struct log_iteration *it;
     double *x = arena_alloc(c->arena, s->n_used + 1, sizeof *x);
     int n = 0;
@@ -144,6 +135,7 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     for (size_t at = 0; (it = runlog_next_used(log, &at)) != NULL;)
         x[n++] = it->step_ms * 1e-3;
     r->n_used = n;
+    r->span = s->span;
     r->n_dropped = (int)s->n_logged - n;
     if (n == 0)
         return ERR_OK; // checks say so
@@ -153,8 +145,8 @@ static enum err take_times(struct contribution *c, const struct runlog *log,
     r->step_s = t.step_s;
     r->q25 = t.q25_s;
     r->q75 = t.q75_s;
-    r->stat = arena_printf(c->arena, "median of %d iterations, %d dropped", n,
-                           r->n_dropped);
+    contribution_stat(r, stat);
+    r->stat = arena_strdup(c->arena, stat);
     return r->stat ? ERR_OK : sources_no_memory(msg);
 }
 
@@ -172,10 +164,28 @@ static enum err open_log(const struct reading *in, const char *path,
         return err_prefix(msg, e, "%s", path);
     if (!in->config && !log->n_arguments && in->q->n_flags == 0)
         return err_set(msg, ERR_PARSE,
-                       "%s: the log has no list of arguments; name the launch "
-                       "script or the model's file with --config",
+                       "%s: the log has no list of arguments, which rank 0 "
+                       "prints: put its file before this one (cat), or name "
+                       "it, the launch script or the model's file with "
+                       "--config",
                        path);
     return ERR_OK;
+}
+
+/* Lines of another batch are of another run than the list or the script. */
+static enum err check_batch(const struct contribution_run *r,
+                            const struct steps *s, struct err_msg *msg)
+{
+    const int64_t said = r->model.batch.global_batch;
+    if (!s->global_batch || s->global_batch == said)
+        return ERR_OK;
+    return err_set(
+        msg, ERR_MODEL,
+        "%s: its lines say a global batch of %lld, and its arguments "
+        "or the script %lld: name those of this run, or add at the "
+        "end of the command: -- --global-batch-size %lld",
+        r->name, (long long)s->global_batch, (long long)said,
+        (long long)s->global_batch);
 }
 
 /* What cannot be read ends it: the user meant it to count. */
@@ -190,9 +200,12 @@ static enum err read_log(const struct reading *in, const char *operand,
     const char *path;
     const char *layout = split_layout(c->arena, operand, &path);
     struct contribution_run *r;
-    enum err e = contribution_add(c, &r, msg);
+    struct findings *found = arena_alloc(c->arena, 1, sizeof *found);
+    enum err e = found ? contribution_add(c, &r, msg) : sources_no_memory(msg);
     if (e != ERR_OK)
         return e;
+    *found = (struct findings){.arena = c->arena};
+    r->findings = found;
     r->name = path;
     e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
@@ -200,14 +213,17 @@ static enum err read_log(const struct reading *in, const char *operand,
     e = args_of_log(in, &log, &args, msg);
     if (e != ERR_OK)
         return err_prefix(msg, e, "%s", path);
-    steps_read(c->arena, &log, &steps, &c->findings);
+    steps_read(c->arena, &log, &steps, found);
     fill_from_steps(args, &steps);
     r->printed_tflops = steps.printed_tflops;
     take_facts(&log, r);
+    r->profile = r->is_timed;
     e = contribution_judge(c, args, layout, r, msg);
     if (e == ERR_OK)
+        e = check_batch(r, &steps, msg);
+    if (e == ERR_OK)
         e = take_times(c, &log, &steps, r, msg);
-    if (e == ERR_OK && layout)
+    if (e == ERR_OK)
         e = take_layout_check(c, &log, r, msg);
     return e == ERR_OK ? take_log(c, &text, !in->q->no_logs, r, msg) : e;
 }

@@ -1,17 +1,19 @@
 #include "take.h"
 
+#include "judge/logged.h"
 #include "log/runlog.h"
 #include "redact.h"
-#include "source/log.h"
 
 #include <string.h>
 
-/* Times of single ranks tell forward from backward; extremes do not. */
+/* Times of single ranks tell forward from backward; extremes do not. Both come
+ * of timers that wait for the GPU; moe-train, which names a clock, has none. */
 void take_facts(const struct runlog *log, struct contribution_run *r)
 {
     size_t at = 0;
     const struct log_timer *t = runlog_next_timer(log, RUNLOG_FORWARD, &at);
     r->has_timers = t && t->per_rank;
+    r->is_timed = t && !log->clock;
     for (size_t i = 0; i < log->n_memory; i++)
         if (log->memory[i].max_allocated_bytes > r->peak_bytes)
             r->peak_bytes = log->memory[i].max_allocated_bytes;
@@ -38,21 +40,26 @@ enum err take_log(struct contribution *c, const struct text_span *text,
     return ERR_OK;
 }
 
-/* As the list has it; NULL: it has none, or none that is known. */
-static const char *listed_layout(struct arena *a, const struct runlog *log)
+/* As one writes it, whatever its spelling; NULL: the list does not tell. */
+static enum err logged_as_written(struct contribution *c,
+                                  const struct runlog *log,
+                                  const struct contribution_run *r,
+                                  const char **layout, struct err_msg *msg)
 {
-    static const enum flag_id ids[] = {FLAG_LAYOUT, FLAG_HYBRID_LAYER_PATTERN,
-                                       FLAG_HYBRID_OVERRIDE_PATTERN};
-    struct err_msg ignored;
-    struct megatron_args *own = megatron_args_new(a);
-    if (!own || !log->n_arguments ||
-        source_log_read(log, "log", own, &ignored) != ERR_OK)
-        return NULL;
-    const struct megatron_flags *f = megatron_args_flags(own);
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        if (flags_given(f, ids[i]) && !flags_unknown(f, ids[i]))
-            return flags_text(f, ids[i]);
-    return NULL;
+    struct contribution_run own = {.name = r->name, .id = r->id};
+    const char *text;
+    struct megatron_args *args = megatron_args_copy(c->arena, c->args);
+    enum err e = args ? logged_layout(c->arena, log, c->core, &text, msg)
+                      : err_set(msg, ERR_NOMEM, "contribute: out of memory");
+    if (e != ERR_OK || !text)
+        return e;
+    struct megatron_flags *f = megatron_args_flags(args);
+    flags_set_int(f, FLAG_PP, r->model.par.pp);
+    flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, r->model.batch.global_batch);
+    flags_set_int(f, FLAG_MICRO_BATCH_SIZE, r->model.batch.micro_batch);
+    e = contribution_judge(c, args, text, &own, msg);
+    *layout = own.layout;
+    return e;
 }
 
 /* Judged as the run itself is: two spellings of one layout are equal. */
@@ -60,23 +67,13 @@ enum err take_layout_check(struct contribution *c, const struct runlog *log,
                            const struct contribution_run *r,
                            struct err_msg *msg)
 {
-    struct contribution_run own = {.name = r->name, .id = r->id};
-    const char *text = listed_layout(c->arena, log);
-    struct megatron_args *args = megatron_args_copy(c->arena, c->args);
-    if (!text || !*text)
-        return ERR_OK;
-    if (!args)
-        return err_set(msg, ERR_NOMEM, "contribute: out of memory");
-    struct megatron_flags *f = megatron_args_flags(args);
-    flags_set_int(f, FLAG_PP, r->model.par.pp);
-    flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, r->model.batch.global_batch);
-    flags_set_int(f, FLAG_MICRO_BATCH_SIZE, r->model.batch.micro_batch);
-    const enum err e = contribution_judge(c, args, text, &own, msg);
-    if (e != ERR_OK || strcmp(own.layout, r->layout) == 0)
+    const char *own = NULL;
+    const enum err e = logged_as_written(c, log, r, &own, msg);
+    if (e != ERR_OK || !own || strcmp(own, r->layout) == 0)
         return e;
     return err_set(
         msg, ERR_MODEL,
         "%s: its own list of arguments has the layout '%s', and '%s' "
         "is said to have run",
-        r->name, own.layout, r->layout);
+        r->name, own, r->layout);
 }

@@ -16,8 +16,9 @@ void take_facts(const struct runlog *log, struct contribution_run *r);
 enum err take_log(struct contribution *c, const struct text_span *text,
                   bool keep, struct contribution_run *r, struct err_msg *msg);
 
-/* ERR_MODEL where the log's own list of arguments has another layout (or
- * pattern) than the run is said to have; a list without one says nothing. */
+/* ERR_MODEL where the log's own list of arguments has another layout, pattern
+ * or split than the run is said to have; a list that tells none says nothing.
+ */
 enum err take_layout_check(struct contribution *c, const struct runlog *log,
                            const struct contribution_run *r,
                            struct err_msg *msg);

@@ -294,8 +294,10 @@ static enum err history_none(struct arena *a, const struct history *h,
                              const char *what, struct err_msg *msg)
 {
     const char *list = list_sessions(a, h);
-    return err_set(msg, ERR_PARSE, "%s: no line for '%s'; %s", h->path, what,
-                   list ? list : "");
+    return err_set(msg, ERR_PARSE, "%s: no line for '%s'; %s%s", h->path, what,
+                   list ? list : "",
+                   h->n > 0 ? ": want one of these numbers or commits, or last"
+                            : "");
 }
 
 /* A later line of a dataset replaces an earlier one. */

@@ -340,12 +340,26 @@ bool reference_is(struct arena *a, const char *dir)
     return path && access(path, R_OK) == 0;
 }
 
+/* Of others, in their own columns. */
+static bool is_source(struct arena *a, const char *dir)
+{
+    const char *path = arena_printf(a, "%s/rows.csv", dir);
+    return path && access(path, R_OK) == 0;
+}
+
 enum err reference_check(struct arena *a, const char *dir, struct err_msg *msg)
 {
+    if (is_source(a, dir))
+        return err_set(msg, ERR_PARSE,
+                       "%s: holds step times of others, which are predicted "
+                       "with all datasets (no DIR), or alone by --rows "
+                       "%s/rows.csv",
+                       dir, dir);
     if (!reference_is(a, dir))
         return err_set(msg, ERR_PARSE,
                        "%s: no dataset (" DATASET
-                       "); 'moe-bench publish MANIFEST' makes one",
+                       "): name a folder that holds one, or none for all "
+                       "of them; 'moe-bench publish MANIFEST' makes one",
                        dir);
     enum err e = sums_check(a, dir, msg);
     if (e == ERR_OK && !place_is_dataset(a, dir))

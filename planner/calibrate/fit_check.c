@@ -6,6 +6,7 @@
 #include "fit_check.h"
 
 #include "base/text.h"
+#include "judge/logged.h"
 #include "layout/default_split.h"
 #include "layout/symbols.h"
 #include "log/runlog.h"
@@ -154,7 +155,7 @@ static const char *given_argument(const struct runlog *log, const char *key)
 }
 
 /* Megatron's default split of the run's chunks; NULL where others decide. */
-static const char *logged_default(const struct checker *c, struct layout *l)
+static const char *command_default(const struct checker *c, struct layout *l)
 {
     static const char *const other[] = {"decoder_first_pipeline_num_layers",
                                         "decoder_last_pipeline_num_layers"};
@@ -168,6 +169,22 @@ static const char *logged_default(const struct checker *c, struct layout *l)
         ERR_OK)
         return NULL;
     return "Megatron's default split";
+}
+
+/* By the list's own flags, and what other programs list of them, by the
+ * command's; NULL where others decide. */
+static const char *logged_default(const struct checker *c, struct layout *l)
+{
+    struct logged_split own;
+    const struct core_version *core = NULL;
+    core_version_find(NULL, &core, NULL);
+    if (logged_split(c->arena, c->run->log, core, &own, NULL) != ERR_OK)
+        return NULL;
+    if (own.known) {
+        *l = own.layout;
+        return layout_string(c->arena, l);
+    }
+    return logged_tells_split(c->run->log) ? NULL : command_default(c, l);
 }
 
 /* The stages of a hybrid model stand in its pattern. */
@@ -185,7 +202,7 @@ static const char *logged_pattern(const struct checker *c, struct layout *l)
 
 /* The layout that the log says was run: its argument, or Megatron's default
  * split where the dump has pipeline sizes but no layout. NULL: not said. */
-static const char *logged_layout(const struct checker *c, struct layout *l)
+static const char *run_layout(const struct checker *c, struct layout *l)
 {
     const struct runlog *log = c->run->log;
     const char *text = runlog_argument(log, "pipeline_model_parallel_layout");
@@ -203,7 +220,7 @@ static const char *logged_layout(const struct checker *c, struct layout *l)
 static enum err check_layout(const struct checker *c)
 {
     struct layout l;
-    const char *text = logged_layout(c, &l);
+    const char *text = run_layout(c, &l);
     if (!text || same_layout(&l, &c->run->layout))
         return ERR_OK;
     return err_set(c->msg, ERR_PARSE,

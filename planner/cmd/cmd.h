@@ -62,7 +62,8 @@
     X(OPT_ANY, "--any", "", "all that Megatron's validator accepts")           \
     /* profile runs and the costs that are fitted to them */                   \
     X(OPT_RUNS, "--runs", "N", "how many profile runs (2)")                    \
-    X(OPT_RUN, "--run", "LAYOUT=LOG", "a profile run; give two or more")       \
+    X(OPT_RUN, "--run", "LAYOUT=LOG",                                          \
+      "a profile run; give two or more (LOG alone where its arguments tell)")  \
     X(OPT_STEP, "--step", "LAYOUT=MS",                                         \
       "a measured step in ms; give two or more of different layouts")          \
     X(OPT_STEP_PP, "--step-pp", "N",                                           \

@@ -11,12 +11,14 @@
 #include "doctor/doubts.h"
 #include "doctor/page.h"
 #include "judge/judge.h"
+#include "judge/logged.h"
 
 #include "calibrate/fit_check.h"
 #include "calibrate/profile.h"
 #include "log/runlog.h"
 #include "megatron/args.h"
 #include "megatron/hybrid.h"
+#include "source/log.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +34,8 @@ struct doctor_run {
     double peak_flops;       // --peak-tflops, or 0
     double hbm_bytes;        // --hbm-gb, or 0
     struct cmd_model m;
-    bool has_model; // of a script, the log's dump or flags
+    bool has_script; // beside the log
+    bool has_model;  // of a script, the log's dump or flags
     struct judge_verdict verdict;
     struct doctor out; // what is printed
 };
@@ -62,6 +65,24 @@ static enum err doctor_take(struct doctor_run *d, enum err e)
 
 /* ---- the line ---- */
 
+/* SCRIPT LOG, which only one of the two is: what was said of the first stands
+ * where the second is none, either. */
+static enum err doctor_swap(struct doctor_run *d, enum err said)
+{
+    struct cmd *c = d->cmd;
+    struct err_msg ignored;
+    const char *first = c->args[0];
+    const enum err e =
+        logparse_read(&c->arena, c->args[1], &d->out.log, &ignored);
+    if (e != ERR_OK)
+        return e == ERR_NOMEM ? e : said;
+    c->args[0] = c->args[1];
+    c->args[1] = first;
+    d->out.path = c->args[0];
+    c->msg.text[0] = '\0';
+    return ERR_OK;
+}
+
 /* Leaves one operand for the model's source: the script, else the log itself,
  * or none where flags have to do for a log without a dump. */
 static enum err doctor_operands(struct doctor_run *d)
@@ -75,16 +96,35 @@ static enum err doctor_operands(struct doctor_run *d)
     if (c->n_args == 2 && access(c->args[1], R_OK) != 0)
         return err_set(&c->msg, ERR_PARSE, "doctor: %s: cannot be read",
                        c->args[1]);
-    return logparse_read(&c->arena, d->out.path, &d->out.log, &c->msg);
+    const enum err e =
+        logparse_read(&c->arena, d->out.path, &d->out.log, &c->msg);
+    return e == ERR_PARSE && c->n_args == 2 ? doctor_swap(d, e) : e;
 }
 
 static void doctor_source(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
-    if (c->n_args == 2)
+    d->has_script = c->n_args == 2;
+    if (d->has_script)
         c->args[0] = c->args[1];
     c->n_args =
         c->n_args == 1 && c->has_flags && !d->out.log.n_arguments ? 0 : 1;
+}
+
+/* A card that is not in the table has a peak all the same. */
+static enum err doctor_card(struct doctor_run *d)
+{
+    struct cmd *c = d->cmd;
+    struct err_msg said;
+    if (!cmd_given(c, OPT_GPU))
+        return ERR_OK;
+    const enum err e =
+        card_find(c->option[OPT_GPU], "doctor: --gpu", &d->card, &said);
+    return e == ERR_OK ? e
+                       : err_set(&c->msg, e,
+                                 "%s; another card: its peak by "
+                                 "--peak-tflops in place of --gpu",
+                                 said.text);
 }
 
 static enum err doctor_options(struct doctor_run *d)
@@ -92,8 +132,8 @@ static enum err doctor_options(struct doctor_run *d)
     struct cmd *c = d->cmd;
     double tflops = 0, gib = 0;
     enum err e = cmd_settings(c, &d->set);
-    if (e == ERR_OK && cmd_given(c, OPT_GPU))
-        e = card_find(c->option[OPT_GPU], "doctor: --gpu", &d->card, &c->msg);
+    if (e == ERR_OK)
+        e = doctor_card(d);
     if (e == ERR_OK)
         e = cmd_double(c, OPT_PEAK, 1e-6, 1e9, &tflops);
     if (e == ERR_OK)
@@ -110,6 +150,20 @@ static bool doctor_unstated(const struct megatron_flags *f, enum flag_id id)
     return !flags_given(f, id) || flags_unknown(f, id);
 }
 
+/* Beside a script the log's own list tells what the script does not state, and
+ * the split that ran: scripts are edited. */
+static enum err doctor_join(struct doctor_run *d, struct megatron_flags *f)
+{
+    struct megatron_args *own = megatron_args_new(&d->cmd->arena);
+    if (!own)
+        return doctor_no_memory(d->cmd);
+    if (!d->has_script ||
+        source_log_read(&d->out.log, "log", own, NULL) != ERR_OK)
+        return ERR_OK;
+    logged_join(&d->out.log, megatron_args_flags(own), f);
+    return ERR_OK;
+}
+
 /* Iteration lines state the batch, and timers list the ranks. A --pp for a
  * source that states none is the source's: its layout goes with it. */
 static enum err doctor_fill(struct doctor_run *d)
@@ -123,13 +177,14 @@ static enum err doctor_fill(struct doctor_run *d)
     if (e != ERR_OK)
         return e;
     struct megatron_flags *f = megatron_args_flags(c->source);
+    e = doctor_join(d, f);
     if (doctor_unstated(f, FLAG_PP) && pp)
         flags_set_int(f, FLAG_PP, pp);
     if (doctor_unstated(f, FLAG_GLOBAL_BATCH_SIZE) && d->out.steps.global_batch)
         flags_set_int(f, FLAG_GLOBAL_BATCH_SIZE, d->out.steps.global_batch);
     if (doctor_unstated(f, FLAG_WORLD_SIZE) && d->out.steps.n_ranks > 1)
         flags_set_int(f, FLAG_WORLD_SIZE, d->out.steps.n_ranks);
-    return ERR_OK;
+    return e;
 }
 
 /* All flags of a run; else a size that is not stated is not known. */
@@ -138,13 +193,6 @@ static bool doctor_is_launch(const struct doctor_run *d)
     const char *from = megatron_args_account(d->cmd->opened)->source;
     return strcmp(from, "script") == 0 || strcmp(from, "yaml") == 0;
 }
-
-/* The flags that say how layers are split. */
-static const enum flag_id doctor_split[] = {
-    FLAG_LAYOUT,       FLAG_VPP,         FLAG_LAYERS_PER_VPP,
-    FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING,
-    FLAG_ACCOUNT_LOSS};
-enum { DOCTOR_N_SPLIT = sizeof doctor_split / sizeof doctor_split[0] };
 
 /* A launch without such a flag has Megatron's default split, and so has a dump
  * with a pipeline size; a model alone tells nothing of it. */
@@ -155,8 +203,9 @@ static bool doctor_states_split(const struct doctor_run *d)
     if (doctor_is_launch(d) || strcmp(from, "log") == 0 ||
         hybrid_flag(f) != FLAG_NONE)
         return true;
-    for (int i = 0; i < DOCTOR_N_SPLIT; i++)
-        if (flags_given(f, doctor_split[i]))
+    for (int i = 0; i < N_FLAGS; i++)
+        if (judge_flag_splits((enum flag_id)i) &&
+            flags_given(f, (enum flag_id)i))
             return true;
     return false;
 }
@@ -265,10 +314,12 @@ static const char *doctor_drop(struct doctor_run *d)
 {
     const struct megatron_flags *f = megatron_args_flags(d->cmd->opened);
     const char *text = "";
-    for (int i = 1; i < DOCTOR_N_SPLIT && text; i++) // behind the layout
-        if (flags_given(f, doctor_split[i]))
+    for (int i = 0; i < N_FLAGS && text; i++) {
+        const enum flag_id id = (enum flag_id)i;
+        if (id != FLAG_LAYOUT && judge_flag_splits(id) && flags_given(f, id))
             text = arena_printf(&d->cmd->arena, "%s%s--%s", text,
-                                *text ? ", " : "", flag_name(doctor_split[i]));
+                                *text ? ", " : "", flag_name(id));
+    }
     return text ? text : "";
 }
 

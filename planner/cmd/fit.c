@@ -16,37 +16,70 @@
 #include "cmd.h"
 #include "fit.h"
 #include "fit_steps.h"
+#include "judge/logged.h"
 #include "memory/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- reading the runs ---- */
 
-/* Splits LAYOUT=LOG at the first '='. The layout says how many chunks a rank
- * has. */
+/* "LAYOUT=LOG" is split at the first '='; a LOG alone is a file. */
+static enum err split_run(struct cmd *c, const char *text, const char **path,
+                          const char **layout)
+{
+    const char *equals = strchr(text, '=');
+    const bool alone = !equals || access(text, F_OK) == 0;
+    *path = alone ? text : equals + 1;
+    *layout =
+        alone ? "" : arena_strndup(&c->arena, text, (size_t)(equals - text));
+    if (alone && access(text, F_OK) != 0)
+        return err_set(&c->msg, ERR_PARSE,
+                       "--run: got '%s', no file and no LAYOUT=LOG: want one, "
+                       "or a LOG whose list of arguments tells its layout",
+                       text);
+    return *layout ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+}
+
+/* Of a log that was named alone. */
+static enum err take_logged_layout(struct cmd *c, const char *path,
+                                   const struct runlog *log,
+                                   const char **layout)
+{
+    const struct core_version *core = NULL;
+    enum err e = core_version_find(NULL, &core, &c->msg);
+    if (e == ERR_OK)
+        e = logged_layout(&c->arena, log, core, layout, &c->msg);
+    if (e == ERR_OK && !*layout)
+        e = err_set(&c->msg, ERR_PARSE,
+                    "--run: %s does not tell its layout (no list of arguments "
+                    "of Megatron's): want 'LAYOUT=%s'",
+                    path, path);
+    return e;
+}
+
+/* The layout says how many chunks a rank has. */
 static enum err read_run(struct cmd *c, const struct model *m, const char *text,
                          struct fit_run *out)
 {
-    const char *equals = strchr(text, '=');
+    const char *path, *layout;
     struct runlog *log = arena_alloc(&c->arena, 1, sizeof *log);
     char *hash = arena_alloc(&c->arena, TEXT_SHA256_HEX, 1);
-    if (!equals)
-        return err_set(&c->msg, ERR_PARSE, "--run: got '%s', want LAYOUT=LOG",
-                       text);
-    const char *layout =
-        arena_strndup(&c->arena, text, (size_t)(equals - text));
-    if (!log || !hash || !layout)
+    if (!log || !hash)
         return err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
+    enum err e = split_run(c, text, &path, &layout);
+    if (e == ERR_OK)
+        e = logparse_read(&c->arena, path, log, &c->msg);
+    if (e == ERR_OK && !*layout)
+        e = take_logged_layout(c, path, log, &layout);
+    if (e != ERR_OK)
+        return e;
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
-    enum err e = cmd_layout(c, m, layout, &out->layout);
-    if (e == ERR_OK)
-        e = logparse_read(&c->arena, equals + 1, log, &c->msg);
-    if (e == ERR_OK)
-        e = text_sha256_file(equals + 1, hash, &c->msg);
-    return e;
+    e = cmd_layout(c, m, layout, &out->layout);
+    return e == ERR_OK ? text_sha256_file(path, hash, &c->msg) : e;
 }
 
 /* The runs of a command line: those that the unit costs come from, and the one
@@ -159,13 +192,14 @@ static const char *fit_margin(double se, char *text, size_t room)
     return se > 0 ? text : "-";
 }
 
-/* 1.96 standard errors are a 95% interval: the fit scaled them for that. */
+/* 1.96 standard errors are a 95% interval: the fit scaled them for that. FLOPs
+ * and data sheets have none, and costs of them are not exact. */
 void fit_print_costs(const struct cost *c)
 {
     char fwd[32], bwd[32];
     printf("%-8s %12s %10s %12s %10s   (%s; %s)\n", "unit", "forward ms", "+-",
            "backward ms", "+-", cost_source_name(c->source),
-           c->source == COST_ANALYTIC ? "no intervals" : "95% intervals");
+           c->source == COST_ANALYTIC ? "errors not known" : "95% intervals");
     for (int k = 0; k < N_KINDS; k++) {
         const struct unit_cost *u = &c->unit[k];
         if (!u->known)
@@ -499,14 +533,15 @@ static const enum cmd_option fit_options[] = {OPT_RUN,
 const struct command CMD_FIT = {
     .name = "fit",
     .run = run_fit,
-    .synopsis = "fit MODEL --pp N --gbs B --run \"LAYOUT=LOG\"... | --step "
+    .synopsis = "fit MODEL --pp N --gbs B --run \"[LAYOUT=]LOG\"... | --step "
                 "\"LAYOUT=MS\"... [-o costs.json]",
     .summary = "costs of the units, from logs of such runs or from step times",
     .help =
         "Seconds forward and backward a micro-batch of every unit kind, from "
         "the per-rank forward-compute\nand backward-compute timers of short "
         "runs (--timing-log-level 2 --timing-log-option all); transfers "
-        "from their exchange timers.\nTimers of several chunks a rank are "
+        "from their exchange timers.\nA log with Megatron's list of arguments "
+        "tells its layout itself.\nTimers of several chunks a rank are "
         "sums. A run with EP overlap has no usable timers: its step\ntime "
         "gives what the overlap saves (--overlap-run, VPP > 1 or PP 1).\n"
         "A hybrid model's layouts are patterns: cuts inside its layers, and "

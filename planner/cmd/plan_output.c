@@ -239,7 +239,7 @@ static void plan_print_row(const char *label, const struct choose_way *w,
     int64_t most = 0;
     for (int s = 0; s < p->n_stages; s++)
         most = p->stages[s].mem_bytes > most ? p->stages[s].mem_bytes : most;
-    char interval[64] = "-";
+    char interval[64] = "not known";
     if (isfinite(p->pred_lo_s))
         snprintf(interval, sizeof interval, "[%9.3f, %9.3f]",
                  p->pred_lo_s * 1e3, p->pred_hi_s * 1e3);

@@ -23,10 +23,20 @@ struct card {
 extern const struct card CARDS[];
 extern const int N_CARDS;
 
-/* The card of a name, whatever its case; what follows the name of a row behind
- * a blank or a dash is a variant of it ("a100-80gb", "H200 SXM"). ERR_PARSE
- * lists those known. `where` begins the message. */
+/* The card of a name, whatever its case; its maker may stand before it ("NVIDIA
+ * A100-SXM4-80GB"), and what follows the name of a row behind a blank or a dash
+ * is a variant of it ("a100-80gb", "H200 SXM"). ERR_PARSE names the one that
+ * may be meant and lists those known, or tells of a variant whose data sheet is
+ * another ("H100 PCIe"). `where` begins the message. */
 enum err card_find(const char *name, const char *where, const struct card **out,
                    struct err_msg *msg);
+
+/* A card that `name`, which is none, may be a misspelling of ("H10O",
+ * "H100SXM"); NULL for other cards that there are, and where the maker is
+ * named. */
+const struct card *card_near(const char *name);
+
+/* The name behind its maker's, or the same. */
+const char *card_without_maker(const char *name);
 
 #endif

@@ -36,8 +36,12 @@ static void page_print_step(const struct doctor *d, FILE *out)
                 s->n_logged);
         return;
     }
-    fprintf(out, "%.1f ms, the mean of %zu of %zu logged iterations",
-            s->mean_s * 1e3, s->n_used, s->n_logged);
+    fprintf(out, "%.1f ms, the mean of %zu of %zu logged ", s->mean_s * 1e3,
+            s->n_used, s->n_logged);
+    if (s->span == 1)
+        fprintf(out, "iterations");
+    else
+        fprintf(out, "lines, each the mean of %d iterations", s->span);
     if (s->n_used > 1)
         fprintf(out, " (+- %.1f%%, 95%%)\n", 100 * s->half_s / s->mean_s);
     else
@@ -358,6 +362,7 @@ static void page_write_step(const struct doctor *d, struct writer top)
     writer_number(step, "se_ms", s->n_used ? s->se_s * 1e3 : (double)NAN);
     writer_number(step, "used", (double)s->n_used);
     writer_number(step, "logged", (double)s->n_logged);
+    writer_number(step, "iterations_of_a_line", s->span);
     writer_number(step, "skipped", (double)s->n_skipped);
     writer_number(step, "nan", (double)s->n_nan);
     writer_number(step, "all_mean_ms", s->all_mean_s * 1e3);

@@ -6,6 +6,7 @@
 #include "steps.h"
 
 #include "base/stats.h"
+#include "base/text.h"
 #include "cost/lsq.h"
 #include "log/fail.h"
 
@@ -18,6 +19,7 @@
 static const double STEPS_START = 0.02, STEPS_DRIFT = 0.05, STEPS_SCATTER = 0.1,
                     STEPS_SLOW = 1.5;
 enum { STEPS_FEW = 5, STEPS_FOR_DRIFT = 8, STEPS_FOR_SCATTER = 4 };
+enum { STEPS_LONGEST = 1 << 20 }; // iterations of a line: more is damage
 
 /* The last section where none counts. */
 static int steps_section(const struct runlog *log)
@@ -25,6 +27,39 @@ static int steps_section(const struct runlog *log)
     return log->used_section >= 0 ? log->used_section : log->n_sections - 1;
 }
 
+/* Dialects whose step time is the mean since the line before; others print that
+ * of one step, now and then. */
+static bool steps_are_means(const struct runlog *log)
+{
+    static const char *const others[] = {"megatron-bridge", "primus"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (log->dialect && strcmp(log->dialect, others[i]) == 0)
+            return true;
+    return log->dialect && text_starts(log->dialect, "megatron");
+}
+
+/* By the numbers of lines that follow one another, the first of a run left out:
+ * a start in between, or iteration 1, which is always logged, is nearer. Lines
+ * that somebody has taken out lie in the list's own interval. */
+static int steps_span(const struct runlog *log)
+{
+    int64_t least = 0, listed = 0, before = 0;
+    const char *text = runlog_argument(log, "log_interval");
+    for (size_t i = 0; i < log->n_iterations && steps_are_means(log); i++) {
+        const struct log_iteration *it = &log->iterations[i];
+        if (it->section != steps_section(log))
+            continue;
+        const int64_t apart = it->iteration - before;
+        if (before > 1 && apart > 0 && (least == 0 || apart < least))
+            least = apart;
+        before = it->iteration;
+    }
+    if (text && text_to_int64(text, &listed) && listed > 0 && listed < least)
+        least = listed;
+    return least > 1 && least < STEPS_LONGEST ? (int)least : 1;
+}
+
+/* Iteration 1 is always logged, and is in the first mean of several, too. */
 static void steps_count(const struct runlog *log, struct steps *s)
 {
     double sum = 0;
@@ -36,11 +71,12 @@ static void steps_count(const struct runlog *log, struct steps *s)
         s->n_logged++;
         s->n_skipped += it->skipped;
         s->n_nan += it->nan;
-        if (isfinite(it->step_ms)) {
+        if (isfinite(it->step_ms) && (s->span == 1 || it->iteration > 1)) {
             sum += it->step_ms;
             n++;
         }
     }
+    s->n_all = n * (size_t)s->span;
     s->all_mean_s = n ? sum / (double)n * 1e-3 : (double)NAN;
 }
 
@@ -202,7 +238,8 @@ static void steps_start(const struct steps *s, struct findings *f)
             f, FINDING_NOTE, "warm-up",
             "an average over all %zu iterations (start-up, skipped ones) "
             "would say %.1f ms, %.1f%% too much: %zu of them count",
-            s->n_logged, s->all_mean_s * 1e3, 100 * more, s->n_used);
+            s->n_all, s->all_mean_s * 1e3, 100 * more,
+            s->n_used * (size_t)s->span);
 }
 
 static void steps_drift(const double *ms, const struct steps *s,
@@ -235,9 +272,10 @@ static void steps_scatter(double *ms, const struct steps *s, struct findings *f)
         slow += ms[i] > STEPS_SLOW * median;
     if (sd > STEPS_SCATTER * s->mean_s)
         findings_add(f, FINDING_WRONG, "scatter",
-                     "single steps scatter by %.0f%% (median %.1f ms, %zu of "
+                     "%s scatter by %.0f%% (median %.1f ms, %zu of "
                      "%zu above one and a half of it): checkpoints, data or a "
                      "slow node are in the mean",
+                     s->span == 1 ? "single steps" : "means of several steps",
                      100 * sd / s->mean_s, median, slow, s->n_used);
 }
 
@@ -249,10 +287,15 @@ static void steps_doubt(const struct runlog *log, struct steps *s, double *ms,
     size_t at = 0;
     steps_start(s, f);
     if (s->n_used < STEPS_FEW)
-        findings_add(f, FINDING_NOTE, "few-steps",
-                     "only %zu iteration%s can be used: 20 would tell the "
-                     "scatter",
-                     s->n_used, s->n_used == 1 ? "" : "s");
+        findings_add(
+            f, FINDING_NOTE, "few-steps",
+            s->span == 1
+                ? "only %zu iteration%s can be used: 20 would tell the "
+                  "scatter"
+                : "only %zu line%s can be used, means of several "
+                  "iterations: 20 of --log-interval 1 would tell the "
+                  "scatter",
+            s->n_used, s->n_used == 1 ? "" : "s");
     steps_drift(ms, s, f);
     steps_scatter(ms, s, f);
     it = runlog_next_used(log, &at);
@@ -265,7 +308,7 @@ static void steps_doubt(const struct runlog *log, struct steps *s, double *ms,
 void steps_read(struct arena *a, struct runlog *log, struct steps *out,
                 struct findings *f)
 {
-    struct steps s = {.n_ranks = steps_ranks(log)};
+    struct steps s = {.n_ranks = steps_ranks(log), .span = steps_span(log)};
     double *ms = arena_alloc(a, log->n_iterations + 1, sizeof *ms);
     steps_failure(log, f);
     steps_drop_start(a, log, f);

@@ -13,7 +13,9 @@
 /* Of the section that counts (the last one where none does). NAN, or 0 of a
  * count, for what the log does not tell. */
 struct steps {
-    size_t n_logged, n_used, n_skipped, n_nan;
+    size_t n_logged, n_used, n_skipped, n_nan; // lines
+    int span;            // iterations that a line is the mean of, 1 and more
+    size_t n_all;        // iterations of all_mean_s
     double mean_s, se_s; // of the iterations that count
     double half_s;       // of the mean's 95% interval; 0 with fewer than two
     double all_mean_s;   // of all of them

@@ -375,13 +375,23 @@ bool judge_is_hybrid(const struct megatron_flags *f)
            flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN);
 }
 
-static void judge_clear_split(struct megatron_flags *f)
+bool judge_flag_splits(enum flag_id id)
 {
     static const enum flag_id all[] = {
-        FLAG_VPP,         FLAG_LAYERS_PER_VPP,    FLAG_FIRST_LAYERS,
-        FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING, FLAG_ACCOUNT_LOSS};
+        FLAG_LAYOUT,       FLAG_VPP,         FLAG_LAYERS_PER_VPP,
+        FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS, FLAG_ACCOUNT_EMBEDDING,
+        FLAG_ACCOUNT_LOSS};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        flags_clear(f, all[i]);
+        if (all[i] == id)
+            return true;
+    return false;
+}
+
+static void judge_clear_split(struct megatron_flags *f)
+{
+    for (int i = 0; i < N_FLAGS; i++)
+        if (judge_flag_splits((enum flag_id)i))
+            flags_clear(f, (enum flag_id)i);
 }
 
 enum err judge_set_layout(struct megatron_flags *f, const char *text,
@@ -395,7 +405,6 @@ enum err judge_set_pattern(struct megatron_flags *f, const char *text,
                            struct err_msg *msg)
 {
     judge_clear_split(f);
-    flags_clear(f, FLAG_LAYOUT);
     flags_clear(f, FLAG_HYBRID_OVERRIDE_PATTERN);
     return flags_set(f, FLAG_HYBRID_LAYER_PATTERN, text, msg);
 }

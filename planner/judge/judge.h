@@ -69,6 +69,9 @@ enum err judge(struct arena *a, const struct judge_question *q,
 /* Do the flags make a hybrid model? Its layout is a pattern. */
 bool judge_is_hybrid(const struct megatron_flags *f);
 
+/* Does the flag say something of layout, split or virtual stages? */
+bool judge_flag_splits(enum flag_id id);
+
 /* In place of all that the flags say of split and virtual stages: this layout.
  * ERR_NOMEM. */
 enum err judge_set_layout(struct megatron_flags *f, const char *text,

@@ -203,7 +203,8 @@ static void values_vocab(const struct megatron_flags *f, struct value *v)
     static const enum flag_id parts[] = {FLAG_VOCAB_SIZE, FLAG_TOKENIZER_TYPE,
                                          FLAG_MAKE_VOCAB_DIVISIBLE};
     struct value other = values_not_stated;
-    other.why = "the tokenizer's size is not in the flags";
+    other.why = "the tokenizer's size is not in the flags (a log says it: "
+                "'padded vocab ... new size: N')";
     int64_t padded = values_whole(&v[VALUE_TP]) && v[VALUE_TP].whole > 0
                          ? megatron_padded_vocab(f, v[VALUE_TP].whole)
                          : 0;

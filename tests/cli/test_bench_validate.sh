@@ -72,6 +72,7 @@ awk -F, 'BEGIN { OFS = "," } NR == 1 { for (i = 1; i <= NF; i++)
 "$bench" validate "$work/fake" --baseline "$work/zero.csv" >"$work/out"
 [ $? -eq 1 ] && grep -q ': worse: step error' "$work/out"
 claim $? "errors above the baseline's give 1 and say which"
+is "the last line names what is worse" "$(tail -n 1 "$work/out")" "worse: 1 of 1 datasets: fake"
 echo 'moe-bench/baseline/1,fake,layout,Et*2|t*2|t*6|t*2mL,1,1,0,,,,,' >>"$base"
 "$bench" validate "$work/fake" --baseline "$base" >"$work/out"
 [ $? -eq 1 ] && grep -q 'lost layouts' "$work/out"
@@ -188,6 +189,17 @@ claim $? "a log of 0 ms can be read"
 "$bench" validate "$work/nowhere" 2>"$work/err" >/dev/null
 [ $? -eq 2 ] && one_line "$work/err" "nowhere"
 claim $? "a missing dataset is one line"
+"$bench" validate results/reference 2>"$work/err" >/dev/null
+[ $? -eq 2 ] && one_line "$work/err" "name a folder that holds one, or none for all"
+claim $? "so is a folder of datasets, with what to name"
+"$bench" validate results/published/primus 2>"$work/err" >/dev/null
+[ $? -eq 2 ] && one_line "$work/err" "--rows results/published/primus/rows.csv"
+claim $? "and one of step times of others"
+here=$PWD
+mkdir "$work/empty"
+(cd "$work/empty" && "$here/$bench" validate 2>"$work/err" >/dev/null)
+[ $? -eq 2 ] && one_line "$work/err" "in the top folder of the repository"
+claim $? "elsewhere it says where to run it"
 
 if ls results/reference/*/dataset.json >/dev/null 2>&1; then
     "$bench" validate >"$work/out" 2>"$work/err"

@@ -279,6 +279,22 @@ is "the log's own dump is enough" \
     "0 ('$OWN', 'paste')"
 $L doctor "$tmp/log" "$tmp/run.sh" >"$tmp/out" 2>&1
 is "a script of another run than the dump's: exit 1" $? 1
+sed -i 's/-parallel-size 3/-parallel-size 4/; s/\(-first-pipeline-num-layers\) 4/\1 7/' \
+    "$tmp/run.sh"
+$L doctor "$tmp/log" "$tmp/run.sh" --json >"$tmp/json" 2>/dev/null
+is "a script whose split was edited since: the dump tells what ran" \
+    "$? $(value 'd["advice"]["own_layout"]')" "0 $OWN"
+sed 's/^\(pipeline_model_parallel_layout\).*/\1 None/' "$tmp/dump" >"$tmp/less"
+log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/less"
+$L doctor "$tmp/log" "$tmp/run.sh" --json >"$tmp/json" 2>/dev/null
+is "also where it ran with Megatron's default split" \
+    "$? $(value 'd["advice"]["own_layout"]')" "0 $OWN"
+sed -i 's/--vocab-size [0-9]*//; s/--padded-vocab-size [0-9]*//' "$tmp/run.sh"
+$L doctor "$tmp/log" "$tmp/run.sh" --json >"$tmp/json" 2>/dev/null
+is "what the script does not state the dump does" \
+    "$? $(value 'd["advice"]["own_layout"]')" "0 $OWN"
+$L doctor "$tmp/run.sh" "$tmp/log" --json 2>/dev/null | cmp -s - "$tmp/json"
+is "the script may stand first" $? 0
 grep -v ^pipeline_model "$tmp/dump" >"$tmp/less"
 log "$tmp/log" "$OWN" all 4 64 30 dump "$tmp/less"
 $L doctor "$tmp/log" >"$tmp/out" 2>/dev/null

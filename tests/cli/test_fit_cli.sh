@@ -115,3 +115,22 @@ $L simulate $MODEL "$both" --pp 4 --gbs 16 --ep-overlap \
 holds "unknown savings are told" "taken as 0" "$tmp/err"
 is "two ranks a node make the step longer" \
     "$(step --gpus-per-node 2 | awk -v s="$(step)" '{ print ($1 > s) }')" 1
+
+# ---- a log whose list of arguments tells its layout ----
+make_log() { # FILE [KEY=VALUE...]
+    python3 tests/cli/log_forms.py "$@" timers=yes
+}
+make_log "$tmp/a.log"
+make_log "$tmp/b.log" decoder_first_pipeline_num_layers=8 decoder_last_pipeline_num_layers=4
+$L fit "$tmp/a.log" --run 'Et*6|t*6|t*6|t*6L='"$tmp/a.log" --run 'Et*8|t*6|t*6|t*4L='"$tmp/b.log" \
+    --json >"$tmp/named" 2>/dev/null
+is "two logs are fitted by their layouts" $? 0
+$L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/b.log" --json 2>/dev/null | cmp -s - "$tmp/named"
+is "which they tell themselves" $? 0
+$L fit "$tmp/a.log" --run 'Et*7|t*6|t*6|t*5L='"$tmp/a.log" --run "$tmp/b.log" >/dev/null 2>"$tmp/err"
+is "a layout that did not run is refused" $? 2
+holds "with the one that did" "the run was made with 'Et*6|t*6|t*6|t*6L'" "$tmp/err"
+make_log "$tmp/none.log" dump=no
+$L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/none.log" >/dev/null 2>"$tmp/err"
+is "a log that does not tell is refused" $? 2
+holds "with what to write" "want 'LAYOUT=$tmp/none.log'" "$tmp/err"

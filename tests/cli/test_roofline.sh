@@ -25,6 +25,12 @@ claim $? "costs --roofline prices units and link, and names the card's source"
 "$layout" plan $model $sizes --costs "$work/costs.json" --print layout >"$work/pick" 2>/dev/null &&
     [ "$(wc -l <"$work/pick")" -eq 1 ]
 claim $? "plan takes such costs"
+grep -q '^t  *[0-9.]*  *-  *[0-9.]*  *-$' "$work/out" && grep -q 'analytic; errors not known' "$work/out" &&
+    "$layout" plan $model $sizes --costs "$work/costs.json" 2>/dev/null >"$work/table" &&
+    grep -q '^default .* not known ' "$work/table" && ! grep -q '^default .*\[' "$work/table"
+claim $? "whose errors are not known, and no interval of no width is shown"
+refused 2 'is it H200' "$layout" costs $model --roofline H20O $sizes
+claim $? "a card that is nearly one is asked about"
 "$layout" costs $model --roofline h200 $sizes --json 2>/dev/null >"$work/json" &&
     grep -q '"source":[^"]*"analytic"' "$work/json" &&
     grep -q '"card":[^"]*"H200"' "$work/json" && grep -q '"kernel_s"' "$work/json"
