@@ -120,6 +120,20 @@ static const char *split_layout(struct arena *a, const char *operand,
     return arena_strndup(a, operand, (size_t)(equals - operand));
 }
 
+/* Neither of the two forms of an operand. */
+static enum err check_operand(const char *operand, const char *path,
+                              struct err_msg *msg)
+{
+    struct stat st;
+    if (path != operand || !strchr(operand, '=') || stat(operand, &st) == 0)
+        return ERR_OK;
+    return err_set(msg, ERR_PARSE,
+                   "got '%s': no file has that name, and what stands before "
+                   "'=' is no layout: want LOG or LAYOUT=LOG, as "
+                   "'Et*4|t*4mL=a.log'",
+                   operand);
+}
+
 /* Median and quartiles of the steps that count. */
 static enum err take_times(struct contribution *c, const struct runlog *log,
                            const struct steps *s, struct contribution_run *r,
@@ -207,7 +221,9 @@ static enum err read_log(const struct reading *in, const char *operand,
     *found = (struct findings){.arena = c->arena};
     r->findings = found;
     r->name = path;
-    e = open_log(in, path, &text, &log, msg);
+    e = check_operand(operand, path, msg);
+    if (e == ERR_OK)
+        e = open_log(in, path, &text, &log, msg);
     if (e != ERR_OK)
         return e;
     e = args_of_log(in, &log, &args, msg);

@@ -113,11 +113,25 @@ enum err options_take(const struct option_spec *spec, struct option_line *line,
     return ERR_OK;
 }
 
+/* A synopsis of several lines in one: every run of blanks is one. */
+static void option_flatten(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++) {
+        const bool blank = *text == ' ' || *text == '\n';
+        if (!blank || (n > 0 && out[n - 1] != ' '))
+            out[n++] = blank ? ' ' : *text;
+    }
+    out[n] = '\0';
+}
+
 enum err options_operand_too_many(const struct option_spec *spec,
                                   const char *word, struct err_msg *msg)
 {
+    char usage[512];
+    option_flatten(spec->synopsis, usage, sizeof usage);
     return err_set(msg, ERR_PARSE, "'%s' is one too many; usage: %s %s", word,
-                   spec->program, spec->synopsis);
+                   spec->program, usage);
 }
 
 static enum err option_take_operand(struct options *o, const char *word,

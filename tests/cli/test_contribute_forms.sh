@@ -219,3 +219,5 @@ refused 1 'batch.log: its lines say a global batch of 128, and its arguments or 
 awk '/ iteration .*[13579]\/ /{ sub(/size:   256/, "size:   128") } { print }' ends.log >ramp.log
 refused 1 'run: ramp.log: the global batch changes .*cut the lines' "a batch that changes" default.log ramp.log
 refused 2 "'--global-batch-sise'" "a flag that is misspelt" default.log ends.log -- --global-batch-sise 128
+refused 2 "'default=default.log': no file has that name, and what" "an operand that is no LAYOUT=LOG" \
+    default=default.log ends.log

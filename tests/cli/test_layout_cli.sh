@@ -256,6 +256,7 @@ echo "no log" >"$tmp/a.log"
 refuses "a file that is no training log" 2 "a.log" \
     $L fit $MODEL --pp 4 --gbs 16 --run "Et*4|t*4|t*4|t*4mL=$tmp/a.log"
 refuses "a stray argument" 2 "one too many" $L size $MODEL other.json
+refuses "also where the usage has several lines" 2 "costs.json [--hbm-gb G]" $L plan $MODEL a b
 refuses "a model without a sequence length" 2 "--seq" \
     $L costs --analytic -- --num-layers 4 --hidden-size 64 \
     --num-attention-heads 4 --vocab-size 100
