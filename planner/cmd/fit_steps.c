@@ -5,6 +5,7 @@
  * calibrate/step_fit.
  */
 #include "fit_steps.h"
+#include "layout/listed.h"
 
 #include "base/text.h"
 #include "base/writer.h"
@@ -82,6 +83,8 @@ static enum err read_step(const struct fit_steps *f, const char *text, int pp,
     if (!layout || !o)
         return fit_steps_no_memory(c);
     enum err e = fit_steps_split(f, pp, &m);
+    if (e == ERR_OK)
+        e = layout_of_list(&c->arena, layout, &layout, &c->msg);
     if (e == ERR_OK)
         e = depth_read(&c->arena, layout, &m, &from.layout, &c->msg);
     if (e == ERR_OK)

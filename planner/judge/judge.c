@@ -6,6 +6,8 @@
  */
 #include "judge.h"
 
+#include "layout/listed.h"
+
 #include "megatron/overrides.h"
 #include "rule.h"
 
@@ -397,8 +399,10 @@ static void judge_clear_split(struct megatron_flags *f)
 enum err judge_set_layout(struct megatron_flags *f, const char *text,
                           struct err_msg *msg)
 {
+    const char *letters;
+    const enum err e = layout_of_list(f->arena, text, &letters, msg);
     judge_clear_split(f);
-    return flags_set(f, FLAG_LAYOUT, text, msg);
+    return e == ERR_OK ? flags_set(f, FLAG_LAYOUT, letters, msg) : e;
 }
 
 enum err judge_set_pattern(struct megatron_flags *f, const char *text,

@@ -6,6 +6,8 @@
  */
 #include "layout.h"
 
+#include "listed.h"
+
 #include "expand.h"
 #include "symbols.h"
 
@@ -239,7 +241,11 @@ enum layout_error layout_validate(const struct layout *l, int n_layers,
 enum err layout_read_question(struct arena *a, const struct layout_question *q,
                               struct layout *out, struct err_msg *msg)
 {
-    enum layout_error e = layout_parse(a, q->text, q->pp, out, msg);
+    const char *text;
+    const enum err listed = layout_of_list(a, q->text, &text, msg);
+    if (listed != ERR_OK)
+        return listed;
+    enum layout_error e = layout_parse(a, text, q->pp, out, msg);
     if (e != LAYOUT_OK)
         return e == LAYOUT_NO_MEMORY ? ERR_NOMEM : ERR_RANGE;
     e = layout_validate(out, q->n_layers, q->n_mtp, msg);

@@ -255,6 +255,14 @@ refuses "nothing fits in memory" 1 "none of" \
 echo "no log" >"$tmp/a.log"
 refuses "a file that is no training log" 2 "a.log" \
     $L fit $MODEL --pp 4 --gbs 16 --run "Et*4|t*4|t*4|t*4mL=$tmp/a.log"
+LIST='[["embedding", "decoder", "decoder", "decoder", "decoder", "decoder"], ["decoder", "decoder", "decoder", "decoder", "decoder"], ["decoder", "decoder", "decoder", "decoder"], ["decoder", "decoder", "mtp", "loss"]]'
+is "the list that check prints is a layout, too" \
+    "$($L check $MODEL "$LIST" --pp 4 2>/dev/null)" \
+    "$($L check $MODEL 'Et*5|t*5|t*4|t*2mL' --pp 4 2>/dev/null)"
+is "and fits steps" \
+    "$($L fit $MODEL --pp 4 --gbs 64 --step "$LIST=745" --step 'Et*4|t*4|t*4|t*4mL=812' 2>/dev/null)" \
+    "$($L fit $MODEL --pp 4 --gbs 64 --step 'Et*5|t*5|t*4|t*2mL=745' --step 'Et*4|t*4|t*4|t*4mL=812' 2>/dev/null)"
+refuses "a list of other words" 2 "layout list: at 'decodr" $L memory $MODEL '[["decodr"]]' --pp 1
 refuses "a stray argument" 2 "one too many" $L size $MODEL other.json
 refuses "also where the usage has several lines" 2 "costs.json [--hbm-gb G]" $L plan $MODEL a b
 refuses "a model without a sequence length" 2 "--seq" \
