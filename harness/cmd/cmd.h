@@ -88,8 +88,8 @@
     X(OPT_STEP, "--step", NULL, "LAYOUT=MS",                                   \
       "a step time typed in, milliseconds; may be repeated")                   \
     X(OPT_STEPS, "--steps", NULL, "FILE",                                      \
-      "typed times as a CSV file: columns layout, step_s, and pp, mbs, gbs "   \
-      "where they differ")                                                     \
+      "typed times as a CSV file: columns layout, step_s, and pp, gbs where "  \
+      "they differ")                                                           \
     X(OPT_SERIES, "--series", NULL, "N",                                       \
       "how many runs were made in all, also those that look bad")              \
     X(OPT_NO_LOGS, "--no-logs", NULL, "", "give step times, and no log")       \

@@ -165,13 +165,6 @@ static bool is_same_text(const char *x, const char *y)
     return x && y ? strcmp(x, y) == 0 : x == y;
 }
 
-/* Batches and pipeline sizes may differ within one contribution. */
-static bool is_free(const char *key)
-{
-    return strcmp(key, "micro_batch_size") == 0 ||
-           strcmp(key, "data_parallel_size") == 0;
-}
-
 /* Which layers are dense, not only how many. */
 static bool is_other_layers(const struct model *x, const struct model *y)
 {
@@ -182,9 +175,9 @@ static bool is_other_layers(const struct model *x, const struct model *y)
     return other;
 }
 
-/* What one fit can hold: the same model, recompute, precision, and split over
- * ranks but for the pipeline. In the words of a list of arguments; NULL: the
- * same. */
+/* What one fit can hold: the same model, micro-batch, recompute, precision, and
+ * split over ranks but for the pipeline; the global batch may differ. In the
+ * words of a list of arguments; NULL: the same. */
 static const char *other_model(struct arena *a,
                                const struct contribution_run *first,
                                const struct contribution_run *r)
@@ -192,7 +185,8 @@ static const char *other_model(struct arena *a,
     struct model_fact x[MODEL_N_FACTS], y[MODEL_N_FACTS];
     const int n = model_facts(&first->model, x), m = model_facts(&r->model, y);
     for (int i = 0; i < n && i < m; i++)
-        if (x[i].value != y[i].value && !is_free(x[i].key))
+        if (x[i].value != y[i].value &&
+            strcmp(x[i].key, "data_parallel_size") != 0)
             return arena_printf(
                 a, "is of another model or split than %s (%s %lld, not %lld)",
                 first->name, y[i].key, (long long)y[i].value,

@@ -163,6 +163,15 @@ static enum err read_table(struct fit_steps *f)
         if (!x->of || !(x->meas_s > 0))
             return err_set(&c->msg, ERR_RANGE, "%s: row %d: %s", path, i + 2,
                            x->of ? "no step_s" : x->why);
+        if (x->of->model.batch.micro_batch != f->model->batch.micro_batch)
+            return err_set(
+                &c->msg, ERR_RANGE,
+                "%s: row %d: mbs %lld, and the command says %lld: what a unit "
+                "costs is of one size: give --mbs %lld, and fit other rows by "
+                "themselves",
+                path, i + 2, (long long)x->of->model.batch.micro_batch,
+                (long long)f->model->batch.micro_batch,
+                (long long)x->of->model.batch.micro_batch);
         x->of->group = 0;
         x->of->id = *x->layout ? x->layout : x->id;
         f->row[f->n++] = (struct step_row){x->of->id, x->of, x->meas_s};

@@ -191,9 +191,11 @@ make_log freq.log 'moe_layer_freq=[0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
 make_log freq2.log ms=4800 'moe_layer_freq=[1,0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]'
 refused 2 "freq2.log is of another model than freq.log (other layers)" \
     "also where other layers are dense" freq.log freq2.log
-make_log batch.log ms=9900 micro_batch_size=2 global_batch_size=512
+make_log batch.log ms=9900 global_batch_size=512
 "$bench" contribute default.log batch.log --gpu H100 --series 2 --dry-run >out 2>err
-claim $? "another batch is the same model"
+claim $? "another global batch is the same model"
+make_log batch.log ms=4900 micro_batch_size=2
+refused 2 '(micro_batch_size 2, not 1)' "another micro-batch costs another time" default.log batch.log
 "$bench" contribute default.log ends.log --gpu GB200 --gpus-per-node 4 --series 2 --to nodes --consent >out 2>err &&
     "$bench" validate nodes/gb200-* >review 2>err && ! grep -q 'GPUs of a node' out
 claim $? "the GPUs of a node can be said"

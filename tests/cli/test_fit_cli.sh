@@ -134,3 +134,10 @@ make_log "$tmp/none.log" dump=no
 $L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/none.log" >/dev/null 2>"$tmp/err"
 is "a log that does not tell is refused" $? 2
 holds "with what to write" "want 'LAYOUT=$tmp/none.log'" "$tmp/err"
+
+# ---- what a unit costs is of one micro-batch size ----
+printf 'layout,step_s,mbs,microbatches\n%s,2.3,1,64\n%s,1.73,1,64\n%s,2.35,2,32\n' \
+    'Et*4|t*4|t*4|t*4mL' 'Et*5|t*5|t*4|t*2mL' 'Et*4|t*4|t*4|t*4mL' >"$tmp/mbs.csv"
+$L fit $MODEL --pp 4 --gbs 64 --steps "$tmp/mbs.csv" >/dev/null 2>"$tmp/err"
+is "steps of two micro-batch sizes are not one fit" $? 2
+holds "with what to do" "row 4: mbs 2, and the command says 1" "$tmp/err"
