@@ -113,6 +113,21 @@ Test(step_table, runs_of_one_configuration_share_a_simulator)
     arena_clear(&x.arena);
 }
 
+Test(step_table, rows_of_another_micro_batch_share_no_unit_cost)
+{
+    struct tables x = read_plain(
+        "a,s,g,,A100,8,512,,1024,1000,1,1,4,1,,,1f1b,1,16,1.5,fit,0\n"
+        "b,s,g,,A100,8,512,,1024,1000,1,1,2,1,,,1f1b,1,16,2.5,fit,0\n"
+        "c,s,g,,A100,8,512,,1024,1000,1,1,4,1,,,1f1b,2,8,1.6,fit,0\n");
+    cr_assert_eq(x.err, ERR_OK, "%s", x.msg.text);
+    const struct step_entry *e = x.t.entry;
+    cr_assert(e[0].of && e[1].of && e[2].of, "%s%s%s", e[0].why, e[1].why,
+              e[2].why);
+    cr_expect_eq(e[0].of->group, e[1].of->group);
+    cr_expect_neq(e[0].of->group, e[2].of->group);
+    arena_clear(&x.arena);
+}
+
 Test(step_table, excluded_and_predicted_rows_are_never_fitted)
 {
     struct tables x = read_plain(

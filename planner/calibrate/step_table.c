@@ -372,6 +372,13 @@ static bool is_fitted(const struct step_entry *x)
     return x->of && x->use == STEP_USE_FIT && !x->excluded && x->meas_s > 0;
 }
 
+/* What a unit costs is of a micro-batch: rows of another size share nothing. */
+static bool is_together(const struct step_entry *x, const struct step_entry *y)
+{
+    return y->cluster == x->cluster && same_text(y->group, x->group) &&
+           y->of->model.batch.micro_batch == x->of->model.batch.micro_batch;
+}
+
 /* The number of an entry's group among those numbered already, or the next
  * one. */
 static void number_group(struct step_table *t, int i, int *n_groups)
@@ -379,8 +386,7 @@ static void number_group(struct step_table *t, int i, int *n_groups)
     struct step_entry *x = &t->entry[i];
     for (int k = 0; k < t->n; k++) {
         const struct step_entry *y = &t->entry[k];
-        if (y->cluster == x->cluster && y->of && y->of->group >= 0 &&
-            same_text(y->group, x->group)) {
+        if (y->of && y->of->group >= 0 && is_together(x, y)) {
             x->of->group = y->of->group;
             return;
         }
