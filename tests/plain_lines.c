@@ -85,6 +85,7 @@ static void plain_on_step(struct plain *p, const struct log_step *step,
             logfail_init(&p->fail);
     }
     struct plain_iteration *it = plain_lines_add(&p->iterations, sizeof *it);
+    it->dump = p->dump;
     it->nth = ++p->n_logged;
     plain_set(p, it, step, cut);
     it->step.it.section = p->section;
@@ -262,17 +263,15 @@ static bool plain_memory_of(struct plain *p, struct log_text line, bool cut)
     if (!logmemory_read(line, cut, &m))
         return false;
     p->has_memory = true;
-    if (section != p->memory_section)
-        p->memory.n = 0;
     p->memory_section = section;
-    struct log_memory *all = (void *)p->memory.data;
+    struct plain_rank_memory *all = (void *)p->memory.data;
     for (size_t i = 0; i < p->memory.n; i++)
-        if (all[i].rank == m.rank) {
-            all[i] = m;
+        if (all[i].section == section && all[i].memory.rank == m.rank) {
+            all[i].memory = m;
             return true;
         }
-    struct log_memory *item = plain_lines_add(&p->memory, sizeof *item);
-    *item = m;
+    struct plain_rank_memory *item = plain_lines_add(&p->memory, sizeof *item);
+    *item = (struct plain_rank_memory){m, section};
     return true;
 }
 
@@ -299,13 +298,17 @@ static bool plain_arguments(struct plain *p, struct log_text body,
 {
     struct log_field f;
     enum log_told_kind kind = logtold_argument(&p->told, body, prefix, &f);
-    if (kind == TOLD_DUMP)
-        p->arguments.n = 0;
-    if (kind == TOLD_ARGUMENT && p->arguments.n < MAX_ARGUMENTS &&
+    if (kind == TOLD_DUMP) {
+        p->dump++;
+        p->n_arguments = 0;
+    }
+    if (kind == TOLD_ARGUMENT && p->n_arguments < MAX_ARGUMENTS &&
         f.value.n <= MAX_ARGUMENT) {
-        struct log_argument *arg = plain_lines_add(&p->arguments, sizeof *arg);
-        arg->name = arena_strndup(p->arena, f.name.p, f.name.n);
-        arg->value = arena_strndup(p->arena, f.value.p, f.value.n);
+        struct plain_argument *to = plain_lines_add(&p->arguments, sizeof *to);
+        to->arg.name = arena_strndup(p->arena, f.name.p, f.name.n);
+        to->arg.value = arena_strndup(p->arena, f.value.p, f.value.n);
+        to->dump = p->dump;
+        p->n_arguments++;
     }
     return kind != TOLD_NOTHING;
 }

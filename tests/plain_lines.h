@@ -38,6 +38,17 @@ struct plain_iteration {
     bool nth_set; // it was read before, of fewer pieces
     bool cut;     // the file ends in it or in its block
     bool closed;  // it has its block
+    int dump;     // the dump before it, from 1; 0: none
+};
+
+/* Of every dump and section; which counts is told at the end. */
+struct plain_argument {
+    struct log_argument arg;
+    int dump;
+};
+struct plain_rank_memory {
+    struct log_memory memory;
+    int section;
 };
 
 /* All that was read so far. The lists are on the heap and freed by who made
@@ -59,7 +70,8 @@ struct plain {
     struct logfail fail;
     enum log_dialect dialect;
     int64_t total;
-    int section, n_logged, memory_section;
+    int section, n_logged, memory_section, dump;
+    size_t n_arguments; // of this dump
     bool seen_loss, seen_time, ended, tail_cut;
     bool is_bridge, has_timers;
 };

@@ -137,15 +137,49 @@ static void plain_fill_notes(struct plain *p, struct runlog *out)
         notes[out->n_notes++] = last;
 }
 
+/* Those of the dump before the run that counts, else the last. */
+static void plain_fill_arguments(struct plain *p, struct runlog *out)
+{
+    const struct plain_iteration *it = (const void *)p->iterations.data;
+    const struct plain_argument *all = (const void *)p->arguments.data;
+    struct log_argument *to =
+        arena_alloc(p->arena, p->arguments.n + 1, sizeof *to);
+    int dump = 0;
+    for (size_t i = p->iterations.n; i-- > 0;)
+        if (it[i].step.it.section == out->used_section)
+            dump = it[i].dump; // ends with the first of the section
+    dump = dump ? dump : p->dump;
+    if (dump != p->dump)
+        out->padded_vocab = p->told.padded_before;
+    out->arguments = to;
+    for (size_t i = 0; i < p->arguments.n; i++)
+        if (all[i].dump == dump)
+            to[out->n_arguments++] = all[i].arg;
+}
+
+/* Those of the run that counts where it has some, else the last. */
+static void plain_fill_memory(struct plain *p, struct runlog *out)
+{
+    const struct plain_rank_memory *all = (const void *)p->memory.data;
+    struct log_memory *to = arena_alloc(p->arena, p->memory.n + 1, sizeof *to);
+    int section = p->memory_section;
+    for (size_t i = 0; i < p->memory.n; i++)
+        if (all[i].section == out->used_section)
+            section = out->used_section;
+    out->memory = to;
+    for (size_t i = 0; i < p->memory.n; i++)
+        if (all[i].section == section)
+            to[out->n_memory++] = all[i].memory;
+    if (out->n_memory)
+        qsort(to, out->n_memory, sizeof *to, plain_by_rank);
+}
+
 static void plain_fill(struct plain *p, struct runlog *out)
 {
     struct arena *a = p->arena;
     const struct plain_iteration *from = (const void *)p->iterations.data;
     size_t n = p->iterations.n;
     struct log_iteration *it = arena_alloc(a, n, sizeof *it);
-    if (p->memory.n)
-        qsort(p->memory.data, p->memory.n, sizeof(struct log_memory),
-              plain_by_rank);
     *out = (struct runlog){
         .dialect = log_dialect_name(p->dialect),
         .clock = *p->told.clock ? arena_strdup(a, p->told.clock) : NULL,
@@ -153,11 +187,6 @@ static void plain_fill(struct plain *p, struct runlog *out)
         .n_iterations = n,
         .timers = log_list_to_arena(a, &p->timers, sizeof *out->timers),
         .n_timers = p->timers.n,
-        .memory = log_list_to_arena(a, &p->memory, sizeof *out->memory),
-        .n_memory = p->memory.n,
-        .arguments =
-            log_list_to_arena(a, &p->arguments, sizeof *out->arguments),
-        .n_arguments = p->arguments.n,
         .padded_vocab = p->told.padded_vocab,
         .p2p_latency_s = p->told.p2p_latency_s,
         .p2p_bytes_per_s = p->told.p2p_bytes_per_s,
@@ -173,6 +202,8 @@ static void plain_fill(struct plain *p, struct runlog *out)
             out->used_section = it[i].section;
     }
     plain_fill_notes(p, out);
+    plain_fill_arguments(p, out);
+    plain_fill_memory(p, out);
 }
 
 enum err plain_log_read(struct arena *a, const char *data, size_t len,

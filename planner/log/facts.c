@@ -32,10 +32,31 @@ void *log_list_to_arena(struct arena *a, const struct log_list *l, size_t size)
 
 /* ---- memory and arguments ---- */
 
+/* What was there is let go. */
+static void move_list(struct log_list *from, struct log_list *to)
+{
+    free(to->data);
+    *to = *from;
+    *from = (struct log_list){0};
+}
+
 static int by_rank(const void *x, const void *y)
 {
     const struct log_memory *a = x, *b = y;
     return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* A later section begins. */
+static void set_memory_aside(struct log_facts *f)
+{
+    const int section = f->memory_section + 1;
+    if (f->memory.n && section == f->used_section) {
+        move_list(&f->memory, &f->memory_used);
+        f->memory_used_section = section;
+    } else if (f->memory.n) {
+        move_list(&f->memory, &f->memory_before);
+        f->memory_before_section = section;
+    }
 }
 
 /* Lines come in order of ranks, mostly: the sort is over at once. */
@@ -43,7 +64,7 @@ void logfacts_memory(struct log_facts *f, int section,
                      const struct log_memory *m)
 {
     if (section != f->memory_section)
-        f->memory.n = 0;
+        set_memory_aside(f);
     f->memory_section = section;
     const size_t size = sizeof *m;
     struct log_memory *item =
@@ -69,6 +90,59 @@ static const char *copy_text(struct log_facts *f, struct log_text t)
     const char *copy = arena_strndup(f->arena, t.p, t.n);
     f->failed = f->failed || !copy;
     return copy;
+}
+
+/* One that no iteration follows is of no run that could count. */
+void logfacts_arguments(struct log_facts *f)
+{
+    if (f->dump > 0 && f->dump == f->used_dump) {
+        move_list(&f->arguments, &f->arguments_used);
+        f->dump_used = f->dump;
+    } else if (f->dump > 0 && f->dump == f->section_dump) {
+        move_list(&f->arguments, &f->arguments_before);
+        f->dump_before = f->dump;
+    }
+    f->arguments.n = 0;
+    f->dump++;
+}
+
+/* The last iteration of a run is told behind the dump of the next one: readers
+ * hold it until they know that it is whole. */
+void logfacts_iteration(struct log_facts *f, const struct log_iteration *it)
+{
+    if (it->section + 1 != f->section)
+        f->section_dump = f->dump;
+    f->section = it->section + 1;
+    if (!it->usable)
+        return;
+    f->used_section = f->section;
+    f->used_dump = f->section_dump;
+    if (f->used_dump > 0 && f->used_dump == f->dump_before) {
+        move_list(&f->arguments_before, &f->arguments_used);
+        f->dump_used = f->dump_before;
+        f->dump_before = 0;
+    }
+    if (f->used_section == f->memory_before_section) {
+        move_list(&f->memory_before, &f->memory_used);
+        f->memory_used_section = f->memory_before_section;
+        f->memory_before_section = 0;
+    }
+}
+
+/* A run that died behind the one that counts has neither its flags nor its
+ * memory. */
+static void choose_used(struct log_facts *f, const struct log_summary *sum,
+                        int64_t *padded_vocab)
+{
+    *padded_vocab = sum->padded_vocab;
+    if (f->used_dump > 0 && f->used_dump != f->dump &&
+        f->used_dump == f->dump_used) {
+        move_list(&f->arguments_used, &f->arguments);
+        *padded_vocab = sum->padded_before;
+    }
+    if (f->used_section > 0 && f->memory_section + 1 != f->used_section &&
+        f->memory_used_section == f->used_section)
+        move_list(&f->memory_used, &f->memory);
 }
 
 /* A dump has a few hundred flags of some ten bytes; a file that goes on is not
@@ -103,11 +177,17 @@ void logfacts_clear(struct log_facts *f)
     free(f->notes.data);
     free(f->memory.data);
     free(f->arguments.data);
+    free(f->arguments_before.data);
+    free(f->arguments_used.data);
+    free(f->memory_before.data);
+    free(f->memory_used.data);
 }
 
 bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
                      struct runlog *out)
 {
+    int64_t padded_vocab;
+    choose_used(f, sum, &padded_vocab);
     *out = (struct runlog){
         .dialect = log_dialect_name(sum->dialect),
         .memory = log_list_to_arena(f->arena, &f->memory, sizeof *out->memory),
@@ -118,7 +198,7 @@ bool logfacts_finish(struct log_facts *f, const struct log_summary *sum,
         .notes = log_list_to_arena(f->arena, &f->notes, sizeof *out->notes),
         .n_notes = f->notes.n,
         .n_all_notes = sum->n_notes,
-        .padded_vocab = sum->padded_vocab,
+        .padded_vocab = padded_vocab,
         .p2p_latency_s = sum->p2p_latency_s,
         .p2p_bytes_per_s = sum->p2p_bytes_per_s,
         .failure = sum->failure,

@@ -37,7 +37,7 @@ struct runlog {
     size_t n_timers;
     const struct log_memory *memory; // by rank
     size_t n_memory;
-    const struct log_argument *arguments; // the last dump
+    const struct log_argument *arguments; // of the run that counts
     size_t n_arguments;
     int64_t padded_vocab;                  // said behind the dump, 0: not said
     double p2p_latency_s, p2p_bytes_per_s; // NAN where not stated
@@ -65,13 +65,28 @@ struct log_facts {
     struct log_list memory, arguments, notes;
     int memory_section;
     bool failed; // out of memory
+    // a file may end in a run that died: the dump and the memory lines of the
+    // run that counts, whose iterations are the last usable ones, are set aside
+    struct log_list arguments_before, arguments_used;
+    struct log_list memory_before, memory_used;
+    int dump, dump_before, dump_used; // their numbers in the file, from 1
+    int memory_before_section, memory_used_section; // from 1, as below
+    int section, section_dump;   // of the last iteration; and its dump
+    int used_section, used_dump; // of the last usable one; 0: none
 };
 
 /* Notes a memory line; the last of a rank stands, and lines of a later
  * section replace all of an earlier one. */
 void logfacts_memory(struct log_facts *f, int section,
                      const struct log_memory *m);
+/* A dump begins: what follows replaces the one before, but for the run that
+ * counts. */
+void logfacts_arguments(struct log_facts *f);
 void logfacts_argument(struct log_facts *f, const struct log_field *field);
+
+/* An iteration: the dump before it, and the memory lines of its section, are of
+ * its run. */
+void logfacts_iteration(struct log_facts *f, const struct log_iteration *it);
 
 /* Keeps the first LOG_MAX_NOTES lines that are not understood. */
 enum { LOG_MAX_NOTES = 8 };

@@ -246,6 +246,7 @@ static void judge_end(struct loghold *s)
     sum->failure_rank = logfail_rank(&s->fail);
     sum->n_sections = s->section + 1;
     sum->padded_vocab = s->told.padded_vocab;
+    sum->padded_before = s->told.padded_before;
     sum->p2p_latency_s = s->told.p2p_latency_s;
     sum->p2p_bytes_per_s = s->told.p2p_bytes_per_s;
     memcpy(sum->clock, s->told.clock, sizeof sum->clock);

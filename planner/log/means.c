@@ -44,6 +44,7 @@ static void sums_clear(struct log_list *l)
 static void average_iteration(void *data, const struct log_iteration *it)
 {
     struct averager *v = data;
+    logfacts_iteration(&v->facts, it);
     if (it->section != v->section) {
         if (v->any_usable) {
             sums_clear(&v->before);
@@ -126,7 +127,7 @@ static void average_memory(void *data, int section, const struct log_memory *m)
 static void average_arguments(void *data)
 {
     struct averager *v = data;
-    v->facts.arguments.n = 0;
+    logfacts_arguments(&v->facts);
     if (v->also && v->also->arguments)
         v->also->arguments(v->also->data);
 }

@@ -26,6 +26,7 @@ enum { PARSE_MAX_CELLS = 1 << 27 };
 static void keep_iteration(void *data, const struct log_iteration *it)
 {
     struct keeper *k = data;
+    logfacts_iteration(&k->facts, it);
     struct log_iteration *item = log_list_add(&k->iterations, sizeof *item);
     if (item)
         *item = *it;
@@ -101,11 +102,10 @@ static void keep_memory(void *data, int section, const struct log_memory *m)
     logfacts_memory(&k->facts, section, m);
 }
 
-/* The last dump counts. */
 static void keep_arguments(void *data)
 {
     struct keeper *k = data;
-    k->facts.arguments.n = 0;
+    logfacts_arguments(&k->facts);
 }
 
 static void keep_argument(void *data, const struct log_field *f)

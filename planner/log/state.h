@@ -62,12 +62,13 @@ struct log_summary {
     enum log_failure failure;
     int failure_rank; // -1: not stated
     int n_sections;
-    int64_t n_iterations; // logged in all sections
-    int64_t total;        // iterations that the last run was to make, 0
-    int64_t padded_vocab; // told behind the last dump of arguments, 0: not
-    size_t n_notes;       // lines that are not understood
-    bool has_timers;      // any timer block, also one of no iteration
-    bool ended;           // the program said so
+    int64_t n_iterations;  // logged in all sections
+    int64_t total;         // iterations that the last run was to make, 0
+    int64_t padded_vocab;  // told behind the last dump of arguments, 0: not
+    int64_t padded_before; // by the runs before it, where they all say the same
+    size_t n_notes;        // lines that are not understood
+    bool has_timers;       // any timer block, also one of no iteration
+    bool ended;            // the program said so
 };
 
 struct logstate;

@@ -11,6 +11,18 @@ void logtold_init(struct log_told *t)
     *t = (struct log_told){.p2p_latency_s = NAN, .p2p_bytes_per_s = NAN};
 }
 
+/* Another run begins. */
+static void keep_padding(struct log_told *t)
+{
+    const int64_t now = t->padded_vocab;
+    t->two_before |= now && t->padded_before && now != t->padded_before;
+    if (now)
+        t->padded_before = now;
+    if (t->two_before)
+        t->padded_before = 0;
+    t->padded_vocab = 0;
+}
+
 enum log_told_kind logtold_argument(struct log_told *t, struct log_text body,
                                     const struct log_prefix *prefix,
                                     struct log_field *out)
@@ -26,7 +38,7 @@ enum log_told_kind logtold_argument(struct log_told *t, struct log_text body,
         return TOLD_NOTHING;
     t->in_arguments = t->has_arguments = t->new_run = true;
     t->stream = prefix->stream;
-    t->padded_vocab = 0;
+    keep_padding(t);
     return TOLD_DUMP;
 }
 

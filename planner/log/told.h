@@ -19,6 +19,8 @@ struct log_told {
     char clock[16];
     double p2p_latency_s, p2p_bytes_per_s; // NAN where not stated
     int64_t padded_vocab;                  // 0: not told
+    int64_t padded_before; // by runs before the last dump; 0: not told, or two
+    bool two_before;       // of which there were
 };
 
 /* Nothing told yet. */

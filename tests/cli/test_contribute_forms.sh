@@ -223,3 +223,13 @@ refused 1 'run: ramp.log: the global batch changes .*cut the lines' "a batch tha
 refused 2 "'--global-batch-sise'" "a flag that is misspelt" default.log ends.log -- --global-batch-sise 128
 refused 2 "'default=default.log': no file has that name, and what" "an operand that is no LAYOUT=LOG" \
     default=default.log ends.log
+
+# ---- a file that ends in another run, which died ----
+{ cat default.log && sed '/end of arguments/q' ends.log && echo 'RuntimeError: CUDA error'; } >died.log
+{ cat default.log && sed '/ iteration .* 3\//,$d' ends.log; } >died2.log
+for x in died died2; do
+    is "the list before the iterations that count is theirs ($x)" "$(shown "$x.log" ends.log)" \
+        'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+    given "$x" "$x.log" ends.log
+    claim $? "a reviewer takes it"
+done
