@@ -74,12 +74,14 @@ Test(doctor_steps, a_line_is_the_mean_since_the_one_before)
     x.log.dialect = "megatron";
     look(&x);
     cr_assert_eq(x.s.span, 1);
+    arena_clear(&x.arena);
     every_fifth(&x);
     look(&x);
     cr_assert_eq(x.s.span, 5);
     cr_assert_eq(x.s.n_used, N - 2);
     cr_assert_eq(x.s.n_all, 55);
     cr_assert_float_eq(x.s.all_mean_s, (300 + 10 * 100) / 11.0 * 1e-3, 1e-12);
+    arena_clear(&x.arena);
     every_fifth(&x);
     x.log.n_iterations = 6; // and behind a line that is lost
     for (int i = 3; i < 6; i++)
@@ -98,6 +100,7 @@ Test(doctor_steps, lines_apart_are_no_means_where_the_log_says_so)
     x.log.n_arguments = 1;
     look(&x);
     cr_assert_eq(x.s.span, 1);
+    arena_clear(&x.arena);
     every_fifth(&x);
     x.log.dialect = "nemo"; // prints the time of the last step
     look(&x);
