@@ -119,6 +119,8 @@ static double size_of(const struct model *m, enum unit_kind k)
     return (k == KIND_E ? written : model_unit_fwd_flops(m, k)) / ranks;
 }
 
+/* Backward twice a forward, and once more what is recomputed; timers of the
+ * same model say it better. */
 static enum err set_sizes(const struct observed_case *from, struct observed *o,
                           struct err_msg *msg)
 {
@@ -147,6 +149,7 @@ enum unit_kind observed_base(const struct observed *o)
 
 /* ---- the simulator ---- */
 
+/* One engine a row for all rounds of a fit: only its prices change. */
 static enum err observed_engine(struct arena *a,
                                 const struct observed_case *from,
                                 struct observed *o, struct err_msg *msg)
