@@ -11,6 +11,8 @@ void logtold_init(struct log_told *t)
     *t = (struct log_told){.p2p_latency_s = NAN, .p2p_bytes_per_s = NAN};
 }
 
+/* Only lines of the stream that began the dump: other ranks write between them.
+ */
 enum log_told_kind logtold_argument(struct log_told *t, struct log_text body,
                                     const struct log_prefix *prefix,
                                     struct log_field *out)
