@@ -62,6 +62,8 @@ static enum err find_datasets(struct arena *a, struct request *r,
                    ROOT ": no dataset; 'moe-bench publish MANIFEST' makes one");
 }
 
+/* The baseline's step error stands beside the one of now, so that a change is
+ * seen without the file. */
 static void bench_validate_print_rows(const struct validate_rows *v)
 {
     for (int i = 0; i < v->n; i++) {

@@ -92,6 +92,8 @@ static void tell_assumed(const struct cmd *c)
                 list->n - CMD_MAX_WARNINGS);
 }
 
+/* The one line of an error is the last of standard error; sums and assumptions
+ * are of answers alone. */
 static int cmd_moe_layout_run(const struct command *command, int argc,
                               char *const *argv)
 {
@@ -134,6 +136,8 @@ static bool is_help(const char *word)
            strcmp(word, "help") == 0;
 }
 
+/* The name decides first: under a launcher's the program is a stand-in of
+ * `record`, whatever its words. */
 int main(int argc, char **argv)
 {
     struct err_msg msg;
