@@ -201,6 +201,7 @@ static enum err compare_tables(struct arena *a, const char *made,
     return e;
 }
 
+/* As it is kept, with whatever was written around the tables. */
 static enum err compare_text(struct arena *a, const struct request *r,
                              const struct report_sources *from, struct stale *s,
                              struct err_msg *msg)

@@ -264,6 +264,7 @@ static enum err check_contributed(struct arena *a, const char *dir, bool beside,
     return e;
 }
 
+/* Short of each: only what is named on the line is shown beside the others. */
 static enum err check_all_contributed(struct arena *a, struct outcome *o,
                                       struct err_msg *msg)
 {

@@ -18,6 +18,7 @@ static enum err read_table(struct arena *a, const char *dir, const char *name,
     return access(path, F_OK) == 0 ? csv_read_file(a, path, out, msg) : ERR_OK;
 }
 
+/* Whole tables, since each figure asks for other rows of them. */
 enum err measured_read(struct arena *a, const char *dir, struct measured *out,
                        struct err_msg *msg)
 {
@@ -58,6 +59,7 @@ const char *measured_text(const struct measured *m, const char *role,
     return NULL;
 }
 
+/* NAN where either was not measured. */
 double measured_ratio(const struct measured *m, const char *over,
                       const char *under)
 {
