@@ -146,6 +146,19 @@ Test(doctor_steps, tells_a_run_that_is_not_steady)
     arena_clear(&x.arena);
 }
 
+/* Single steps that scatter this far move a mean by as much. */
+Test(doctor_steps, noise_between_two_halves_is_no_drift)
+{
+    struct fixture x;
+    set_up(&x);
+    for (int i = N / 2; i < N; i++)
+        x.it[i].step_ms = i % 2 ? 160 : 70;
+    look(&x);
+    cr_assert(!findings_has(&x.f, "drift"));
+    cr_assert(findings_has(&x.f, "scatter"));
+    arena_clear(&x.arena);
+}
+
 Test(doctor_steps, skipped_at_the_start_is_a_note_later_it_is_wrong)
 {
     for (int late = 0; late < 2; late++) {
@@ -178,6 +191,19 @@ Test(doctor_steps, tells_nan_failure_and_a_changing_batch)
     cr_assert(findings_has(&x.f, "oom"));
     cr_assert(findings_has(&x.f, "batch-changes"));
     cr_assert_eq(x.s.global_batch, 0);
+    arena_clear(&x.arena);
+}
+
+/* A loss scale that is too large makes both of one step. */
+Test(doctor_steps, a_skipped_steps_loss_is_not_told_twice)
+{
+    struct fixture x;
+    set_up(&x);
+    x.it[1].skipped = x.it[1].nan = true;
+    x.it[1].usable = false;
+    look(&x);
+    cr_assert(findings_has(&x.f, "skipped"));
+    cr_assert(!findings_has(&x.f, "nan-loss"));
     arena_clear(&x.arena);
 }
 

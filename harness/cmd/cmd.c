@@ -56,6 +56,8 @@ void cmd_print_number(int width, int digits, double x)
         printf(" %*s", width, "-");
 }
 
+/* c.status is an answer, as of a check that found something; an error's own
+ * code goes before it. */
 int cmd_main(const struct command *command, int argc, char *const *argv)
 {
     struct cmd c = {.command = command,

@@ -61,6 +61,7 @@ static enum err rows_of_log(struct cmd *c, const char *path, times_reader read,
                        : e;
 }
 
+/* Three sorts of files, which end in the same rows. */
 static enum err rows_of(struct cmd *c, const char *kind, const char *path,
                         struct import_rows *out)
 {
@@ -77,6 +78,8 @@ static enum err rows_of(struct cmd *c, const char *kind, const char *path,
                    "import: got '%s', want csv, mllog or golden", kind);
 }
 
+/* The data set is described before a row is read: what may not be kept is
+ * refused without a look at it. */
 static enum err bench_import_run(struct cmd *c)
 {
     struct published_dataset d;

@@ -1,6 +1,7 @@
 /*
  * moe-bench machine: what is recorded of this machine. A reader can compare it
- * with the machine.json of published runs.
+ * with the machine.json of published runs, and see whether a run here would
+ * continue one: the key of a local run holds the hash.
  */
 #include "manifest/machine.h"
 #include "cmd.h"

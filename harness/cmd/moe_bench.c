@@ -49,6 +49,8 @@ static int bench_moe_bench_end_text(void)
         err_set(&msg, ERR_IO, "standard output: %s", strerror(errno)), &msg);
 }
 
+/* The commands tell the rest of the line themselves: only they know their
+ * options. */
 static int bench_moe_bench_main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];

@@ -14,6 +14,8 @@
 static const char *const kept[] = {"results/reference", "results/published",
                                    "results/contributed"};
 
+/* Without folders it is the page of what is kept here, at its own place; of
+ * others it must be said where, or it would take that place. */
 static enum err bench_page_run(struct cmd *c)
 {
     const char *into = cmd_text(c, OPT_INTO);

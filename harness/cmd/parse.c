@@ -113,6 +113,8 @@ static bool is_superseded(const struct printer *p, int section,
     return next < p->starts.n && iteration >= v[next];
 }
 
+/* A key without a number is left out: `null` would say that it was looked for
+ * and not found. */
 static void print_if_finite(const char *key, double v)
 {
     if (!isfinite(v))
@@ -142,6 +144,8 @@ static void print_told(const struct printer *p, const struct log_iteration *it)
         printf(", \"consumed_tokens\": %lld", (long long)tokens);
 }
 
+/* As it is read, and not from memory: a log may have millions. What a later run
+ * in the file repeats is left out. */
 static void bench_parse_print_iteration(void *data,
                                         const struct log_iteration *it)
 {
@@ -217,6 +221,7 @@ static void print_warnings(const struct runlog *log)
     fputs("],\n", stdout);
 }
 
+/* The printed rate and ours side by side: they count by different rules. */
 static void print_throughput(const struct throughput *t,
                              const struct throughput_model *m)
 {
@@ -255,6 +260,8 @@ static enum err scan_again(FILE *f, const char *path,
     return logscan(&in, sink, &sum, msg);
 }
 
+/* Three passes over the file, for means and warnings are known at its end only,
+ * and iterations and timers are too many to keep. */
 static enum err bench_parse_print_json(struct printer *p, FILE *f,
                                        const char *path, struct err_msg *msg)
 {
@@ -371,6 +378,8 @@ static void add_step(void *data, const struct log_iteration *it)
         s->ms[s->n++] = it->step_ms;
 }
 
+/* How many were left out and why stands before the median, which is of the
+ * others. */
 static void show_steps(struct steps *s, const struct runlog *log)
 {
     printf("iterations  %zu logged", s->n_logged);
@@ -392,6 +401,7 @@ static void show_steps(struct steps *s, const struct runlog *log)
                stats_median(s->ms, s->n), s->seen, s->min_ms, s->max_ms);
 }
 
+/* A dash for ranks that a timer does not list. */
 static void show_rank_columns(const struct logmeans *m, int n_ranks)
 {
     printf("timers      mean ms per rank\n  %-40s", "rank");
@@ -446,6 +456,7 @@ static void show_timers(const struct logmeans *m, bool has_timers)
                "--logging-level (30 and more hides them)\n");
 }
 
+/* Also where nothing failed: it says that it was looked for. */
 static void show_rest(const struct runlog *log)
 {
     const double gib = 1024.0 * 1024.0 * 1024.0;
@@ -462,6 +473,7 @@ static void show_rest(const struct runlog *log)
     printf("\n");
 }
 
+/* The number of all, since only the first are kept. */
 static void show_notes(const struct runlog *log)
 {
     for (size_t i = 0; i < log->n_notes; i++)
@@ -489,6 +501,7 @@ static void summary_timer(void *data, const struct log_timer_event *t)
     s->has_timers = s->has_timers || t->iteration > 0;
 }
 
+/* The sink hears each line as it is read; only its sums are kept. */
 static enum err bench_parse_print_summary(FILE *f, const char *path,
                                           struct err_msg *msg)
 {
@@ -522,6 +535,7 @@ static enum err bench_parse_print_summary(FILE *f, const char *path,
 
 /* ---- command ---- */
 
+/* JSON is made in several passes, so that a pipe is copied first. */
 static enum err parse_file(const char *path, bool json, struct err_msg *msg)
 {
     FILE *f = input_stream(path, msg);

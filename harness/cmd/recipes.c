@@ -75,6 +75,7 @@ static void recipes_show(struct recipes_progress *p, int i, int n,
             now_s - p->start_s, p->terminal ? "\033[K" : "\n");
 }
 
+/* Minutes of searches, which a line on the terminal counts. */
 static enum err recipes_plan_all(struct arena *a,
                                  const struct recipes_request *r,
                                  struct recipe_rows *rows, struct err_msg *msg)
@@ -110,6 +111,8 @@ static void recipes_print_row(const struct recipe_row *r)
                r->proof, (double)r->mem_bytes / GIB, r->layout);
 }
 
+/* The assumptions stand below the table, for its numbers mean nothing without
+ * them. */
 static void recipes_print(const struct manifest *mf,
                           const struct recipe_rows *rows, const char *dir)
 {
@@ -136,6 +139,8 @@ static void recipes_print(const struct manifest *mf,
            n_grid, dir);
 }
 
+/* Manifest and table lie together from the first run on, so that either can be
+ * held against the other. */
 enum err recipes_command(struct arena *a, const struct recipes_request *r,
                          struct err_msg *msg)
 {

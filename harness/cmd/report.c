@@ -88,6 +88,7 @@ static enum err take_published(struct arena *a, const struct request *r,
 
 /* ---- files ---- */
 
+/* Written only where something changed: make and editors look at the time. */
 static enum err fill_file(struct arena *a, const char *path,
                           const struct report_sources *from,
                           struct err_msg *msg)
@@ -200,6 +201,7 @@ static enum err compare_tables(struct arena *a, const char *made,
     return e;
 }
 
+/* As it is kept, with whatever was written around the tables. */
 static enum err compare_text(struct arena *a, const struct request *r,
                              const struct report_sources *from, struct stale *s,
                              struct err_msg *msg)
@@ -237,6 +239,8 @@ static enum err compare_all(struct arena *a, const struct request *r,
     return e == ERR_OK ? stale_figures(a, &p, s, msg) : e;
 }
 
+/* All is made anew in a folder of its own and compared; nothing that is kept is
+ * touched. */
 static enum err check_report(struct cmd *c, const struct request *r)
 {
     char *made = file_temporary_name(&c->arena, "moe-report");
@@ -261,6 +265,8 @@ static enum err check_report(struct cmd *c, const struct request *r)
 
 /* ---- command ---- */
 
+/* Of folders that are named the report goes to standard output, unless it is
+ * said where. */
 static enum err bench_report_run(struct cmd *c)
 {
     struct request r = {.dirs = c->line.operands,

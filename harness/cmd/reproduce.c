@@ -1,6 +1,7 @@
 /*
  * moe-bench reproduce: the article's figures beside what the simulator gives
  * from the article's own unit costs, and beside our runs where there are some.
+ * Its figures stand in the manifests of its experiments, under `published`.
  */
 #include "base/writer.h"
 #include "cmd.h"
@@ -66,6 +67,8 @@ static void print_study(const struct study *s)
     puts("");
 }
 
+/* What is computed with fitted numbers must not be read as a prediction, so
+ * that it is said below every table. */
 static void print_all(const struct studies *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -89,6 +92,7 @@ static void write_value(struct writer to, const char *key,
         writer_number(to, key, v->number);
 }
 
+/* The tries as well: a reader sees how far the fitted numbers were free. */
 static void write_study(struct writer to, const struct study *s)
 {
     writer_text(to, "name", s->name);
@@ -157,6 +161,8 @@ static enum err read_manifests(struct cmd *c, struct study_request *r)
     return ERR_OK;
 }
 
+/* Files before the table: with --to nothing is lost where the terminal goes
+ * away. */
 static enum err bench_reproduce_run(struct cmd *c)
 {
     struct study_request r;

@@ -2,6 +2,10 @@
  * moe-bench roofline: costs without a profile, held to what others measured:
  * the constants fitted to public step times, and plans by FLOPs, roofline and
  * measured costs beside one another.
+ *
+ * How it works: tables of step times and manifests are told apart by their
+ * endings and may stand in one line. Errors are always of the constants in use;
+ * a fit that came out otherwise only says that these are due to be renewed.
  */
 #include "base/text.h"
 #include "base/writer.h"
@@ -32,6 +36,8 @@ struct findings {
 
 /* ---- doing it ---- */
 
+/* Rows to fit by their ending, everything else is a manifest to plan. Manifests
+ * are copied: rows of plans point into them. */
 static enum err read_files(struct cmd *c, struct findings *f)
 {
     enum err e = ERR_OK;
@@ -55,6 +61,8 @@ static enum err read_files(struct cmd *c, struct findings *f)
     return e;
 }
 
+/* Errors are of the constants in use, not of the ones that were just fitted to
+ * these rows. */
 static enum err fit_rows(struct cmd *c, struct findings *f)
 {
     struct roofline_bench *bench;
@@ -78,6 +86,7 @@ static bool is_same(const struct roofline_fit *f)
 
 /* ---- printing ---- */
 
+/* Fitted beside in use, with what the rows could not tell apart. */
 static void print_fit(const struct findings *f)
 {
     printf("%-10s %12s %12s %12s\n", "constant", "fitted", "+- (se)", "in use");
@@ -164,6 +173,7 @@ static void write_plans(struct writer top, const struct compare_rows *rows)
     }
 }
 
+/* One file of rows or of manifests alone makes half of the answer. */
 static enum err print_findings(struct cmd *c, const struct findings *f)
 {
     const bool fitted = f->rows.n > 0;
@@ -195,6 +205,8 @@ static enum err write_files(struct cmd *c, const struct findings *f)
     return e;
 }
 
+/* Constants that moved away from the fit are an answer of no: the numbers in
+ * the source are to be renewed. */
 static enum err bench_roofline_run(struct cmd *c)
 {
     struct findings f = {.rows = {NULL, 0}};

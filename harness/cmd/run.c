@@ -1,5 +1,10 @@
 /*
  * moe-bench run: options, the dry run, and what is printed at the end.
+ *
+ * How it works: a manifest that only plans goes to recipes.c. Any other is
+ * opened and performed (experiment/perform.c), which does what is still
+ * missing; the tables are then printed from memory, what makes them doubtful
+ * goes to standard error, and the report is made of the files as anybody could.
  */
 #include "base/stats.h"
 #include "cmd.h"
@@ -229,6 +234,8 @@ static void print_method(const struct experiment *e)
            e->dir);
 }
 
+/* On standard error, behind the results: both doubt numbers that were just
+ * printed. */
 static void print_warnings(const struct experiment *e,
                            const struct layout_row *rows, int n_bad)
 {

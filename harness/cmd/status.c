@@ -30,6 +30,8 @@ static void print_run(const struct experiment *e,
     puts("");
 }
 
+/* Planned runs in their order, whether they exist or not: what is missing is
+ * seen at its place. */
 static enum err print_status(struct experiment *e, struct tally *t,
                              struct err_msg *msg)
 {

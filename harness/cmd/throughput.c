@@ -40,6 +40,8 @@ void throughput_add(struct throughput *t, const struct log_iteration *it)
     t->any = true;
 }
 
+/* Megatron's own count where it prints one; 0 where neither is known, or the
+ * product would not fit. */
 int64_t throughput_tokens(const struct log_iteration *it, int64_t seq_tokens)
 {
     if (it->tokens)
@@ -118,6 +120,7 @@ static void show_tflops(const struct throughput *t,
         printf("\n");
 }
 
+/* What the log prints of itself is marked as such. */
 void throughput_show(const struct throughput *t,
                      const struct throughput_model *m)
 {

@@ -64,6 +64,8 @@ static enum err find_datasets(struct arena *a, struct request *r,
                         "MANIFEST' makes one");
 }
 
+/* The baseline's step error stands beside the one of now, so that a change is
+ * seen without the file. */
 static void bench_validate_print_rows(const struct validate_rows *v)
 {
     for (int i = 0; i < v->n; i++) {
@@ -293,6 +295,7 @@ static enum err check_contributed(struct arena *a, const char *dir, bool beside,
     return e;
 }
 
+/* Short of each: only what is named on the line is shown beside the others. */
 static enum err check_all_contributed(struct arena *a, struct outcome *o,
                                       struct err_msg *msg)
 {

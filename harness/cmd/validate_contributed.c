@@ -22,13 +22,14 @@ bool validate_contributed_is(struct arena *a, const char *dir)
     return review_is(a, dir);
 }
 
+/* Empty where nothing was contributed yet. */
 enum err validate_contributed_list(struct arena *a, const char ***dirs, int *n,
                                    struct err_msg *msg)
 {
-    struct published_list list;
+    struct published_list list = {NULL, 0};
     const enum err e = published_list(a, CONTRIBUTED_ROOT, &list, msg);
     *dirs = list.dir;
-    *n = e == ERR_OK ? list.n : 0;
+    *n = list.n;
     return e;
 }
 
@@ -117,6 +118,7 @@ static enum err make_rows(struct arena *a, const struct review *r,
     return ERR_OK;
 }
 
+/* What the contributor was told is asked again, from the files alone. */
 enum err validate_contributed(struct arena *a, const char *dir, bool beside,
                               struct validate_contributed *out,
                               struct err_msg *msg)

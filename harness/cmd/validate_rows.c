@@ -19,6 +19,7 @@ void validate_rows_print_head(void)
            "tau", "left out", "before");
 }
 
+/* NAN prints as a dash: a source without choices has no regret. */
 void validate_rows_print_score(const struct published_score *s, double before)
 {
     printf("%-16s %4d %4d", s->source ? s->source : "all", s->n, s->n_covered);

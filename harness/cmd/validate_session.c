@@ -52,6 +52,8 @@ static enum err find_sessions(struct validate_session *s, const char *against,
     return e;
 }
 
+/* A file of bounds that is named must be there; the usual one may be missing.
+ */
 enum err validate_session_begin(struct validate_session *s,
                                 const struct validate_files *files,
                                 struct err_msg *msg)
@@ -107,6 +109,8 @@ static bool is_below_results(struct arena *a, const char *dataset)
            (others && access(others, R_OK) == 0);
 }
 
+/* Also what is only in the results: a bound may be set before its data set's
+ * first session. */
 static bool session_is_known(const void *data, const char *dataset)
 {
     const struct known *k = data;
@@ -115,6 +119,8 @@ static bool session_is_known(const void *data, const char *dataset)
            is_below_results(k->s->a, dataset);
 }
 
+/* Bounds of a data set that nobody knows would bound nothing, without a word.
+ */
 enum err validate_session_check(const struct validate_session *s,
                                 const struct validate_rows *baseline,
                                 struct err_msg *msg)
@@ -134,6 +140,7 @@ enum err validate_session_check(const struct validate_session *s,
 
 /* ---- the table ---- */
 
+/* A line that is missing has a dash, not nothing: it was looked for. */
 static void session_print_line(const char *dataset, const char *when,
                                const struct history_line *l)
 {
@@ -179,6 +186,7 @@ static void print_comparison(const struct validate_session *s,
            c->n_judged == 0 ? "; nothing to compare is no pass" : "");
 }
 
+/* The terminal and the JUnit file say the same. */
 enum err validate_session_compare(struct validate_session *s, bool whole,
                                   bool *worse, struct err_msg *msg)
 {

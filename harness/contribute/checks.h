@@ -38,6 +38,7 @@ struct checks {
     double mfu_lo, mfu_hi; // over runs; NAN: no card's peak is known
 };
 
+/* Names as in manifest.json ("units", "yes"); static texts. */
 const char *check_name(enum check_id id);
 const char *check_answer_name(enum check_answer a);
 

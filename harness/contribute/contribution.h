@@ -88,6 +88,7 @@ struct contribution {
     struct removed removed;
 };
 
+/* "logs", "typed" and so on, as in manifest.json; a static text. */
 const char *contribution_from_name(enum contribution_from f);
 
 /* Starts one; `gpu` is a card's name, "cpu", or another plain name. ERR_RANGE

@@ -285,6 +285,8 @@ static enum err write_rows(const char *path, const struct import_rows *old,
     return e;
 }
 
+/* All rows are checked before a file is touched. Rows of an id that is there
+ * already are replaced, so that an import can be done again. */
 enum err import_write(struct arena *a, const char *dir,
                       const struct published_dataset *d,
                       const struct import_rows *rows, struct err_msg *msg)

@@ -19,6 +19,7 @@ void cell_field(FILE *out, const struct csv *t, size_t row, const char *column)
     cell_text(out, csv_text(t, row, column));
 }
 
+/* A dash for what is not known: an empty cell looks like a slip. */
 void cell_number(FILE *out, double x, int digits)
 {
     if (isfinite(x))

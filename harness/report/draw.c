@@ -192,6 +192,8 @@ bool draw_is_possible(struct arena *a)
     return launch_find_program(a, "gnuplot") != NULL;
 }
 
+/* A folder that no figure can be drawn of is told first, also where gnuplot is
+ * missing. */
 enum err draw_figures(struct arena *a, const struct drawing *d,
                       struct err_msg *msg)
 {

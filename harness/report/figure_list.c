@@ -106,6 +106,8 @@ static enum err check_size(const struct figure *g, const struct csv *t,
                    DRAW_MOST_COLUMNS, g->what);
 }
 
+/* Rows that have the number which the figure draws. Without such rows there is
+ * no figure, and no caption of one. */
 enum err figure_count(struct arena *a, const struct figure *g,
                       const struct report_source *source, size_t *out,
                       struct err_msg *msg)
@@ -140,6 +142,8 @@ static const char *first_field(struct arena *a,
                : "";
 }
 
+/* With the kind of its times, so that a figure says by itself whether it was
+ * measured. */
 const char *figure_title(struct arena *a, const struct figure *g,
                          const struct report_source *source)
 {
@@ -186,6 +190,7 @@ enum err figure_show(struct arena *a, const struct figure *g,
     return ERR_OK;
 }
 
+/* In the order of the list, whatever the data set has. */
 enum err figure_show_all(struct arena *a, const struct report_source *source,
                          FILE *out, struct err_msg *msg)
 {

@@ -99,6 +99,7 @@ static enum err report_do_fill(struct arena *a, const char *text,
     }
 }
 
+/* In memory: a report of which one table fails stays as it was. */
 enum err report_fill(struct arena *a, const char *text,
                      const struct report_sources *from, const char **out,
                      struct err_msg *msg)
@@ -179,6 +180,7 @@ static enum err wrong_of(struct arena *a, const struct marked *m,
     return ERR_OK;
 }
 
+/* Goes on behind a difference, so that one run names all of them. */
 enum err report_compare(struct arena *a, const struct report_text *of,
                         const struct report_sources *from, struct stale *s,
                         struct err_msg *msg)

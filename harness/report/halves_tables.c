@@ -46,6 +46,8 @@ static void halves_gain(FILE *out, const struct csv *t, size_t planner,
         fprintf(out, " | %.2f to %.2f |\n", fmax(least, 0), most);
 }
 
+/* The names of these experiments begin with what they have in common, which the
+ * table need not repeat. */
 static void halves_row(FILE *out, const struct csv *t, size_t planner,
                        size_t whole)
 {
@@ -75,6 +77,7 @@ static void halves_rows(FILE *out, const struct csv *t)
     }
 }
 
+/* Over all data sets that hold searches. */
 enum err halves_tables_print(struct arena *a,
                              const struct report_source *source, FILE *out,
                              struct err_msg *msg)

@@ -35,6 +35,8 @@ static bool is_listed(const char *line, size_t n, struct arena *a,
     return as_option && secret_find(as_option, out);
 }
 
+/* What the text is and where, but not the text: the message goes into logs of
+ * its own. */
 static enum err fail_leak(const char *path, long line, const struct secret *s,
                           struct err_msg *msg)
 {
@@ -68,6 +70,7 @@ static enum err check_text(struct arena *a, const char *path, const char *text,
     return ERR_OK;
 }
 
+/* The whole file in memory at once, and given back at once. */
 enum err leaks_check_file(const char *path, struct err_msg *msg)
 {
     struct arena a;
@@ -90,6 +93,7 @@ enum err leaks_check_file(const char *path, struct err_msg *msg)
     return e;
 }
 
+/* Names that a folder lacks are passed over. */
 static enum err check_folder(struct arena *a, const char *folder,
                              const char *const *names, size_t n,
                              struct err_msg *msg)
@@ -100,6 +104,7 @@ static enum err check_folder(struct arena *a, const char *folder,
     return e;
 }
 
+/* All that is to be published, before a byte of it is copied. */
 enum err leaks_check(const struct experiment *e, struct err_msg *msg)
 {
     static const char *const tables[] = {

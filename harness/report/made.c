@@ -41,6 +41,7 @@ static const char *manifest_path(struct arena *a,
     return path && access(path, R_OK) == 0 ? path : NULL;
 }
 
+/* Results without a manifest have no question, which is no error. */
 enum err made_question(struct arena *a, const struct report_source *source,
                        const char **out, struct err_msg *msg)
 {
@@ -68,6 +69,8 @@ static void print_list(FILE *out, const char *lines)
     }
 }
 
+/* Judged again by the manifest that lies beside the results, not by what a run
+ * said then. */
 enum err made_verdicts(struct arena *a, const struct report_source *source,
                        FILE *out, struct err_msg *msg)
 {
@@ -176,6 +179,7 @@ static bool is_repeated(const struct csv *runs, size_t row)
     return false;
 }
 
+/* One block for all; a data set of which no run kept its words has none. */
 enum err made_commands(struct arena *a, const struct report_source *source,
                        FILE *out, struct err_msg *msg)
 {

@@ -55,6 +55,8 @@ static bool published_tables_moves(const struct csv *t, size_t row)
     return fabs(left) >= LEAST || fabs(mean) >= LEAST;
 }
 
+/* A source of which a term changes nothing has no row; the sum over all has one
+ * always. */
 void published_tables_terms(FILE *out, const struct csv *t)
 {
     static const char *const columns[] = {"left_out_with_pct",

@@ -14,6 +14,7 @@ static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 enum { MAX_RATIOS = 16 }; // as manifest/planning.c takes
 
+/* Whole numbers and ratios as the same program wrote them: equal is equal. */
 static bool recipes_tables_is(const struct csv *t, size_t row,
                               const char *column, double x)
 {
@@ -26,6 +27,8 @@ static double recipes_tables_pct(double x)
     return fabs(x) < 0.005 ? 0 : x;
 }
 
+/* How much slower than the planner's a layout is. Without a proof it lies
+ * between the best that was found and the bound. */
 static void recipes_tables_gap(FILE *out, const struct csv *t, size_t row)
 {
     double hi = recipes_tables_pct(csv_double(t, row, "gap_pct"));
@@ -73,6 +76,7 @@ static bool recipes_tables_who(FILE *out, const struct csv *t, size_t row)
     return true;
 }
 
+/* Refused layouts stay in the table, with the reason. */
 static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
 {
     if (*csv_text(t, row, "reason")) {
@@ -91,6 +95,7 @@ static void recipes_tables_row(FILE *out, const struct csv *t, size_t row)
             csv_double(t, row, "worst_rank_mem_bytes") / GIB);
 }
 
+/* The layouts themselves; those of a grid of ratios have the table below. */
 void recipes_tables_print(FILE *out, const struct csv *t)
 {
     fputs("| split | EP overlap | layout of | layout | step ms | gap % | "
@@ -151,6 +156,8 @@ static void recipes_tables_memory(FILE *out, const struct csv *t, size_t row,
         fprintf(out, "%.1f to %.1f |", lo, hi);
 }
 
+/* A row a way, EP overlap and m/t, with the gap at each ratio of L; where a
+ * ratio was not searched the cell is empty. */
 static void recipes_tables_line(FILE *out, const struct csv *t, size_t row,
                                 const double *l, int n)
 {
@@ -191,6 +198,7 @@ static bool recipes_tables_begins(const struct csv *t, size_t row)
     return true;
 }
 
+/* The ratios are columns, and which there are is told by the rows. */
 void recipes_tables_print_ratios(FILE *out, const struct csv *t)
 {
     double l[MAX_RATIOS];

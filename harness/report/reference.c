@@ -106,11 +106,12 @@ static bool is_kept(const struct run_list *runs, size_t at)
     return true;
 }
 
-/* A file that not every run has. */
+/* A file that not every run has. One that is there and cannot be read is an
+ * error: a data set without it would pass for whole. */
 static enum err copy_if_there(const char *from, const char *to,
                               struct err_msg *msg)
 {
-    return from && access(from, R_OK) != 0 ? ERR_OK
+    return from && access(from, F_OK) != 0 ? ERR_OK
                                            : reference_copy(from, to, msg);
 }
 
@@ -134,7 +135,7 @@ static enum err put_run(const struct publishing *p, const struct run_record *r,
         const char *gz = arena_printf(p->a, "%s/%s.gz", to, packed[i]);
         if (!from || !gz)
             e = reference_no_memory("dataset", msg);
-        else if (access(from, R_OK) == 0)
+        else if (access(from, F_OK) == 0)
             e = file_pack(from, gz, msg);
     }
     return e;
@@ -238,6 +239,7 @@ static enum err put_dataset(const struct publishing *p, struct err_msg *msg)
     return results_write_json(p->a, p->dir, DATASET, writer_close(&doc), msg);
 }
 
+/* dataset.json last: what has it is whole. */
 static enum err put_all(const struct publishing *p, struct err_msg *msg)
 {
     enum err e = reference_make_folder(p->dir, msg);
@@ -272,6 +274,7 @@ static enum err reference_place(const struct experiment *e, const char *dir,
     return err;
 }
 
+/* What may not be published is looked for before a folder is made. */
 enum err reference_publish(const struct experiment *e, const char *dir,
                            struct err_msg *msg)
 {
@@ -283,6 +286,7 @@ enum err reference_publish(const struct experiment *e, const char *dir,
 
 /* ---- publishing what was only planned ---- */
 
+/* Nothing ran: its figures are predictions of costs that were worked out. */
 static enum err put_planned_dataset(const struct publishing *p,
                                     struct err_msg *msg)
 {
@@ -347,6 +351,8 @@ static bool is_source(struct arena *a, const char *dir)
     return path && access(path, R_OK) == 0;
 }
 
+/* The hashes first: a damaged file is told as that, and not as what reading it
+ * would make of it. */
 enum err reference_check(struct arena *a, const char *dir, struct err_msg *msg)
 {
     if (is_source(a, dir))
@@ -382,12 +388,14 @@ static enum err unpack_run(struct arena *a, const char *from, const char *to,
         const char *plain = arena_printf(a, "%s/%s", to, packed[i]);
         if (!gz || !plain)
             e = reference_no_memory("dataset", msg);
-        else if (access(gz, R_OK) == 0)
+        else if (access(gz, F_OK) == 0)
             e = file_unpack(gz, plain, msg);
     }
     return e;
 }
 
+/* As they lay in the results, so that everything reads them as it reads a
+ * run's. */
 static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
                             struct err_msg *msg)
 {

@@ -19,6 +19,7 @@ typedef enum err (*dataset_fn)(struct arena *a,
                                const struct report_source *source, FILE *out,
                                struct err_msg *msg);
 
+/* Studies and published rows lie in the same folder; they have no layouts. */
 static enum err each_dataset(struct arena *a, const char *root, dataset_fn f,
                              FILE *out, struct err_msg *msg)
 {
@@ -58,6 +59,7 @@ static enum err csv_rows(struct arena *a, const struct report_source *source,
     return e;
 }
 
+/* The table behind the figure of all errors. */
 enum err reference_tables_csv(struct arena *a, const char *root,
                               const char **out, struct err_msg *msg)
 {
@@ -255,6 +257,8 @@ static void costs_print(const struct csv *runs, struct seconds *wall, FILE *out)
         fputs(" | - |\n", out);
 }
 
+/* Launches are all that were made; seconds are of those whose folder was kept.
+ */
 static enum err costs_row(struct arena *a, const struct report_source *source,
                           FILE *out, struct err_msg *msg)
 {
@@ -348,6 +352,8 @@ static void memory_print(FILE *out, const struct csv *t,
     putc('\n', out);
 }
 
+/* Images of now and all ages apart: a model of memory is of a version of its
+ * trainer. */
 enum err reference_tables_memory(struct arena *a,
                                  const struct report_source *source, FILE *out,
                                  struct err_msg *msg)
@@ -450,6 +456,8 @@ static void search_disturbed(FILE *out, const struct csv *t)
     fputs(" |\n", out);
 }
 
+/* Searches with disturbed costs are many of one kind, and get one row together.
+ */
 void reference_tables_search(FILE *out, const struct csv *t)
 {
     fputs("| case | layouts | best found | proof | wall s | CPU s |\n"

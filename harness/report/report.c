@@ -112,6 +112,8 @@ static const struct table *table_named(const char *name)
     return NULL;
 }
 
+/* A name that is not known is told at once, with what is near it, and not after
+ * all data are read. */
 enum err report_find_table(struct arena *a, const char *name,
                            struct err_msg *msg)
 {

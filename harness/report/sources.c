@@ -52,6 +52,7 @@ static enum err add_source(struct arena *a, const char *name,
     return ERR_OK;
 }
 
+/* In the order of their names: a report is the same wherever it is made. */
 enum err report_find_sources(struct arena *a, const struct report_find *f,
                              struct report_sources *out, struct err_msg *msg)
 {
@@ -107,6 +108,8 @@ bool report_source_has(struct arena *a, const struct report_source *source,
     return path && access(path, F_OK) == 0;
 }
 
+/* Older data sets lack newer columns; the one that a table cannot do without is
+ * asked for by name. */
 enum err report_source_read(struct arena *a, const struct report_source *source,
                             const struct source_file *file, struct csv *out,
                             struct err_msg *msg)

@@ -35,6 +35,8 @@ static enum err are_equal(struct arena *a, const struct stale_pair *p,
     return e;
 }
 
+/* Missing and different are told apart: the first is a new figure that was not
+ * committed. */
 enum err stale_file(struct arena *a, const struct stale_pair *p,
                     struct stale *s, struct err_msg *msg)
 {
@@ -175,6 +177,7 @@ static enum err compare_figures(struct arena *a, const struct stale_pair *p,
     return e;
 }
 
+/* Made against kept, then what is kept and no longer made. */
 enum err stale_figures(struct arena *a, const struct stale_pair *p,
                        struct stale *s, struct err_msg *msg)
 {

@@ -92,6 +92,8 @@ void study_tables_errors(FILE *out, const struct csv *t)
     }
 }
 
+/* A layout is judged by three sorts of costs, of which a case may lack the
+ * measured ones. */
 void study_tables_plans(FILE *out, const struct csv *t)
 {
     static const char *const columns[] = {"by_flops_pct", "by_roofline_pct",

@@ -185,6 +185,7 @@ static void add_noise(const struct csv *t, struct summary *s)
         s->noise_pct = 100 * sqrt(sum / free);
 }
 
+/* Of any stage and role: the fullest rank decides whether a run fits. */
 static void summary_add_memory(const struct csv *t, struct summary *s)
 {
     for (size_t i = 0; i < t->n_rows; i++)
@@ -226,6 +227,8 @@ static enum err read_table(struct arena *a, const char *dir, struct table *t,
     return e;
 }
 
+/* By columns that are there: a run that is not finished has a summary of what
+ * it has. */
 enum err summary_read(struct arena *a, const char *dir, struct summary *out,
                       struct err_msg *msg)
 {
@@ -269,6 +272,8 @@ static const char *const causes[] = {
     [CAUSE_NOISE] = "within the noise of single runs",
     [CAUSE_COSTS] = "the costs dominate it, not the schedule model"};
 
+/* What the replay leaves is the simulator's own error, hence the cause named
+ * behind both. */
 static void print_errors(const struct summary *s, FILE *out)
 {
     if (s->n_layouts == 0)
@@ -283,6 +288,7 @@ static void print_errors(const struct summary *s, FILE *out)
     fprintf(out, "%s.\n", causes[s->cause]);
 }
 
+/* A line a question, and none for what is not known. */
 void summary_print(const struct summary *s, FILE *out)
 {
     print_errors(s, out);

@@ -90,6 +90,8 @@ static enum err read_reference(struct arena *a, struct dataset *d,
     return ERR_OK;
 }
 
+/* The data set's own manifest: predictions are to be of the settings it was
+ * measured with. */
 static enum err read_manifest(struct arena *a, struct dataset *d,
                               struct err_msg *msg)
 {
@@ -153,6 +155,7 @@ static enum err calibrate_dataset(struct arena *a, struct dataset *d,
 
 /* ---- rows ---- */
 
+/* All that a step alone does not tell is unknown, not 0. */
 struct validate_row validate_row_of_step(double pred_ms, double meas_ms)
 {
     return (struct validate_row){.pred_ms = pred_ms,
@@ -182,6 +185,7 @@ static void note_memory(struct validate_row *r, double pred, double meas)
     r->memory_under_pct = fmax(r->memory_under_pct, fmax(-error, 0));
 }
 
+/* A layout that repeats another one has that one's runs, and so its memory. */
 static enum err memory_errors(struct arena *a, const struct dataset *d,
                               const struct target *t, struct validate_row *r,
                               struct err_msg *msg)
@@ -239,6 +243,8 @@ static double validate_regret(const struct validate_rows *v)
     return n > 1 ? 100 * (pick->meas_ms / best - 1) : (double)NAN;
 }
 
+/* A figure that the data set was published with is asked for again: where it
+ * can no longer be made, that is a fault. */
 static enum err report_validate_make_rows(struct arena *a,
                                           const struct dataset *d,
                                           struct validate_rows *out,
@@ -406,7 +412,7 @@ enum err validate_read_baseline(struct arena *a, const char *path,
     struct csv t;
     // a first call has no baseline: everything is new then
     *out = (struct validate_rows){NULL, 0};
-    if (access(path, R_OK) != 0)
+    if (access(path, F_OK) != 0)
         return ERR_OK;
     enum err e = csv_read_file(a, path, &t, msg);
     if (e != ERR_OK)
@@ -449,6 +455,7 @@ static bool is_same(const struct validate_row *x, const struct validate_row *y)
            strcmp(x->role, y->role) == 0 && strcmp(x->layout, y->layout) == 0;
 }
 
+/* By experiment, role and layout: a new layout of a role is another row. */
 const struct validate_row *validate_find(const struct validate_rows *in,
                                          const struct validate_row *like)
 {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+/* A row stands where a layout's does: its id for the role, its group for the
+ * layout. */
 static struct validate_row row_of(const char *experiment,
                                   const struct published_row *r)
 {
@@ -16,6 +18,8 @@ static struct validate_row row_of(const char *experiment,
     return row;
 }
 
+/* The regret is the source's, over all its choices: each row carries it, as a
+ * data set's rows do. */
 static enum err make_source(struct arena *a, const struct published *p,
                             const char *source, struct validate_source *out,
                             struct err_msg *msg)
@@ -35,6 +39,7 @@ static enum err make_source(struct arena *a, const struct published *p,
     return e;
 }
 
+/* Predicted once, all sources together; each is then judged by itself. */
 enum err validate_published(struct arena *a, const char *root,
                             struct validate_sources *out, struct err_msg *msg)
 {

@@ -44,6 +44,8 @@ static void validate_recipes_note(struct arena *a, const struct recipe_row *r,
     v->first = v->first ? v->first : "out of memory";
 }
 
+/* The prediction is made anew, the search is not: its bound is only held
+ * against the step. A layout that was refused then is not tried. */
 static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
                                      const struct recipe_row *r,
                                      struct validate_recipes *v,
@@ -84,6 +86,7 @@ static enum err validate_recipes_row(struct arena *a, const struct manifest *mf,
     return ERR_OK;
 }
 
+/* Changes of predictions are told; a step below its bound is wrong. */
 enum err validate_recipes(struct arena *a, const char *dir,
                           struct validate_recipes *out, struct err_msg *msg)
 {

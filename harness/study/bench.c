@@ -75,6 +75,8 @@ static enum err read_layouts(struct arena *a, struct study_bench *b,
     return e;
 }
 
+/* Figures that the simulation is made of must be there; others are only
+ * compared. */
 static enum err read_figures(struct study_bench *b, struct err_msg *msg)
 {
     const struct {
@@ -114,6 +116,8 @@ static enum err read_card(struct study_bench *b, struct err_msg *msg)
     return e == ERR_OK ? e : err_prefix(msg, e, "hardware.gpu");
 }
 
+/* Of both passes, in units of a layer: that is how the study states its costs.
+ */
 double study_roofline(const struct study_bench *b, enum unit_kind kind,
                       int64_t micro_batch)
 {
@@ -124,12 +128,15 @@ double study_roofline(const struct study_bench *b, enum unit_kind kind,
     return pass_sum(&c, kind) / pass_sum(&c, KIND_T);
 }
 
+/* The global batch stays, however many parts it has. */
 int64_t study_micro_batch(const struct study_bench *b, int n_mb)
 {
     const struct batch *batch = &b->workload.model.batch;
     return batch->n_microbatches * batch->micro_batch / n_mb;
 }
 
+/* Manifests that follow one another and name the same study are one: it may
+ * have several runs. */
 enum err study_open(struct arena *a, const struct manifest *manifest, int n,
                     struct study_bench *out, struct err_msg *msg)
 {
@@ -168,6 +175,8 @@ static struct unit_cost unit_of(double in_t)
         .known = true, .fwd_s = in_t * FORWARD, .bwd_s = in_t * (1 - FORWARD)};
 }
 
+/* A layer takes one unit of time, all else what the study says relative to it;
+ * steps come out in the same unit. */
 enum err study_context(struct arena *a, const struct study_bench *b,
                        const struct study_costs *c, struct plan_context *out,
                        struct err_msg *msg)
@@ -218,6 +227,7 @@ struct three {
     double pick, other[2];
 };
 
+/* Without overhead, which is what the three are to tell. */
 static enum err three_steps(struct arena *a, const struct study_bench *b,
                             const struct study_costs *c, struct three *out,
                             struct err_msg *msg)
@@ -244,6 +254,7 @@ static void errors_with(const struct study_bench *b, const struct three *t,
             (t->other[i] + overhead) / (t->pick + overhead) / b->wanted[i] - 1;
 }
 
+/* The larger of both, so that neither speedup is bought with the other. */
 static double miss_with(const struct study_bench *b, const struct three *t,
                         double overhead)
 {

@@ -62,6 +62,7 @@ static double over_t(const struct cost *c, enum unit_kind k)
     return (x->fwd_s + x->bwd_s) / (t->fwd_s + t->bwd_s);
 }
 
+/* NULL where a case has its most layouts. */
 static struct compare_row *add_layout(struct compare_case *c, const char *who,
                                       const struct layout *l)
 {
@@ -151,6 +152,7 @@ static enum err price(struct arena *a, struct compare_case *c,
     return ERR_OK;
 }
 
+/* Rows of all cases in one array, made anew for each: an arena grows none. */
 static enum err append(struct arena *a, struct compare_rows *to,
                        const struct compare_case *c, struct err_msg *msg)
 {
@@ -188,6 +190,7 @@ static enum err run_case(struct arena *a, struct compare_case *c,
 
 /* ---- cases ---- */
 
+/* These need no measurement, so that every case has them. */
 static void set_costs(struct compare_case *c)
 {
     const struct model *m = &c->workload.model;
@@ -223,6 +226,7 @@ static enum err open_way(struct arena *a, struct compare_case *c,
     return ERR_OK;
 }
 
+/* Ways that Megatron's schedule refuses have no rows. */
 static enum err compare_ways(struct arena *a, struct compare_case *c,
                              struct compare_rows *to, struct err_msg *msg)
 {
@@ -262,6 +266,8 @@ static enum err compare_study(struct arena *a, struct compare_case *c,
     return run_case(a, c, to, msg);
 }
 
+/* A manifest that only plans names its ways; any other has the study's layouts.
+ */
 enum err compare_manifest(struct arena *a, const struct manifest *mf,
                           double limit_s, struct compare_rows *to,
                           struct err_msg *msg)

@@ -76,6 +76,7 @@ static bool is_first_of_source(const struct roofline_rows *rows, int at)
     return true;
 }
 
+/* A row a source and use; one without rows is left out. */
 enum err errors_of(struct arena *a, struct roofline_bench *b,
                    const struct roofline *r, struct errors *out,
                    struct err_msg *msg)

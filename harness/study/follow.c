@@ -33,6 +33,8 @@ static enum err search(struct arena *a, const struct plan_context *ctx,
     return search_layouts(a, ctx, &opt, out, msg);
 }
 
+/* Two searches: with MTP alone on a stage the space is another one, and the
+ * study's pick may be of either. */
 enum err follow_open(struct arena *a, const struct study_bench *b,
                      struct follow *out, struct err_msg *msg)
 {
@@ -284,6 +286,8 @@ struct tie {
     const struct plan *slowest;
 };
 
+/* Plans that tie with the best one by the search's step: how far from the
+ * study's pick each of them is says how much of that pick was chance. */
 static enum err look_at_tie(const struct follow *f,
                             const struct search_result *r, struct tie *out,
                             struct err_msg *msg)

@@ -18,6 +18,7 @@ static enum err read_table(struct arena *a, const char *dir, const char *name,
     return access(path, F_OK) == 0 ? csv_read_file(a, path, out, msg) : ERR_OK;
 }
 
+/* Whole tables, since each figure asks for other rows of them. */
 enum err measured_read(struct arena *a, const char *dir, struct measured *out,
                        struct err_msg *msg)
 {
@@ -39,6 +40,7 @@ static bool is_measured(const struct csv *t, size_t row)
            csv_double(t, row, "meas_step_ms") > 0;
 }
 
+/* NAN where the role has no run by a wall clock. */
 double measured_number(const struct measured *m, const char *role,
                        const char *column)
 {
@@ -57,6 +59,7 @@ const char *measured_text(const struct measured *m, const char *role,
     return NULL;
 }
 
+/* NAN where either was not measured. */
 double measured_ratio(const struct measured *m, const char *over,
                       const char *under)
 {
@@ -73,6 +76,7 @@ static bool any_measured(const struct measured *m)
     return false;
 }
 
+/* Stages of an emulated run say nothing of memory on cards. */
 double measured_memory_pct(const struct measured *m)
 {
     double sum = 0;
@@ -87,6 +91,7 @@ double measured_memory_pct(const struct measured *m)
     return n > 0 ? sum / n : (double)NAN;
 }
 
+/* Also of runs that failed: they were paid for. */
 double measured_cost_usd(const struct measured *m)
 {
     double sum = 0;
@@ -101,6 +106,7 @@ double measured_cost_usd(const struct measured *m)
     return n > 0 ? sum : (double)NAN;
 }
 
+/* Of the pick to the fastest of all that were measured. */
 double measured_gap_pct(const struct measured *m)
 {
     double best = INFINITY;
@@ -110,6 +116,7 @@ double measured_gap_pct(const struct measured *m)
     return 100 * (measured_number(m, "pick", "meas_step_ms") / best - 1);
 }
 
+/* The worst error beside that of the pick. */
 double measured_others_pct(const struct measured *m)
 {
     static const char *const roles[] = {"neighbour", "default", "count-based"};

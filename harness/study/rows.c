@@ -57,6 +57,8 @@ static const char *const known_models[][2] = {
     {"llama31-405b", "llama-3.1-405b.json"},
 };
 
+/* By how the name begins: rows of one model have many suffixes. An empty text
+ * for a model that is not known. */
 static const char *known_file(struct arena *a, const struct source_row *r)
 {
     for (size_t i = 0; i < COUNT(known_models); i++)
@@ -230,6 +232,8 @@ static enum err check_columns(const struct csv *t, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* A row that cannot be simulated is counted, and the first reason kept; one
+ * that cannot be read is an error of the file. */
 enum err rows_read(struct arena *a, const struct rows_file *file,
                    struct roofline_rows *to, struct rows_left *left,
                    struct err_msg *msg)

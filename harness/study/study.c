@@ -183,6 +183,7 @@ static struct study_value published_of(const struct follow *f, const char *id)
     return (struct study_value){NAN, text};
 }
 
+/* The first run that has it: a study's runs repeat one another. */
 static struct study_value measured_of(const struct runs *runs,
                                       const struct figure *x)
 {
@@ -250,6 +251,8 @@ static enum err read_runs(struct arena *a, const struct study_bench *b,
     return ERR_OK;
 }
 
+/* The fit first: every later figure is simulated with the costs that it finds.
+ */
 static enum err make_study(struct arena *a, const struct study_request *r,
                            int at, struct study *s, struct err_msg *msg)
 {
@@ -267,6 +270,7 @@ static enum err make_study(struct arena *a, const struct study_request *r,
     return e == ERR_OK ? make_rows(&f, &runs, s, msg) : e;
 }
 
+/* A study takes as many manifests as it has runs. */
 enum err studies_make(struct arena *a, const struct study_request *r,
                       struct studies *out, struct err_msg *msg)
 {

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+/* In memory first, so that a table is replaced as a whole. */
 enum err table_write(const char *dir, const char *name, table_print print,
                      const void *data, struct err_msg *msg)
 {

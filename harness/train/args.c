@@ -85,6 +85,8 @@ static enum err read_number(const struct train_row *row, const char *text,
                    whole ? "an integer" : "a number", row->lo, row->hi);
 }
 
+/* Flags of Megatron that this trainer has one way of are taken with that value
+ * alone, so that a script's line runs here or is refused. */
 static enum err read_own(struct train_args *t, const struct train_row *row,
                          const char *text, struct err_msg *msg)
 {
@@ -146,6 +148,7 @@ static enum err train_args_take_all(struct arena *a, struct train_args *t,
 
 /* ---- checks ---- */
 
+/* Before the model is read: its message would be of a size that nobody gave. */
 static enum err check_ranks(const struct train_args *t, int world,
                             struct err_msg *msg)
 {
@@ -158,6 +161,7 @@ static enum err check_ranks(const struct train_args *t, int world,
     return ERR_OK;
 }
 
+/* Pipeline and replicas are all that this trainer splits by. */
 static enum err check_parallel(const struct model *m, struct err_msg *msg)
 {
     const struct {
@@ -221,6 +225,8 @@ static enum err check_pattern(const struct model *m, struct err_msg *msg)
     return ERR_OK;
 }
 
+/* Megatron's defaults are not ours: what is built here has to be asked for by
+ * name. */
 static enum err train_args_check_model(const struct train_args *t,
                                        const struct model *m,
                                        struct err_msg *msg)
@@ -253,6 +259,8 @@ static enum err train_args_check_model(const struct train_args *t,
 
 /* ---- all ---- */
 
+/* The world is known from MPI alone, and becomes a flag as any other before the
+ * model is made of them. */
 enum err train_args_read(struct arena *a, struct option_line line, int world,
                          struct train_args *out, struct err_msg *msg)
 {
@@ -382,6 +390,8 @@ static enum err dump_rows(const struct dump_row *row, size_t n, FILE *out)
     return ERR_OK;
 }
 
+/* By the names and in the form of Megatron's own dump, so that one reader takes
+ * both. */
 static enum err dump_model(struct arena *a, const struct model *m, FILE *out)
 {
     const struct dump_row row[] = {

@@ -64,6 +64,7 @@ struct head {
     int seq, index, first_of_group;
 };
 
+/* Heads of one group have the same keys and values. */
 static struct head get_head(const struct attention *a, struct mat qkv,
                             real *probs, int i)
 {
@@ -79,6 +80,7 @@ static struct head get_head(const struct attention *a, struct mat qkv,
                          .first_of_group = h % per_group == 0};
 }
 
+/* Only the lower triangle: a token sees itself and those before it. */
 void attention_forward(const struct attention *a, struct ops *o, struct mat qkv,
                        real *probs, struct mat out)
 {
@@ -109,6 +111,8 @@ static void softmax_back(struct ops *o, struct mat p, struct mat dp)
     o->work += 4.0 * triangle_pairs(p.rows);
 }
 
+/* Through the softmax by its output, which is kept. The first head of a group
+ * writes the gradients of its keys and values, the others add theirs. */
 void attention_backward(const struct attention *a, struct ops *o,
                         const struct attention_back *b)
 {

@@ -57,6 +57,8 @@ void blas_use_one_thread(void)
     openblas_set_num_threads(1);
 }
 
+/* Where anything fails the program goes on with the slower kernel: results are
+ * right either way. */
 void blas_choose(char *const *argv)
 {
     const char *better = blas_better_kernel();

@@ -18,6 +18,7 @@ static void burst_carve(struct burst *b)
     b->c = tensors_carve_real(&b->memory, "burst_c", BURST_SIDE * BURST_SIDE);
 }
 
+/* Nothing is taken where no burst is asked for. */
 enum err burst_new(struct arena *a, const struct comm *c, int n,
                    struct burst *out, struct err_msg *msg)
 {
@@ -46,6 +47,7 @@ void burst_free(struct burst *b)
     tensors_clear(&b->memory);
 }
 
+/* Gathered at the last rank, which prints the log; -1 elsewhere. */
 double burst_run_ms(struct burst *b, const struct comm *c)
 {
     struct ops o = {0};

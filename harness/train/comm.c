@@ -20,6 +20,8 @@ enum {
 
 static const char *const clock_names[N_CLOCKS] = {"wall", "cpu", "flops"};
 
+/* Errors return here rather than end the job inside MPI, so that they have a
+ * message of our form. */
 static void comm_check(const struct comm *c, int rc, const char *call)
 {
     if (rc == MPI_SUCCESS)
@@ -54,6 +56,8 @@ void comm_init(struct comm *c, int *argc, char ***argv)
     c->pipe = c->data = MPI_COMM_NULL;
 }
 
+/* Replicas are neighbours, as in Megatron's order of ranks: tp-cp-ep-dp-pp with
+ * all but the last two 1. */
 void comm_split(struct comm *c, int pp)
 {
     c->pp = pp;
@@ -91,6 +95,8 @@ const char *comm_clock_name(enum comm_clock clock)
     return clock_names[clock];
 }
 
+/* Under SMPI the wall clock is that of the simulating machine, on which ranks
+ * take turns; elsewhere there is no other. */
 enum err comm_clock_from_name(const char *name, enum comm_clock *out,
                               struct err_msg *msg)
 {
@@ -218,6 +224,8 @@ static int comm_chunk_of(int64_t n)
     return n < COMM_CHUNK ? (int)n : COMM_CHUNK;
 }
 
+/* Added in the order of their ranks: a reduction of MPI's own may add in
+ * another order, and with it in another rounding, from run to run. */
 void comm_sum_replicas(const struct comm *c, struct ops *o, real *x, int64_t n)
 {
     for (int len; c->dp > 1 && n > 0; x += len, n -= len) {

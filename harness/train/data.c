@@ -38,6 +38,9 @@ int data_symbol(const struct data *d, int token)
                  d->vocab);
 }
 
+/* A chain in which each symbol has one follower, and a share of noise: there is
+ * something to learn, and a sample depends on its number alone, whatever rank
+ * reads it. */
 void data_sample(const struct data *d, int64_t sample, int *tokens)
 {
     int n_symbols = data_n_symbols(d);

@@ -75,6 +75,8 @@ static void group_rows(const struct experts *e, struct experts_acts *a)
     a->first[0] = 0;
 }
 
+/* keep_choice: a check of gradients moves weights a little, and must not move
+ * tokens to other experts with it. */
 static void experts_route(const struct experts *e, const struct experts_pass *p,
                           struct mat x)
 {
@@ -108,6 +110,8 @@ struct one_expert {
     struct mat x, gu, act, y, w_gu, w_down;
 };
 
+/* Rows of an expert stand together after group_rows(), so that it is one
+ * product each. */
 static struct one_expert get_expert(const struct experts *e,
                                     const struct experts_acts *a,
                                     const struct experts_weights *w, int i)
@@ -122,6 +126,8 @@ static struct one_expert get_expert(const struct experts *e,
                                .w_down = mat_of(w->down + n * C * F, C, F)};
 }
 
+/* Token by token, in the order of its choices: sums are the same whatever the
+ * order of rows. */
 static void experts_combine(const struct experts *e, struct ops *o,
                             const struct experts_acts *a, struct mat y)
 {
@@ -136,6 +142,7 @@ static void experts_combine(const struct experts *e, struct ops *o,
     o->work += 2.0 * y.rows * e->topk * e->hidden;
 }
 
+/* No expert drops a token: there is no capacity. */
 void experts_forward(const struct experts *e, const struct experts_pass *p,
                      struct mat x, struct mat y)
 {

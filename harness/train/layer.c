@@ -31,6 +31,7 @@ struct dim_check {
     int *out;
 };
 
+/* By one table, so that no size goes unchecked into an int. */
 static enum err take_dims(const struct dim_check *check, int n,
                           struct err_msg *msg)
 {
@@ -290,6 +291,8 @@ static void carve_attention_acts(const struct dims *d, struct tensors *t,
         tensors_carve_real(t, "attention", T * d->n_heads * d->head_dim);
 }
 
+/* A shared expert has the room of a dense MLP, beside those that are routed to.
+ */
 static void carve_mlp_acts(const struct dims *d, struct layer_shape shape,
                            struct tensors *t, struct layer_acts *out)
 {
@@ -310,6 +313,7 @@ static bool is_whole(struct layer_shape s)
     return s.attention && s.mlp;
 }
 
+/* `mid` stands between the halves of a whole layer; a half has none. */
 void layer_carve_acts(const struct dims *d, struct layer_shape shape,
                       struct tensors *t, struct layer_acts *out)
 {
@@ -456,6 +460,8 @@ static void mlp_back(struct layer *l, const struct pass *p, real *mid,
               (struct norm_back){.dx = d, .w = l->w.norm2, .dw = l->dw.norm2});
 }
 
+/* In the reverse order of the forward pass; the norm adds to the residual's
+ * gradient in place. */
 static void attention_back(struct layer *l, const struct pass *p, real *x,
                            struct mat d)
 {

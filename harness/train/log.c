@@ -73,6 +73,7 @@ static enum err open_records(struct train_log *log,
     return e;
 }
 
+/* Room for the operations and timers of a step, of this rank and of all. */
 enum err train_log_new(struct arena *a, struct train_log *log,
                        const struct train_log_files *files, struct err_msg *msg)
 {
@@ -101,6 +102,7 @@ static bool close_record(FILE **file)
     return good;
 }
 
+/* Both are closed, whichever fails. */
 enum err train_log_close(struct train_log *log, struct err_msg *msg)
 {
     const char *bad = NULL;
@@ -148,6 +150,8 @@ static double step_balance(struct train_log *log)
     return sum / (n * log->n_routers);
 }
 
+/* The loss is the mean over the batch; Megatron prints a norm that is no number
+ * as nan, without a sign. */
 static void train_log_print_iteration(const struct train_log *log,
                                       const struct train_step *step,
                                       const struct step_loss *loss)
@@ -181,6 +185,8 @@ static bool timer_ran(const struct train_log *log, int timer)
     return false;
 }
 
+/* A timer of 0 is not printed, as Megatron leaves out ranks that did not run
+ * it. */
 static void log_timers(struct train_log *log, const struct train_step *step)
 {
     const struct pipeline *p = log->pipeline;
@@ -250,6 +256,8 @@ static void train_log_write_op(struct train_log *log, int64_t iteration,
     csv_write_row(log->ops, field, LOG_N_FIELDS);
 }
 
+/* One gather a step, and only where it is asked for: it is outside of what was
+ * timed. */
 static void record_ops(struct train_log *log, int64_t iteration)
 {
     const struct pipeline *p = log->pipeline;
@@ -293,6 +301,7 @@ static void train_log_fail(const struct train_log *log, const char *what)
     comm_fail(log->comm, ERR_IO, msg.text);
 }
 
+/* After the step's time is taken: nothing here is part of it. */
 void train_log_step(struct train_log *log, const struct train_step *step)
 {
     struct step_loss loss;

@@ -98,6 +98,8 @@ static enum err make_shard(struct trainer *t, struct err_msg *msg)
     return shard_new(&t->arena, &opt, &t->shard, msg);
 }
 
+/* What can fail is made before the head is printed: a log that begins is of a
+ * run that trains. */
 static enum err make_all(struct trainer *t, struct err_msg *msg)
 {
     enum err e = make_shard(t, msg);
@@ -150,6 +152,8 @@ static void moe_train_print_head(struct trainer *t)
     fflush(stdout);
 }
 
+/* Barriers part what is timed: a rank that is late would else lend its wait to
+ * another part. The burst stands before the step, and outside of it. */
 static void run_step(struct trainer *t, int64_t iteration)
 {
     const struct comm *c = &t->comm;
@@ -168,6 +172,8 @@ static void run_step(struct trainer *t, int64_t iteration)
     train_log_step(&t->log, &step);
 }
 
+/* All ranks agree on an error, or those without it would wait for the others.
+ */
 static enum err moe_train_train(struct trainer *t, struct err_msg *msg)
 {
     comm_split(&t->comm, t->args.model.par.pp);

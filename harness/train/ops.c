@@ -127,6 +127,7 @@ static real lane_sum(real lane[OPS_LANES])
     return lane[0];
 }
 
+/* Lanes make vectors of it, and fix the order of the sum for every length. */
 real ops_dot(int n, const real *a, const real *b)
 {
     real lane[OPS_LANES] = {0};
@@ -169,6 +170,7 @@ static real row_max(int n, const real *a)
     return max;
 }
 
+/* The backward pass takes 1/rms again: it is kept. */
 void ops_rmsnorm(struct ops *o, struct mat x, const real *w, struct mat y,
                  real *inv)
 {

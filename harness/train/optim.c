@@ -135,6 +135,8 @@ static void optim_update(struct optim *o, struct shard *s, double norm)
     }
 }
 
+/* A norm that is no number skips the update, as Megatron does; the gradients go
+ * either way. */
 void optim_step(struct optim *o, const struct comm *c, struct shard *s,
                 struct optim_result *out)
 {

@@ -57,6 +57,8 @@ enum err pipeline_new(struct arena *a, const struct comm *c, struct shard *s,
 
 /* ---- messages ---- */
 
+/* At a stage's entry its input comes and that input's gradient leaves; at its
+ * exit the other two. */
 static struct comm_message message_of(const struct pipeline *p,
                                       const struct op *op, enum message which)
 {
@@ -100,6 +102,8 @@ static struct shape shape_of(const struct dims *d, int64_t bytes)
     return (struct shape){{bytes / width / d->n_seq, d->n_seq, d->hidden}};
 }
 
+/* As Megatron's exchange would: with other sizes on the other side the data
+ * would be read as something else. */
 static void check_shape(const struct pipeline *p, struct shape got,
                         struct shape want)
 {
@@ -167,6 +171,8 @@ static void pipeline_end_messages(struct pipeline *p, const struct op *op)
     p->n_open = kept;
 }
 
+/* What is aside goes on while the rank computes, and is ended when the next of
+ * its kind is posted. */
 static void pipeline_run_wait(struct pipeline *p, const struct op *op)
 {
     if (!op->aside) {
@@ -237,6 +243,7 @@ static double pipeline_run_work(struct pipeline *p, bool forward, int chunk,
     return end_s - start_s;
 }
 
+/* Under EP overlap Megatron times both directions by the forward timer. */
 static void run_op(struct pipeline *p, const struct op *op)
 {
     double took_s;

@@ -129,6 +129,8 @@ static bool all_ended(const struct meeting *t)
     return true;
 }
 
+/* Ranks step as far as they come, round after round, as the simulator's do:
+ * where none can, they would hang. */
 enum err rendezvous_check(struct arena *a, const struct schedule *s,
                           bool shapes, struct err_msg *msg)
 {

@@ -124,6 +124,7 @@ static void carve_all(struct shard *s)
     carve_acts(s);
 }
 
+/* Four allocations a rank: a message names the one that does not fit. */
 static enum err alloc_all(struct shard *s, struct err_msg *msg)
 {
     tensors_carve_real(&s->adam, "moment1",
@@ -197,6 +198,8 @@ static void shard_init(struct shard *s, const struct shard_options *opt)
     tensors_init(&s->acts, "activations");
 }
 
+/* What the flags ask for is checked before memory is taken: a size that is too
+ * large is told as such. */
 enum err shard_new(struct arena *a, const struct shard_options *opt,
                    struct shard **out, struct err_msg *msg)
 {

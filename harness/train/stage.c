@@ -53,6 +53,8 @@ static void place_units(struct stage *s, const struct stage_options *opt)
     s->keeps_gradients = l->vpp > 1;
 }
 
+/* Units have numbers of the whole model, by which values are seeded: a layer
+ * begins the same wherever it is. */
 static void set_up_units(struct stage *s, const struct stage_options *opt)
 {
     const struct model *m = opt->model;
@@ -165,6 +167,8 @@ void stage_carve_acts(struct stage *s, struct tensors *t)
         carve_slot(s, t, &s->slots[i]);
 }
 
+/* A tied output layer has no weights of its own, and MTP looks up in the rank's
+ * copy of the table. */
 void stage_bind(struct stage *s)
 {
     struct shared *all = s->shared;

@@ -61,6 +61,8 @@ static void add_row(int n, real a, const real *restrict x, real *restrict y)
         y[i] += a * x[i];
 }
 
+/* A triangle is two of half its side and a square: squares are left to BLAS,
+ * small triangles are done by hand. */
 void triangle_outer(struct ops *o, struct mat a, struct mat b, struct mat c,
                     real alpha)
 {

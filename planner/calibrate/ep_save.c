@@ -16,6 +16,8 @@ struct step_of {
     struct err_msg *msg;
 };
 
+/* The step of the run as if `both_s` were hidden of every two layers with
+ * experts; of one alone it is half. */
 static enum err step_at(struct step_of *f, double both_s, double *step_s)
 {
     struct jitter_step step;
@@ -89,6 +91,8 @@ static double most_saved(const struct cost *c)
     return fmax(c->unit[KIND_T].fwd_s, c->unit[KIND_T].bwd_s);
 }
 
+/* Solved for the mean step and for it with its error either way: the wider side
+ * is the error of what is saved. */
 enum err ep_save_fit(const struct plan_context *ctx, const struct fit_run *run,
                      struct cost *cost, struct err_msg *msg)
 {

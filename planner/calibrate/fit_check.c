@@ -109,6 +109,8 @@ static enum err compare_arguments(const struct checker *c)
     return ERR_OK;
 }
 
+/* A log's arguments make a model again, which is compared as one; where they do
+ * not suffice for it they are compared one by one. */
 static enum err fit_check_check_model(const struct checker *c)
 {
     struct model run;
@@ -281,6 +283,8 @@ static bool fit_check_has(const struct runlog *log, const char *name)
     return found.per_rank || found.extremes;
 }
 
+/* Megatron prints a forward timer alone there. moe-train, whose log names its
+ * clock, says so and has the timers of either. */
 bool fit_check_is_overlapped(const struct fit_run *run)
 {
     const struct runlog *log = run->log;
@@ -407,6 +411,8 @@ enum err fit_check_same(struct arena *a, const struct model *m,
     return e == ERR_OK ? check_layout(&c) : e;
 }
 
+/* Each by itself, and all against the first: what is equal in pairs with one is
+ * equal in all. */
 enum err fit_check(struct arena *a, const struct model *m,
                    const struct fit_run *runs, int n_runs, struct err_msg *msg)
 {

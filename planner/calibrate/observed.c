@@ -133,6 +133,8 @@ static void join_sizes(struct observed *o)
     size[KIND_M] = 0;
 }
 
+/* Backward twice a forward, and once more what is recomputed; timers of the
+ * same model say it better. */
 static enum err set_sizes(const struct observed_case *from, struct observed *o,
                           struct err_msg *msg)
 {
@@ -170,6 +172,7 @@ enum unit_kind observed_base(const struct observed *o)
 
 /* ---- the simulator ---- */
 
+/* One engine a row for all rounds of a fit: only its prices change. */
 static enum err observed_engine(struct arena *a,
                                 const struct observed_case *from,
                                 struct observed *o, struct err_msg *msg)

@@ -66,6 +66,9 @@ static enum err overhead_makespan(const struct work *w,
     return e;
 }
 
+/* Of each run what its step has beyond the simulated pipeline. Its error is
+ * never taken for less than a share of it and of the step, or one run of little
+ * scatter would decide alone. */
 static enum err read_points(struct work *w, struct err_msg *msg)
 {
     for (int i = 0; i < w->n_runs; i++) {
@@ -169,6 +172,8 @@ void overhead_jitter(struct arena *a, const struct plan_context *ctx,
         cost->jitter_cv = sqrt(squares / n);
 }
 
+/* Jitter before overhead: it lengthens the pipeline, and what is left of the
+ * step is less. */
 enum err overhead_fit(struct arena *a, const struct plan_context *ctx,
                       const struct overhead_runs *runs, struct cost *cost,
                       struct err_msg *msg)

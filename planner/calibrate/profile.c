@@ -91,6 +91,7 @@ static bool add_rows(const struct candidates *c, const struct layout *l,
     return true;
 }
 
+/* Every skip-th of a large space, so that candidates are from all of it. */
 static enum err profile_collect(void *data, const struct layout *l)
 {
     struct candidates *c = data;
@@ -344,6 +345,8 @@ static enum err profile_sample(struct candidates *c, int pp, bool standalone,
     return e == ERR_OK ? e : err_set(msg, e, "profile-layouts: out of memory");
 }
 
+/* Spaces that can be walked are; others, and those of several chunks, are drawn
+ * from. */
 static enum err profile_gather(struct candidates *c, int pp, bool standalone,
                                struct err_msg *msg)
 {

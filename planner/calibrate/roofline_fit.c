@@ -85,6 +85,8 @@ static double network_s(const struct roofline_row *r)
 
 /* ---- one row ---- */
 
+/* Network time stands beside the pipeline: the model has it as a sum that one
+ * price multiplies. */
 static enum err open_row(struct arena *a, const struct roofline_row *from,
                          struct bench_row *to, struct err_msg *msg)
 {
@@ -246,6 +248,8 @@ static const struct roofline FIRST = {{
     [ROOFLINE_NETWORK] = 1,
 }};
 
+/* Rows of one configuration share a weight whose squares add up to 1: they
+ * count once. */
 static enum err count_rows(const struct roofline_rows *rows,
                            struct roofline_fit *out, struct err_msg *msg)
 {
@@ -282,6 +286,7 @@ static enum err finish(struct arena *a, const struct fit_system *s,
     return ERR_OK;
 }
 
+/* Gauss-Newton: in every round rows are made anew about its constants. */
 enum err roofline_fit(struct arena *a, struct roofline_bench *b,
                       struct roofline_fit *out, struct err_msg *msg)
 {

@@ -24,6 +24,7 @@ static bool is_blocking(const struct fit_run *run)
     return text && strcmp(text, "False") == 0;
 }
 
+/* Transfers as the run made them, unless the user said otherwise of all. */
 enum err run_view_make(const struct plan_context *base,
                        const struct fit_run *run, bool ep_overlap,
                        struct run_view *out, struct err_msg *msg)
@@ -94,6 +95,7 @@ enum err run_view_times(struct arena *a, const struct run_view *view,
     return ERR_OK;
 }
 
+/* Two passes, since squares of steps would cancel. */
 enum err run_view_step(const struct fit_run *run, struct run_step *out,
                        struct err_msg *msg)
 {

@@ -17,6 +17,8 @@ static enum err choose_try(struct arena *a, const struct step_rows *rows,
                : e;
 }
 
+/* The loss with a price of its own only where rows that were left out are told
+ * clearly better by it: with few rows a freed price follows their noise. */
 enum err step_choose(struct arena *a, const struct step_rows *rows,
                      unsigned terms, struct step_choice *out,
                      struct err_msg *msg)

@@ -202,6 +202,7 @@ static void reach_valleys(const struct step_best *best, struct step_fit *f)
     }
 }
 
+/* Errors and rank are of the best solution's own system, priors included. */
 static enum err finish(struct step_work *w, const struct step_best *best,
                        struct err_msg *msg)
 {

@@ -35,6 +35,8 @@ static enum err leave_one(const struct step_work *from,
     return ERR_OK;
 }
 
+/* Rows of one configuration leave together: one would tell the other. A group's
+ * only configuration stays, for nothing would be left to give it a price. */
 enum err step_fit_leave_out(struct arena *a, const struct step_rows *rows,
                             const struct step_fit *f, struct step_left_out *out,
                             struct err_msg *msg)

@@ -115,6 +115,8 @@ static double rate_of(const struct step_fit *f, const struct observed *o,
     return unit->x / o->size[base];
 }
 
+/* A price that was not fitted counts as 0, but for units, which take their
+ * group's. */
 void step_fit_prices(const struct step_fit *f, const struct observed *o,
                      struct observed_prices *out, double fwd_se[N_KINDS])
 {

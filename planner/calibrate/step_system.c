@@ -43,6 +43,8 @@ static const double *same_row(const struct step_work *w, int row)
     return NULL;
 }
 
+/* A step is its slopes times the prices and a rest. Rows of one configuration
+ * have the same, and are worked out once. */
 enum err step_system_linearise(struct step_work *w, struct err_msg *msg)
 {
     const size_t n = (size_t)w->f->n_columns;
@@ -144,6 +146,8 @@ static void add_timers(const struct step_work *w, struct step_system *s)
     }
 }
 
+/* Steps first, each divided by its error, so that squares can be added; priors,
+ * constants and timers behind them. */
 bool step_system_make(const struct step_work *w, struct step_system *s)
 {
     const struct step_fit *f = w->f;

@@ -371,6 +371,8 @@ static enum err fit_seen(struct exchanges *x, const struct plan_context *ctx,
     return *note ? ERR_OK : no_memory(msg);
 }
 
+/* Exchanges are timed inside the step: what is outside of it is no part of
+ * them. */
 enum err transfers_fit(struct arena *a, const struct plan_context *ctx,
                        const struct overhead_runs *runs, struct transfers *out,
                        struct err_msg *msg)

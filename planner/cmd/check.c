@@ -139,6 +139,8 @@ static bool cmd_check_place(const struct verdict *v, size_t *byte)
            layout_error_place(&v->asked, v->by.layout_error, byte);
 }
 
+/* The first one stands by itself, too: it is what Megatron would say and stop
+ * at. */
 static void cmd_check_write_refusals(struct writer tree,
                                      const struct verdict *v)
 {
@@ -277,6 +279,8 @@ static enum err print_refusal(struct cmd *c, const struct verdict *v)
     return ERR_MODEL;
 }
 
+/* As the text for Megatron's flag and as the list that configuration classes
+ * take. */
 static enum err print_layout(struct cmd *c, const struct layout *l)
 {
     const char *text = cmd_given(c, OPT_SHORTEST)
@@ -302,6 +306,7 @@ static enum err print_pattern(struct cmd *c, const struct verdict *v)
     return print_ranks(c, &v->layout, v->by.pattern);
 }
 
+/* Warnings follow a refusal as well: they may tell why the flags are so. */
 static enum err cmd_check_print_verdict(struct cmd *c, const struct verdict *v)
 {
     enum err e = ERR_OK;
@@ -391,6 +396,8 @@ static struct layout_question check_asked(const struct megatron_flags *f,
                                     (int)flags_int(f, FLAG_MTP_NUM_LAYERS, 0)};
 }
 
+/* A pattern is judged by the first version that has patterns where the user
+ * names none: the default version would refuse it for that alone. */
 static enum err check_one(struct cmd *c)
 {
     struct plan_settings set;

@@ -123,6 +123,8 @@ static const char *cmd_overwrites(const struct cmd *c, enum cmd_option out)
                                                                       : NULL;
 }
 
+/* Before anything is read: an output that took an input's place could not be
+ * told from it afterwards. */
 static enum err check_outputs(struct cmd *c)
 {
     static const enum cmd_option outs[] = {OPT_OUT, OPT_TRACE, OPT_GANTT};
@@ -137,6 +139,7 @@ static enum err check_outputs(struct cmd *c)
     return ERR_OK;
 }
 
+/* The last of several values counts, but for --run, of which all do. */
 enum err cmd_parse_line(struct cmd *c, int argc, char *const *argv)
 {
     c->spec = cmd_spec(c->command, c->takes);
@@ -190,6 +193,8 @@ enum err cmd_settings(struct cmd *c, struct plan_settings *out)
 // some million lines of cases
 enum { CMD_MAX_BATCH_BYTES = 1 << 28 };
 
+/* Blank lines count in the numbers of lines and are passed over. The first
+ * error ends the batch. */
 enum err cmd_each_line(struct cmd *c, const char *path, cmd_line each)
 {
     struct text_span text;

@@ -23,6 +23,8 @@ static const struct card *card_of(const struct cmd *c)
     return card;
 }
 
+/* A transfer starts as a kernel does, and a link reaches the share of its rate
+ * that memory does: the fit has one price for both. */
 static enum err costs_on_card(struct cmd *c, const struct model *m,
                               struct cost *out)
 {
@@ -47,6 +49,7 @@ static double in_base(const struct cost *c, enum unit_kind base,
     return (x->fwd_s + x->bwd_s) / (t->fwd_s + t->bwd_s);
 }
 
+/* Beside the FLOPs, since their difference is what a roofline is for. */
 static void costs_print_card(const struct cmd *c, const struct model *m,
                              const struct cost *cost)
 {
@@ -75,6 +78,7 @@ static void costs_print_card(const struct cmd *c, const struct model *m,
            1e6 * ROOFLINE_FITTED.price[ROOFLINE_KERNEL]);
 }
 
+/* The constants with their card: costs of another fit are other costs. */
 static void costs_write_card(const struct cmd *c, struct writer top)
 {
     const struct card *card = card_of(c);
@@ -107,6 +111,7 @@ static enum err price_units(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
+/* Costs by FLOPs have no scale, which is said each time they are shown. */
 static enum err costs_print(struct cmd *c, const struct model *m,
                             const struct cost *cost)
 {
@@ -129,6 +134,7 @@ static enum err costs_print(struct cmd *c, const struct model *m,
     return ERR_OK;
 }
 
+/* The file keeps the facts of the model: plan refuses costs of another one. */
 static enum err run_costs(struct cmd *c)
 {
     struct cmd_model m;

@@ -127,6 +127,8 @@ static enum err doctor_card(struct doctor_run *d)
                                  said.text);
 }
 
+/* The user's figures; what is not given is looked for in the log and by the
+ * card's name. */
 static enum err doctor_options(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -281,6 +283,8 @@ static const char *doctor_command(const struct doctor_run *d)
     return text;
 }
 
+/* A log without a model is no error: steps, rates as printed and failures need
+ * none. */
 static enum err doctor_model(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -323,6 +327,8 @@ static const char *doctor_drop(struct doctor_run *d)
     return text ? text : "";
 }
 
+/* Of flags that Megatron refuses no layout can be advised, although a log says
+ * they ran: they are not what ran. */
 static enum err doctor_judge(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -357,6 +363,8 @@ static enum err doctor_judge(struct doctor_run *d)
 
 /* ---- timers ---- */
 
+/* This run's timers first. Timers that do not fit the layout still tell slow
+ * ranks. */
 static enum err doctor_stages(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -398,6 +406,7 @@ static int64_t doctor_seq(const struct doctor_run *d)
                           : 0;
 }
 
+/* A batch that changes has no rate by our count. */
 static void doctor_rate(struct doctor_run *d)
 {
     const bool of_run =
@@ -444,6 +453,8 @@ static void doctor_ask_run(struct doctor_run *d)
                         "saves: fit --overlap-run does, from more");
 }
 
+/* Everything that stands against advice ends in a reason that the page prints.
+ */
 static enum err doctor_advise(struct doctor_run *d)
 {
     struct cmd *c = d->cmd;
@@ -505,6 +516,9 @@ static enum err doctor_print(struct doctor_run *d)
     return writer_print(&doc, true, stdout, &c->msg);
 }
 
+/* In the order of what needs least: steps, model, verdict, stages, rate,
+ * advice. An answer without advice is printed in full and ends with status 1.
+ */
 static enum err cmd_doctor_run(struct cmd *c)
 {
     struct doctor_run d = {

@@ -237,6 +237,8 @@ void fit_print_links(const struct cost *c)
                s->backward_s * 1e3);
 }
 
+/* Every stage with its residual: a stage that stands out was measured badly, or
+ * is not what its layout says. */
 static void cmd_fit_print_fit(const struct fit *f, const struct fit_run *runs)
 {
     const struct cost *c = &f->cost;
@@ -455,6 +457,7 @@ static enum err fit_model(struct cmd *c, struct cmd_model *m)
     return e;
 }
 
+/* The warning of a misfit goes to the terminal in both forms. */
 static enum err fit_print(struct cmd *c, const struct fit *f,
                           const struct memory_fit *memory,
                           const struct fit_run *runs)
@@ -473,6 +476,8 @@ static enum err fit_print(struct cmd *c, const struct fit *f,
     return ERR_OK;
 }
 
+/* Of runs, of steps, or of both: a fit of steps takes timers' costs for what
+ * they say of one group. */
 static enum err run_fit(struct cmd *c)
 {
     struct cmd_model m;

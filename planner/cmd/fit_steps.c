@@ -181,6 +181,8 @@ static enum err read_table(struct fit_steps *f)
 
 /* ---- the fit ---- */
 
+/* Every unit but the layer may have a price of its own, held by a prior to its
+ * FLOPs: a handful of steps cannot tell all of them. */
 static enum err fit_rows(const struct fit_steps *f, struct step_fit *out)
 {
     if (f->n + (f->timers ? 1 : 0) < 2)
@@ -271,6 +273,8 @@ static enum err print_json(const struct fit_steps *f,
     return writer_print(&doc, true, stdout, &f->cmd->msg);
 }
 
+/* What was not told apart is said unit by unit, so that nobody takes a prior
+ * for a measurement. */
 static enum err print_text(const struct fit_steps *f,
                            const struct step_fit *fit, const struct cost *cost)
 {

@@ -175,6 +175,8 @@ static void print_moment(const struct order_op *op)
     printf("\n");
 }
 
+/* By what the fullest rank has more of than the others: that is what another
+ * layout can move. */
 static void print_reason(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
@@ -190,6 +192,7 @@ static void print_reason(const struct question *q)
         print_moment(&k->moment);
 }
 
+/* The allowance is no prediction, and stands apart from it. */
 static void cmd_memory_print_verdict(const struct question *q)
 {
     const struct memory_rank *k = &q->ranks[q->fullest];
@@ -357,6 +360,7 @@ static void cmd_memory_tell_assumed(const struct question *q)
                 i + 1 < q->assumed.n ? "; " : "\n");
 }
 
+/* All ranks, since the fullest one depends on layout and schedule. */
 static enum err cmd_memory_predict(struct cmd *c, struct question *q)
 {
     struct memory_rank *ranks =

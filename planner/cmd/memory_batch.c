@@ -40,6 +40,7 @@ static void memory_batch_read_line(struct reader top, struct batch_line *out)
     in->flags = reader_get(top, "flags").item;
 }
 
+/* One line of JSON a case, also of one that is not supported. */
 static enum err memory_batch_print(const struct batch_line *line,
                                    const struct memory_case *c,
                                    struct err_msg *msg)

@@ -84,6 +84,7 @@ static bool cmd_memory_corpus_write_row(FILE *out, const struct corpus_row *r)
     return csv_write_row(out, fields, CORPUS_N_COLUMNS);
 }
 
+/* In memory first: a table that cannot be finished leaves the old one. */
 static enum err cmd_memory_corpus_write_table(struct cmd *c,
                                               const struct corpus *all)
 {
@@ -131,6 +132,7 @@ static const struct total {
     {"dense, all images", {.dense = true}},
 };
 
+/* Peaks are of fewer cases: not every report has one. */
 static enum err cmd_memory_corpus_print_total(struct cmd *c,
                                               const struct corpus *all,
                                               const struct total *t)
@@ -210,6 +212,8 @@ static enum err print_family(struct cmd *c, const struct corpus *all,
     return ERR_OK;
 }
 
+/* Each family is left out once: its error then is of constants that it did not
+ * make. */
 static enum err cmd_memory_corpus_print_fit(struct cmd *c,
                                             const struct corpus *all)
 {
@@ -255,6 +259,8 @@ static enum err print_margin(struct cmd *c, const struct corpus *all)
     return ERR_OK;
 }
 
+/* The table is written before anything is printed, so that a full disk is told
+ * by itself. */
 enum err cmd_memory_corpus(struct cmd *c)
 {
     struct corpus all;

@@ -102,6 +102,8 @@ static void tell_summary(struct cmd *c)
     moe_layout_tell(line ? line : c->summary);
 }
 
+/* The one line of an error is the last of standard error; sums and assumptions
+ * are of answers alone. */
 static int cmd_moe_layout_run(const struct command *command, int argc,
                               char *const *argv)
 {
@@ -142,6 +144,8 @@ static bool is_help(const char *word)
            strcmp(word, "help") == 0;
 }
 
+/* The name decides first: under a launcher's the program is a stand-in of
+ * `record`, whatever its words. */
 static int moe_layout_main(int argc, char **argv)
 {
     struct err_msg msg;

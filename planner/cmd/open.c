@@ -156,6 +156,7 @@ static bool cmd_is_module(const char *word, size_t len)
     return false;
 }
 
+/* Commas on the command line, blanks in Megatron's flag. */
 static enum err cmd_set_modules(struct cmd *c, const char *text,
                                 struct megatron_flags *f)
 {
@@ -306,6 +307,8 @@ static enum err open_as_hybrid(struct cmd *c, struct cmd_model *m)
     return model_as_hybrid(&c->arena, &m->gpt, &m->model, &c->msg);
 }
 
+/* Sizes do not depend on the ranks: where a world does not divide they are told
+ * without it. */
 enum err cmd_model_split(struct cmd *c, const struct cmd_split *split,
                          struct cmd_model *out)
 {

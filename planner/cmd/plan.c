@@ -165,6 +165,7 @@ static bool plan_any_left(const struct choose_way *ways, int n)
     return false;
 }
 
+/* A combination that cannot run is no error while another one can. */
 static enum err plan_check_ways(struct cmd *c, const struct choose_way *ways,
                                 int n)
 {
@@ -262,6 +263,7 @@ static enum err plan_whole_layers(struct cmd *c,
     return ERR_OK;
 }
 
+/* The progress line goes before any other is printed. */
 static enum err cmd_plan_run(struct cmd *c)
 {
     struct choose_way *ways = NULL;

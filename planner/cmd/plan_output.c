@@ -124,6 +124,7 @@ static void plan_write_plan(struct writer list, const struct plan *p,
     writer_tree(list, NULL, tree);
 }
 
+/* A refused combination has its reason and no figures. */
 static void plan_write_way(struct writer list, const struct choose_way *w)
 {
     const struct search_result *r = &w->result;
@@ -174,6 +175,8 @@ static void plan_write_whole(const struct plan_output *o, struct writer tree)
     writer_number(whole, "slower_pct", plan_whole_pct(o));
 }
 
+/* What the table says in words is a number or a name here; figures that were
+ * not counted are null and not 0. */
 static cJSON *plan_json(const struct plan_output *o)
 {
     const struct choose_result *f = o->found;
@@ -287,6 +290,8 @@ static struct plan_columns plan_widths(const struct plan_output *o)
     return width;
 }
 
+/* Combinations differ in their baselines, so that only the first row's are
+ * shown. */
 static void plan_print_table(const struct plan_output *o)
 {
     const struct choose_result *f = o->found;
@@ -355,6 +360,7 @@ static void plan_print_way(const struct plan_output *o,
                                           "transfers");
 }
 
+/* Without a limit every layout fits, which is said. */
 static void plan_print_memory(const struct choose_way *w)
 {
     const struct search_result *r = &w->result;
@@ -410,6 +416,7 @@ static void plan_print_whole(const struct plan_output *o)
            plan_whole_pct(o), o->whole->plans[0].layout);
 }
 
+/* The flags last, to be copied from the terminal's end. */
 static enum err plan_print_result(const struct plan_output *o)
 {
     const struct choose_pick *best = &o->found->picks[0];

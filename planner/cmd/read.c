@@ -33,6 +33,7 @@ static void read_write_launch(struct writer top, const struct account *from)
     writer_number(launch, "of", l->of);
 }
 
+/* Values and where they come from by the same keys. */
 static void read_write_values(struct writer top, const struct value *v)
 {
     struct writer values = writer_object(top, "values");
@@ -59,6 +60,8 @@ static void read_write_lines(struct writer top, const char *key,
         writer_text(to, NULL, l->text);
 }
 
+/* Also of a source that could not be read to its end: what was understood is
+ * given with the error. */
 static enum err read_print_json(struct cmd *c, const struct reading *r,
                                 const char *error)
 {
@@ -96,6 +99,8 @@ static void read_print_lines(const char *title, const struct account_list *list)
         printf("  %s\n", l->text);
 }
 
+/* A value that nobody knows stands in its place with the option that gives it.
+ */
 static void read_print_values(struct arena *a, const struct value *v)
 {
     for (int i = 0; i < N_VALUES; i++) {
@@ -195,6 +200,8 @@ static enum err read_failed(struct cmd *c, enum err why)
     return e == ERR_OK ? why : e;
 }
 
+/* Changes of the model are listed here and not refused: this command is how a
+ * user finds them. */
 static enum err cmd_read_run(struct cmd *c)
 {
     struct megatron_args *args;

@@ -84,6 +84,8 @@ static enum err record_print(struct cmd *c, const struct session_result *r)
     return replay_print(&c->arena, &r->calls, stdout, &c->msg);
 }
 
+/* What was noted is printed even where the recording was cut, and the cut is an
+ * error all the same. */
 static enum err record_answer(struct cmd *c, const struct session_spec *spec,
                               const struct session_result *r)
 {
@@ -126,6 +128,7 @@ static void record_warn(const char *script)
             script);
 }
 
+/* A recording within a recording would note the same calls twice. */
 static enum err record_spec(struct cmd *c, struct session_spec *spec)
 {
     if (c->n_flags == 0)
@@ -146,6 +149,8 @@ static enum err record_spec(struct cmd *c, struct session_spec *spec)
     return cmd_double(c, OPT_TIME_LIMIT, 0.1, 1e6, &spec->limit_s);
 }
 
+/* A signal that ended the recording ends this program, too, once the scratch
+ * folder is gone. */
 static enum err cmd_record_run(struct cmd *c)
 {
     struct session_spec spec;

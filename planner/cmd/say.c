@@ -39,6 +39,8 @@ static bool say_is_replaced(enum flag_id id, const struct value v[N_VALUES])
     return false;
 }
 
+/* Values first, then flags that no value stands for; one reason is told once.
+ */
 enum err open_list_unknowns(struct arena *a, const struct megatron_flags *f,
                             const struct value v[N_VALUES],
                             struct open_unknowns *out, struct err_msg *msg)
@@ -82,6 +84,8 @@ static bool say_is_of_sizes(const struct open_unknown *u)
     return true;
 }
 
+/* All in one message: who gives one value at a time would run the command as
+ * often as values are missing. */
 enum err open_demand(struct arena *a, const struct open_unknowns *all,
                      const char *where, bool sizes_only, struct err_msg *msg)
 {
@@ -101,6 +105,7 @@ enum err open_demand(struct arena *a, const struct open_unknowns *all,
     return err_set(msg, ERR_PARSE, "%s: not known: %s", where, text);
 }
 
+/* What is not known and decides nothing is taken for not given, and said. */
 void open_assume_unknowns(struct megatron_args *args)
 {
     struct megatron_flags *f = megatron_args_flags(args);

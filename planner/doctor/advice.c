@@ -135,6 +135,9 @@ static enum err advice_moved(struct plan_engine *e, const struct advice *a,
     return err;
 }
 
+/* Each unit's price is moved to both ends of its interval, the others staying;
+ * what the gain loses or wins by it adds up in squares, as for errors that do
+ * not know of one another. */
 static enum err advice_units(struct plan_engine *e, struct price *p,
                              struct advice *out)
 {
@@ -208,6 +211,8 @@ static enum err advice_gain(struct arena *a, struct price *p,
 
 /* ---- the search ---- */
 
+/* Under a limit of time, since somebody waits for the page; the proof then says
+ * gap. */
 static enum err advice_search(struct arena *a, const struct price_question *q,
                               struct price *p, struct advice *out,
                               struct err_msg *msg)
@@ -233,6 +238,8 @@ static enum err advice_search(struct arena *a, const struct price_question *q,
     return ERR_OK;
 }
 
+/* What stands against advice becomes a verdict with its reason, and no error:
+ * the other findings are still worth printing. */
 enum err advice_make(struct arena *a, const struct price_question *q,
                      struct price *p, double hbm_bytes, struct advice *out)
 {

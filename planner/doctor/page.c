@@ -155,6 +155,7 @@ static void page_print_slowest(const struct doctor *d, FILE *out)
             s->waits_s * 1e3);
 }
 
+/* Times stage by stage only where it is known which rank has which. */
 static void page_print_stages(const struct doctor *d, FILE *out)
 {
     const struct stages *s = &d->stages;
@@ -217,6 +218,7 @@ static void page_print_fits(const struct advice_memory *m, FILE *out)
     fprintf(out, "%s\n", m->pick_bytes ? ")" : "");
 }
 
+/* By what the layouts were compared, and whether the search came to its end. */
 static void page_print_by(const struct doctor *d, FILE *out)
 {
     const struct price *p = &d->price;
@@ -241,6 +243,7 @@ static const char *page_layout_flag(const struct doctor *d)
     return flag_name(hybrid_layout_flag(d->model));
 }
 
+/* As a line to paste, with what must go for it. */
 static void page_print_flag(const struct doctor *d, FILE *out)
 {
     const struct advice *a = &d->advice;
@@ -265,6 +268,7 @@ static void page_print_keep_doubt(const struct doctor *d, FILE *out)
                  "missed: the two runs below would tell\n");
 }
 
+/* Keep, paste, or profile first; each with the costs by which it was found. */
 static void page_print_advice(const struct doctor *d, FILE *out)
 {
     page_label("layout", out);
@@ -429,6 +433,7 @@ static void page_write_parts(const struct advice *a, struct writer to)
     }
 }
 
+/* The same, and the interval by its parts, which the page sums up in a line. */
 static void page_write_advice(const struct doctor *d, struct writer top)
 {
     const struct advice *a = &d->advice;

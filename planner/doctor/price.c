@@ -54,6 +54,9 @@ static enum err price_no_memory(struct err_msg *msg)
 
 /* ---- by FLOPs or a card ---- */
 
+/* No unit was measured: all are worked out, with an error as large as such
+ * ratios were found to be off. E is a lookup whose bytes FLOPs do not tell, so
+ * that it has a least. */
 static void price_ratios(const struct price_question *q, struct price *p)
 {
     const struct model *m = q->model;
@@ -170,6 +173,8 @@ static void price_misfit(struct price_join *j, const double *meas_s,
     }
 }
 
+/* Forward and backward apart: timers tell both, and their ratio differs from
+ * kind to kind. */
 static enum err price_join_pass(struct arena *a, struct price_join *j,
                                 const double *meas_s, bool forward,
                                 struct err_msg *msg)
@@ -294,6 +299,7 @@ static enum err price_fill_step(struct arena *a, const struct price_question *q,
 
 /* ---- is it to be believed? ---- */
 
+/* Three ways in which timers cannot be of this run. */
 static const char *price_doubt(struct arena *a, const struct price_question *q,
                                const struct price *p)
 {
@@ -321,6 +327,8 @@ static const char *price_doubt(struct arena *a, const struct price_question *q,
     return NULL;
 }
 
+/* Ratios of kinds by work; their scale by this run's timers or, without these,
+ * by its step. */
 enum err price_make(struct arena *a, const struct price_question *q,
                     struct price *out, struct err_msg *msg)
 {

@@ -34,6 +34,7 @@ static void rate_peak(const struct rate_question *q, struct rate *r)
     }
 }
 
+/* What is not known is NAN and makes all that follows from it so. */
 void rate_work_out(const struct rate_question *q, struct rate *out)
 {
     const double unknown = (double)NAN;

@@ -44,6 +44,8 @@ static void stages_spread(const struct fit_timer *t, const double *ms, int s,
         }
 }
 
+/* Ranks of a stage do the same work: how far they are apart is noise, or one
+ * that is slow. */
 static enum err stages_spreads(struct arena *a, const struct model *m,
                                const struct fit_run *run, double *spread,
                                struct err_msg *msg)
@@ -67,6 +69,8 @@ static enum err stages_spreads(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
+/* A stage's work is the mean over its ranks of forward and backward, a
+ * micro-batch. */
 enum err stages_of_timers(struct arena *a, const struct model *m,
                           const struct fit_run *run, struct stages *out,
                           struct err_msg *msg)
@@ -100,6 +104,7 @@ enum err stages_of_timers(struct arena *a, const struct model *m,
     return ERR_OK;
 }
 
+/* Without a layout: ranks alone, whichever stage each has. */
 enum err stages_of_ranks(struct arena *a, const struct runlog *log, int n_ranks,
                          struct stages *out, struct err_msg *msg)
 {
@@ -123,6 +128,7 @@ enum err stages_of_ranks(struct arena *a, const struct runlog *log, int n_ranks,
     return ERR_OK;
 }
 
+/* The last resort, where no rank was timed. */
 enum err stages_of_costs(struct arena *a, const struct plan_context *ctx,
                          const struct fit_run *run, struct stages *out,
                          struct err_msg *msg)

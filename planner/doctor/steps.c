@@ -156,6 +156,8 @@ static int steps_ranks(const struct runlog *log)
 
 /* ---- doubts ---- */
 
+/* What the log says of its end, in words that name a cause; a log that just
+ * stops names none. */
 static void steps_failure(const struct runlog *log, struct findings *f)
 {
     static const char *const advice[] = {
@@ -195,6 +197,9 @@ static bool steps_skips_late(const struct runlog *log)
     return late;
 }
 
+/* Skipped steps at the start are a loss scale that is looked for, later ones
+ * are none. A skipped step often has a loss that is no number, which is not
+ * told twice. */
 static void steps_bad(const struct runlog *log, const struct steps *s,
                       struct findings *f)
 {
@@ -212,6 +217,8 @@ static void steps_bad(const struct runlog *log, const struct steps *s,
                      s->n_nan, s->n_logged);
 }
 
+/* With the reason of the last iteration that was dropped: it is the one that a
+ * longer run would have had beyond. */
 static void steps_none(const struct runlog *log, const struct steps *s,
                        struct findings *f)
 {
@@ -242,6 +249,8 @@ static void steps_start(const struct steps *s, struct findings *f)
             s->n_used * (size_t)s->span);
 }
 
+/* A single slow step moves neither half far; throttling and warm-up move all of
+ * one. */
 static void steps_drift(const double *ms, const struct steps *s,
                         struct findings *f)
 {
@@ -279,6 +288,7 @@ static void steps_scatter(double *ms, const struct steps *s, struct findings *f)
                      100 * sd / s->mean_s, median, slow, s->n_used);
 }
 
+/* What makes one mean a poor word for the run. */
 static void steps_doubt(const struct runlog *log, struct steps *s, double *ms,
                         struct findings *f)
 {

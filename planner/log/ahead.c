@@ -96,6 +96,8 @@ static void ahead_fill(struct logahead *a, struct slot *s)
     memset(p->buf + p->len, 0, LOGBLOCK_SLACK);
 }
 
+/* The thread looks for rows of ranks as well: they are most of a large log, and
+ * the caller then has to take them only. */
 static void *ahead_run(void *data)
 {
     struct logahead *a = data;
@@ -139,6 +141,7 @@ static bool alloc_slots(struct logahead *a)
     return ok;
 }
 
+/* A small file, or one that grows, is read by the caller itself. */
 struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
 {
     struct logahead *a = calloc(1, sizeof *a);
@@ -158,6 +161,8 @@ struct logahead *logahead_start(FILE *f, const struct log_piece_sizes *sizes)
     return a;
 }
 
+/* The piece of the call before goes back to the thread only now: the caller was
+ * still reading it. */
 struct log_piece *logahead_next(struct logahead *a)
 {
     if (!a->has_thread) {
@@ -172,6 +177,7 @@ struct log_piece *logahead_next(struct logahead *a)
     return &a->held->piece;
 }
 
+/* Also of one that was never started, or in the midst of a file. */
 void logahead_stop(struct logahead *a)
 {
     if (!a)

@@ -23,6 +23,8 @@ void logblock_clear(struct log_block *b)
     *b = (struct log_block){0};
 }
 
+/* Megatron writes three headers, and other lines speak of ranks as well: the
+ * common end is looked for first, since it is rare. */
 enum log_block_form logblock_header(struct log_text body)
 {
     static const char all[] = RUNLOG_ALL_HEADER;
@@ -71,6 +73,7 @@ static struct log_block_timer *add_timer(struct log_block *b,
     return t;
 }
 
+/* Bounded: a log that never ends must not take all memory. */
 static bool block_make_room(struct log_block *b)
 {
     if (b->n_rows < b->cap_rows)
@@ -286,6 +289,8 @@ struct rank_text {
     int rank;
 };
 
+/* What the next row probably begins with: eight bytes at once are compared, and
+ * the rank's last digit is one more. */
 static void block_foresee(struct rank_text *r, const char *p)
 {
     if (r->len > 8)
@@ -460,6 +465,8 @@ void logblock_look_ahead(struct log_block *b, const char *p, const char *end,
     out->rows = b->rows;
 }
 
+/* Timers of other parts (validation, saving) come in blocks of their own, after
+ * no iteration. */
 bool logblock_is_of_step(const struct log_block *b)
 {
     for (size_t i = 0; i < b->n_timers; i++) {

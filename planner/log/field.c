@@ -32,6 +32,8 @@ static void field_drop(struct log_text *t, size_t n)
     t->n -= n;
 }
 
+/* Letters and digits alone, in lower case: relatives of Megatron write one name
+ * in many ways. */
 struct log_name logfield_name(struct log_text name)
 {
     struct log_name out;
@@ -113,6 +115,7 @@ static bool take_grouped(struct log_text *t, double *out)
     return true;
 }
 
+/* A letter behind a number scales it ("1.5K") unless a word begins there. */
 bool logfield_take(struct log_text *t, double *out)
 {
     static const char letters[] = "KkMGT";
@@ -257,6 +260,7 @@ static bool split_field(struct log_text part, struct log_field *out)
     return true;
 }
 
+/* Fields end at a bar; where a line has none, at a comma or semicolon. */
 bool logfield_next(struct log_text *rest, struct log_field *out)
 {
     while (rest->n) {

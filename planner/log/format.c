@@ -161,6 +161,8 @@ static struct log_text format_until_next(struct log_text t, const char *mark)
     return next ? (struct log_text){t.p, (size_t)(next - t.p)} : t;
 }
 
+/* At every place of its mark: a line of output may have other text in front, or
+ * hold several steps. */
 static bool try_format(const struct text_format *f, struct log_text *rest,
                        struct log_step *out)
 {
@@ -217,6 +219,7 @@ static double step_tflops(struct log_text own)
     return ok && isfinite(v) && v >= 0 ? v : (double)NAN;
 }
 
+/* A step without a number, which the line before it has. */
 bool logformat_next_step_time(struct log_text *rest, struct log_step *out)
 {
     static const char word[] = "Step Time";
@@ -284,6 +287,8 @@ static bool has_digit(struct log_text t)
     return false;
 }
 
+/* Forms that are known and not read are named, so that a user is told more than
+ * that nothing was found. */
 const char *logformat_unread(struct log_text line)
 {
     for (size_t i = 0; i < sizeof unread / sizeof unread[0]; i++) {

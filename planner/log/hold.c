@@ -57,6 +57,8 @@ static const char *why_dropped(const struct loghold *s)
     return !h->whole && isnan(h->it.loss) ? "cut" : NULL;
 }
 
+/* Once, and with what became known of it since: whether its block was whole,
+ * which run it is of. */
 static void emit_held(struct loghold *s)
 {
     if (!s->has_held || s->emitted)
@@ -110,6 +112,8 @@ static bool is_believed(const struct loghold *s, bool at_end)
     return !at_end || b->followed || closes;
 }
 
+/* The first block behind an iteration that has a timer of a step is the
+ * iteration's; later ones are of none. */
 void loghold_close_block(struct loghold *s, bool at_end)
 {
     struct log_block *b = &s->block;
@@ -151,6 +155,8 @@ static enum log_dialect refine_dialect(const struct loghold *s,
     return s->is_bridge && d == LOG_MEGATRON ? LOG_BRIDGE : d;
 }
 
+/* A line of the same iteration in another form says more of it: what it lacks
+ * is kept of the one before. */
 void loghold_replace(struct loghold *s, const struct log_step *step, bool cut)
 {
     double tflops = s->held.it.tflops;
@@ -177,6 +183,7 @@ static bool is_repeated(const struct loghold *s, const struct log_step *step)
            (a->step_ms == b->step_ms || isnan(b->step_ms));
 }
 
+/* A number that does not go up begins another run in the same file. */
 static void on_iteration(struct loghold *s, const struct log_step *step,
                          bool cut)
 {
@@ -226,6 +233,8 @@ void loghold_numbered(struct loghold *s, struct log_step *step, bool cut)
     on_iteration(s, step, cut);
 }
 
+/* An end that was reached or announced wins over error lines before it, which
+ * the run outlived. */
 static void judge_end(struct loghold *s)
 {
     struct log_summary *sum = &s->sum;

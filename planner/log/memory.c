@@ -74,6 +74,7 @@ static const struct memory_form *memory_start(struct log_text line, int *rank,
     return NULL;
 }
 
+/* Ranks may write their reports into one line. */
 struct log_text logmemory_first(struct log_text line, struct log_text *rest)
 {
     static const char word[] = "memory";

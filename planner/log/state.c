@@ -200,6 +200,7 @@ static void open_block(struct logstate *s, enum log_block_form form,
         logblock_take(&s->hold.block, rest, rest, &none);
 }
 
+/* Timers of one line are a block that ends with it. */
 static bool look_for_header(struct logstate *s, struct log_text body,
                             const struct log_prefix *prefix, bool cut)
 {
@@ -392,6 +393,8 @@ const char *logstate_take_rows(struct logstate *s, struct log_runs *ahead,
     return p;
 }
 
+/* A block first, for its rows look like other things; then arguments, whose
+ * lines are plain; then all else. */
 static void take_part(struct logstate *s, struct log_text line,
                       struct log_text body, const struct log_prefix *prefix,
                       bool cut)
@@ -428,6 +431,8 @@ static size_t glued_at(const struct logstate *s, struct log_text body)
     return second ? (size_t)(second - body.p) : 0;
 }
 
+/* Where several processes wrote into one line its parts are taken one by one.
+ */
 void logstate_take(struct logstate *s, struct log_text line, bool cut)
 {
     struct log_prefix prefix;
@@ -478,6 +483,8 @@ bool logstate_is_of_training(const struct logstate *s)
            s->hold.sum.has_timers || s->hold.fail.strength >= LOGFAIL_SURE;
 }
 
+/* A file without a line of training is no log: more likely the wrong file was
+ * named. */
 static enum err state_judge(const struct logstate *s, const char *where,
                             struct err_msg *msg)
 {

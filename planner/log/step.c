@@ -49,6 +49,8 @@ struct facts {
     enum log_dialect dialect;
 };
 
+/* The first one is quoted; which sorts there are decides whether the iteration
+ * can be used. */
 static void note_bad(struct facts *f, const struct log_field *field,
                      enum log_fact fact)
 {
@@ -412,6 +414,7 @@ const char *logstep_find_next(struct log_text t)
     return find_total(t, &first) ? logstep_find(first.after) : NULL;
 }
 
+/* A dictionary first, for its text may hold any of the other forms. */
 bool logstep_next(struct log_text *rest, bool cut, struct log_step *out)
 {
     struct place at = {0};

@@ -23,6 +23,8 @@ static void keep_padding(struct log_told *t)
     t->padded_vocab = 0;
 }
 
+/* Only lines of the stream that began the dump: other ranks write between them.
+ */
 enum log_told_kind logtold_argument(struct log_told *t, struct log_text body,
                                     const struct log_prefix *prefix,
                                     struct log_field *out)

@@ -48,6 +48,8 @@ static struct log_text without_blanks(const struct log_wrap *w,
     return inside ? rest : body;
 }
 
+/* A line that goes on for too long was none that a terminal broke: it is given
+ * up. */
 bool logwrap_add(struct log_wrap *w, struct log_text body, uint64_t stream)
 {
     if (w->kind == WRAP_NONE || (stream != w->stream && stream != 0))

@@ -33,6 +33,8 @@ static bool account_copy_list(struct arena *a, const struct account_list *from,
     return true;
 }
 
+/* Lists are linked through memory of their own arena, which may end before the
+ * copy does. */
 bool account_copy(struct arena *a, const struct account *from,
                   struct account *out)
 {
@@ -102,6 +104,7 @@ static const char *account_join(const struct account *from,
     return join_end(&all);
 }
 
+/* Only where the launches differ is there anything to ask. */
 enum err account_ask_launch(const struct account *from, const char *where,
                             struct err_msg *msg)
 {
@@ -115,6 +118,9 @@ enum err account_ask_launch(const struct account *from, const char *where,
                    where, from->launch.of, all);
 }
 
+/* A flag that changes the model in a way that is not counted makes every number
+ * wrong: it is refused until the user says otherwise, with the reason of the
+ * first. */
 enum err account_refuse_changes(const struct account *from, const char *where,
                                 struct err_msg *msg)
 {
@@ -195,6 +201,7 @@ static void account_say_widths(struct account *to,
                     (long long)(hidden * 4));
 }
 
+/* Defaults that decide sizes are said, since nobody reads them in the flags. */
 static void account_say_experts(struct account *to,
                                 const struct megatron_flags *f)
 {
@@ -212,6 +219,8 @@ static void account_say_experts(struct account *to,
                         : "not counted among the parameters");
 }
 
+/* The vocabulary decides the two largest tables, and tokenizers add to it in
+ * ways of their own. */
 static void account_say_vocab(struct account *to,
                               const struct megatron_flags *f)
 {
@@ -230,6 +239,7 @@ static void account_say_vocab(struct account *to,
                     "tokens");
 }
 
+/* Megatron takes latents of DeepSeek's sizes where none are given. */
 static void account_say_mla(struct account *to, const struct megatron_flags *f)
 {
     static const enum flag_id sizes[] = {FLAG_KV_LORA_RANK, FLAG_QK_HEAD_DIM,
@@ -277,6 +287,7 @@ static void account_say_symbols(struct account *to,
                     "builds none (hybrid_layer_specs.py)");
 }
 
+/* Each part by itself; what a model does not have is not spoken of. */
 void account_say_defaults(struct account *to, const struct megatron_flags *f)
 {
     account_say_groups(to, f);

@@ -71,6 +71,8 @@ void megatron_args_on_warning(struct megatron_args *args, megatron_warning warn,
     args->data = data;
 }
 
+/* Once for each name: a flag may stand in a script, in its YAML and behind --.
+ */
 void megatron_args_warn(struct megatron_args *args, const char *name,
                         const char *line)
 {
@@ -286,6 +288,8 @@ static enum err take_opposite(struct megatron_args *args,
     return flags_set(&args->f, id, args_says_no(said) ? "true" : "false", msg);
 }
 
+/* One of Megatron's flags with its values; *known is false for every other
+ * word, which is then the caller's. */
 enum err megatron_args_take(struct megatron_args *args,
                             struct option_line *line, bool *known,
                             struct err_msg *msg)
@@ -401,6 +405,9 @@ static enum err take_stray(struct megatron_args *args, struct option_line *line,
     return ERR_OK;
 }
 
+/* In this order: Megatron's own flags, those of relatives that mean the same or
+ * something else, then names that are known to matter not. What is left may be
+ * anybody's. */
 static enum err args_read_word(struct megatron_args *args,
                                struct option_line *line, struct err_msg *msg)
 {
@@ -451,6 +458,8 @@ static void args_set_style(struct megatron_args *args,
     megatron_args_warn(args, "_", text);
 }
 
+/* Each word may have an origin of its own, so that a value is told with the
+ * line of the script that it stands in. */
 enum err megatron_args_read(struct megatron_args *args, char *const *argv,
                             int argc, const struct megatron_args_options *opt,
                             struct err_msg *msg)

@@ -33,6 +33,8 @@ static void args_change(struct megatron_args *args, const char *flag,
     megatron_args_warn(args, flag, line);
 }
 
+/* What a flag changes beyond the numbers here is told with it; a spec of the
+ * layers that any hybrid model has changes nothing. */
 void megatron_args_warn_row(struct megatron_args *args, enum flag_id id)
 {
     char line[256], flag[NAMES_MAX_BYTES + 2];
@@ -78,6 +80,8 @@ static void args_same(struct megatron_args *args,
         flags_set_on(megatron_args_flags(args), FLAG_GROUP_QUERY_ATTENTION);
 }
 
+/* Three sorts: the same by another name, a change of the model, and what only
+ * goes unmodelled. */
 void megatron_args_foreign(struct megatron_args *args,
                            const struct foreign_flag *row,
                            const struct args_value *value)
@@ -150,6 +154,7 @@ static const char *keys_dashes(struct megatron_args *args, const char *key)
     return name;
 }
 
+/* Dashes, underscores and the names that relatives give it. */
 enum flag_id megatron_args_flag_of(const char *word)
 {
     char name[NAMES_MAX_BYTES];
@@ -206,6 +211,7 @@ static enum flag_id keys_opposite(const char *name, bool *opposite)
     return id;
 }
 
+/* Also of the opposite of a switch ("use_bias" for --disable-bias-linear). */
 bool megatron_args_is_switch(const char *key)
 {
     bool opposite;
@@ -221,6 +227,8 @@ bool megatron_args_is_switch(const char *key)
     return id != FLAG_NONE && flag_type(id) == FLAG_TYPE_BOOL;
 }
 
+/* A key is on or off, where a command line only has what is on: false takes a
+ * switch back. */
 static enum err keys_set_switch(struct megatron_args *args, enum flag_id id,
                                 const struct args_key *key, bool opposite,
                                 struct err_msg *msg)
@@ -241,6 +249,8 @@ static enum err keys_set_switch(struct megatron_args *args, enum flag_id id,
     return ERR_OK;
 }
 
+/* null, false and none are no value; a switch alone has a value that is false.
+ */
 static enum err keys_set(struct megatron_args *args, enum flag_id id,
                          const struct args_key *key, bool opposite,
                          struct err_msg *msg)
@@ -292,6 +302,8 @@ static void keys_other(struct megatron_args *args, const char *name,
         megatron_args_nobody_knows(args, name, key->key);
 }
 
+/* Keys of YAML and JSON with Megatron's names, those of relatives, and switches
+ * by their opposites. */
 enum err megatron_args_key(struct megatron_args *args,
                            const struct args_key *key, struct err_msg *msg)
 {
@@ -462,6 +474,7 @@ enum err megatron_args_read_file(struct arena *a, struct megatron_args *args,
     return e;
 }
 
+/* Keys that nobody knows are errors here: the format is ours. */
 enum err megatron_args_read_json(struct megatron_args *args,
                                  const cJSON *object, const char *where,
                                  struct err_msg *msg)

@@ -66,6 +66,7 @@ static enum flag_json convert_list(struct arena *a, const cJSON *list,
     return n_numbers == n ? FLAG_JSON_WORD : FLAG_JSON_WORDS;
 }
 
+/* The forms that a command line knows: not there, a switch, a word, several. */
 enum flag_json flag_from_json(struct arena *a, const cJSON *item,
                               const char **text)
 {
@@ -175,6 +176,8 @@ static bool convert_add(struct arena *a, const struct convert_entry *e,
     return true;
 }
 
+/* In the order in which they were given, so that a user finds them again;
+ * `without` are those that another layout makes void. */
 enum err flags_to_argv(struct arena *a, const struct megatron_flags *f,
                        const enum flag_id *without, struct flag_words *out,
                        struct err_msg *msg)

@@ -404,6 +404,7 @@ const struct foreign_flag *foreign_find(const char *name, size_t len)
     return NULL;
 }
 
+/* Off, or the value with which a flag changes nothing. */
 bool foreign_is_harmless(const struct foreign_flag *flag, const char *value)
 {
     static const char *const no[] = {"false", "False", "None", "null", ""};
@@ -456,6 +457,8 @@ static bool foreign_has_word(const char *list, const char *word, size_t len)
     return false;
 }
 
+/* By the words of its name: a flag that nobody knows is most likely of data or
+ * logs, and a model's size would be wrong without a word if it is not. */
 bool foreign_speaks_of_model(const char *name, size_t len)
 {
     bool speaks = false, first = true;
@@ -493,6 +496,8 @@ static const struct foreign_flag *foreign_of_change(const char *flag)
     return foreign_find(name, strlen(name));
 }
 
+/* A change that Megatron's own flag answers, given beside it, is no change any
+ * more. This is known only when all flags are read. */
 void foreign_settle(struct account *account, const struct megatron_flags *f)
 {
     const struct account_line *flag = account->changes.first;

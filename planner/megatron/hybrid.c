@@ -86,6 +86,7 @@ static enum err hybrid_check_part(const char *flag, bool is_main,
     return ERR_OK;
 }
 
+/* The main part, then MTP's: the first fault is told. */
 static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
                              struct err_msg *msg)
 {
@@ -102,6 +103,8 @@ static enum err hybrid_check(const char *flag, const struct pattern_parts *p,
     return e;
 }
 
+/* Segments are only counted: whether they fit the stages is asked where there
+ * are stages. */
 static enum err hybrid_parse(struct arena *a, const char *flag,
                              struct megatron_hybrid *h, struct err_msg *msg)
 {
@@ -125,6 +128,8 @@ static enum err hybrid_parse(struct arena *a, const char *flag,
     return ERR_OK;
 }
 
+/* Both names of the flag; text is NULL where there is none, and where it is not
+ * known. */
 enum err hybrid_read(struct arena *a, const struct megatron_flags *f,
                      struct megatron_hybrid *out, struct err_msg *msg)
 {
@@ -154,6 +159,9 @@ enum err hybrid_read(struct arena *a, const struct megatron_flags *f,
     return e;
 }
 
+/* As if the counts had been given: from here on a hybrid model's flags read as
+ * a GPT model's. What is not known of the pattern is not known of the layers.
+ */
 enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
                        struct megatron_hybrid *h, struct megatron_flags *out,
                        struct err_msg *msg)
@@ -175,6 +183,8 @@ enum err hybrid_settle(struct arena *a, const struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* Bars are the layout; without them it is the even split, with or without fixed
+ * ends. */
 enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
                        struct layout *out, struct err_msg *msg)
 {
@@ -205,6 +215,7 @@ enum err hybrid_layout(struct arena *a, const struct megatron_flags *f, int pp,
     return pattern_layout(a, &p, out, msg);
 }
 
+/* For another pipeline size, to which the bars do not belong. */
 void hybrid_drop_bars(struct megatron_flags *f)
 {
     static const struct flag_unknown lost = {"", "out of memory"};
@@ -274,6 +285,7 @@ static enum err hybrid_check_parts(const struct megatron_hybrid *h,
     return ERR_OK;
 }
 
+/* Letters are checked already; sizes of their parts are not. */
 enum err hybrid_set_model(const struct megatron_hybrid *h,
                           const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
@@ -338,6 +350,7 @@ static void hybrid_say_mtp(struct account *to, const struct megatron_flags *f,
     account_add(to, &to->warnings, line);
 }
 
+/* What Megatron itself would warn of. */
 void hybrid_say(struct account *to, const struct megatron_flags *f)
 {
     struct megatron_hybrid h;

@@ -360,6 +360,7 @@ static void set_modules(const struct megatron_flags *f,
         o->refusal = "none of the words of --recompute-modules is known";
 }
 
+/* --recompute-activations is the older name of the selective granularity. */
 static void set_recompute(const struct megatron_flags *f,
                           struct memory_options *o)
 {

@@ -41,6 +41,8 @@ int64_t megatron_padded_vocab(const struct megatron_flags *f, int64_t tp)
                      megatron_model_round_up(vocab_tokens(f), multiple));
 }
 
+/* Either of both is enough: a config has the padded size, a script the
+ * tokenizer's. */
 static enum err set_vocab(const struct megatron_flags *f, struct model *m,
                           struct err_msg *msg)
 {
@@ -541,6 +543,8 @@ static enum err refuse_unknown(const struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* Widths first, of which the parts take their defaults; then whether ranks can
+ * share them. */
 static enum err model_of_flags(struct arena *a, const struct megatron_flags *f,
                                const struct megatron_hybrid *h,
                                struct model *out, struct err_msg *msg)
@@ -572,6 +576,7 @@ static enum err model_of_flags(struct arena *a, const struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* The flags are settled in a copy: what was given stays as it was told. */
 enum err megatron_model(struct arena *a, const struct megatron_flags *f,
                         struct model *out, struct err_msg *msg)
 {

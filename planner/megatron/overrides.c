@@ -49,6 +49,8 @@ static void overrides_drop_split(const struct overrides *o,
     flags_clear(f, FLAG_VPP);
 }
 
+/* Another number of stages makes what the source says of the split void, so
+ * that it goes first. */
 void overrides_apply(const struct overrides *o, struct megatron_flags *f)
 {
     const char *before = f->from;

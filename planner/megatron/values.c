@@ -101,6 +101,8 @@ static struct value values_like(const struct value *other)
 
 /* ---- the model ---- */
 
+/* Megatron's defaults are computed here from values that may be unknown: then
+ * the result is unknown for the same reason, and not a number. */
 static void values_widths(const struct megatron_flags *f, struct value *v)
 {
     v[VALUE_LAYERS] = values_slot(f, FLAG_NUM_LAYERS, values_not_stated);
@@ -246,6 +248,8 @@ static struct value values_product(const struct value *a, const struct value *b)
     return values_computed(product);
 }
 
+/* Several flags say it; where any of those given is unknown, so is the number.
+ */
 static enum err values_virtual(struct arena *a, const struct megatron_flags *f,
                                struct value *v, struct err_msg *msg)
 {
@@ -281,6 +285,8 @@ static struct value values_pattern(const struct megatron_flags *f)
         .is = VALUE_TEXT, .text = flags_text(f, id), .from = f->slot[id].from};
 }
 
+/* DP is what the world leaves; a world that does not divide leaves none, with
+ * the reason. */
 static enum err values_ranks(struct arena *a, const struct megatron_flags *f,
                              struct value *v, struct err_msg *msg)
 {

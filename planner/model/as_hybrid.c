@@ -30,6 +30,7 @@ struct inherited {
     uint8_t *window, *moe;
 };
 
+/* Both halves have the window of their layer; only the mixer asks for it. */
 static bool fill_inherited(const struct model *m, const struct inherited *to)
 {
     for (int i = 0; i < m->n_layers; i++) {
@@ -43,6 +44,9 @@ static bool fill_inherited(const struct model *m, const struct inherited *to)
     return true;
 }
 
+/* Weights, FLOPs and memory stay what they were: tests hold the two models
+ * against each other. Nothing is left that says which layers were lean, since
+ * that is in the symbols. */
 enum err model_as_hybrid(struct arena *a, const struct model *m,
                          struct model *out, struct err_msg *msg)
 {

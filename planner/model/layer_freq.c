@@ -149,6 +149,8 @@ enum err layer_freq_expand(const char *text, int n_layers, uint8_t *flags,
     return e;
 }
 
+/* As --window-attn-skip-freq and --linear-attention-freq count: every N-th
+ * layer, from 1, is the other sort. */
 enum err layer_freq_but_every(const char *flag, const char *text, int n_layers,
                               uint8_t *flags, struct err_msg *msg)
 {

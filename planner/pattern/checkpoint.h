@@ -27,6 +27,7 @@ enum checkpoint_reason {
 #undef CHECKPOINT_ENUM
 };
 
+/* The reason in words, a static text. */
 const char *checkpoint_text(enum checkpoint_reason r);
 
 /* Whether a GPT checkpoint of as many layers as the pattern has * loads into

@@ -29,6 +29,8 @@ struct pattern_parts {
     const char *differ;       // the first one that differs from mtp, or NULL
 };
 
+/* Cuts any text and refuses none: whether the characters are layers is asked
+ * below. The parts point into the text. */
 void parts_read(const char *text, struct pattern_parts *out);
 
 /* Place in the part of the first character that is no layer; its length when

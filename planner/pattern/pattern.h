@@ -169,6 +169,8 @@ struct pattern {
     bool mla;    // + or D, anywhere
 };
 
+/* Columns of the table above: the name ("" for PATTERN_OK), and which of
+ * Megatron's functions and files refuse it. Static texts. */
 const char *pattern_error_id(enum pattern_error e);
 const char *pattern_error_where(enum pattern_error e);
 const char *pattern_error_source(enum pattern_error e);

@@ -48,6 +48,7 @@ enum translate_error {
 #undef TRANSLATE_ENUM
 };
 
+/* The name as in `translate --json`, "" for TRANSLATE_OK. A static text. */
 const char *translate_error_id(enum translate_error e);
 
 /* What a GPT layout leaves open: two strings of one letter a layer. */

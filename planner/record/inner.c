@@ -86,6 +86,8 @@ struct inner_option {
     const char *value;
 };
 
+/* Of a long option those that take none are listed, since most take one; of
+ * letters those that do. */
 static bool inner_slurm_takes_value(const struct inner_option *o,
                                     const char *word, bool is_srun)
 {
@@ -158,6 +160,8 @@ static const struct inner_job_row {
 };
 enum { INNER_N_JOB_ROWS = sizeof job_rows / sizeof job_rows[0] };
 
+/* The rows have the place of each member, so that options, script and
+ * environment are read by one table. */
 static void inner_job_note(const struct inner_option *o, const char *word,
                            struct inner_job *job)
 {
@@ -170,6 +174,8 @@ static void inner_job_note(const struct inner_option *o, const char *word,
     }
 }
 
+/* Up to the first word that is no option, which is the script or the program.
+ */
 void inner_job_read(struct record_words words, struct inner_job *job)
 {
     int at = 1;
@@ -234,6 +240,8 @@ static const char *inner_job_get(const struct inner_job *job, int row)
     return value;
 }
 
+/* Only what bears on the number of ranks; values with blanks could not be split
+ * again. */
 bool inner_job_words(struct arena *a, const struct inner_job *job,
                      struct record_words *out)
 {
@@ -288,6 +296,9 @@ static int64_t inner_gpus_on_node(const struct inner_job *job, int64_t nodes,
     return n ? n : inner_whole(job->gpus_per_task, true) * per_node;
 }
 
+/* What slurmctld would set, for a job that has all of its nodes. `keep`: what
+ * the caller has set stays, so that a script can be tried as if within a job.
+ */
 void inner_job_environment(const struct inner_job *job, bool keep)
 {
     int64_t nodes = inner_whole(job->nodes, false);
@@ -425,6 +436,7 @@ static void inner_mpi_ranks(const char *n)
         setenv(ranks[i], "0", 1);
 }
 
+/* Of Open MPI (-x), of MPICH and Intel MPI (-genv), and the number of ranks. */
 void inner_mpirun_environment(struct record_words words)
 {
     int inner = inner_mpi_find(words);
@@ -460,6 +472,7 @@ static int inner_guess(struct record_words words)
     return words.n;
 }
 
+/* Where the inner program begins; the number of words where there is none. */
 int inner_find(enum program_kind kind, struct record_words words)
 {
     int at = words.n;

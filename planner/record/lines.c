@@ -31,6 +31,8 @@ static const char *record_print_tree(struct arena *a, cJSON *tree,
     return out;
 }
 
+/* One line of JSON a call: several stand-ins append to one file, and a line is
+ * written at once. */
 const char *record_line(struct arena *a, const struct record_call *call)
 {
     struct writer_doc doc;
@@ -116,6 +118,8 @@ static void record_read_env(struct reader top, struct record_call *call)
     call->n_env = n;
 }
 
+/* Stand-ins wrote it, but the script could have as well: nothing in it is taken
+ * on trust. */
 static enum err record_read_line(struct arena *a, const char *line,
                                  const char *where, struct record_call *call,
                                  struct err_msg *msg)
@@ -206,6 +210,8 @@ static enum err record_end_line(struct text_span text, char *line,
     return ERR_OK;
 }
 
+/* A script that starts launches for ever is cut at the bounds, and told of;
+ * what came before still counts. */
 enum err record_lines_read(struct arena *a, struct text_span text,
                            const char *where, struct record_calls *out,
                            struct err_msg *msg)

@@ -64,6 +64,7 @@ struct replay_line {
     bool failed;
 };
 
+/* A first word with '=' in it would be an assignment, hence its quotes. */
 static void replay_put_words(struct replay_line *l, struct record_words words,
                              bool first)
 {
@@ -100,6 +101,7 @@ static bool replay_same_words(struct record_words x, struct record_words y)
     return same;
 }
 
+/* All but the program's name, which follows from the words. */
 static bool replay_same(const struct record_call *x,
                         const struct record_call *y)
 {
@@ -136,6 +138,7 @@ static const struct record_words *replay_job(const struct record_calls *calls)
     return job;
 }
 
+/* A script that can be read or run in place of the recorded one. */
 enum err replay_print(struct arena *a, const struct record_calls *calls,
                       FILE *out, struct err_msg *msg)
 {

@@ -62,6 +62,8 @@ static enum err scratch_links(struct arena *a, const struct scratch *s,
     return ERR_OK;
 }
 
+/* The record is opened before the script runs, so that it is read even where
+ * the script removes the folder. */
 static enum err scratch_fill(struct arena *a, struct scratch *s,
                              struct err_msg *msg)
 {
@@ -80,6 +82,8 @@ static enum err scratch_fill(struct arena *a, struct scratch *s,
     return scratch_links(a, s, msg);
 }
 
+/* Below TMPDIR, with a name of its own, for its owner alone: stand-ins in it
+ * are run by their names. */
 enum err scratch_make(struct arena *a, struct scratch *out, struct err_msg *msg)
 {
     struct scratch s = {.fd = -1};
@@ -104,6 +108,8 @@ enum err scratch_make(struct arena *a, struct scratch *out, struct err_msg *msg)
     return e;
 }
 
+/* pread() from the start: stand-ins move the end of the file, and not our place
+ * in it. */
 enum err scratch_read(struct arena *a, const struct scratch *s,
                       struct text_span *out, bool *cut, struct err_msg *msg)
 {

@@ -171,6 +171,7 @@ static bool session_functions(struct session *s)
     return bin != NULL;
 }
 
+/* The stand-ins are found first; the user's PATH stays behind them. */
 static bool session_environment(struct session *s)
 {
     const char *path = getenv("PATH");
@@ -218,6 +219,9 @@ static void session_child(struct session *s)
     _exit(SESSION_NO_PROGRAM);
 }
 
+/* Signals are held and read from a descriptor, so that every way out passes by
+ * the removal of the scratch folder. As a subreaper we get the processes that a
+ * script leaves behind. */
 static bool session_hold(struct session *s)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
@@ -299,6 +303,7 @@ static void session_kill_children(void)
         closedir(proc);
 }
 
+/* Rounds, since a child may start another one before it dies. */
 static void session_kill(struct session *s)
 {
     const struct timespec pause = {0, 10000000}; // 10 ms
@@ -371,6 +376,8 @@ static enum err session_collect(struct session *s, struct session_result *r,
     return e;
 }
 
+/* Whatever happens in between, processes are ended before the folder goes: a
+ * stand-in that still runs would find nothing to write to. */
 enum err session_run(struct arena *a, const struct session_spec *spec,
                      struct session_result *out, struct err_msg *msg)
 {

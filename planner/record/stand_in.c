@@ -287,6 +287,8 @@ static int stand_in_python(struct stand_in *s)
     return stand_in_become_real(s, name);
 }
 
+/* Ranks are not started: one process with the environment of rank 0 goes on to
+ * the program. */
 static int stand_in_srun(struct stand_in *s)
 {
     struct inner_job job = {0};
@@ -400,6 +402,8 @@ static bool stand_in_job_read(struct stand_in *s, const char *path,
     return true;
 }
 
+/* A job's script begins with the environment that a batch job has, not with its
+ * submitter's launchers. */
 static bool stand_in_job_set(struct stand_in *s, const struct inner_job *job)
 {
     struct record_words words;
@@ -441,6 +445,8 @@ static int stand_in_job_run(struct stand_in *s, const char *path, int from,
     return stand_in_become(s, word[0], 0);
 }
 
+/* The job runs at once and here, from a file, --wrap or the standard input, as
+ * sbatch itself takes them. */
 static int stand_in_sbatch(struct stand_in *s)
 {
     struct inner_job job = {0};

@@ -7,6 +7,7 @@
 
 enum { TALK_READ_BYTES = 65536 };
 
+/* Our end does not block: what is said is passed on between waits. */
 bool talk_open(struct talk *t)
 {
     int ends[2];
@@ -34,6 +35,8 @@ static void talk_end_line(struct talk *t)
     t->len = 0;
 }
 
+/* Longer lines are cut: those that are kept become part of a message, to which
+ * control characters do not belong. */
 void talk_hear(struct talk *t, const char *text, int len)
 {
     for (int i = 0; i < len; i++) {

@@ -352,6 +352,7 @@ static int64_t math_divide(struct math *m, enum math_op op, int64_t a,
     return op == MATH_MOD ? a % b : a / b;
 }
 
+/* By a table, for all six differ in their sign alone. */
 static int64_t math_compare(enum math_op op, int64_t a, int64_t b)
 {
     const bool is[] = {[MATH_LE] = a <= b,
@@ -495,6 +496,7 @@ static struct bash_number math_assignment(struct math *m)
     return v;
 }
 
+/* The last value counts, the others for what they assign. */
 static struct bash_number math_comma(struct math *m)
 {
     struct bash_number v = math_assignment(m);

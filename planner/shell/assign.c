@@ -1,3 +1,9 @@
+/*
+ * How it works: a word that assigns is taken apart as it is written, before
+ * anything in it is expanded, since quotes and brackets of the target are not
+ * those of the value. Elements of a list are set one by one; an index that is
+ * not known may be any of them, so that the whole list is.
+ */
 #include "assign.h"
 
 #include "arith.h"
@@ -217,6 +223,8 @@ static void assign_text(struct bash *sh, const struct assignment *a)
         bash_set(sh, a->name, text);
 }
 
+/* For programs that assign what they were given (read, printf -v, mapfile): the
+ * text is a value and is not expanded again. */
 void bash_assign_text(struct bash *sh, const char *target, const char *text)
 {
     size_t n = strcspn(target, "["), len = strlen(target);
@@ -239,6 +247,7 @@ void bash_assign_text(struct bash *sh, const char *target, const char *text)
         bash_set_element(sh, name, NULL, i.value, text);
 }
 
+/* A list in parentheses is one only where the target has no index. */
 const char *bash_assign(struct bash *sh, struct bash_raw w)
 {
     bash_step(sh);
@@ -258,6 +267,7 @@ struct declaration {
     bool local, global, functions;
 };
 
+/* Behind these an assignment's value is not split into words. */
 bool bash_declares(const char *program)
 {
     static const char *const names[] = {"declare", "local", "export",

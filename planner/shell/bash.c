@@ -106,6 +106,8 @@ static void keep_call(struct bash *sh, const struct bash_call *from,
     to->outer = from->outer ? keep_outer(sh, from->outer) : NULL;
 }
 
+/* Calls around this one live as long as the result, their words in the reading
+ * that made it may not. */
 static const struct bash_call *keep_outer(struct bash *sh,
                                           const struct bash_call *c)
 {
@@ -166,6 +168,8 @@ static void way_keep(struct reading *r)
                            r->oracle.n, sh->ended,   sh->ended_line};
 }
 
+/* From the beginning each time: ways differ in the answers to questions, which
+ * the oracle holds. */
 static void way_run(struct reading *r)
 {
     way_begin(r);
@@ -226,6 +230,8 @@ static bool ways_all(struct reading *r)
     return false;
 }
 
+/* All combinations where they are few. Else each question once with the others
+ * at their first answer: what decides a launch mostly decides it alone. */
 static void ways_run(struct reading *r, struct bash_result *out)
 {
     r->way = bash_keep(&r->sh, BASH_MAX_WAYS, sizeof *r->way);
@@ -242,6 +248,7 @@ static void ways_run(struct reading *r, struct bash_result *out)
     out->n_ways = r->n_ways;
 }
 
+/* Text is copied, since it is cleaned in place and outlives the caller's. */
 static void reading_open(struct reading *r, struct arena *a,
                          const struct bash_input *in)
 {
@@ -299,6 +306,8 @@ static enum err reading_guarded(struct reading *r, struct arena *a,
     return ERR_OK;
 }
 
+/* A syntax error counts only where no launch was found: bash as well runs what
+ * comes before it. */
 enum err bash_run(struct arena *a, const struct bash_input *in,
                   struct bash_result *out, struct err_msg *msg)
 {
@@ -327,6 +336,7 @@ enum err bash_run(struct arena *a, const struct bash_input *in,
 
 /* ---- reading results ---- */
 
+/* NULL where all of the text is known. */
 const struct bash_cause *bash_first_cause(const struct bash_result *r,
                                           const char *text)
 {
@@ -335,6 +345,8 @@ const struct bash_cause *bash_first_cause(const struct bash_result *r,
     return p && i < r->n_causes ? &r->cause[i] : NULL;
 }
 
+/* With the option that would answer it, where it is a variable or argument that
+ * a user can give. */
 const char *bash_cause_text(struct arena *a, const struct bash_cause *c)
 {
     const char *why =
@@ -356,6 +368,7 @@ const char *bash_cause_text(struct arena *a, const struct bash_cause *c)
     return arena_printf(a, "%s (--set %.*s=VALUE)", text, (int)n, name);
 }
 
+/* Marks stand for what is not known; people see the text that stood there. */
 const char *bash_show(struct arena *a, const struct bash_result *r,
                       const char *text)
 {

@@ -65,6 +65,7 @@ static void set_exit_status(struct bash *sh, const struct bash_words *w)
         bash_doubt_command(sh, w);
 }
 
+/* The line before often says why: 'usage: ...', 'set DATA_PATH first'. */
 static void do_exit(struct bash *sh, const struct bash_words *w)
 {
     set_exit_status(sh, w);
@@ -101,6 +102,8 @@ static void do_loop(struct bash *sh, const struct bash_words *w)
 
 /* ---- commands in words ---- */
 
+/* eval joins its words with blanks and reads them anew, at any depth that a
+ * script may reach. */
 void bash_eval_words(struct bash *sh, const struct bash_words *w, size_t from)
 {
     struct bash_text t = {0};
@@ -196,6 +199,8 @@ static void do_test(struct bash *sh, const struct bash_words *w)
 
 /* ---- positional parameters and options ---- */
 
+/* Words keep the places where they were written: a flag is told with the line
+ * that has it. */
 static void set_positional(struct bash *sh, const struct bash_words *w,
                            size_t from)
 {
@@ -352,6 +357,7 @@ static void do_cd(struct bash *sh, const struct bash_words *w)
     bash_set_status(sh, 0);
 }
 
+/* By the names that cd was given: links are not followed. */
 static void do_pwd(struct bash *sh, const struct bash_words *w)
 {
     const char *cwd = bash_get_text(sh, BASH_FOLDER);
@@ -417,6 +423,8 @@ static const struct {
     {"kill", do_not_known, false},
 };
 
+/* Ghosts are words that bash would not see; only a few programs have to know of
+ * them. */
 static const struct bash_words *without_ghosts(struct bash *sh,
                                                const struct bash_words *w)
 {
@@ -427,6 +435,7 @@ static const struct bash_words *without_ghosts(struct bash *sh,
     return out;
 }
 
+/* False for a program that is none of bash's own. */
 bool bash_builtin(struct bash *sh, const char *name, const struct bash_words *w)
 {
     for (size_t i = 0; i < sizeof builtins / sizeof builtins[0]; i++) {

@@ -12,6 +12,7 @@
 
 /* ---- numbers ---- */
 
+/* Whole numbers only; a step of 0 would never end. */
 bool bash_tool_seq(struct bash_tool_use *t)
 {
     const char *by = "\n";
@@ -205,6 +206,8 @@ static struct bc_value bc_apply(struct bc *b, char op, struct bc_value x,
     return (struct bc_value){op == '+' ? p + q : p - q, most};
 }
 
+/* From left to right, as bc does: with a scale each division is cut where it
+ * stands. */
 static struct bc_value bc_product(struct bc *b)
 {
     struct bc_value x = bc_atom(b);

@@ -212,6 +212,8 @@ static const char *regex_text(struct bash *sh, struct bash_raw w)
     return bash_text_of(&t);
 }
 
+/* What matched goes to BASH_REMATCH also where nothing did, as in bash: it is
+ * then empty. */
 static struct bash_status compare_regex(struct cond *c, const char *a,
                                         struct bash_raw w)
 {
@@ -265,6 +267,8 @@ static struct bash_status set_test(struct cond *c, const char *name)
                              : cond_known(set == BASH_YES);
 }
 
+/* Terminals, owners and links are of the machine that runs the script, and so
+ * unknown here. */
 static struct bash_status unary_test(struct cond *c, char op, const char *text)
 {
     const char *plain = cond_plain(c, text);
@@ -306,6 +310,7 @@ static const char *cond_take(struct cond *c)
     return text;
 }
 
+/* Told by its place as well: [ -n = -n ] compares. */
 static bool is_binary(const char *op)
 {
     static const char *const ops[] = {"=",   "==",  "!=",  "<",   ">",
@@ -449,6 +454,7 @@ void bash_test(struct bash *sh, const struct bash_words *w)
     cond_finish(&c, s);
 }
 
+/* Patterns within [[ ]] are extended ones whatever shopt says. */
 void bash_cond(struct bash *sh, const struct bash_node *n)
 {
     struct cond c = {.sh = sh, .raw = n->word, .n = n->n_words};

@@ -385,6 +385,7 @@ static void if_side(struct bash *sh, const void *arg, int side)
     bash_eval(sh, side == 0 ? n->b : n->c);
 }
 
+/* -e does not end a script within a condition. */
 static void eval_if(struct bash *sh, const struct bash_node *n)
 {
     sh->at.condition++;
@@ -437,6 +438,7 @@ static void case_body(struct bash *sh, const struct bash_node *n,
     }
 }
 
+/* Behind the last item is the side on which none fits. */
 static void case_side(struct bash *sh, const void *arg, int side)
 {
     const struct case_at *at = arg;
@@ -483,6 +485,7 @@ static void eval_case(struct bash *sh, const struct bash_node *n)
 
 /* ---- the rest ---- */
 
+/* What is set within is gone behind it; launches and notes stay. */
 static void eval_subshell(struct bash *sh, const struct bash_node *n)
 {
     struct bash_context at = sh->at;
@@ -517,6 +520,8 @@ static void eval_function(struct bash *sh, const struct bash_node *n)
     bash_set_status(sh, 0);
 }
 
+/* A group has nothing of its own but its redirections, which its caller has
+ * made. */
 static void eval_kind(struct bash *sh, const struct bash_node *n)
 {
     static void (*const table[])(struct bash *, const struct bash_node *) = {

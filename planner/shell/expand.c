@@ -85,6 +85,7 @@ static void put_escape(struct bash *sh, struct bash_text *t, const char **p)
     }
 }
 
+/* $'...' in scripts, and the escapes of echo -e. */
 const char *bash_ansi(struct bash *sh, const char *from, const char *to)
 {
     struct bash_text t = {0};
@@ -100,6 +101,7 @@ const char *bash_ansi(struct bash *sh, const char *from, const char *to)
     return bash_text_of(&t);
 }
 
+/* An empty one is a word all the same, which the mark says. */
 static void expand_ansi(struct expansion *x)
 {
     const char *from = x->p + 2, *end = from;
@@ -164,6 +166,8 @@ static void expand_command(struct expansion *x)
     x->p = end;
 }
 
+/* "$@" of no words vanishes with its quotes, where "$1" would leave an empty
+ * word. */
 static void expand_param(struct expansion *x)
 {
     struct bash_param_use use = {x->p + 1, x_quoted(x), false};
@@ -274,6 +278,7 @@ static void expand_backslash(struct expansion *x)
     }
 }
 
+/* Of another user, or without HOME: that is of the machine. */
 static void expand_tilde(struct expansion *x)
 {
     size_t n = strcspn(x->p, "/: ");
@@ -399,6 +404,7 @@ static bool brace_close(struct bash *sh, struct brace *b)
     return false;
 }
 
+/* The first pair that is an expansion: {} and {a} are none, and stay. */
 static bool brace_find(struct bash *sh, const char *text, struct brace *b)
 {
     for (const char *p = text; *p; p = brace_skip(sh, p)) {
@@ -446,6 +452,7 @@ static void brace_range(struct bash *sh, const struct brace *b,
     }
 }
 
+/* The rest may hold braces, too: each word goes through again. */
 static void brace_one(struct bash *sh, const struct brace *b,
                       const char *middle, size_t n, struct bash_words *to)
 {
@@ -486,6 +493,7 @@ static void brace_each(struct bash *sh, struct bash_raw w,
 
 /* ---- words ---- */
 
+/* Braces first: they make words before anything else is known of these. */
 void bash_expand_words(struct bash *sh, struct bash_raw w,
                        struct bash_words *to)
 {
@@ -503,6 +511,7 @@ const char *bash_expand_text(struct bash *sh, struct bash_raw w,
     return bash_field_text(sh, &f);
 }
 
+/* Quoted parts stand for themselves in a pattern. */
 const char *bash_expand_pattern(struct bash *sh, struct bash_raw w)
 {
     struct bash_field_text f = {0};

@@ -1,3 +1,10 @@
+/*
+ * How it works: only plain files in the script's own folder are read, by their
+ * real names, so that a script that somebody else wrote cannot make us read
+ * anything of the user's. Each is read and parsed once for all ways. What the
+ * script writes stays in the state, as a variable: nothing is ever written to
+ * the disk.
+ */
 #define _XOPEN_SOURCE 700 // realpath()
 #include "files.h"
 
@@ -9,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Line ends of Windows go, and bytes that we use as marks of what is not known
+ * cannot come from a file. */
 void bash_clean(char *text)
 {
     char *to = text;
@@ -187,6 +196,7 @@ static const char *made_text(struct bash *sh, const char *path)
     return bash_get_text(sh, file_variable(sh, path));
 }
 
+/* What the script wrote itself comes first, as for every look at a file. */
 const char *bash_file_text(struct bash *sh, const char *path)
 {
     enum bash_file_kind kind = bash_file_look(sh, path);
@@ -208,6 +218,8 @@ struct bash_script *bash_text_script(struct bash *sh, const char *name,
     return s;
 }
 
+/* A file on the disk keeps its parsed lines; one that the script made may be
+ * another one the next time. */
 struct bash_script *bash_file_script(struct bash *sh, const char *path)
 {
     const char *text = bash_file_text(sh, path);

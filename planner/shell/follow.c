@@ -453,6 +453,7 @@ static bool follow(struct bash *sh, const struct command *cmd)
 
 /* ---- commands ---- */
 
+/* As env NAME=VALUE does for one program: a local variable, gone behind it. */
 static void set_exported(struct bash *sh, const char *text)
 {
     size_t n = strcspn(text, "=");

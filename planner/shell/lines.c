@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One of -l, -w, -c, -m; without any three numbers would stand in one line,
+ * which nobody reads. */
 bool bash_tool_wc(struct bash_tool_use *t)
 {
     size_t lines = 0, words = 0, bytes = 0;
@@ -250,6 +252,7 @@ static void awk_skip(struct awk *w)
         w->p++;
 }
 
+/* A word only as a whole: NR is not the beginning of NROWS. */
 static bool awk_take(struct awk *w, const char *sign)
 {
     size_t n = strlen(sign);
@@ -294,6 +297,8 @@ static double awk_real(struct awk *w, const struct awk_value *v)
     return r;
 }
 
+/* $NF, or $ and a number; $(...) and $i are left to awk. In BEGIN and END there
+ * is no line. */
 static struct awk_value awk_dollar(struct awk *w)
 {
     long count = 0, k = 0;
@@ -311,6 +316,7 @@ static struct awk_value awk_dollar(struct awk *w)
     return (struct awk_value){w->bad ? "" : awk_field(w, k, &count), 0};
 }
 
+/* One that was never set is 0 and empty, as in awk. There is room for a few. */
 static struct awk_value *awk_variable(struct awk *w, const char *name, size_t n)
 {
     for (int i = 0; i < w->n_vars; i++)
@@ -343,6 +349,7 @@ static struct awk_value awk_parens(struct awk *w)
     return v;
 }
 
+/* Functions but int() are not understood; any other name is a variable. */
 static struct awk_value awk_operand(struct awk *w)
 {
     char *end;
@@ -382,6 +389,7 @@ static struct awk_value awk_operand(struct awk *w)
     return n ? *awk_variable(w, name, n) : awk_number(0);
 }
 
+/* A division by 0 ends awk: what it printed before would be half an answer. */
 static struct awk_value awk_product(struct awk *w)
 {
     struct awk_value v = awk_operand(w);
@@ -408,6 +416,7 @@ static struct awk_value awk_sum(struct awk *w)
     return v;
 }
 
+/* By awk's OFMT: whole numbers as such, others in six digits. */
 static void awk_put(struct awk *w, const struct awk_value *v)
 {
     bool whole = !(v->r < floor(v->r)) && !(v->r > floor(v->r));
@@ -519,6 +528,7 @@ static size_t awk_options(struct awk *w)
     return i;
 }
 
+/* BEGIN once before, END once behind, and the other rules for every line. */
 bool bash_tool_awk(struct bash_tool_use *t)
 {
     struct awk w = {.t = t, .by = " ", .line = ""};

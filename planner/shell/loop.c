@@ -76,6 +76,9 @@ static bool round_repeats(struct bash *sh, struct bash_state *before)
     return same && !sh->at.in;
 }
 
+/* Rounds as long as the condition is known. From where it is not, the loop goes
+ * on or ends, and both sides are read: one round more stands for all. A round
+ * that changed nothing would be followed by the same for ever. */
 void bash_eval_while(struct bash *sh, const struct bash_node *n)
 {
     struct bash_context at = sh->at;
@@ -185,6 +188,8 @@ static bool blank_text(const char *text)
     return text[strspn(text, " \t\n")] == '\0';
 }
 
+/* As while, with the count's own step behind each round; a condition that is
+ * empty is true. */
 void bash_eval_for_math(struct bash *sh, const struct bash_node *n)
 {
     struct bash_context at = sh->at;

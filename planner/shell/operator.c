@@ -201,6 +201,7 @@ static const char *slice_colon(const char *p)
     return NULL;
 }
 
+/* Bounds are arithmetic and may hold variables. */
 static struct bash_number slice_number(struct bash_param_of *p,
                                        const char *from, size_t n)
 {
@@ -218,6 +219,7 @@ static const char *utf8_at(const char *s, int64_t n)
     return s;
 }
 
+/* Characters: bytes that continue one do not count. */
 int64_t bash_utf8_len(const char *s)
 {
     int64_t n = 0;
@@ -251,6 +253,7 @@ static bool slice_bounds(struct bash_param_of *p, int64_t n, struct slice *s,
     return !*mark;
 }
 
+/* By characters and not bytes, as in a UTF-8 locale. */
 void bash_op_slice_text(struct bash_param_of *p, struct bash_words *out)
 {
     const char *text = bash_plain(p->sh, p->value.item[0].text, false);

@@ -399,6 +399,8 @@ struct name_list {
     struct bash_words *to;
 };
 
+/* ${!PREFIX*} lists names of variables, not those of files and functions that
+ * the state has, too. */
 static void add_name(struct bash *sh, const char *name,
                      const struct bash_var *v, void *data)
 {
@@ -502,6 +504,8 @@ static void param_braced(struct bash *sh, const char *inner,
     param_apply(p, use, to);
 }
 
+/* $NAME and ${...}: the first has no operators, and ends where the name does.
+ */
 void bash_param(struct bash *sh, struct bash_param_use *use,
                 struct bash_field_text *to)
 {

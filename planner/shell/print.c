@@ -1,3 +1,8 @@
+/*
+ * How it works: echo and printf make the text that bash would. A value that is
+ * not known goes into it as its mark, whatever the format would make of it, so
+ * that a word of flags which was printed still tells what it hangs on.
+ */
 #include "assign.h"
 #include "builtin.h"
 #include "eval.h"
@@ -42,6 +47,7 @@ static bool echo_options(const char *word, bool *line, bool *escapes)
     return true;
 }
 
+/* What was said last is kept: before an exit it is the script's own reason. */
 void bash_echo(struct bash *sh, const struct bash_words *w)
 {
     struct bash_text t = {0};
@@ -100,6 +106,8 @@ static int print_width(struct printing *p, const char **f)
     return (int)v;
 }
 
+/* A quote and a character are the character's number, as in printf(1); a number
+ * may be hexadecimal or octal. */
 static long long print_number(const char *text)
 {
     if (*text == '\'' || *text == '"')
@@ -113,6 +121,7 @@ struct print_format {
     char kind;
 };
 
+/* As %q: what a shell reads back as this word. */
 static void print_quoted(struct printing *p, const char *text)
 {
     if (!*text)
@@ -226,6 +235,8 @@ static void print_format(struct printing *p, const char *f)
     }
 }
 
+/* The format is used again while arguments are left, as bash does; one that
+ * takes none would go on for ever. */
 void bash_printf_builtin(struct bash *sh, const struct bash_words *w)
 {
     struct printing p = {.sh = sh, .w = w, .arg = 1};

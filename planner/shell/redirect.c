@@ -1,3 +1,9 @@
+/*
+ * How it works: an output is collected where somebody may read it (a
+ * substitution, a pipe, a file of the script) and is dropped where a terminal
+ * would have it. Input is a text that is known, or nothing: a program that
+ * reads what is not known answers what is not known.
+ */
 #include "redirect.h"
 
 #include "expand.h"
@@ -12,6 +18,8 @@ void bash_emit(struct bash *sh, const char *text)
         bash_puts(sh, sh->at.out, text);
 }
 
+/* Named by the whole substitution that the user sees in the script, with its
+ * line, and not by a program within it. */
 void bash_emit_unknown(struct bash *sh, const char *command)
 {
     if (!sh->at.out)
@@ -72,6 +80,8 @@ static void redirect_out(struct bash *sh, const struct bash_redirect *r,
     sh->at.out = &out->text;
 }
 
+/* From left to right, the last one of each stream wins. Errors are of no
+ * interest. */
 void bash_redirect(struct bash *sh, const struct bash_node *n,
                    struct bash_output *out)
 {

@@ -146,6 +146,8 @@ static struct py_value py_repeat(struct py *y, struct py_value x, int64_t n)
         .kind = PY_LIST, .item = item, .len = len * (size_t)n};
 }
 
+/* + of two texts or lists; lists are bounded, for they may be doubled in a
+ * loop. */
 static struct py_value py_joined(struct py *y, struct py_value a,
                                  struct py_value b)
 {
@@ -248,6 +250,7 @@ static struct py_value py_list(struct py *y, const char *close)
     return (struct py_value){.kind = PY_LIST, .item = copy, .len = n};
 }
 
+/* Plain ones: whatever has an escape or a triple quote is left to Python. */
 static struct py_value py_literal(struct py *y)
 {
     char quote = *y->p++;
@@ -260,6 +263,7 @@ static struct py_value py_literal(struct py *y)
     return py_text(s);
 }
 
+/* Fifteen digits at most, so that every number is exact in either form. */
 static struct py_value py_number(struct py *y)
 {
     size_t n = strspn(y->p, "0123456789");
@@ -321,6 +325,7 @@ static struct py_value py_of_many(struct py *y, const char *name,
     return v;
 }
 
+/* A function that is not listed makes the whole not understood. */
 static struct py_value py_call(struct py *y, const char *name)
 {
     static const char *const rounding[] = {"int", "round", "math.floor",
@@ -381,6 +386,8 @@ static struct py_value py_join(struct py *y, const char *by)
     return py_text(bash_text_of(&t));
 }
 
+/* Brackets behind a value (indices, calls) are not understood, but for a text's
+ * join(). */
 static struct py_value py_operand(struct py *y)
 {
     struct py_value v;
@@ -426,6 +433,8 @@ static struct py_value py_unary(struct py *y)
     return v;
 }
 
+/* From the left, as Python does; // and / differ in what they make of whole
+ * numbers. */
 static struct py_value py_product(struct py *y)
 {
     struct py_value v = py_unary(y);
@@ -438,6 +447,7 @@ static struct py_value py_product(struct py *y)
     return v;
 }
 
+/* The deepest recursion goes through here, and is counted here. */
 static struct py_value py_sum(struct py *y)
 {
     bash_enter(y->sh);
@@ -453,6 +463,7 @@ static struct py_value py_sum(struct py *y)
 
 /* ---- Python: statements ---- */
 
+/* With blanks between, and a line's end: sep and end are not understood. */
 static void py_print(struct py *y, struct bash_text *out)
 {
     struct py_value all = py_list(y, ")");
@@ -464,6 +475,7 @@ static void py_print(struct py *y, struct bash_text *out)
     bash_putc(y->sh, out, '\n');
 }
 
+/* To one plain name. The value of a name that is set again is the last. */
 static void py_assign(struct py *y)
 {
     size_t n = 0;
@@ -486,6 +498,8 @@ static void py_assign(struct py *y)
     y->var[y->n_vars++].v = v;
 }
 
+/* Statements of one line: import math, print() and assignments. Everything else
+ * is for Python to tell. */
 bool bash_tool_python(struct bash_tool_use *t)
 {
     if (t->n != 2 || strcmp(t->arg[0], "-c") != 0)

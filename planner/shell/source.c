@@ -1,3 +1,9 @@
+/*
+ * How it works: a sourced file is evaluated in place, in the same state. One
+ * that is not there may have set anything: from then on names that are not set
+ * are unknown, unless by its name it only sets up a login. In a job the
+ * variables of Slurm are set from its #SBATCH lines.
+ */
 #include "follow.h"
 
 #include "eval.h"
@@ -54,6 +60,8 @@ static bool is_hook(const char *command)
     return false;
 }
 
+/* A hook of a known tool is taken to set nothing; the output of any other
+ * command could have set everything. */
 bool bash_unread_text(struct bash *sh, const char *text)
 {
     const char *from = text + strspn(text, " \t\n");

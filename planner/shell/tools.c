@@ -32,6 +32,7 @@ size_t bash_tool_line_at(const char *p, const char **next)
 
 /* ---- names of files ---- */
 
+/* A root stays a root; a suffix that is the whole name is not cut. */
 static bool tool_basename(struct bash_tool_use *t)
 {
     size_t i = 0;
@@ -225,6 +226,8 @@ static void cut_line(struct bash_tool_use *t, const struct cut *c,
     bash_putc(t->sh, &t->out, '\n');
 }
 
+/* -s leaves out lines without the sign that parts fields, which are printed
+ * whole otherwise. */
 static bool tool_cut(struct bash_tool_use *t)
 {
     struct cut c = {.by = '\t'};
@@ -415,6 +418,7 @@ static const char *stdin_text(struct bash *sh)
     return text;
 }
 
+/* An argument that is not known makes the answer unknown. */
 static bool tool_known(const struct bash_tool_use *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -436,16 +440,18 @@ static bool tool_run(struct bash_tool_use *t, size_t row)
         t->in = stdin_text(sh);
     else if (tools[row].input == TOOL_FILES)
         t->in = files_text(t);
-    if (!tool_known(t) && !(tools[row].fn == tool_basename))
+    if (!tool_known(t))
         return false;
     if (t->in && !passes) {
         t->in = bash_plain(sh, t->in, false);
         if (bash_has_unknown(sh, t->in))
             return false;
     }
-    return tool_known(t) && tools[row].fn(t);
+    return tools[row].fn(t);
 }
 
+/* False where the tool or one of its options is not understood; its output is
+ * then unknown. */
 bool bash_tool(struct bash *sh, const char *name, const struct bash_words *w)
 {
     size_t row = 0;

@@ -273,6 +273,25 @@ for x in nan inf -1.7 0 1e400; do
     [ $status -ge 1 ] && [ $status -le 2 ] && [ "$(wc -l <err)" -eq 1 ]
     claim $? "forged: a step of $x s is found"
 done
+edit_manifest() { # EDIT: a statement about m, the manifest
+    copy
+    python3 - "$bad/manifest.json" "$1" <<'PY'
+import json, sys
+m = json.load(open(sys.argv[1]))
+exec(sys.argv[2])
+json.dump(m, open(sys.argv[1], "w"))
+PY
+}
+edit_manifest 'm["series"]["n_rows"] -= 1'
+forged 2 'n_rows: got 1, and rows.csv has 2' "a series of fewer rows is found"
+edit_manifest 'm["runs"].pop()'
+forged 2 'got 1 runs, and rows.csv has 2' "a run that the manifest does not tell of is found"
+edit_manifest 'm["runs"][0]["log"] = None; del m["runs"][0]["log"]'
+forged 1 'is there, and manifest.json says otherwise' "a log that the manifest does not tell of is found"
+edit_row id "$(basename "$d")/run-07"
+forged 2 "got id '" "a row of another run's name is found"
+copy && sed -i "s/Apache-2.0/MIT/" "$bad/dataset.json"
+forged 2 'licence: got' "another licence is refused"
 edit_row layout 'Et*3|t*5|t*4|t*4mL'
 forged 1 'own list of arguments' "a layout that is not the log's is found"
 copy && rm "$bad/logs/run-01.txt.gz"

@@ -228,6 +228,9 @@ holds "no dump, no script: the step is told all the same" \
 holds "no dump, no script: ranks are compared, no stage is blamed" \
     "rank 3 of 0 to 3 works most" "$tmp/out"
 lacks "no dump, no script: nothing to paste" "paste" "$tmp/out"
+sed '/rank  1:/d' "$tmp/log" >"$tmp/few" && $L doctor "$tmp/few" >"$tmp/out" 2>&1
+lacks "a rank that no timer lists may be the slowest: none is compared" \
+    "whose stage is not known" "$tmp/out"
 $L doctor "$tmp/log" $MODEL --pp 4 >"$tmp/out" 2>&1
 holds "a model alone does not tell the run's layout" "layout is not stated" \
     "$tmp/out"
