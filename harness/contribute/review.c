@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "chunk.h"
 #include "doctor/steps.h"
+#include "form_check.h"
 #include "missing.h"
 #include "own_files.h"
 #include "pack.h"
@@ -39,6 +40,7 @@ struct reviewing {
     const char *dir;
     struct review *out;
     struct csv rows;
+    struct published_dataset dataset;
     struct contribution *c;
     int n_gpus;    // as the manifest has it
     bool *has_log; // of each row, by the manifest
@@ -170,6 +172,8 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     if (e == ERR_OK)
         read_series(v, top);
     read_runs(v, top);
+    if (e == ERR_OK)
+        form_check_manifest(top, v->c);
     const enum err closed = reader_close(&doc);
     return e == ERR_OK ? closed : e;
 }
@@ -231,9 +235,12 @@ static void read_ref(const struct reviewing *v, size_t row,
 {
     static const char start[] = "log sha256 ";
     const char *ref = field(v, row, "ref");
-    if (text_starts(ref, start) &&
-        strlen(ref) == sizeof start - 1 + TEXT_SHA256_HEX - 1)
-        memcpy(r->log_sha256, ref + sizeof start - 1, TEXT_SHA256_HEX);
+    if (!text_starts(ref, start) ||
+        strlen(ref) != sizeof start - 1 + TEXT_SHA256_HEX - 1)
+        return;
+    ref += sizeof start - 1;
+    if (strspn(ref, "0123456789abcdef") == TEXT_SHA256_HEX - 1)
+        memcpy(r->log_sha256, ref, TEXT_SHA256_HEX);
 }
 
 static enum err read_row(struct reviewing *v, size_t row,
@@ -522,19 +529,18 @@ static enum err fit_rows(struct reviewing *v, struct err_msg *msg)
 /* Before anything is believed. */
 static enum err check_files(struct reviewing *v, struct err_msg *msg)
 {
-    struct published_dataset d;
     const char *path = published_rows_path(v->a, v->dir);
     enum err e = sums_check(v->a, v->dir, msg);
     for (int i = 0; i < N_OWN_FILES && e == ERR_OK; i++)
         e = leaks_check_file(
             arena_printf(v->a, "%s/%s", v->dir, own_file_name(i)), msg);
     if (e == ERR_OK)
-        e = published_dataset_read(v->a, v->dir, &d, msg);
-    if (e == ERR_OK && strcmp(d.licence, CONTRIBUTED_LICENCE) != 0)
+        e = published_dataset_read(v->a, v->dir, &v->dataset, msg);
+    if (e == ERR_OK && strcmp(v->dataset.licence, CONTRIBUTED_LICENCE) != 0)
         e = err_set(msg, ERR_PARSE,
                     "%s/dataset.json: licence: got '%s', want "
                     "'" CONTRIBUTED_LICENCE "'",
-                    v->dir, d.licence);
+                    v->dir, v->dataset.licence);
     if (e != ERR_OK)
         return e;
     e = path ? csv_read_file(v->a, path, &v->rows, msg) : review_no_memory(msg);
@@ -571,6 +577,8 @@ enum err review_read(struct arena *a, const char *dir, struct review *out,
         e = read_manifest(&v, msg);
     if (e == ERR_OK)
         e = read_rows(&v, msg);
+    if (e == ERR_OK)
+        e = form_check_dataset(&out->of, v.dir, &v.dataset, msg);
     if (e == ERR_OK)
         e = check_logs(&v, msg);
     if (e == ERR_OK)
