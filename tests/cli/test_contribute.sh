@@ -273,6 +273,10 @@ for x in nan inf -1.7 0 1e400; do
     [ $status -ge 1 ] && [ $status -le 2 ] && [ "$(wc -l <err)" -eq 1 ]
     claim $? "forged: a step of $x s is found"
 done
+copy && sed -i '1s/$/,by/; 2,$s/$/,zaphod/' "$bad/rows.csv"
+forged 1 "column 'by'" "a column of one's own is found"
+copy && sed -i '1s/overlap_ep/zaphod/' "$bad/rows.csv"
+forged 1 "column 'zaphod'" "so is a column that has another name"
 edit_row layout 'Et*3|t*5|t*4|t*4mL'
 forged 1 'own list of arguments' "a layout that is not the log's is found"
 copy && rm "$bad/logs/run-01.txt.gz"
