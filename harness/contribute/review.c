@@ -21,6 +21,7 @@
 #include "report/leaks.h"
 #include "row_check.h"
 #include "store/sums.h"
+#include "store/temporary.h"
 #include "take.h"
 
 #include <math.h>
@@ -403,17 +404,15 @@ static enum err check_log(struct reviewing *v, const char *plain, int run,
 /* Unpacked one after the other below TMPDIR. */
 static enum err check_logs(struct reviewing *v, struct err_msg *msg)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *folder = arena_printf(v->a, "%s/moe-bench-XXXXXX",
-                                tmp && tmp[0] == '/' ? tmp : "/tmp");
-    if (!folder || !mkdtemp(folder))
-        return err_set(msg, ERR_IO, "%s: cannot make folder",
-                       folder ? folder : "contributed");
-    const char *plain = arena_printf(v->a, "%s/log", folder);
-    enum err e = plain ? ERR_OK : review_no_memory(msg);
+    struct temporary folder;
+    enum err e = temporary_make(v->a, "moe-bench", &folder, msg);
+    if (e != ERR_OK)
+        return e;
+    const char *plain = arena_printf(v->a, "%s/log", folder.path);
+    e = plain ? ERR_OK : review_no_memory(msg);
     for (int i = 0; i < v->c->n && e == ERR_OK; i++)
         e = check_log(v, plain, i, msg);
-    file_remove_tree(folder);
+    temporary_remove(&folder);
     return e;
 }
 
