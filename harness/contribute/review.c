@@ -562,13 +562,9 @@ static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
 enum err review_read(struct arena *a, const char *dir, struct review *out,
                      struct err_msg *msg)
 {
-    // without a slash at its end: the name is what is behind the last one
-    size_t n = strlen(dir);
-    while (n > 1 && dir[n - 1] == '/')
-        n--;
     *out = (struct review){.n = 0};
     struct reviewing v = {.a = a, .out = out, .c = &out->of};
-    v.dir = arena_strndup(a, dir, n);
+    v.dir = own_folder(a, dir);
     if (!v.dir)
         return review_no_memory(msg);
     enum err e = check_files(&v, msg);

@@ -203,6 +203,12 @@ grep -q 'fit of its own rows' review && grep -q "^$(basename "$d") " review &&
 claim $? "it fits its rows and shows errors beside others'"
 ! grep -q '^experiment  *role' review
 claim $? "without a heading over no rows"
+ln -s "$d" link
+for path in . ./ "../$(basename "$d")/." "$work/link" "$work/$d//"; do
+    (cd "$d" && "$bench" validate "$path" >/dev/null 2>&1)
+    claim $? "validate takes it as $path, too"
+done
+rm link
 spoil() { # FILE EDIT: a copy with one file changed, and the sums of it
     rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && bad=spoilt/$(basename "$d")
     sed -i "$2" "$bad/$1"
