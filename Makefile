@@ -375,19 +375,19 @@ $(B)/completion/made: $(B)/man/made
 
 # examples keep their folders, so that the commands of the pages work there
 install: all man completion ## programs, pages, completion, examples to $(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(DESTDIR)$(BASH_DIR) \
-	    $(DESTDIR)$(ZSH_DIR) $(DESTDIR)$(FISH_DIR) $(DOC)/examples/experiments/models \
-	    $(DOC)/examples/experiments/smpi $(DOC)/examples/tutorial
-	install $(PROGRAMS) $(TRAINERS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(B)/man/*.1 $(SHARE)/man/man1
-	install -m 644 $(B)/completion/bash/* $(DESTDIR)$(BASH_DIR)
-	install -m 644 $(B)/completion/zsh/* $(DESTDIR)$(ZSH_DIR)
-	install -m 644 $(B)/completion/fish/* $(DESTDIR)$(FISH_DIR)
-	install -m 644 docs/tutorial.md docs/contributing-step-times.md $(DOC)
-	install -m 644 docs/tutorial/* $(DOC)/examples/tutorial
-	install -m 644 experiments/*.json $(DOC)/examples/experiments
-	install -m 644 experiments/models/* $(DOC)/examples/experiments/models
-	install -m 644 experiments/smpi/* $(DOC)/examples/experiments/smpi
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(SHARE)/man/man1" "$(DESTDIR)$(BASH_DIR)" \
+	    "$(DESTDIR)$(ZSH_DIR)" "$(DESTDIR)$(FISH_DIR)" "$(DOC)/examples/experiments/models" \
+	    "$(DOC)/examples/experiments/smpi" "$(DOC)/examples/tutorial"
+	install $(PROGRAMS) $(TRAINERS) "$(DESTDIR)$(PREFIX)/bin"
+	install -m 644 $(B)/man/*.1 "$(SHARE)/man/man1"
+	install -m 644 $(B)/completion/bash/* "$(DESTDIR)$(BASH_DIR)"
+	install -m 644 $(B)/completion/zsh/* "$(DESTDIR)$(ZSH_DIR)"
+	install -m 644 $(B)/completion/fish/* "$(DESTDIR)$(FISH_DIR)"
+	install -m 644 docs/tutorial.md docs/contributing-step-times.md "$(DOC)"
+	install -m 644 docs/tutorial/* "$(DOC)/examples/tutorial"
+	install -m 644 experiments/*.json "$(DOC)/examples/experiments"
+	install -m 644 experiments/models/* "$(DOC)/examples/experiments/models"
+	install -m 644 experiments/smpi/* "$(DOC)/examples/experiments/smpi"
 
 deb: ## Debian packages by debhelper, in build/deb; lintian looks at them
 	@sh harness/install-deps.sh run deb

@@ -2,6 +2,7 @@
 # A program's commands from its --help, a line each: the name and, where a
 # deeper row tells, what it does. usage: commands.sh PROGRAM
 set -eu
+export LC_ALL=C
 "$1" --help | awk -v program="${1##*/}" '
 function close_row() {
     if (name != "" && !seen[name]++)

@@ -4,6 +4,7 @@
 # first lines say what commands do. Writes DIR/bash/NAME, DIR/zsh/_NAME and
 # DIR/fish/NAME.fish.
 set -eu
+export LC_ALL=C
 here=$(dirname "$0")
 dir=$1 man=$2
 shift 2

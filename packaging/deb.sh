@@ -4,6 +4,7 @@
 # DIR is made anew. DEBFULLNAME and DEBEMAIL name the maintainer, else the last
 # commit does.
 set -eu
+export LC_ALL=C
 dir=$1 version=$2
 unset MAKEFLAGS MAKELEVEL MFLAGS MODE || true # of the make that called
 tree=$dir/moe-layout-$version

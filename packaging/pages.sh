@@ -3,6 +3,7 @@
 # usage: pages.sh DIR PROGRAM... ; PROGRAM is a path, DIR/NAME[-COMMAND].1 is
 # written.
 set -eu
+export LC_ALL=C
 here=$(dirname "$0")
 dir=$1
 shift

@@ -3,6 +3,7 @@
 # from the commit BASE as a reviewer does. Exit 1 when one does not pass, or when
 # something else than whole datasets lies in results/contributed.
 set -u
+export LC_ALL=C
 bench=$1 base=$2
 root=results/contributed
 changed=$(mktemp)

@@ -6,6 +6,7 @@
 # of each program, are included by nobody; harness/train takes part in nothing of
 # the harness, nor the harness in it. Tests and fuzzers may include any room.
 set -eu
+export LC_ALL=C
 bad=0
 edges=$(mktemp)
 trap 'rm -f "$edges"' EXIT

@@ -5,6 +5,7 @@
 # lines, comments on 10% of the lines of .c files and 35% of .h files. Blank
 # lines do not count; a line with code and a comment counts as both.
 set -eu
+export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0

@@ -11,7 +11,8 @@ MODE=${MODE:-release}
 JOBS=${JOBS:-2}
 # a run's own figures cost half a second each time: test_report.sh draws them
 MOE_BENCH_FIGURES=no
-export BUILD MODE MOE_BENCH_FIGURES
+LC_ALL=C # awk writes decimal commas elsewhere
+export BUILD MODE MOE_BENCH_FIGURES LC_ALL
 
 # ---- one test, in a folder of its own: its TAP and its exit status ----
 

@@ -45,11 +45,11 @@ static void read_log(char *text, size_t size)
     fclose(f);
 }
 
-/* Waits up to 2 s for the process to be gone. */
+/* Waits up to 20 s for the process to be gone. */
 static bool is_gone(long pid)
 {
     const struct timespec tick = {0, 20000000};
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 1000; i++) {
         if (kill((pid_t)pid, 0) != 0)
             return true;
         nanosleep(&tick, NULL);
@@ -110,10 +110,10 @@ Test(supervise, time_out_kills_the_whole_group)
     long a = 0, b = 0, c = 0;
     enum err e = run_shell("sleep 100 & a=$!; setsid sleep 100 & b=$!; "
                            "echo $$ $a $b; wait",
-                           0.5, &r, &msg);
+                           2, &r, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_eq(r.end, SUPERVISE_TIMEOUT);
-    cr_expect_lt(r.wall_s, 10);
+    cr_expect_lt(r.wall_s, 50);
     read_log(text, sizeof text);
     cr_assert_eq(sscanf(text, "%ld %ld %ld", &a, &b, &c), 3, "%s", text);
     cr_expect(is_gone(a), "the program is left");
@@ -128,7 +128,7 @@ Test(supervise, time_out_ends_a_program_that_ignores_sigterm)
     char text[64];
     long pid = 0;
     enum err e = run_shell("trap '' TERM; echo $$; while :; do sleep 1; done",
-                           0.3, &r, &msg);
+                           2, &r, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_eq(r.end, SUPERVISE_TIMEOUT);
     read_log(text, sizeof text);
@@ -145,7 +145,7 @@ Test(supervise, orphans_of_a_program_that_ended_are_killed)
     enum err e = run_shell("sleep 100 & echo $!; exit 0", 0, &r, &msg);
     cr_assert_eq(e, ERR_OK, "%s", msg.text);
     cr_expect_eq(r.end, SUPERVISE_EXITED);
-    cr_expect_lt(r.wall_s, 10, "it does not wait for the orphan");
+    cr_expect_lt(r.wall_s, 50, "it does not wait for the orphan");
     read_log(text, sizeof text);
     cr_assert_eq(sscanf(text, "%ld", &pid), 1);
     cr_expect(is_gone(pid));
@@ -194,14 +194,14 @@ Test(supervise, a_silent_program_is_killed)
 {
     struct supervise_result r;
     struct err_msg msg = {""};
-    const double silent_s = 0.4;
-    char *argv[] = {"sh", "-c", "echo a; sleep 0.2; echo b; sleep 100", NULL};
+    const double silent_s = 2; // the shell has a second to say the next line
+    char *argv[] = {"sh", "-c", "echo a; sleep 1; echo b; sleep 100", NULL};
     const struct supervise_job job = {
         .argv = argv, .log_path = log_path, .silent_s = &silent_s};
     cr_assert_eq(supervise_run(&job, &r, &msg), ERR_OK);
     cr_expect_eq(r.end, SUPERVISE_SILENT);
-    cr_expect_gt(r.wall_s, 0.5, "the silence begins at the last output");
-    cr_expect_lt(r.wall_s, 10);
+    cr_expect_gt(r.wall_s, 2.5, "the silence begins at the last output");
+    cr_expect_lt(r.wall_s, 50);
 }
 
 struct attack {

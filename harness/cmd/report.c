@@ -14,6 +14,7 @@
 #include "report/reference.h"
 #include "report/reference_tables.h"
 #include "report/stale.h"
+#include "store/temporary.h"
 #include "store/tidy.h"
 
 #include <stdio.h>
@@ -243,18 +244,18 @@ static enum err compare_all(struct arena *a, const struct request *r,
  * touched. */
 static enum err check_report(struct cmd *c, const struct request *r)
 {
-    char *made = file_temporary_name(&c->arena, "moe-report");
+    struct temporary made;
     struct stale s = {stdout, 0};
     if (r->n_dirs > 0)
         return err_set(&c->msg, ERR_PARSE,
                        "--check: got %d folders, want none: it is about the "
                        "published report",
                        r->n_dirs);
-    if (!made || !mkdtemp(made))
-        return err_set(&c->msg, ERR_IO, "%s: cannot make a folder; set TMPDIR",
-                       made ? made : "/tmp");
-    enum err e = compare_all(&c->arena, r, made, &s, &c->msg);
-    file_remove_tree(made);
+    enum err e = temporary_make(&c->arena, "moe-report", &made, &c->msg);
+    if (e != ERR_OK)
+        return e;
+    e = compare_all(&c->arena, r, made.path, &s, &c->msg);
+    temporary_remove(&made);
     if (e == ERR_OK && s.n > 0)
         printf("%s: %d of its parts are stale; run 'make report', look at the "
                "changes and commit them\n",

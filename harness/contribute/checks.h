@@ -29,7 +29,7 @@ enum check_id {
         N_CHECKS
 };
 
-enum check_answer { CHECK_YES, CHECK_DOUBT, CHECK_NO };
+enum check_answer { CHECK_YES, CHECK_DOUBT, CHECK_NO, N_CHECK_ANSWERS };
 
 /* Each check with the worst that was found and a line on it. */
 struct checks {

@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 // realpath()
+
 #include "own_files.h"
 
 #include <dirent.h>
@@ -5,9 +7,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const names[N_OWN_FILES] = {"dataset.json", "rows.csv",
                                                "model.json", "manifest.json"};
+
+const char *own_folder(struct arena *a, const char *dir)
+{
+    struct stat st;
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/')
+        n--;
+    const char *own = arena_strndup(a, dir, n);
+    const char *slash = own ? strrchr(own, '/') : NULL;
+    const char *name = slash ? slash + 1 : own;
+    if (!own || (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+                 (lstat(own, &st) != 0 || !S_ISLNK(st.st_mode))))
+        return own;
+    char *real = realpath(own, NULL);
+    if (real)
+        own = arena_strdup(a, real);
+    free(real);
+    return own;
+}
 
 const char *own_file_name(int i)
 {

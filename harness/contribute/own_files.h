@@ -10,6 +10,11 @@
 
 enum { N_OWN_FILES = 4 };
 
+/* The folder by a path that ends in its own name: without a slash behind it,
+ * and in full for `.`, `..` and a link, which has another name. NULL when out
+ * of memory. */
+const char *own_folder(struct arena *a, const char *dir);
+
 /* Those at the top that hold data, `i` below N_OWN_FILES. */
 const char *own_file_name(int i);
 

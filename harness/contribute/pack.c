@@ -235,9 +235,7 @@ static enum err write_manifest(const struct pack *p, const char *dir,
     writer_text(top, "made_by", "moe-bench " MOE_VERSION);
     writer_text(top, "from", contribution_from_name(c->from));
     if (c->example)
-        writer_text(top, "example",
-                    "an example of a contribution, from a run of moe-train on "
-                    "the cores of a CPU: no GPU was measured");
+        writer_text(top, "example", CONTRIBUTED_EXAMPLE);
     writer_text(top, "date", c->date);
     writer_text(top, "source", c->source);
     writer_text(top, "clock", c->clock);
@@ -276,13 +274,10 @@ static enum err write_log(const struct contribution *c, const char *dir,
 
 /* ---- the folder ---- */
 
-/* The same writer as for step times of others, so that one reader takes both.
- */
-static enum err write_rows(const struct contribution *c, const char *dir,
-                           struct err_msg *msg)
+enum err pack_dataset(const struct contribution *c,
+                      struct published_dataset *out)
 {
-    struct import_rows rows;
-    const struct published_dataset d = {
+    *out = (struct published_dataset){
         .source = contribution_name(c),
         .title =
             arena_printf(c->arena, "%d x %s, %d runs", c->n_gpus, c->gpu, c->n),
@@ -291,7 +286,17 @@ static enum err write_rows(const struct contribution *c, const char *dir,
         .licence = CONTRIBUTED_LICENCE,
         .url = "",
         .note = c->example ? "example from moe-train on a CPU" : ""};
-    if (!d.source || !d.title)
+    return out->source && out->title ? ERR_OK : ERR_NOMEM;
+}
+
+/* The same writer as for step times of others, so that one reader takes both.
+ */
+static enum err write_rows(const struct contribution *c, const char *dir,
+                           struct err_msg *msg)
+{
+    struct import_rows rows;
+    struct published_dataset d;
+    if (pack_dataset(c, &d) != ERR_OK)
         return pack_no_memory(msg);
     const enum err e = rows_make(c, &rows, msg);
     return e == ERR_OK ? import_write(c->arena, dir, &d, &rows, msg) : e;

@@ -19,6 +19,8 @@
 #include "contribution.h"
 #include "missing.h"
 
+#include "published/dataset.h"
+
 #define CONTRIBUTED_ROOT "results/contributed"
 #define CONTRIBUTED_FORMAT "moe-bench/contributed/1"
 
@@ -27,6 +29,16 @@
 #define CONTRIBUTED_CONSENT                                                    \
     "I may give these step times away, I have read what is written, and I "    \
     "give it under " CONTRIBUTED_LICENCE "."
+
+/* What marks one that shows the form and measured no GPU. */
+#define CONTRIBUTED_EXAMPLE                                                    \
+    "an example of a contribution, from a run of moe-train on the cores of a " \
+    "CPU: no GPU was measured"
+
+/* dataset.json of these runs; texts are owned by the contribution's arena.
+ * ERR_NOMEM. */
+enum err pack_dataset(const struct contribution *c,
+                      struct published_dataset *out);
 
 struct pack {
     struct contribution *of; // gets its name

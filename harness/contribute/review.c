@@ -11,6 +11,7 @@
 #include "base/reader.h"
 #include "chunk.h"
 #include "doctor/steps.h"
+#include "form_check.h"
 #include "missing.h"
 #include "own_files.h"
 #include "pack.h"
@@ -20,6 +21,7 @@
 #include "report/leaks.h"
 #include "row_check.h"
 #include "store/sums.h"
+#include "store/temporary.h"
 #include "take.h"
 
 #include <math.h>
@@ -40,6 +42,7 @@ struct reviewing {
     const char *dir;
     struct review *out;
     struct csv rows;
+    struct published_dataset dataset;
     struct contribution *c;
     int n_gpus;    // as the manifest has it
     bool *has_log; // of each row, by the manifest
@@ -175,6 +178,8 @@ static enum err read_manifest(struct reviewing *v, struct err_msg *msg)
     if (e == ERR_OK)
         read_series(v, top);
     read_runs(v, top);
+    if (e == ERR_OK)
+        form_check_manifest(top, v->c);
     const enum err closed = reader_close(&doc);
     return e == ERR_OK ? closed : e;
 }
@@ -236,9 +241,12 @@ static void read_ref(const struct reviewing *v, size_t row,
 {
     static const char start[] = "log sha256 ";
     const char *ref = csv_text(&v->rows, row, "ref");
-    if (text_starts(ref, start) &&
-        strlen(ref) == sizeof start - 1 + TEXT_SHA256_HEX - 1)
-        memcpy(r->log_sha256, ref + sizeof start - 1, TEXT_SHA256_HEX);
+    if (!text_starts(ref, start) ||
+        strlen(ref) != sizeof start - 1 + TEXT_SHA256_HEX - 1)
+        return;
+    ref += sizeof start - 1;
+    if (strspn(ref, "0123456789abcdef") == TEXT_SHA256_HEX - 1)
+        memcpy(r->log_sha256, ref, TEXT_SHA256_HEX);
 }
 
 /* Names first, then sizes, since everything else is made of them. */
@@ -416,15 +424,15 @@ static enum err check_log(struct reviewing *v, const char *plain, int run,
 /* Unpacked one after the other below TMPDIR. */
 static enum err check_logs(struct reviewing *v, struct err_msg *msg)
 {
-    char *folder = file_temporary_name(v->a, "moe-bench");
-    if (!folder || !mkdtemp(folder))
-        return err_set(msg, ERR_IO, "%s: cannot make folder",
-                       folder ? folder : "contributed");
-    const char *plain = arena_printf(v->a, "%s/log", folder);
-    enum err e = plain ? ERR_OK : review_no_memory(msg);
+    struct temporary folder;
+    enum err e = temporary_make(v->a, "moe-bench", &folder, msg);
+    if (e != ERR_OK)
+        return e;
+    const char *plain = arena_printf(v->a, "%s/log", folder.path);
+    e = plain ? ERR_OK : review_no_memory(msg);
     for (int i = 0; i < v->c->n && e == ERR_OK; i++)
         e = check_log(v, plain, i, msg);
-    file_remove_tree(folder);
+    temporary_remove(&folder);
     return e;
 }
 
@@ -540,19 +548,18 @@ static enum err fit_rows(struct reviewing *v, struct err_msg *msg)
 /* Before anything is believed. */
 static enum err check_files(struct reviewing *v, struct err_msg *msg)
 {
-    struct published_dataset d;
     const char *path = published_rows_path(v->a, v->dir);
     enum err e = sums_check(v->a, v->dir, msg);
     for (int i = 0; i < N_OWN_FILES && e == ERR_OK; i++)
         e = leaks_check_file(
             arena_printf(v->a, "%s/%s", v->dir, own_file_name(i)), msg);
     if (e == ERR_OK)
-        e = published_dataset_read(v->a, v->dir, &d, msg);
-    if (e == ERR_OK && strcmp(d.licence, CONTRIBUTED_LICENCE) != 0)
+        e = published_dataset_read(v->a, v->dir, &v->dataset, msg);
+    if (e == ERR_OK && strcmp(v->dataset.licence, CONTRIBUTED_LICENCE) != 0)
         e = err_set(msg, ERR_PARSE,
                     "%s/dataset.json: licence: got '%s', want "
                     "'" CONTRIBUTED_LICENCE "'",
-                    v->dir, d.licence);
+                    v->dir, v->dataset.licence);
     if (e != ERR_OK)
         return e;
     e = path ? csv_read_file(v->a, path, &v->rows, msg) : review_no_memory(msg);
@@ -577,13 +584,9 @@ static enum err ask_checks(struct reviewing *v, struct err_msg *msg)
 enum err review_read(struct arena *a, const char *dir, struct review *out,
                      struct err_msg *msg)
 {
-    // without a slash at its end: the name is what is behind the last one
-    size_t n = strlen(dir);
-    while (n > 1 && dir[n - 1] == '/')
-        n--;
     *out = (struct review){.n = 0};
     struct reviewing v = {.a = a, .out = out, .c = &out->of};
-    v.dir = arena_strndup(a, dir, n);
+    v.dir = own_folder(a, dir);
     if (!v.dir)
         return review_no_memory(msg);
     enum err e = check_files(&v, msg);
@@ -591,6 +594,8 @@ enum err review_read(struct arena *a, const char *dir, struct review *out,
         e = read_manifest(&v, msg);
     if (e == ERR_OK)
         e = read_rows(&v, msg);
+    if (e == ERR_OK)
+        e = form_check_dataset(&out->of, v.dir, &v.dataset, msg);
     if (e == ERR_OK)
         e = check_logs(&v, msg);
     if (e == ERR_OK)

@@ -60,13 +60,29 @@ void row_check_origin(const char *note, const char *stat,
     r->span = as_told.span;
 }
 
+/* A column that nobody reads could hold anything; `format` is the first. */
+static enum err check_columns(const struct csv *rows, struct err_msg *msg)
+{
+    for (size_t k = 0; k < rows->n_columns; k++) {
+        const char *want = k == 0                     ? "format"
+                           : k <= PUBLISHED_N_COLUMNS ? PUBLISHED_COLUMNS[k - 1]
+                                                      : "no more";
+        if (strcmp(rows->names[k], want) != 0)
+            return err_set(msg, ERR_MODEL, "%s: column '%.40s', want '%s'",
+                           rows->where, rows->names[k], want);
+    }
+    return ERR_OK;
+}
+
 /* Figures are in the runs as they were read, so that they come out as they were
  * where they are numbers at all. */
 enum err row_check(const struct contribution *c, const struct csv *rows,
                    struct err_msg *msg)
 {
     struct import_rows own;
-    enum err e = rows_make(c, &own, msg);
+    enum err e = check_columns(rows, msg);
+    if (e == ERR_OK)
+        e = rows_make(c, &own, msg);
     for (size_t at = 0; e == ERR_OK && at < own.n; at++)
         for (size_t k = 0; k < PUBLISHED_N_COLUMNS; k++) {
             const char *got = csv_text(rows, at, PUBLISHED_COLUMNS[k]);

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "steps.h"
 #include "store/oplog.h"
+#include "store/temporary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -88,20 +89,17 @@ recorded_step_choose(struct arena *a, const struct recorded_step_of *of,
     return best;
 }
 
-/* A packed file is unpacked to a temporary one, *out, which the caller
- * removes. */
+/* A packed file is unpacked into a temporary folder, which the caller removes.
+ */
 static enum err recorded_step_unpack(struct arena *a, const char *packed,
-                                     char **out, struct err_msg *msg)
+                                     struct temporary *folder, const char **out,
+                                     struct err_msg *msg)
 {
-    char *path = file_temporary_name(a, "moe-bench-ops");
-    if (!path)
-        return recorded_step_no_memory(msg);
-    const int fd = mkstemp(path);
-    if (fd < 0)
-        return err_set(msg, ERR_IO, "%s: %s", path, strerror(errno));
-    close(fd);
-    *out = path;
-    return file_unpack(packed, path, msg);
+    const enum err e = temporary_make(a, "moe-bench", folder, msg);
+    if (e != ERR_OK)
+        return e;
+    *out = arena_printf(a, "%s/ops.csv", folder->path);
+    return *out ? file_unpack(packed, *out, msg) : recorded_step_no_memory(msg);
 }
 
 /* Bounded, so that products of sizes stay numbers. */
@@ -135,7 +133,7 @@ static bool recorded_step_shape(const struct recorded_step_of *of,
 /* The run's file, unpacked where it is packed; *out NULL: it has none. */
 static enum err recorded_step_file(struct arena *a,
                                    const struct recorded_step_of *of,
-                                   const char **out, char **temporary,
+                                   const char **out, struct temporary *folder,
                                    struct err_msg *msg)
 {
     const char *id = csv_get(of->runs, of->row, "run_id");
@@ -154,9 +152,7 @@ static enum err recorded_step_file(struct arena *a,
     }
     if (access(packed, R_OK) != 0)
         return ERR_OK;
-    enum err e = recorded_step_unpack(a, packed, temporary, msg);
-    *out = *temporary;
-    return e;
+    return recorded_step_unpack(a, packed, folder, out, msg);
 }
 
 /* The log of operations is read into an arena of its own, which ends with the
@@ -167,18 +163,17 @@ enum err recorded_step_add(struct sheet *s, const struct recorded_step_of *of,
     struct oplog_shape shape;
     struct oplog log;
     struct arena scratch; // a log of some hundred kilobytes, for each run
-    char *temporary = NULL;
+    struct temporary folder = {.path = NULL};
     const char *path = NULL;
     int pp = 1;
     *out = -1;
     if (!recorded_step_shape(of, &shape, &pp))
         return ERR_OK;
     arena_init(&scratch);
-    enum err e = recorded_step_file(&scratch, of, &path, &temporary, msg);
+    enum err e = recorded_step_file(&scratch, of, &path, &folder, msg);
     if (e == ERR_OK && path)
         e = oplog_read(&scratch, path, shape, &log, msg);
-    if (temporary)
-        unlink(temporary);
+    temporary_remove(&folder);
     const struct oplog_step *step =
         e == ERR_OK && path ? recorded_step_choose(&scratch, of, &log) : NULL;
     if (step) {

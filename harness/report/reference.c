@@ -420,29 +420,21 @@ static enum err unpack_runs(struct arena *a, const char *runs, const char *to,
 }
 
 /* Below TMPDIR, so that a dataset is never written to. */
-enum err reference_unpack(struct arena *a, const char *dir, const char **out,
-                          struct err_msg *msg)
+enum err reference_unpack(struct arena *a, const char *dir,
+                          struct temporary *out, struct err_msg *msg)
 {
-    char *to = file_temporary_name(a, "moe-bench");
     const char *runs = arena_printf(a, "%s/runs", dir);
-    if (!to || !runs)
+    if (!runs)
         return reference_no_memory(dir, msg);
-    if (!mkdtemp(to))
-        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", to,
-                       strerror(errno));
-    const char *inner = arena_printf(a, "%s/runs", to);
-    enum err e = inner ? reference_make_folder(inner, msg)
-                       : reference_no_memory(dir, msg);
+    enum err e = temporary_make(a, "moe-bench", out, msg);
+    if (e != ERR_OK)
+        return e;
+    const char *inner = arena_printf(a, "%s/runs", out->path);
+    e = inner ? reference_make_folder(inner, msg)
+              : reference_no_memory(dir, msg);
     if (e == ERR_OK)
         e = unpack_runs(a, runs, inner, msg);
-    if (e == ERR_OK)
-        *out = to;
-    else
-        file_remove_tree(to);
+    if (e != ERR_OK)
+        temporary_remove(out);
     return e;
-}
-
-void reference_close(const char *unpacked)
-{
-    file_remove_tree(unpacked);
 }

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "experiment/experiment.h"
+#include "store/temporary.h"
 
 #include <stdbool.h>
 
@@ -39,9 +40,8 @@ bool reference_is(struct arena *a, const char *dir);
 enum err reference_check(struct arena *a, const char *dir, struct err_msg *msg);
 
 /* Unpacks the runs of a dataset below a new folder under TMPDIR, *out, which
- * results_load() reads; reference_close() removes it. */
-enum err reference_unpack(struct arena *a, const char *dir, const char **out,
-                          struct err_msg *msg);
-void reference_close(const char *unpacked);
+ * results_load() reads and the caller removes. On failure there is none. */
+enum err reference_unpack(struct arena *a, const char *dir,
+                          struct temporary *out, struct err_msg *msg);
 
 #endif

@@ -332,7 +332,7 @@ enum err validate_dataset(struct arena *a, const char *dir,
                           struct validate_rows *out, struct err_msg *msg)
 {
     struct dataset *d = arena_alloc(a, 1, sizeof *d);
-    const char *unpacked = NULL;
+    struct temporary unpacked;
     if (!d)
         return report_validate_no_memory(msg);
     *d = (struct dataset){.dir = dir};
@@ -347,8 +347,8 @@ enum err validate_dataset(struct arena *a, const char *dir,
         e = reference_unpack(a, dir, &unpacked, msg);
     if (e != ERR_OK)
         return e;
-    e = report_validate_compute(a, d, unpacked, out, msg);
-    reference_close(unpacked);
+    e = report_validate_compute(a, d, unpacked.path, out, msg);
+    temporary_remove(&unpacked);
     return e == ERR_OK ? ERR_OK : err_prefix(msg, e, "%s", dir);
 }
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/reader.h"
 #include "base/text.h"
+#include "ending.h"
 #include "sums.h"
 
 #include <errno.h>
@@ -178,11 +179,14 @@ static enum err place_make_beside(struct arena *a, const char *parent,
         return place_no_memory(p->dir, msg);
     mode_t mask = umask(0);
     umask(mask);
-    if (!mkdtemp(tmp) || chmod(tmp, 0777 & ~mask) != 0)
-        return err_set(msg, ERR_IO, "%s: cannot make folder: %s", tmp,
-                       strerror(errno));
+    ending_hold(&p->ending);
     p->tmp = tmp;
-    return ERR_OK;
+    if (mkdtemp(tmp) && chmod(tmp, 0777 & ~mask) == 0)
+        return ERR_OK;
+    const enum err e = err_set(msg, ERR_IO, "%s: cannot make folder: %s", tmp,
+                               strerror(errno));
+    ending_release(&p->ending);
+    return e;
 }
 
 /* The new folder is made beside its place, on the same file system, so that the
@@ -236,8 +240,10 @@ enum err place_finish(const struct place *p, struct err_msg *msg)
     struct stat st;
     // a link that came meanwhile would be replaced, not followed
     bool free = lstat(p->dir, &st) != 0 || S_ISDIR(st.st_mode);
-    if (free && place_swap(p))
+    if (free && place_swap(p)) {
+        ending_release(&p->ending);
         return ERR_OK;
+    }
     return err_set(msg, ERR_IO, "%s: cannot take the place: %s", p->dir,
                    free ? strerror(errno) : "not a folder any more");
 }
@@ -245,4 +251,5 @@ enum err place_finish(const struct place *p, struct err_msg *msg)
 void place_discard(const struct place *p)
 {
     file_remove_tree(p->tmp);
+    ending_release(&p->ending);
 }

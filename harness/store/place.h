@@ -2,14 +2,16 @@
  * place: where a published dataset may go, and how it gets there. It is made
  * in a new folder beside its place and takes the place in one step, so that a
  * reader sees the old dataset or the new one, and a kill at any moment loses
- * neither. Replaced is only what is a dataset of ours: everything else at the
- * place is somebody's, and stays.
+ * neither. Signals wait meanwhile (ending). Replaced is only what is a dataset
+ * of ours: everything else at the place is somebody's, and stays.
  */
 #ifndef STORE_PLACE_H
 #define STORE_PLACE_H
 
 #include "base/arena.h"
 #include "base/err.h"
+
+#include "ending.h"
 
 #include <stdbool.h>
 
@@ -19,6 +21,7 @@
 struct place {
     const char *dir; // as asked for, without a slash at its end
     const char *tmp; // the new folder beside it, to be filled
+    struct ending ending;
 };
 
 /* True for a folder (not a link to one) that holds a dataset of ours. */

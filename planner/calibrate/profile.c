@@ -114,17 +114,19 @@ static double log_det(int n, const double *have, const double *more)
 {
     double l[PROFILE_N_CELLS], d[PROFILE_N_COLUMNS], product = 1;
     for (int j = 0; j < n; j++) {
-        for (int i = j; i < n; i++) {
+        double pivot = have[j * n + j] + more[j * n + j] + RIDGE;
+        for (int k = 0; k < j; k++)
+            pivot -= l[j * n + k] * l[j * n + k] * d[k];
+        if (pivot <= 0)
+            return -1e300;
+        d[j] = 1 / pivot;
+        product *= pivot;
+        for (int i = j + 1; i < n; i++) {
             double v = have[i * n + j] + more[i * n + j];
             for (int k = 0; k < j; k++)
                 v -= l[i * n + k] * l[j * n + k] * d[k];
             l[i * n + j] = v;
         }
-        const double pivot = l[j * n + j] + RIDGE;
-        if (pivot <= 0)
-            return -1e300;
-        d[j] = 1 / pivot;
-        product *= pivot;
     }
     return log(product);
 }

@@ -218,6 +218,20 @@ static void page_print_fits(const struct advice_memory *m, FILE *out)
     fprintf(out, "%s\n", m->pick_bytes ? ")" : "");
 }
 
+/* What is said of all layouts is not said of those of the run's own kind. */
+static void page_print_unsearched(const struct plan *own, FILE *out)
+{
+    if (!own->standalone_mtp && !own->empty_stage)
+        return;
+    page_more(out);
+    fprintf(out,
+            "without those that have %s, as this run's has: moe-layout plan "
+            "--%s looks at them\n",
+            own->standalone_mtp ? "m on a stage apart from L"
+                                : "an empty stage",
+            own->standalone_mtp ? "standalone-mtp" : "empty-stages");
+}
+
 /* By what the layouts were compared, and whether the search came to its end. */
 static void page_print_by(const struct doctor *d, FILE *out)
 {
@@ -236,6 +250,7 @@ static void page_print_by(const struct doctor *d, FILE *out)
                 100 * d->advice.gap);
     else
         fprintf(out, "%s\n", d->advice.proof);
+    page_print_unsearched(&d->advice.own, out);
 }
 
 static const char *page_layout_flag(const struct doctor *d)

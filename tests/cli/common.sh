@@ -1,6 +1,9 @@
 # Shared by test_*.sh, which run in the repository's root: a line of TAP for each
 # claim.
 
+LC_ALL=C # awk and printf write decimal commas elsewhere, and sleep reads them
+export LC_ALL
+
 claim() { # STATUS CLAIM
     if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
 }

@@ -3,6 +3,8 @@
 # where nothing varies: nothing is lost, run twice or left, and the results are
 # those of an undisturbed run. KILLS of them (5), moments from SEED.
 set -u
+LC_ALL=C # awk writes decimal commas elsewhere
+export LC_ALL
 bench=${BUILD:-build/release}/moe-bench
 KILLS=${KILLS:-5}
 SEED=${SEED:-$(date +%s)}

@@ -203,6 +203,12 @@ grep -q 'fit of its own rows' review && grep -q "^$(basename "$d") " review &&
 claim $? "it fits its rows and shows errors beside others'"
 ! grep -q '^experiment  *role' review
 claim $? "without a heading over no rows"
+ln -s "$d" link
+for path in . ./ "../$(basename "$d")/." "$work/link" "$work/$d//"; do
+    (cd "$d" && "$bench" validate "$path" >/dev/null 2>&1)
+    claim $? "validate takes it as $path, too"
+done
+rm link
 spoil() { # FILE EDIT: a copy with one file changed, and the sums of it
     rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && bad=spoilt/$(basename "$d")
     sed -i "$2" "$bad/$1"
@@ -292,6 +298,10 @@ edit_row id "$(basename "$d")/run-07"
 forged 2 "got id '" "a row of another run's name is found"
 copy && sed -i "s/Apache-2.0/MIT/" "$bad/dataset.json"
 forged 2 'licence: got' "another licence is refused"
+copy && sed -i '1s/$/,by/; 2,$s/$/,zaphod/' "$bad/rows.csv"
+forged 1 "column 'by'" "a column of one's own is found"
+copy && sed -i '1s/overlap_ep/zaphod/' "$bad/rows.csv"
+forged 1 "column 'zaphod'" "so is a column that has another name"
 edit_row layout 'Et*3|t*5|t*4|t*4mL'
 forged 1 'own list of arguments' "a layout that is not the log's is found"
 copy && rm "$bad/logs/run-01.txt.gz"
@@ -306,6 +316,43 @@ claim $? "forged: a link is found"
 "$bench" contribute 'Et*3|t*5|t*4|t*4mL=a.log' b.log --gpu H100 --to no --consent >shown 2>err
 [ $? -eq 1 ] && one_line err 'own list of arguments' && [ ! -e no ]
 claim $? "a layout that is not the log's is refused when it is given, too"
+
+sha=$(sed -n 's/.*log sha256 \([0-9a-f]*\),.*/\1/p' "$d/rows.csv" | head -n 1)
+copy && sed -i "s/$sha/$(echo "$sha" | tr 0-9a-f g-v)/" "$bad/rows.csv"
+forged 1 'log sha256' "a hash that is none is found"
+# manifest.json and dataset.json: what follows from the rest is compared, and
+# sentences are one plain line
+while IFS='|' read -r file edit part; do
+    copy && sed -i "$edit" "$bad/$file"
+    cmp -s "$bad/$file" "$d/$file" && echo "not ok - '$edit' edits $file"
+    resum "$bad" && "$bench" validate "$bad" >review 2>err
+    status=$?
+    [ $status -ge 1 ] && [ $status -le 2 ] && one_line err "$part"
+    claim $? "forged: $file, $edit"
+done <<'LIST'
+manifest.json|s/moe-bench [0-9.]*"/moe-bench by zaphod"/|made_by
+manifest.json|s/"card":\(.*\)"H100"/"card":\1"zaphod"/|card
+manifest.json|s/"card"/"zaphod"/|zaphod
+manifest.json|s/T[0-9][0-9]:/Tzz:/|given_utc
+manifest.json|s/"given_utc"/"given_by": "zaphod", "given_utc"/|given_by
+manifest.json|s/"date":\(.*\)"20../"date":\1"zapo/|date
+manifest.json|s/"clock":\(.*\)"wall"/"clock":\1"zaphod"/|clock
+manifest.json|s/"planned"/"by": "zaphod", "planned"/|zaphod\|by
+manifest.json|s/"name":\(.*\)"units"/"name":\1"zaphod"/|zaphod
+manifest.json|s/steps of a run are alike/by zaphod@acme.example/|zaphod
+manifest.json|s/clocks, power cap/<b>zaphod, power cap/|zaphod
+manifest.json|s/"secrets":.*,/"secrets": "zaphod",/|secrets
+manifest.json|s/"id":\(.*\)"run-02"/"id":\1"zaphod"/|id
+manifest.json|s/"timers"/"who": "zaphod", "timers"/|who
+manifest.json|s/logs.run-02/logs\/zaphod/|zaphod
+dataset.json|s/2 runs/2 runs by zaphod/|title
+dataset.json|s/"note":.*/"note": "by zaphod"/|note
+dataset.json|s/"url":.*/"url": "javascript:x",/|url
+dataset.json|s/"source":.*/"source": "zaphod",/|source
+LIST
+rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/zaphod && bad=spoilt/zaphod &&
+    sed -i "s/$(basename "$d")/zaphod/g" "$bad/rows.csv" "$bad/dataset.json"
+forged 1 "its hardware and date make '$(basename "$d")'" "a folder of another name is found"
 
 rm -rf spoilt && mkdir spoilt && cp -r "$d" spoilt/ && cp -r "$d" "spoilt/$(basename "$d")-2"
 bad=spoilt/$(basename "$d")-2 && sed -i "s/$(basename "$d")/&-2/g" "$bad/rows.csv" "$bad/dataset.json" &&

@@ -324,6 +324,9 @@ holds "a layout kept by FLOPs is not called the fastest" "not measured, so a fas
     "$tmp/out"
 holds "a gap is that of the costs" "by these costs" "$tmp/out"
 # its pick keeps m with L and is slower than the run's own, which does not
+$L doctor $V/r01-pick-*/log.txt.gz >"$tmp/out" 2>/dev/null
+holds "layouts of the run's own kind that were not looked at are told" \
+    "without those that have m on a stage apart from L" "$tmp/out"
 $L doctor $V/r01-pick-*/log.txt.gz --json >"$tmp/json" 2>/dev/null
 is "a loss has an interval, too: no part of it is below nothing" \
     "$(value 'd["advice"]["gain"] < -0.05, min(min(p["down"], p["up"]) for p in d["advice"]["interval"]) >= 0')" \

@@ -24,6 +24,11 @@ make --no-print-directory install DESTDIR="$tmp/root" PREFIX=/usr \
 status=$?
 [ $status -eq 0 ] || sed 's/^/# /' "$tmp/log"
 claim $status "make install"
+(umask 077; make --no-print-directory install DESTDIR="$tmp/a b" PREFIX="/c d") \
+    >"$tmp/log" 2>&1 && [ -x "$tmp/a b/c d/bin/moe-layout" ] && [ ! -e b ] &&
+    [ -z "$(find "$tmp/a b/c d" ! -perm -o=r)" ] &&
+    [ "$(find "$tmp/a b" -type f | wc -l)" -eq "$(find "$tmp/root" -type f | wc -l)" ]
+claim $? "places with blanks in their names, and a strict umask"
 commands=$PWD/packaging/commands.sh
 PATH=$root/bin:$PATH
 export PATH

@@ -3,8 +3,9 @@ BUILD=${BUILD:-build/release}
 train="$BUILD/moe-train"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+LC_ALL=C
 OMPI_MCA_mpi_yield_when_idle=1
-export OMPI_MCA_mpi_yield_when_idle
+export LC_ALL OMPI_MCA_mpi_yield_when_idle
 
 small="--num-layers 4 --hidden-size 64 --num-attention-heads 4
     --group-query-attention --num-query-groups 2 --seq-length 32
