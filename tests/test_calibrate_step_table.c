@@ -140,3 +140,23 @@ Test(step_table, numbers_that_are_none_are_errors_with_their_place)
     cr_expect_not_null(strstr(x.msg.text, "hidden"), "%s", x.msg.text);
     arena_clear(&x.arena);
 }
+
+/* Two chunks a rank overlap their transfers, whether a column counts them or
+ * the stages do; one that says otherwise is no row. */
+Test(step_table, stages_say_how_many_chunks_a_rank_has)
+{
+    struct tables x = read_plain(
+        "b,s,g,,A100,8,512,,1024,1000,1,1,4,,Et|(t|)*6tL,,,1,16,1.5,fit,0\n"
+        "c,s,g,,A100,8,512,,1024,1000,1,1,4,2,Et|(t|)*6tL,,,1,16,1.5,fit,0\n"
+        "d,s,g,,A100,8,512,,1024,1000,1,1,4,1,Et|(t|)*6tL,,,1,16,1.5,fit,0\n");
+    cr_assert_eq(x.err, ERR_OK, "%s", x.msg.text);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_not_null(x.t.entry[i].of, "%s", x.t.entry[i].why);
+        cr_expect_eq(x.t.entry[i].of->layout.vpp, 2);
+        cr_expect_eq(x.t.entry[i].of->schedule.mode, P2P_OVERLAP);
+    }
+    cr_expect_null(x.t.entry[2].of);
+    cr_expect_not_null(strstr(x.t.entry[2].why, "vpp: got 1"), "%s",
+                       x.t.entry[2].why);
+    arena_clear(&x.arena);
+}
