@@ -1,4 +1,5 @@
 #include "calibrate/step_table.h"
+#include "small_model.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -158,5 +159,20 @@ Test(step_table, stages_say_how_many_chunks_a_rank_has)
     cr_expect_null(x.t.entry[2].of);
     cr_expect_not_null(strstr(x.t.entry[2].why, "vpp: got 1"), "%s",
                        x.t.entry[2].why);
+    arena_clear(&x.arena);
+}
+
+/* The model's own flags decide how transfers are made, as for a plan of it. */
+Test(step_table, transfers_are_those_of_the_models_flags)
+{
+    struct model m = small_model();
+    m.no_overlap_p2p = true;
+    const struct step_table_options options = {
+        .terms = observed_default_terms(), .model = &m, .fit_all = true};
+    struct tables x =
+        read_rows("a,s,g,,,,,,,,,,4,,Et|(t|)*6tmL,,,1,16,1.5,,\n", &options);
+    cr_assert_eq(x.err, ERR_OK, "%s", x.msg.text);
+    cr_assert_not_null(x.t.entry[0].of, "%s", x.t.entry[0].why);
+    cr_expect_eq(x.t.entry[0].of->schedule.mode, P2P_BLOCKING);
     arena_clear(&x.arena);
 }

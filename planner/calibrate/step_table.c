@@ -10,6 +10,7 @@
 #include "layout/default_split.h"
 #include "megatron/model.h"
 #include "pattern/depth.h"
+#include "plan/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -274,7 +275,6 @@ static enum err open_row(struct table_row *r, struct observed *out,
     const int node = o->model ? o->gpus_per_node : 8;
     struct observed_case from = {
         .model = m,
-        .mode = o->mode,
         .gpus_per_node = (int)table_whole(r, "gpus_per_node", node),
         .links = o->links,
         .timers = o->timers,
@@ -290,9 +290,13 @@ static enum err open_row(struct table_row *r, struct observed *out,
         e = layout_of_row(r, m, &from.layout, msg);
     if (e == ERR_OK)
         e = check_chunks(r, &from.layout, msg);
-    if (!o->mode_given && e == ERR_OK)
-        from.mode = p2p_mode_default(from.layout.vpp);
-    return e == ERR_OK ? observed_open(r->arena, &from, out, msg) : e;
+    if (e != ERR_OK)
+        return e;
+    const struct plan_settings set = {.mode_given = o->mode_given,
+                                      .mode = o->mode};
+    m->par.vpp = from.layout.vpp;
+    from.mode = plan_settings_mode(&set, m);
+    return observed_open(r->arena, &from, out, msg);
 }
 
 /* ---- rows ---- */
