@@ -36,7 +36,7 @@ const char *override_key(enum override_id id)
 }
 
 /* Stages that the source writes down itself; 0: none. */
-static int64_t overrides_stages(const struct megatron_flags *f, int64_t pp)
+static int64_t overrides_stages(const struct megatron_flags *f)
 {
     const char *text = hybrid_stages_text(f);
     struct pattern_parts parts;
@@ -44,7 +44,7 @@ static int64_t overrides_stages(const struct megatron_flags *f, int64_t pp)
     if (!text || strlen(text) > PATTERN_MAX_CHARS)
         return 0;
     if (hybrid_flag(f) == FLAG_NONE)
-        return layout_parse(f->arena, text, (int)pp, &l, NULL) == LAYOUT_OK
+        return layout_parse(f->arena, text, 1, &l, NULL) == LAYOUT_OK
                    ? l.n_stages
                    : 0;
     parts_read(text, &parts);
@@ -59,14 +59,15 @@ static bool overrides_drop_split(const struct overrides *o,
     const int64_t vpp = o->size[OVERRIDE_VPP];
     const int64_t own = flags_int(f, FLAG_PP, 1);
     const int64_t pp = o->size[OVERRIDE_PP] ? o->size[OVERRIDE_PP] : own;
-    const bool same = pp == own || !flags_given(f, FLAG_PP);
-    if (vpp && same && overrides_stages(f, pp) == pp * vpp)
+    const int64_t stages = overrides_stages(f);
+    // where the source states no PP, its stages speak of the option's, and
+    // whether they fit is judged by who reads them; one stage is one rank's
+    const bool same = pp == own || (!flags_given(f, FLAG_PP) && stages != 1);
+    if (vpp && same && stages == pp * vpp)
         return true;
     // the same number of stages leaves the source's split as it is
     if (!vpp && pp == own)
         return false;
-    // where the source states no PP, its stages speak of the option's, and
-    // whether they fit is judged by who reads them
     if (vpp || !same) {
         flags_clear(f, FLAG_LAYOUT);
         hybrid_drop_bars(f);
