@@ -219,6 +219,8 @@ Test(step_hybrid, ties_halves_that_no_cut_parts)
     cr_expect(is_tied(&f, other));
     cr_expect_not_null(f.note);
     cr_expect_not_null(strstr(f.note, kind_name(other)), "%s", f.note);
+    // of an embedding no FLOPs are known
+    cr_expect_null(strstr(f.note, "E is tied"), "%s", f.note);
     step_fit_prices(&f, s.row[0].of, &p, se);
     for (int k = 0; k < 2; k++) {
         const enum unit_kind unit = k ? base : other;

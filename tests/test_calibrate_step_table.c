@@ -1,4 +1,5 @@
 #include "calibrate/step_table.h"
+#include "small_model.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -153,5 +154,40 @@ Test(step_table, numbers_that_are_none_are_errors_with_their_place)
         "a,s,g,,A100,8,5x2,,1024,1000,1,1,4,1,,,1f1b,1,16,1,fit,0\n");
     cr_expect_eq(x.err, ERR_PARSE);
     cr_expect_not_null(strstr(x.msg.text, "hidden"), "%s", x.msg.text);
+    arena_clear(&x.arena);
+}
+
+/* Two chunks a rank overlap their transfers, whether a column counts them or
+ * the stages do; one that says otherwise is no row. */
+Test(step_table, stages_say_how_many_chunks_a_rank_has)
+{
+    struct tables x = read_plain(
+        "b,s,g,,A100,8,512,,1024,1000,1,1,4,,Et|(t|)*6tL,,,1,16,1.5,fit,0\n"
+        "c,s,g,,A100,8,512,,1024,1000,1,1,4,2,Et|(t|)*6tL,,,1,16,1.5,fit,0\n"
+        "d,s,g,,A100,8,512,,1024,1000,1,1,4,1,Et|(t|)*6tL,,,1,16,1.5,fit,0\n");
+    cr_assert_eq(x.err, ERR_OK, "%s", x.msg.text);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_not_null(x.t.entry[i].of, "%s", x.t.entry[i].why);
+        cr_expect_eq(x.t.entry[i].of->layout.vpp, 2);
+        cr_expect_eq(x.t.entry[i].of->schedule.mode, P2P_OVERLAP);
+    }
+    cr_expect_null(x.t.entry[2].of);
+    cr_expect_not_null(strstr(x.t.entry[2].why, "vpp: got 1"), "%s",
+                       x.t.entry[2].why);
+    arena_clear(&x.arena);
+}
+
+/* The model's own flags decide how transfers are made, as for a plan of it. */
+Test(step_table, transfers_are_those_of_the_models_flags)
+{
+    struct model m = small_model();
+    m.no_overlap_p2p = true;
+    const struct step_table_options options = {
+        .terms = observed_default_terms(), .model = &m, .fit_all = true};
+    struct tables x =
+        read_rows("a,s,g,,,,,,,,,,4,,Et|(t|)*6tmL,,,1,16,1.5,,\n", &options);
+    cr_assert_eq(x.err, ERR_OK, "%s", x.msg.text);
+    cr_assert_not_null(x.t.entry[0].of, "%s", x.t.entry[0].why);
+    cr_expect_eq(x.t.entry[0].of->schedule.mode, P2P_BLOCKING);
     arena_clear(&x.arena);
 }

@@ -83,8 +83,9 @@ Test(megatron_overrides, bars_go_with_another_number_of_stages)
         int64_t stated, pp, vpp;
         const char *pattern;
     } rows[] = {
-        {2, 2, 0, "*-|*-"}, {2, 4, 0, "*-*-"}, {0, 2, 0, "*-|*-"},
-        {0, 4, 0, "*-|*-"}, {0, 2, 1, "*-*-"}, {2, 0, 2, "*-*-"},
+        {2, 2, 0, "*-|*-"}, {2, 4, 0, "*-*-"},  {0, 2, 0, "*-|*-"},
+        {0, 4, 0, "*-|*-"}, {0, 2, 1, "*-|*-"}, {2, 0, 2, "*-*-"},
+        {2, 0, 1, "*-|*-"}, {0, 2, 2, "*-*-"},  {1, 2, 1, "*-*-"},
         {2, 0, 0, "*-|*-"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -111,8 +112,10 @@ Test(megatron_overrides, a_layout_stays_where_no_ranks_were_stated)
     static const struct {
         int64_t stated, pp, vpp;
         bool stays;
-    } rows[] = {{0, 4, 0, true},  {0, 2, 0, true},  {0, 3, 0, true},
-                {0, 4, 1, false}, {2, 4, 0, false}, {4, 4, 0, true}};
+    } rows[] = {{0, 4, 0, true}, {0, 2, 0, true},  {0, 3, 0, true},
+                {0, 4, 1, true}, {2, 4, 0, false}, {4, 4, 0, true},
+                {0, 2, 2, true}, {2, 0, 2, true},  {2, 0, 4, false},
+                {0, 4, 2, false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct arena a;
         struct megatron_flags f;
@@ -126,6 +129,8 @@ Test(megatron_overrides, a_layout_stays_where_no_ranks_were_stated)
             flags_set_int(&f, FLAG_PP, rows[i].stated);
         overrides_apply(&o, &f);
         cr_expect_eq(flags_given(&f, FLAG_LAYOUT), rows[i].stays, "row %zu", i);
+        // Megatron takes no flag of virtual stages beside a layout
+        cr_expect(!rows[i].stays || !flags_given(&f, FLAG_VPP), "row %zu", i);
         arena_clear(&a);
     }
 }

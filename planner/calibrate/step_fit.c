@@ -236,7 +236,8 @@ static const char *column_words(const struct step_column *c)
 {
     switch (c->kind) {
     case STEP_COLUMN_FREE:
-        return "tied to its FLOPs";
+        return c->unit == KIND_E ? "taken to cost nothing"
+                                 : "tied to its FLOPs";
     case STEP_COLUMN_DP:
         return "the reduction over replicas is left out";
     case STEP_COLUMN_OPTIMIZER:

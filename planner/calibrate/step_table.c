@@ -10,6 +10,7 @@
 #include "layout/default_split.h"
 #include "megatron/model.h"
 #include "pattern/depth.h"
+#include "plan/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -244,6 +245,19 @@ static enum err layout_of_row(struct table_row *r, struct model *m,
     return e == ERR_OK && hybrid ? check_depth(r, m, msg) : e;
 }
 
+/* The layout says how many chunks a rank has; the column may only agree. */
+static enum err check_chunks(struct table_row *r, const struct layout *l,
+                             struct err_msg *msg)
+{
+    const int64_t vpp = table_whole(r, "vpp", l->vpp);
+    return vpp == l->vpp
+               ? ERR_OK
+               : err_set(msg, ERR_RANGE,
+                         "vpp: got %lld, the layout has %d stages, which is %d "
+                         "for each of %d ranks",
+                         (long long)vpp, l->n_stages, l->vpp, l->pp);
+}
+
 static bool has_schedule(const struct table_row *r)
 {
     const char *name = table_text(r, "schedule");
@@ -258,11 +272,9 @@ static enum err open_row(struct table_row *r, struct observed *out,
 {
     struct model *m = arena_alloc(r->arena, 1, sizeof *m);
     const struct step_table_options *o = r->options;
-    const int vpp = (int)table_whole(r, "vpp", 1);
     const int node = o->model ? o->gpus_per_node : 8;
     struct observed_case from = {
         .model = m,
-        .mode = o->mode_given ? o->mode : p2p_mode_default(vpp),
         .gpus_per_node = (int)table_whole(r, "gpus_per_node", node),
         .links = o->links,
         .timers = o->timers,
@@ -276,7 +288,15 @@ static enum err open_row(struct table_row *r, struct observed *out,
         r->options->model ? model_of_base(r, m, msg) : model_of_row(r, m, msg);
     if (e == ERR_OK)
         e = layout_of_row(r, m, &from.layout, msg);
-    return e == ERR_OK ? observed_open(r->arena, &from, out, msg) : e;
+    if (e == ERR_OK)
+        e = check_chunks(r, &from.layout, msg);
+    if (e != ERR_OK)
+        return e;
+    const struct plan_settings set = {.mode_given = o->mode_given,
+                                      .mode = o->mode};
+    m->par.vpp = from.layout.vpp;
+    from.mode = plan_settings_mode(&set, m);
+    return observed_open(r->arena, &from, out, msg);
 }
 
 /* ---- rows ---- */

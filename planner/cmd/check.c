@@ -14,6 +14,7 @@
 #include "layout/shortest.h"
 #include "megatron/args.h"
 #include "megatron/convert.h"
+#include "megatron/hybrid.h"
 #include "pattern/lines.h"
 
 #include <string.h>
@@ -334,6 +335,17 @@ static const char *check_count(struct cmd *c, int64_t n, const char *what)
              : arena_printf(&c->arena, "%s not known", what);
 }
 
+/* A pattern has its layers also where its split is refused. */
+static int check_layers(struct cmd *c, const struct verdict *v)
+{
+    const struct megatron_flags *f = megatron_args_flags(c->opened);
+    struct megatron_hybrid h;
+    struct err_msg why;
+    return v->hybrid && hybrid_read(&c->arena, f, &h, &why) == ERR_OK && h.text
+               ? h.n_layers
+               : v->asked.n_layers;
+}
+
 /* One line of what was judged, behind the answer. */
 static const char *check_summary(struct cmd *c, const struct verdict *v,
                                  const struct core_version *core)
@@ -345,7 +357,7 @@ static const char *check_summary(struct cmd *c, const struct verdict *v,
     const char *world =
         check_count(c, flags_int(f, FLAG_WORLD_SIZE, 0), "ranks");
     const char *batch = check_count(c, v->by.n_microbatches, "micro-batches");
-    const char *layers = check_count(c, v->asked.n_layers, "layers");
+    const char *layers = check_count(c, check_layers(c, v), "layers");
     return arena_printf(&c->arena, "%s: %s of width %s, %s, PP %d, %s, core %s",
                         c->source_name, layers ? layers : "",
                         width ? width : "", world ? world : "", v->asked.pp,

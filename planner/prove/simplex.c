@@ -30,13 +30,15 @@ enum {
     SIMPLEX_REFACTOR = 150,
     SIMPLEX_MAX_PIVOTS = 4000,
     SIMPLEX_LANES = 8,
-    SIMPLEX_ROW_BLOCK = 32
+    SIMPLEX_ROW_BLOCK = 32,
+    SIMPLEX_CANDIDATES = 32 // rows that are looked at before all are
 };
 
 struct simplex {
     int n, m, groups, max_rows, n_rows; // m = n + 1
     int stride;                         // m, rounded up to whole registers
     double *g, *c;                      // [n][max_rows], [max_rows]
+    double *slope;                      // [max_rows][stride] g by rows
     double *value;                      // [max_rows] of the rows at x
     int *used; // [max_rows] solve in which it was basic last
     double *lo, *hi, *least, *most, total;
@@ -47,6 +49,7 @@ struct simplex {
     double *rhs, *level; // [m] right side, values of the basic columns
     double *y, *column, *dir, *part;
     double *work; // [m][stride]
+    int candidate[SIMPLEX_CANDIDATES], n_candidates;
     int n_solves, since_refactor;
     long n_pivots;
     int ray; // column that enters along a ray, -1: none
@@ -60,18 +63,20 @@ static bool simplex_alloc(struct arena *a, struct simplex *s)
                           &s->dir, &s->part,  &s->group_least, &s->group_most};
     bool ok = true;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        *vectors[i] = arena_alloc(a, n, sizeof(double));
+        // y is also read in whole registers from its second entry on
+        *vectors[i] = arena_alloc(a, n + SIMPLEX_LANES, sizeof(double));
         ok = ok && *vectors[i];
     }
     s->g = arena_alloc(a, rows * n, sizeof(double));
     s->c = arena_alloc(a, rows, sizeof(double));
+    s->slope = arena_alloc(a, rows * n, sizeof(double));
     s->value = arena_alloc(a, rows, sizeof(double));
     s->used = arena_alloc(a, rows, sizeof(int));
     s->basis = arena_alloc(a, m, sizeof(int));
     s->basic_row = arena_alloc(a, rows, sizeof(bool));
     s->inverse = arena_alloc(a, m * n, sizeof(double));
     s->work = arena_alloc(a, m * n, sizeof(double));
-    return ok && s->g && s->c && s->value && s->used && s->basis &&
+    return ok && s->g && s->c && s->slope && s->value && s->used && s->basis &&
            s->basic_row && s->inverse && s->work;
 }
 
@@ -125,7 +130,7 @@ static double simplex_column(struct simplex *s, int id)
     if (id < s->max_rows) {
         a[0] = 1;
         for (int i = 0; i < s->n; i++)
-            a[i + 1] = -s->g[i * s->max_rows + id];
+            a[i + 1] = -s->slope[id * s->stride + i];
         return s->c[id];
     }
     int f = (id - s->max_rows) / s->m, i = (id - s->max_rows) % s->m;
@@ -146,12 +151,9 @@ static double simplex_column(struct simplex *s, int id)
     return sign * (width - (i == s->n ? s->total : 0));
 }
 
-/* ---- the basis ---- */
+/* ---- kernels of the basis: nearly all the time goes here ---- */
 
-/* ---- kernels: nearly all the time goes here ---- */
-
-/* In all of them n is a multiple of SIMPLEX_LANES: loops have no rest. */
-
+/* n is a multiple of SIMPLEX_LANES: loops have no rest. */
 WIDE static void simplex_add_times(double *restrict to,
                                    const double *restrict from, double times,
                                    int n)
@@ -294,7 +296,7 @@ int simplex_add(struct simplex *s, const double *g, double c)
         return -1;
     int k = s->n_rows++;
     for (int i = 0; i < s->n; i++)
-        s->g[i * s->max_rows + k] = g[i];
+        s->g[i * s->max_rows + k] = s->slope[k * s->stride + i] = g[i];
     s->c[k] = c;
     s->used[k] = s->n_solves;
     s->basic_row[k] = false;
@@ -323,7 +325,8 @@ int simplex_purge(struct simplex *s, int keep, int *kept)
         if (!simplex_keeps(s, k, since))
             continue;
         for (int i = 0; i < s->n; i++)
-            s->g[i * s->max_rows + n] = s->g[i * s->max_rows + k];
+            s->g[i * s->max_rows + n] = s->slope[n * s->stride + i] =
+                s->slope[k * s->stride + i];
         s->c[n] = s->c[k];
         s->used[n] = s->used[k];
         s->basic_row[n] = s->basic_row[k];
@@ -332,6 +335,7 @@ int simplex_purge(struct simplex *s, int keep, int *kept)
         kept[n++] = k;
     }
     s->n_rows = n;
+    s->n_candidates = 0;
     return n;
 }
 
@@ -350,7 +354,6 @@ void simplex_bound(struct simplex *s, const struct simplex_bounds *b)
 
 /* ---- pivots ---- */
 
-/* Keeps the worst violation so far. */
 static void simplex_offer(double violation, int id, double *worst, int *best)
 {
     if (violation > *worst) {
@@ -396,16 +399,59 @@ static void simplex_price_groups(const struct simplex *s, double *worst,
     }
 }
 
-/* The column that x violates most; -1 when none. */
+/* How much x violates a row. */
+WIDE static double simplex_row_at(const struct simplex *s, int k)
+{
+    // x has n entries; g is 0 behind them
+    const double *g = s->slope + k * s->stride, *x = s->y + 1;
+    double part[SIMPLEX_LANES] = {0}, sum = s->c[k];
+    for (int i = 0; i < s->stride; i += SIMPLEX_LANES)
+        for (int j = 0; j < SIMPLEX_LANES; j++)
+            part[j] += g[i + j] * x[i + j];
+    for (int j = 0; j < SIMPLEX_LANES; j++)
+        sum += part[j];
+    return sum - s->y[0];
+}
+
+/* Of those that were violated when all were looked at last. */
+static void simplex_price_few(struct simplex *s, double *worst, int *best)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_candidates; i++) {
+        const int k = s->candidate[i];
+        const double v = s->basic_row[k] ? 0 : simplex_row_at(s, k);
+        if (v > TOLERANCE)
+            s->candidate[n++] = k;
+        simplex_offer(v, k, worst, best);
+    }
+    s->n_candidates = n;
+}
+
+/* All rows; those nearly as violated as the worst become candidates. */
+static void simplex_price_all(struct simplex *s, double *worst, int *best)
+{
+    const double share = 0.2; // of the worst violation
+    simplex_price_rows(s, s->value);
+    for (int i = 0; i < s->m; i++)
+        if (s->basis[i] < s->max_rows)
+            s->value[s->basis[i]] = -INFINITY;
+    for (int k = 0; k < s->n_rows; k++)
+        simplex_offer(s->value[k] - s->y[0], k, worst, best);
+    s->n_candidates = 0;
+    for (int k = 0; k < s->n_rows && s->n_candidates < SIMPLEX_CANDIDATES; k++)
+        if (s->value[k] - s->y[0] > share * *worst)
+            s->candidate[s->n_candidates++] = k;
+}
+
+/* A column that x violates much; -1 when none is violated. */
 static int simplex_price(struct simplex *s)
 {
     double worst = TOLERANCE;
     int best = simplex_price_bounds(s, &worst);
     simplex_price_groups(s, &worst, &best);
-    simplex_price_rows(s, s->value);
-    for (int k = 0; k < s->n_rows; k++)
-        if (!s->basic_row[k])
-            simplex_offer(s->value[k] - s->y[0], k, &worst, &best);
+    simplex_price_few(s, &worst, &best);
+    if (best < 0)
+        simplex_price_all(s, &worst, &best);
     return best;
 }
 
@@ -414,9 +460,10 @@ static int simplex_ratio(const struct simplex *s)
 {
     double most = INFINITY, pivot = 0;
     int best = -1;
-    for (int i = 0; i < s->m; i++)
-        if (s->dir[i] > PIVOT)
-            most = fmin(most, (fmax(s->level[i], 0) + 1e-9) / s->dir[i]);
+    for (int i = 0; i < s->m; i++) {
+        const double step = (fmax(s->level[i], 0) + 1e-9) / s->dir[i];
+        most = s->dir[i] > PIVOT && step < most ? step : most;
+    }
     for (int i = 0; i < s->m; i++)
         if (s->dir[i] > PIVOT && fmax(s->level[i], 0) / s->dir[i] <= most &&
             s->dir[i] > pivot) {

@@ -27,6 +27,10 @@ rank chunk stage layers units
 0 0 0 - E
 1 0 1 0-3 M*ME
 2 0 2 4-4 E /*E L"
+"$L" check --pp 2 -- --hybrid-layer-pattern 'M*M' >"$tmp/out" 2>"$tmp/err"
+is "what does not divide is told to want bars, and has its layers" \
+    "$? $(grep -c "want 2 segments with '|'" "$tmp/out") $(grep -c ' 3 layers of' "$tmp/err")" \
+    "1 1 1"
 "$L" check --core 0.18 'M*|+E' --pp 2 -- --num-layers 4 >"$tmp/out" 2>/dev/null
 is "the first rule that fails, by version, with its place" \
     "$? $(cat "$tmp/out")" \

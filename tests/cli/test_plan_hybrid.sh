@@ -221,6 +221,26 @@ is "Nemotron-3 Nano has 31.6 billion parameters, 3.6 active, 3.2 without look-up
         json '"%.1f %.1f %.1f" % tuple(x / 1e9 for x in (d["params"]["total"], d["params"]["active"], d["params"]["active_without_lookup"]))')" \
     "31.6 3.6 3.2"
 
+# steps that were run (in virtual time, declared work): each from the others'
+is "steps of runs predict those of layouts that were left out within 1%" \
+    "$(python3 - "$L" results/reference/local-hybrid/layouts.csv "$tmp/left.json" <<'P'
+import csv, json, subprocess, sys
+program, table, costs = sys.argv[1:]
+took = {r["layout"]: r["meas_step_ms"] for r in csv.DictReader(open(table))}
+model = "experiments/models/local-hybrid.json"
+batch = "--hybrid --pp 4 --gbs 32 --mbs 2 --seq 96".split()
+def run(*words):
+    return subprocess.run([program, *words], capture_output=True, check=True).stdout
+worst = 0
+for left in took:
+    steps = [w for x in took if x != left for w in ("--step", f"{x}={took[x]}")]
+    run("fit", model, *batch, *steps, "-o", costs)
+    d = json.loads(run("simulate", model, left, *batch, "--costs", costs, "--json"))
+    worst = max(worst, abs(d["pred_step_ms"] / float(took[left]) - 1))
+print(len(took) >= 5, worst < 0.01)
+P
+)" "True True"
+
 # a doctor's advice for the run of a hybrid model, beside what was measured of it
 D=results/reference/local-hybrid
 zcat "$D"/runs/r01-count-based-*/log.txt.gz >"$tmp/log.txt"
