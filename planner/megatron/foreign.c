@@ -44,6 +44,8 @@
 #define FILLED                                                                 \
     "micro-batches are filled up to a number of tokens: give "                 \
     "--micro-batch-size and --seq-length, as their mean is"
+#define RATIOS                                                                 \
+    "layers of Mamba between those of attention: give --hybrid-layer-pattern"
 #define LAYOUT "stages of its own: give --pipeline-model-parallel-layout"
 
 static const struct foreign_flag foreign[] = {
@@ -75,6 +77,7 @@ static const struct foreign_flag foreign[] = {
     SAME("virtual-pipeline-model-parallel-size", ONE, FLAG_VPP),
     SAME("train-micro-batch-size-per-gpu", ONE, FLAG_MICRO_BATCH_SIZE),
     SAME("fp8-param", SWITCH, FLAG_FP8_PARAM_GATHER),
+    SAME("qkv-bias", SWITCH, FLAG_ADD_QKV_BIAS),
     SAME("fp8-params", SWITCH, FLAG_FP8_PARAM_GATHER),
     SAME("linear-attention-type", ONE, FLAG_EXPERIMENTAL_ATTENTION_VARIANT),
     SAME("distribute-checkpointed-activations", SWITCH, FLAG_DISTRIBUTE_SAVED),
@@ -260,6 +263,10 @@ static const struct foreign_flag foreign[] = {
            "the optimizer's state goes to the CPU"),
     CHANGE("mtp-mem-efficient-logits", SWITCH, NULL, FLAG_NONE,
            "logits of MTP are kept in another way"),
+    CHANGE("num-micro-batches-with-partial-activation-checkpoints", ONE, "0",
+           FLAG_NONE, "micro-batches recompute different layers"),
+    CHANGE("activations-checkpoint-layers-per-pipeline", ONE, "0", FLAG_NONE,
+           "stages recompute different numbers of layers"),
     CHANGE("reuse-fp32-param", SWITCH, NULL, FLAG_NONE,
            "main parameters share memory with the 16-bit ones"),
     CHANGE("output-layer-slice-num", ONE, "1", FLAG_NONE,
@@ -299,10 +306,9 @@ static const struct foreign_flag foreign[] = {
     // other models, and models beside the model
     CHANGE("heterogeneous-block-specs", SWITCH, NULL, FLAG_NONE,
            "layers differ from one another"),
-    CHANGE("hybrid-attention-ratio", ONE, "0", FLAG_NONE,
-           "layers of Mamba between those of attention"),
-    CHANGE("hybrid-mlp-ratio", ONE, "0", FLAG_NONE,
-           "layers of Mamba between those of attention"),
+    CHANGE("hybrid-attention-ratio", ONE, "0", FLAG_HYBRID_LAYER_PATTERN,
+           RATIOS),
+    CHANGE("hybrid-mlp-ratio", ONE, "0", FLAG_HYBRID_LAYER_PATTERN, RATIOS),
     CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
@@ -354,6 +360,9 @@ static const struct foreign_flag foreign[] = {
          "it scales rotary frequencies, which are no parameters"),
     WARN("fsdp-sharding-strategy", ONE, "it acts where fsdp is on only"),
     WARN("fsdp-grad-reduce-dtype", ONE, "it acts where fsdp is on only"),
+    WARN("do-layer-norm-weight-decay", SWITCH, "it acts on steps of norms"),
+    WARN("bias-zero-mean-update", SWITCH,
+         "it moves the routers' correction biases in another way"),
     WARN("optimizer-cuda-graph", SWITCH, "the graph's memory is not counted"),
     WARN("hybrid-context-parallel", SWITCH,
          "groups of ranks change from batch to batch"),
@@ -481,9 +490,14 @@ bool foreign_speaks_of_model(const char *name, size_t len)
 
 /* ---- answers ---- */
 
-/* From the user's own line, not from the source that has the other flag. */
+/* From the user's own line, not from the source that has the other flag; a
+ * pattern of layers wins over their ratios wherever it is. */
 static bool foreign_answered(const struct megatron_flags *f, enum flag_id id)
 {
+    if (id == FLAG_HYBRID_LAYER_PATTERN)
+        return (flags_given(f, id) && !flags_unknown(f, id)) ||
+               (flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN) &&
+                !flags_unknown(f, FLAG_HYBRID_OVERRIDE_PATTERN));
     if (id == FLAG_NONE || !flags_given(f, id) || flags_unknown(f, id))
         return false;
     const char *from = f->slot[id].from;
