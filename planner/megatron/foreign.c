@@ -44,8 +44,6 @@
 #define FILLED                                                                 \
     "micro-batches are filled up to a number of tokens: give "                 \
     "--micro-batch-size and --seq-length, as their mean is"
-#define RATIOS                                                                 \
-    "layers of Mamba between those of attention: give --hybrid-layer-pattern"
 #define LAYOUT "stages of its own: give --pipeline-model-parallel-layout"
 
 static const struct foreign_flag foreign[] = {
@@ -306,9 +304,6 @@ static const struct foreign_flag foreign[] = {
     // other models, and models beside the model
     CHANGE("heterogeneous-block-specs", SWITCH, NULL, FLAG_NONE,
            "layers differ from one another"),
-    CHANGE("hybrid-attention-ratio", ONE, "0", FLAG_HYBRID_LAYER_PATTERN,
-           RATIOS),
-    CHANGE("hybrid-mlp-ratio", ONE, "0", FLAG_HYBRID_LAYER_PATTERN, RATIOS),
     CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
@@ -490,14 +485,9 @@ bool foreign_speaks_of_model(const char *name, size_t len)
 
 /* ---- answers ---- */
 
-/* From the user's own line, not from the source that has the other flag; a
- * pattern of layers wins over their ratios wherever it is. */
+/* From the user's own line, not from the source that has the other flag. */
 static bool foreign_answered(const struct megatron_flags *f, enum flag_id id)
 {
-    if (id == FLAG_HYBRID_LAYER_PATTERN)
-        return (flags_given(f, id) && !flags_unknown(f, id)) ||
-               (flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN) &&
-                !flags_unknown(f, FLAG_HYBRID_OVERRIDE_PATTERN));
     if (id == FLAG_NONE || !flags_given(f, id) || flags_unknown(f, id))
         return false;
     const char *from = f->slot[id].from;
