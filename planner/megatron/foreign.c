@@ -505,6 +505,24 @@ static const struct foreign_flag *foreign_of_change(const char *flag)
     return foreign_find(name, strlen(name));
 }
 
+/* Changes that no flag makes: a word for another kind of model (Primus), and a
+ * file with the model's sizes that is not there. The flag that answers. */
+static enum flag_id foreign_answer_of_file(const struct megatron_flags *f,
+                                           const char *change)
+{
+    static const enum flag_id patterns[] = {FLAG_HYBRID_LAYER_PATTERN,
+                                            FLAG_HYBRID_OVERRIDE_PATTERN};
+    for (size_t i = 0; i < 2 && strcmp(change, "model_type: mamba") == 0; i++)
+        if (flags_given(f, patterns[i]) && !flags_unknown(f, patterns[i]))
+            return patterns[i];
+    return text_starts(change, "model: ") &&
+                   foreign_answered(f, FLAG_NUM_LAYERS) &&
+                   foreign_answered(f, FLAG_HIDDEN_SIZE) &&
+                   foreign_answered(f, FLAG_NUM_ATTENTION_HEADS)
+               ? FLAG_NUM_LAYERS
+               : FLAG_NONE;
+}
+
 void foreign_settle(struct account *account, const struct megatron_flags *f)
 {
     const struct account_line *flag = account->changes.first;
@@ -512,13 +530,16 @@ void foreign_settle(struct account *account, const struct megatron_flags *f)
     account->changes = account->reasons = (struct account_list){.n = 0};
     for (; flag && reason; flag = flag->next, reason = reason->next) {
         const struct foreign_flag *row = foreign_of_change(flag->text);
-        if (!row || !foreign_answered(f, row->flag)) {
+        enum flag_id by = row && foreign_answered(f, row->flag)
+                              ? row->flag
+                              : foreign_answer_of_file(f, flag->text);
+        if (by == FLAG_NONE) {
             account_change(account, flag->text, reason->text);
             continue;
         }
         char line[256];
         snprintf(line, sizeof line, "%.100s: --%s is given in its place",
-                 flag->text, flag_name(row->flag));
+                 flag->text, flag_name(by));
         account_add(account, &account->warnings, line);
     }
 }
