@@ -72,7 +72,7 @@ Test(foreign, rows_fit_the_flags_they_stand_for)
 Test(foreign, some_values_change_nothing)
 {
     cr_expect(foreign_is_harmless(find("n-shared-experts"), "0"));
-    cr_expect(foreign_is_harmless(find("hybrid-attention-ratio"), "0.0"));
+    cr_expect(foreign_is_harmless(find("export-num-mtp"), "0.0"));
     cr_expect(foreign_is_harmless(find("enable-mhc"), "false"));
     cr_expect(foreign_is_harmless(find("noop-layers"), "None"));
     cr_expect_not(foreign_is_harmless(find("n-shared-experts"), "1"));

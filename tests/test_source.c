@@ -151,6 +151,11 @@ static const struct {
     {LLAMA ", \"num_key_value_heads\": \"3\"}", "num_key_value_heads"},
     {LLAMA, "c.json"},
     {"{\"num_layers\": 2}", "moe-layout/model/1"},
+    {"# c\n\n#d\nimport os\nos.system('x --num-layers 2')\n", "Python"},
+    {"from a.b import c\nc(num_layers=2)\n", "run_config.yaml"},
+    {"\"\"\"What it is.\"\"\"\nx = 1\n", "Python"},
+    {"#!/usr/bin/env python3\nx = 1\n", "Python"},
+    {"#!/bin/sh\n# python\nimport x\n", "starts no command"},
 };
 
 Test(model_source, what_is_missing_or_unknown_is_named)

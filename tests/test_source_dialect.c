@@ -519,6 +519,55 @@ Test(dialect, hydras_configuration_is_named)
     arena_clear(&r.a);
 }
 
+static void expect_nemos_optimizer(struct read *r)
+{
+    cr_expect(flags_given(r->f, FLAG_DIST_OPT));
+    cr_expect(flags_given(r->f, FLAG_GRAD_REDUCE_BF16));
+    cr_expect(flags_given(r->f, FLAG_OVERLAP_GRAD_REDUCE));
+    cr_expect_not(flags_given(r->f, FLAG_OVERLAP_PARAM_GATHER));
+    cr_expect_eq(r->account->changes.n, 0);
+    arena_clear(&r->a);
+}
+
+Test(dialect, nemos_optimizer_is_megatrons)
+{
+    struct read r;
+    cr_assert_eq(
+        read_form(&r, "trainer: {devices: 8}\nmodel:\n  num_layers: 4\n"
+                      "  attention_type: multihead\n  optim:\n"
+                      "    name: mcore_distributed_optim\n"
+                      "    grad_sync_dtype: bf16\n    overlap_grad_sync: yes\n"
+                      "    overlap_param_sync: false\n"),
+        ERR_OK, "%s", r.msg.text);
+    expect_nemos_optimizer(&r);
+    cr_assert_eq(
+        read_launch(
+            &r, "python3 pre.py model.optim.name=mcore_distributed_optim "
+                "+model.optim.grad_sync_dtype=bf16 training.model.bias=False "
+                "model.optim.overlap_grad_sync=True "
+                "model.optim.overlap_param_sync=False "
+                "model.share_embeddings_and_output_weights=False "
+                "model.activations_checkpoint_granularity=full "
+                "model.activation=gelu"),
+        ERR_OK, "%s", r.msg.text);
+    cr_expect(flags_is(r.f, FLAG_RECOMPUTE_GRANULARITY, "full"));
+    cr_expect(flags_given(r.f, FLAG_UNTIE));
+    cr_expect(flags_given(r.f, FLAG_DISABLE_BIAS_LINEAR));
+    cr_expect_not(flags_given(r.f, FLAG_SWIGLU));
+    expect_nemos_optimizer(&r);
+}
+
+Test(dialect, verls_optimizer_is_sharded_by_itself)
+{
+    struct read r;
+    cr_assert_eq(read_launch(&r, "python3 v.py actor_rollout_ref.model.path=/m "
+                                 "actor_rollout_ref.rollout.n=8"),
+                 ERR_OK, "%s", r.msg.text);
+    cr_expect(flags_given(r.f, FLAG_DIST_OPT));
+    cr_expect(list_holds(&r.account->assumed, "use-distributed-optimizer"));
+    arena_clear(&r.a);
+}
+
 Test(dialect, swifts_words_are_flags_with_its_defaults)
 {
     struct read r;

@@ -11,6 +11,17 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#define GRANITE_TEN                                                            \
+    "'mamba', 'mamba', 'mamba', 'mamba', 'mamba', 'attention', 'mamba', "      \
+    "'mamba', 'mamba', 'mamba'"
+#define GRANITE_LAYERS                                                         \
+    "'num_hidden_layers': 40, 'mamba_d_head': 64, 'mamba_d_state': 128, "      \
+    "'mamba_n_groups': 1, 'mamba_d_conv': 4, 'mamba_conv_bias': true, "        \
+    "'mamba_proj_bias': false, 'attention_bias': false, "                      \
+    "'position_embedding_type': 'nope', 'tie_word_embeddings': true, "         \
+    "'layer_types': [" GRANITE_TEN ", " GRANITE_TEN ", " GRANITE_TEN           \
+    ", " GRANITE_TEN "]"
+
 enum counted { ALL, NO_LOOKUP, NO_TABLES }; // vocabulary tables in the active
 enum digits { ROUNDED, CUT };
 
@@ -348,6 +359,19 @@ static const struct {
      "'tie_word_embeddings': false, 'vocab_size': 131072, "
      "'hybrid_override_pattern': 'MEMEMEM*EMEMEMEM*EMEMEMEM*"
      "EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME'}"},
+    // of safetensors, and general.parameter_count of llama.cpp
+    {"granite-4.0-h-small", 32207337984, 0, 9, 1, ALL, ROUNDED,
+     "{'model_type': 'granitemoehybrid', 'hidden_size': 4096, "
+     "'intermediate_size': 768, 'shared_intermediate_size': 1536, "
+     "'num_local_experts': 72, 'num_experts_per_tok': 10, "
+     "'num_attention_heads': 32, 'num_key_value_heads': 8, "
+     "'mamba_n_heads': 128, 'vocab_size': 100352, " GRANITE_LAYERS "}"},
+    {"granite-4.0-h-micro", 3191396096, 0, 3, 1, ALL, ROUNDED,
+     "{'model_type': 'granitemoehybrid', 'hidden_size': 2048, "
+     "'intermediate_size': 8192, 'shared_intermediate_size': 8192, "
+     "'num_local_experts': 0, 'num_experts_per_tok': 0, "
+     "'num_attention_heads': 32, 'num_key_value_heads': 8, "
+     "'mamba_n_heads': 64, 'vocab_size': 100352, " GRANITE_LAYERS "}"},
 };
 enum { N_PUBLISHED = sizeof published / sizeof published[0] };
 

@@ -39,6 +39,10 @@
 #define MAMBA                                                                  \
     NEMOTRON ", 'hybrid_override_pattern': 'M-', 'mamba_num_heads': 8, "       \
              "'mamba_head_dim': 16, 'ssm_state_size': 16, 'n_groups': 2"
+#define GRANITE                                                                \
+    "{'model_type': 'granitemoehybrid', 'hidden_size': 64, "                   \
+    "'vocab_size': 100, 'num_attention_heads': 4, "                            \
+    "'num_key_value_heads': 2, 'shared_intermediate_size': 96"
 #define NESTED(inner) "{'model_type': 'kimi_k25', 'text_config': " inner "}"
 
 /* config, and words that the line must hold, parted by | */
@@ -64,6 +68,16 @@ static const struct {
     {MAMBA ", 'use_conv_bias': false}", "use_conv_bias: false"},
     {MAMBA ", 'conv_kernel': 3}", "conv_kernel: want 4"},
     {MAMBA ", 'mamba_proj_bias': true}", "mamba_proj_bias"},
+    {GRANITE "}", "layer_types: missing"},
+    {GRANITE ", 'layer_types': ['attention', 'moe']}", "mamba and attention"},
+    {GRANITE ", 'layer_types': ['attention'], 'num_hidden_layers': 2}",
+     "num_hidden_layers: got 2|1 layers"},
+    {GRANITE ", 'layer_types': ['mamba']}", "mamba_n_heads: missing"},
+    {GRANITE ", 'layer_types': ['attention'], 'hidden_act': 'gelu'}",
+     "hidden_act: got 'gelu'"},
+    {GRANITE ", 'layer_types': ['attention'], 'num_local_experts': 4, "
+             "'num_experts_per_tok': 2}",
+     "intermediate_size: missing"},
     {MAMBA ", 'num_nextn_predict_layers': 99}", "num_nextn_predict_layers"},
     {"{'model_type': 'mimo_v2'}", "mimo_v2|sliding window|swa_"},
     {"{'model_type': 'mimo_v2_flash'}", "mimo_v2_flash|sinks"},

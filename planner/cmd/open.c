@@ -244,6 +244,10 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
     if (e != ERR_OK)
         return e;
     overrides_apply(&o, megatron_args_flags(*out));
+    e = hybrid_of_ratios(megatron_args_flags(*out), megatron_args_account(*out),
+                         &c->msg);
+    if (e != ERR_OK)
+        return e;
     open_note_refused(*out);
     foreign_settle(megatron_args_account(*out), megatron_args_flags(*out));
     account_say_defaults(megatron_args_account(*out),

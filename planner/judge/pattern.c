@@ -7,6 +7,8 @@
  */
 #include "rule.h"
 
+#include "megatron/hybrid.h"
+
 #include <string.h>
 
 /* A rule whose name and place are known only when it is asked. */
@@ -128,7 +130,22 @@ static void judge_pattern_overlap(struct judge *j)
                     "models only: leave it out with a hybrid pattern");
 }
 
+/* Later releases have no ratios. */
+static void judge_pattern_ratios(struct judge *j)
+{
+    struct err_msg why = {""};
+    const enum err e =
+        j->core->has_pattern ? ERR_OK : hybrid_check_ratios(j->f, &why);
+    j->nomem = j->nomem || e == ERR_NOMEM;
+    if (e == ERR_RANGE)
+        judge_refuse_text(j, arena_strdup(j->arena, why.text));
+}
+
 const struct judge_rule JUDGE_PATTERN[] = {
+    {"pattern: ratios", "mamba_hybrid_layer_allocation.py allocate_layers",
+     judge_pattern_ratios,
+     JUDGE_FLAGS(FLAG_HYBRID_ATTENTION_RATIO, FLAG_HYBRID_MLP_RATIO),
+     JUDGE_FLAGS(FLAG_HYBRID_OVERRIDE_PATTERN), NULL},
     {"pattern", "", judge_pattern,
      JUDGE_FLAGS(FLAG_HYBRID_LAYER_PATTERN, FLAG_HYBRID_OVERRIDE_PATTERN), NULL,
      NULL},

@@ -348,6 +348,9 @@
       ANY, MODEL)                                                              \
     X(FLAG_MTP_HYBRID_PATTERN, "mtp-hybrid-override-pattern", "", TEXT, "",    \
       ANY, MODEL)                                                              \
+    X(FLAG_HYBRID_ATTENTION_RATIO, "hybrid-attention-ratio", "", REAL, "0.0",  \
+      ANY, MODEL)                                                              \
+    X(FLAG_HYBRID_MLP_RATIO, "hybrid-mlp-ratio", "", REAL, "0.0", ANY, MODEL)  \
     X(FLAG_IS_HYBRID_MODEL, "is-hybrid-model", "", BOOL, "", ANY, MODEL)       \
     X(FLAG_MAMBA_STATE_DIM, "mamba-state-dim", "", INT, "128",                 \
       FROM(1, 1 << 16), MODEL)                                                 \

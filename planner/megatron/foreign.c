@@ -75,6 +75,9 @@ static const struct foreign_flag foreign[] = {
     SAME("virtual-pipeline-model-parallel-size", ONE, FLAG_VPP),
     SAME("train-micro-batch-size-per-gpu", ONE, FLAG_MICRO_BATCH_SIZE),
     SAME("fp8-param", SWITCH, FLAG_FP8_PARAM_GATHER),
+    SAME("qkv-bias", SWITCH, FLAG_ADD_QKV_BIAS),
+    SAME("fp8-params", SWITCH, FLAG_FP8_PARAM_GATHER),
+    SAME("linear-attention-type", ONE, FLAG_EXPERIMENTAL_ATTENTION_VARIANT),
     SAME("distribute-checkpointed-activations", SWITCH, FLAG_DISTRIBUTE_SAVED),
 
     // layers and experts (MindSpeed-LLM, Pai-Megatron-Patch,
@@ -258,6 +261,10 @@ static const struct foreign_flag foreign[] = {
            "the optimizer's state goes to the CPU"),
     CHANGE("mtp-mem-efficient-logits", SWITCH, NULL, FLAG_NONE,
            "logits of MTP are kept in another way"),
+    CHANGE("num-micro-batches-with-partial-activation-checkpoints", ONE, "0",
+           FLAG_NONE, "micro-batches recompute different layers"),
+    CHANGE("activations-checkpoint-layers-per-pipeline", ONE, "0", FLAG_NONE,
+           "stages recompute different numbers of layers"),
     CHANGE("reuse-fp32-param", SWITCH, NULL, FLAG_NONE,
            "main parameters share memory with the 16-bit ones"),
     CHANGE("output-layer-slice-num", ONE, "1", FLAG_NONE,
@@ -268,6 +275,8 @@ static const struct foreign_flag foreign[] = {
            "MLPs work in chunks"),
     CHANGE("fp32-residual-connection", SWITCH, NULL, FLAG_NONE,
            "residuals have twice the bytes"),
+    CHANGE("attention-type", ONE, "multihead", FLAG_NONE,
+           "attention of another kind"),
     CHANGE("fp4-format", ONE, NULL, FLAG_NONE,
            "weights and activations of four bits"),
     CHANGE("external-cuda-graph", SWITCH, NULL, FLAG_CUDA_GRAPH_IMPL,
@@ -295,10 +304,6 @@ static const struct foreign_flag foreign[] = {
     // other models, and models beside the model
     CHANGE("heterogeneous-block-specs", SWITCH, NULL, FLAG_NONE,
            "layers differ from one another"),
-    CHANGE("hybrid-attention-ratio", ONE, "0", FLAG_NONE,
-           "layers of Mamba between those of attention"),
-    CHANGE("hybrid-mlp-ratio", ONE, "0", FLAG_NONE,
-           "layers of Mamba between those of attention"),
     CHANGE("mtp-spec", MANY, NULL, FLAG_NONE,
            "layers of MTP are of other kinds"),
     CHANGE("retro-add-retriever", SWITCH, NULL, FLAG_NONE, OTHER_MODEL),
@@ -346,6 +351,13 @@ static const struct foreign_flag foreign[] = {
     WARN("params-dtype", ONE, "bytes of a parameter are those of --bf16"),
     WARN("memory-efficient-layer-norm", SWITCH,
          "norms are counted with what they keep without it"),
+    WARN("scale-positional-embedding", SWITCH,
+         "it scales rotary frequencies, which are no parameters"),
+    WARN("fsdp-sharding-strategy", ONE, "it acts where fsdp is on only"),
+    WARN("fsdp-grad-reduce-dtype", ONE, "it acts where fsdp is on only"),
+    WARN("do-layer-norm-weight-decay", SWITCH, "it acts on steps of norms"),
+    WARN("bias-zero-mean-update", SWITCH,
+         "it moves the routers' correction biases in another way"),
     WARN("optimizer-cuda-graph", SWITCH, "the graph's memory is not counted"),
     WARN("hybrid-context-parallel", SWITCH,
          "groups of ranks change from batch to batch"),
@@ -496,6 +508,24 @@ static const struct foreign_flag *foreign_of_change(const char *flag)
     return foreign_find(name, strlen(name));
 }
 
+/* Changes that no flag makes: a word for another kind of model (Primus), and a
+ * file with the model's sizes that is not there. The flag that answers. */
+static enum flag_id foreign_answer_of_file(const struct megatron_flags *f,
+                                           const char *change)
+{
+    static const enum flag_id patterns[] = {FLAG_HYBRID_LAYER_PATTERN,
+                                            FLAG_HYBRID_OVERRIDE_PATTERN};
+    for (size_t i = 0; i < 2 && strcmp(change, "model_type: mamba") == 0; i++)
+        if (flags_given(f, patterns[i]) && !flags_unknown(f, patterns[i]))
+            return patterns[i];
+    return text_starts(change, "model: ") &&
+                   foreign_answered(f, FLAG_NUM_LAYERS) &&
+                   foreign_answered(f, FLAG_HIDDEN_SIZE) &&
+                   foreign_answered(f, FLAG_NUM_ATTENTION_HEADS)
+               ? FLAG_NUM_LAYERS
+               : FLAG_NONE;
+}
+
 /* A change that Megatron's own flag answers, given beside it, is no change any
  * more. This is known only when all flags are read. */
 void foreign_settle(struct account *account, const struct megatron_flags *f)
@@ -505,13 +535,16 @@ void foreign_settle(struct account *account, const struct megatron_flags *f)
     account->changes = account->reasons = (struct account_list){.n = 0};
     for (; flag && reason; flag = flag->next, reason = reason->next) {
         const struct foreign_flag *row = foreign_of_change(flag->text);
-        if (!row || !foreign_answered(f, row->flag)) {
+        enum flag_id by = row && foreign_answered(f, row->flag)
+                              ? row->flag
+                              : foreign_answer_of_file(f, flag->text);
+        if (by == FLAG_NONE) {
             account_change(account, flag->text, reason->text);
             continue;
         }
         char line[256];
         snprintf(line, sizeof line, "%.100s: --%s is given in its place",
-                 flag->text, flag_name(row->flag));
+                 flag->text, flag_name(by));
         account_add(account, &account->warnings, line);
     }
 }

@@ -9,6 +9,7 @@
 #include "pattern/parts.h"
 #include "pattern/pattern.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -304,6 +305,131 @@ enum err hybrid_set_model(const struct megatron_hybrid *h,
     return e;
 }
 
+/* ---- ratios ---- */
+
+// where a pattern comes from that nobody wrote
+static const char ratios_from[] = "computed";
+
+static const enum flag_id ratios[] = {FLAG_HYBRID_ATTENTION_RATIO,
+                                      FLAG_HYBRID_MLP_RATIO};
+enum { N_RATIOS = sizeof ratios / sizeof ratios[0] };
+
+/* Makes every so many Mamba layers one of another kind, the last ones of each
+ * section. */
+static void ratios_spread(char *symbols, char kind, double section)
+{
+    double left = section;
+    for (char *p = symbols; *p; p++) {
+        if (*p != 'M')
+            continue;
+        if (left < 0.5) {
+            *p = kind;
+            left += section;
+        } else {
+            left -= 1;
+        }
+    }
+}
+
+/* core 0.16's megatron/core/ssm/mamba_hybrid_layer_allocation.py: attention
+ * between sections of Mamba, then MLPs among what is left of Mamba. */
+static char *ratios_symbols(struct arena *a, int n, double attention,
+                            double mlp)
+{
+    // Python rounds halves to the even number, too
+    const int n_attention = (int)nearbyint(n * attention);
+    const int n_mlp = (int)nearbyint(n * mlp);
+    char *out = arena_alloc(a, (size_t)n + 1, 1);
+    if (!out)
+        return NULL;
+    memset(out, 'M', (size_t)n);
+    ratios_spread(out, '*', (double)(n - n_attention) / (n_attention + 1));
+    if (n_mlp > 0)
+        ratios_spread(out, '-', (double)(n - n_attention - n_mlp) / n_mlp);
+    return out;
+}
+
+static int ratios_count(const char *text, char symbol)
+{
+    int n = 0;
+    for (; *text && *text != '/'; text++)
+        n += *text == symbol;
+    return n;
+}
+
+static enum err ratios_write(struct megatron_flags *f, struct account *to,
+                             const char *symbols, struct err_msg *msg)
+{
+    char line[256];
+    const char *before = f->from;
+    f->from = ratios_from;
+    enum err e = flags_set(f, FLAG_HYBRID_OVERRIDE_PATTERN, symbols, msg);
+    f->from = before;
+    snprintf(line, sizeof line,
+             "--hybrid-attention-ratio %g, --hybrid-mlp-ratio %g: layers are "
+             "%.120s, as Megatron up to core 0.16 spreads them",
+             flags_real(f, FLAG_HYBRID_ATTENTION_RATIO, 0),
+             flags_real(f, FLAG_HYBRID_MLP_RATIO, 0), symbols);
+    account_add(to, &to->assumed, line);
+    return e;
+}
+
+/* A pattern answers for ratios that are not known, and the newer one for all:
+ * no release takes both. */
+static void ratios_answer(struct megatron_flags *f)
+{
+    const enum flag_id id = hybrid_flag(f);
+    for (int i = 0; i < N_RATIOS && id != FLAG_NONE; i++)
+        if (id == FLAG_HYBRID_LAYER_PATTERN || flags_unknown(f, ratios[i]))
+            flags_clear(f, ratios[i]);
+}
+
+enum err hybrid_of_ratios(struct megatron_flags *f, struct account *to,
+                          struct err_msg *msg)
+{
+    ratios_answer(f);
+    const double attention = flags_real(f, ratios[0], 0);
+    const double mlp = flags_real(f, ratios[1], 0);
+    const int n = (int)flags_int(f, FLAG_NUM_LAYERS, 0);
+    for (int i = 0; i < N_RATIOS; i++)
+        if (flags_unknown(f, ratios[i]))
+            return flags_set_unknown(f, FLAG_HYBRID_OVERRIDE_PATTERN,
+                                     f->slot[ratios[i]].unknown, msg);
+    if (!(attention >= 0 && mlp >= 0 && attention + mlp <= 1))
+        return err_set(msg, ERR_RANGE,
+                       "--hybrid-attention-ratio, --hybrid-mlp-ratio: got %g "
+                       "and %g, want shares that are at most 1 together",
+                       attention, mlp);
+    // a number of layers that is not known is asked for elsewhere
+    if (attention + mlp <= 0 || n < 1 || n > MODEL_MAX_LAYERS ||
+        hybrid_flag(f) != FLAG_NONE)
+        return ERR_OK;
+    const char *symbols = ratios_symbols(f->arena, n, attention, mlp);
+    if (!symbols)
+        return err_set(msg, ERR_NOMEM, "a pattern: out of memory");
+    return ratios_write(f, to, symbols, msg);
+}
+
+enum err hybrid_check_ratios(const struct megatron_flags *f,
+                             struct err_msg *msg)
+{
+    const char *text = flags_text(f, FLAG_HYBRID_OVERRIDE_PATTERN);
+    const struct pattern_part all = {text ? text : "", text ? strlen(text) : 0};
+    const char *bare = part_without_bars(f->arena, &all);
+    const int n = bare ? (int)strcspn(bare, "/") : 0;
+    const char *want = ratios_symbols(f->arena, n, flags_real(f, ratios[0], 0),
+                                      flags_real(f, ratios[1], 0));
+    if (!bare || !want)
+        return err_set(msg, ERR_NOMEM, "a pattern: out of memory");
+    for (const char *p = "*-"; n && *p; p++)
+        if (ratios_count(bare, *p) != ratios_count(want, *p))
+            return err_set(msg, ERR_RANGE,
+                           "--hybrid-override-pattern has %d layers '%c', and "
+                           "the ratios of layers make %d",
+                           ratios_count(bare, *p), *p, ratios_count(want, *p));
+    return ERR_OK;
+}
+
 /* ---- beside it ---- */
 
 /* Both names of the module, as main and older releases have it; a list may be
@@ -358,7 +484,9 @@ void hybrid_say(struct account *to, const struct megatron_flags *f)
     char line[200];
     if (hybrid_read(f->arena, f, &h, &msg) != ERR_OK || !h.text)
         return;
-    if (hybrid_flag(f) == FLAG_HYBRID_OVERRIDE_PATTERN)
+    const enum flag_id id = hybrid_flag(f);
+    if (id == FLAG_HYBRID_OVERRIDE_PATTERN &&
+        strcmp(f->slot[id].from, ratios_from) != 0)
         account_add(to, &to->warnings,
                     "--hybrid-override-pattern: since core 0.17 the same is "
                     "--hybrid-layer-pattern");

@@ -81,6 +81,17 @@ void hybrid_drop_bars(struct megatron_flags *f);
 /* Is --spec the stack of layers that Megatron itself has for patterns? */
 bool hybrid_has_own_spec(const struct megatron_flags *f);
 
+/* Writes the pattern that older Megatron makes of the ratios of its layers
+ * (--hybrid-attention-ratio, --hybrid-mlp-ratio) where no other is given, and
+ * says so. ERR_RANGE for ratios that are none; ERR_NOMEM. */
+enum err hybrid_of_ratios(struct megatron_flags *f, struct account *to,
+                          struct err_msg *msg);
+
+/* ERR_RANGE where the older flag's pattern has other numbers of layers than the
+ * ratios, which Megatron up to core 0.16 refuses; ERR_NOMEM. */
+enum err hybrid_check_ratios(const struct megatron_flags *f,
+                             struct err_msg *msg);
+
 /* Warns of flags that the pattern overrides and of the older flag. */
 void hybrid_say(struct account *to, const struct megatron_flags *f);
 

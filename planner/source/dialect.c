@@ -193,6 +193,20 @@ enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
                              &unknown, msg);
 }
 
+enum err dialect_shards_state(struct megatron_args *args, const char *trainer,
+                              struct err_msg *msg)
+{
+    char line[128];
+    struct account *account = megatron_args_account(args);
+    const struct args_key key = {.key = "use-distributed-optimizer",
+                                 .text = "true",
+                                 .from = "the trainer's default"};
+    snprintf(line, sizeof line,
+             "%.40s turns --use-distributed-optimizer on by itself", trainer);
+    account_add(account, &account->assumed, line);
+    return megatron_args_key(args, &key, msg);
+}
+
 /* ---- reading ---- */
 
 static enum err dialect_sections(struct dialect *d)

@@ -7,8 +7,8 @@
  *
  * Forms: Megatron's CI (MODEL_ARGS) and --yaml-cfg, Primus, FlagScale,
  * Megatron-Bridge and NeMo 2, NeMo 1, NeMo-RL, GPT-NeoX, verl, ROLL, ms-swift,
- * and any flat
- * file of Megatron's arguments. Words: Hydra's (a.b.c=value) and ms-swift's.
+ * and any flat file of Megatron's arguments. Words: Hydra's (a.b.c=value) and
+ * ms-swift's.
  *
  * In: a text or an argument vector. Out: slots of args, with the line of each
  * value, and its account. Files have some hundred lines.
@@ -72,6 +72,11 @@ enum err dialect_batch_elsewhere(struct megatron_args *args, const char *where,
 /* ms-swift's own defaults for flags that were not given, said as assumed. */
 enum err dialect_swift_defaults(struct megatron_args *args,
                                 struct err_msg *msg);
+
+/* A trainer that always shards the optimizer's state, unless it is told not to,
+ * said as assumed. To be called before its words are read. */
+enum err dialect_shards_state(struct megatron_args *args, const char *trainer,
+                              struct err_msg *msg);
 
 /* World size from nodes and GPUs of each, where neither is 0. */
 void dialect_world(struct megatron_args *args, long long nodes, long long gpus,

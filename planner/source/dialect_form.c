@@ -200,6 +200,11 @@ static const struct dialect_word {
     {"trainer.precision", "16", "fp16", "true"},
     {"model.optim.name", "distributed_fused_adam", "use-distributed-optimizer",
      "true"},
+    {"model.optim.name", "mcore_distributed_optim", "use-distributed-optimizer",
+     "true"},
+    {"model.optim.grad_sync_dtype", "bf16", "grad-reduce-in-bf16", "true"},
+    {"model.optim.overlap_grad_sync", "true", "overlap-grad-reduce", "true"},
+    {"model.optim.overlap_param_sync", "true", "overlap-param-gather", "true"},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -336,6 +341,11 @@ static enum err dialect_swift(struct dialect *d)
                : e;
 }
 
+static enum err dialect_verl(struct dialect *d)
+{
+    return dialect_shards_state(d->y.args, d->form->name, d->y.msg);
+}
+
 /* ---- the forms ---- */
 
 static const struct yaml_name nemo_names[] = {
@@ -437,6 +447,7 @@ static const struct dialect_form forms[] = {
      .sections = {"actor_rollout_ref.actor.megatron",
                   "actor_rollout_ref.actor.megatron.override_transformer_"
                   "config"},
+     .more = dialect_verl,
      .nodes = "trainer.nnodes",
      .gpus = "trainer.n_gpus_per_node",
      .model = "actor_rollout_ref.model.path",

@@ -7,6 +7,7 @@
 #include "dialect.h"
 
 #include "base/text.h"
+#include "base/tree.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -116,6 +117,60 @@ static struct args_origin words_origin(const struct dialect_words *words, int i)
     return words->origin ? words->origin[i] : (struct args_origin){.from = ""};
 }
 
+/* NeMo 1's keys below `model` that Megatron has other names for. */
+struct words_nemo {
+    const char *key, *flag;
+    // a value that means `text` to the flag; NULL: it takes the key's own value
+    const char *value, *text;
+};
+
+/* Are these the same word, or the same of true and false? */
+static bool words_same(const char *value, const char *want)
+{
+    bool is = false, wants = false;
+    return tree_word_bool(value, &is) && tree_word_bool(want, &wants)
+               ? is == wants
+               : strcmp(value, want) == 0;
+}
+
+/* The row of a key, or NULL. */
+static const struct words_nemo *words_nemo_row(const char *key,
+                                               const char *value)
+{
+    static const struct words_nemo rows[] = {
+        {"activations_checkpoint_granularity", "recompute-granularity", NULL,
+         NULL},
+        {"activations_checkpoint_method", "recompute-method", NULL, NULL},
+        {"activations_checkpoint_num_layers", "recompute-num-layers", NULL,
+         NULL},
+        {"bias", "add-bias-linear", NULL, NULL},
+        {"override_vocab_size", "vocab-size", NULL, NULL},
+        {"share_embeddings_and_output_weights",
+         "untie-embeddings-and-output-weights", "false", "true"},
+        {"share_embeddings_and_output_weights",
+         "untie-embeddings-and-output-weights", "true", "false"},
+        {"activation", "swiglu", "swiglu", "true"},
+        {"activation", "swiglu", "fast-swiglu", "true"},
+        {"optim.name", "use-distributed-optimizer", "mcore_distributed_optim",
+         "true"},
+        {"optim.name", "use-distributed-optimizer", "distributed_fused_adam",
+         "true"},
+        {"optim.grad_sync_dtype", "grad-reduce-in-bf16", "bf16", "true"},
+        {"optim.overlap_grad_sync", "overlap-grad-reduce", "true", "true"},
+        {"optim.overlap_param_sync", "overlap-param-gather", "true", "true"},
+    };
+    const char *model =
+        text_starts(key, "model.") ? key : strstr(key, ".model.");
+    if (!model)
+        return NULL;
+    model = strstr(model, "model.") + strlen("model.");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].key, model) == 0 &&
+            (!rows[i].value || words_same(value, rows[i].value)))
+            return &rows[i];
+    return NULL;
+}
+
 /* One key: into its slot when it is Megatron's, else into a list. */
 static enum err words_take_key(struct words_found *w, const char *word,
                                struct args_origin origin)
@@ -136,13 +191,15 @@ static enum err words_take_key(struct words_found *w, const char *word,
         words_list(w->read, &w->n_read, whole);
         return ERR_OK;
     }
-    if (other || !megatron_args_has(last)) {
+    const struct words_nemo *nemo = other ? NULL : words_nemo_row(whole, value);
+    if (other || (!nemo && !megatron_args_has(last))) {
         words_list(w->passed, &w->n_passed, whole);
         return ERR_OK;
     }
     words_list(w->read, &w->n_read, whole);
-    const struct args_key flag = {.key = last,
-                                  .text = value,
+    const struct args_key flag = {.key = nemo ? nemo->flag : last,
+                                  .text =
+                                      nemo && nemo->text ? nemo->text : value,
                                   .from = from,
                                   .unknown = origin.unknown,
                                   .quiet = true};
@@ -224,21 +281,28 @@ static enum err words_finish(struct words_found *w)
                                    w->msg);
 }
 
+static bool words_are_verl(const struct dialect_words *words)
+{
+    for (int i = 0; i < words->argc; i++)
+        if (text_starts(words_key(words->argv[i]), "actor_rollout_ref."))
+            return true;
+    return false;
+}
+
 static enum err words_hydra(struct megatron_args *args,
                             const struct dialect_words *words,
                             struct err_msg *msg)
 {
     struct words_found w = {.args = args, .msg = msg};
-    for (int i = 0; i < words->argc; i++) {
+    enum err e = words_are_verl(words) ? dialect_shards_state(args, "verl", msg)
+                                       : ERR_OK;
+    for (int i = 0; i < words->argc && e == ERR_OK; i++) {
         const char *word = words->argv[i];
         words_note_config(&w, words, i);
-        if (!words_key_length(words_key(word)))
-            continue;
-        enum err e = words_take_key(&w, word, words_origin(words, i));
-        if (e != ERR_OK)
-            return e;
+        if (words_key_length(words_key(word)))
+            e = words_take_key(&w, word, words_origin(words, i));
     }
-    return words_finish(&w);
+    return e == ERR_OK ? words_finish(&w) : e;
 }
 
 /* ---- ms-swift ---- */

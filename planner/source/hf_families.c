@@ -24,6 +24,19 @@ static const struct hf_keys plain = {HF_USUAL_EXPERTS, .experts = "num_experts",
 static const struct hf_keys granite = {
     HF_USUAL_EXPERTS, .experts = "num_local_experts",
     .width = "intermediate_size", .shared_width = "shared_intermediate_size"};
+// without experts the shared one is a dense MLP
+static const struct hf_keys granite_hybrid = {
+    .hidden = "hidden_size",
+    .layers = "num_hidden_layers",
+    .heads = "num_attention_heads",
+    .groups = "num_key_value_heads",
+    .head_dim = "head_dim",
+    .ffn = "shared_intermediate_size",
+    .experts = "num_local_experts",
+    .topk = "num_experts_per_tok",
+    .width = "intermediate_size",
+    .shared_width = "shared_intermediate_size",
+};
 static const struct hf_keys qwen = {HF_USUAL_EXPERTS, .experts = "num_experts",
                                     .width = "moe_intermediate_size",
                                     .rule = HF_LAYERS_STEP};
@@ -184,6 +197,8 @@ static const struct hf_family families[] = {
     {"llama4_text", &llama4,
      HF_BIAS_QKVO | HF_SHARED_ONE | HF_NEED_HEAD | HF_NEED_GROUPS},
     {"dbrx", &dbrx, HF_NEED_GROUPS},
+    {"granitemoehybrid", &granite_hybrid,
+     HF_HYBRID | HF_PAIRS | HF_BIAS_QKVO | HF_NEED_GROUPS},
     {"nemotron_h", &nemotron,
      HF_HYBRID | HF_CORRECTION | HF_NEED_HEAD | HF_NEED_GROUPS},
 };
@@ -200,7 +215,6 @@ static const struct {
     {"bamba", HF_MAMBA},
     {"zamba2", HF_MAMBA},
     {"falcon_h1", HF_MAMBA},
-    {"granitemoehybrid", HF_MAMBA},
     {"mimo_v2", "its sliding window layers (hybrid_layer_pattern) have heads, "
                 "head sizes (swa_*) and sinks of their own: two shapes of "
                 "attention are not counted"},

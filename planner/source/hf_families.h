@@ -59,7 +59,8 @@ enum hf_part {
     HF_NEED_SHARED = 1 << 20, // no key for shared experts: not none
     HF_WINDOWED = 1 << 21,    // sliding_window holds for all layers
     HF_BIAS_OWN = 1 << 22,    // use_qkv_bias; use_bias: on the output
-    HF_HYBRID = 1 << 23       // layers are symbols of a pattern
+    HF_HYBRID = 1 << 23,      // layers are symbols of a pattern
+    HF_PAIRS = 1 << 24        // each of them two: a mixer and a gated MLP
 };
 
 struct hf_family {

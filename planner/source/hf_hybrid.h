@@ -1,8 +1,10 @@
 /*
- * hf_hybrid: the layers of a hybrid model's config (nemotron_h) as a pattern of
- * symbols, and what its Mamba layers have. Keys are those of transformers'
- * NemotronHConfig and of the older code that checkpoints bring along:
- * layers_block_type, a list of words, or hybrid_override_pattern, a text.
+ * hf_hybrid: the layers of a hybrid model's config (nemotron_h,
+ * granitemoehybrid) as a pattern of symbols, and what its Mamba layers have.
+ * Keys are those of transformers' NemotronHConfig and of the older code that
+ * checkpoints bring along: layers_block_type, a list of words, or
+ * hybrid_override_pattern, a text; of GraniteMoeHybridConfig layer_types, whose
+ * layers each have an MLP, too.
  */
 #ifndef MEGATRON_HF_HYBRID_H
 #define MEGATRON_HF_HYBRID_H

@@ -104,10 +104,26 @@ static enum err rollout_batch(struct megatron_flags *f,
     return ERR_OK;
 }
 
+/* Adam's state is always sharded; other optimizers' is not. */
+static enum err rollout_optimizer(struct megatron_args *to,
+                                  const struct dialect_words *w,
+                                  struct err_msg *msg)
+{
+    struct megatron_flags *f = megatron_args_flags(to);
+    if (!rollout_find(w, "--actor-num-nodes").given &&
+        !rollout_find(w, "--rollout-batch-size").given)
+        return ERR_OK;
+    if (flags_given(f, FLAG_DIST_OPT) || !flags_is(f, FLAG_OPTIMIZER, "adam"))
+        return ERR_OK;
+    return dialect_shards_state(to, "the trainer (slime, miles)", msg);
+}
+
 enum err rollout_read(struct megatron_args *to,
                       const struct dialect_words *words, struct err_msg *msg)
 {
     struct megatron_flags *f = megatron_args_flags(to);
     enum err e = rollout_world(f, words, msg);
-    return e == ERR_OK ? rollout_batch(f, words, msg) : e;
+    if (e == ERR_OK)
+        e = rollout_batch(f, words, msg);
+    return e == ERR_OK ? rollout_optimizer(to, words, msg) : e;
 }

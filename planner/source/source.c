@@ -55,6 +55,23 @@ enum source_form model_source_form(const char *text)
     return dialect_is_yaml(text) ? SOURCE_YAML : SOURCE_SCRIPT;
 }
 
+/* Python by its first line of code: an import, or a text in three quotes; or
+ * by its mark. */
+static bool source_is_python(const char *text)
+{
+    if (text_starts(text, "#!")) {
+        const char *name = strstr(text, "python");
+        return name && name < text + strcspn(text, "\n");
+    }
+    while (*text == '#')
+        text = source_content(text + strcspn(text, "\n"));
+    const char *import = strstr(text, " import ");
+    return text_starts(text, "\"\"\"") || text_starts(text, "'''") ||
+           text_starts(text, "import ") ||
+           (text_starts(text, "from ") && import &&
+            import < text + strcspn(text, "\n"));
+}
+
 /* Model files say what they are; Hugging Face's configs have model_type. */
 static enum err read_json(struct arena *a, const char *text, const char *where,
                           struct megatron_args *args, struct err_msg *msg)
@@ -133,6 +150,13 @@ static enum err source_read_form(struct arena *a, const struct text_span *text,
     case SOURCE_LOG:
         return source_read_log(a, text, req->path, args, msg);
     case SOURCE_SCRIPT:
+        if (source_is_python(begin))
+            return err_set(msg, ERR_PARSE,
+                           "%s: a Python program, whose values are known when "
+                           "it runs only: want its log, the configuration "
+                           "that it writes (run_config.yaml), a launch script, "
+                           "or Megatron's flags after '--'",
+                           req->path);
         megatron_args_account(args)->source = "script";
         // blank lines before it count in its places
         return launch_read(

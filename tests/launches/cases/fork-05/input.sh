@@ -1,0 +1,8 @@
+#!/bin/bash
+torchrun --nproc_per_node 8 pretrain_mamba.py \
+    --is-hybrid-model --hybrid-override-pattern 'M-M-M-*-' \
+    --hybrid-attention-ratio 0.125 --hybrid-mlp-ratio 0.5 \
+    --num-layers 8 --hidden-size 256 --num-attention-heads 8 \
+    --seq-length 512 --max-position-embeddings 512 \
+    --micro-batch-size 1 --global-batch-size 16 --vocab-size 4096 \
+    --spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec
