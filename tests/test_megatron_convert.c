@@ -120,8 +120,7 @@ Test(convert, overrides_win_and_come_last)
                              "{\"micro_batch_size\": 1, \"num_layers\": 4, "
                              "\"pipeline_model_parallel_layout\": \"Et*4L\"}",
                              &o),
-                     "--num-layers 4 --pipeline-model-parallel-layout Et*4L "
-                     "--tensor-model-parallel-size 4 "
+                     "--num-layers 4 --tensor-model-parallel-size 4 "
                      "--pipeline-model-parallel-size 2 --micro-batch-size 2 ");
     arena_clear(&a);
 }
