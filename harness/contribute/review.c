@@ -230,20 +230,6 @@ static void read_figures(const struct reviewing *v, size_t row,
     row_check_origin(field(v, row, "note"), field(v, row, "step_stat"), r);
 }
 
-/* "log sha256 <hash>". */
-static void read_ref(const struct reviewing *v, size_t row,
-                     struct contribution_run *r)
-{
-    static const char start[] = "log sha256 ";
-    const char *ref = field(v, row, "ref");
-    if (!text_starts(ref, start) ||
-        strlen(ref) != sizeof start - 1 + TEXT_SHA256_HEX - 1)
-        return;
-    ref += sizeof start - 1;
-    if (strspn(ref, "0123456789abcdef") == TEXT_SHA256_HEX - 1)
-        memcpy(r->log_sha256, ref, TEXT_SHA256_HEX);
-}
-
 static enum err read_row(struct reviewing *v, size_t row,
                          const struct megatron_args *model, struct err_msg *msg)
 {
@@ -271,7 +257,7 @@ static enum err read_row(struct reviewing *v, size_t row,
                        field(v, row, "gpu"), v->n_gpus, v->c->gpu);
     set_sizes(v, row, megatron_args_flags(args));
     read_figures(v, row, r);
-    read_ref(v, row, r);
+    row_check_ref(field(v, row, "ref"), r);
     if (!(r->step_s > 0))
         return err_set(msg, ERR_PARSE, "%s/rows.csv: %s: no step_s", v->dir,
                        r->name);
