@@ -235,20 +235,6 @@ static void read_figures(const struct reviewing *v, size_t row,
     r->n_used = n > 0 && n <= INT32_MAX ? (int)n / r->span : 0;
 }
 
-/* "log sha256 <hash>". */
-static void read_ref(const struct reviewing *v, size_t row,
-                     struct contribution_run *r)
-{
-    static const char start[] = "log sha256 ";
-    const char *ref = csv_text(&v->rows, row, "ref");
-    if (!text_starts(ref, start) ||
-        strlen(ref) != sizeof start - 1 + TEXT_SHA256_HEX - 1)
-        return;
-    ref += sizeof start - 1;
-    if (strspn(ref, "0123456789abcdef") == TEXT_SHA256_HEX - 1)
-        memcpy(r->log_sha256, ref, TEXT_SHA256_HEX);
-}
-
 /* Names first, then sizes, since everything else is made of them. */
 static enum err read_row(struct reviewing *v, size_t row,
                          const struct megatron_args *model, struct err_msg *msg)
@@ -279,7 +265,7 @@ static enum err read_row(struct reviewing *v, size_t row,
                        csv_text(&v->rows, row, "gpu"), v->n_gpus, v->c->gpu);
     set_sizes(v, row, megatron_args_flags(args));
     read_figures(v, row, r);
-    read_ref(v, row, r);
+    row_check_ref(csv_text(&v->rows, row, "ref"), r);
     if (!(r->step_s > 0))
         return err_set(msg, ERR_PARSE, "%s/rows.csv: %s: no step_s", v->dir,
                        r->name);

@@ -60,6 +60,17 @@ void row_check_origin(const char *note, const char *stat,
     r->span = as_told.span;
 }
 
+void row_check_ref(const char *ref, struct contribution_run *r)
+{
+    static const char start[] = "log sha256 ";
+    if (!text_starts(ref, start) ||
+        strlen(ref) != sizeof start - 1 + TEXT_SHA256_HEX - 1)
+        return;
+    ref += sizeof start - 1;
+    if (strspn(ref, "0123456789abcdef") == TEXT_SHA256_HEX - 1)
+        memcpy(r->log_sha256, ref, TEXT_SHA256_HEX);
+}
+
 /* A column that nobody reads could hold anything; `format` is the first. */
 static enum err check_columns(const struct csv *rows, struct err_msg *msg)
 {

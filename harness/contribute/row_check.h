@@ -19,6 +19,9 @@
 void row_check_origin(const char *note, const char *stat,
                       struct contribution_run *r);
 
+/* Reads the log's hash of `ref`, "log sha256 <hash>", likewise. */
+void row_check_ref(const char *ref, struct contribution_run *r);
+
 /* ERR_MODEL for the first field that is another than the contribution makes,
  * with both; ERR_NOMEM. `rows` are of its runs, in order. */
 enum err row_check(const struct contribution *c, const struct csv *rows,
