@@ -67,7 +67,8 @@ CLAIMS = [
     'layout can need more: {DS_MEM_RECIPE} to {DS_MEM_PLAN} GiB for',
     'no router, no all-to-all; {TFLOPS} TFLOP/s, which',
     'of MoE layers saves {SAVE} of one',
-    'ended without a proof ({PLAN_S} s a split by FLOPs, {RATIO_S} s with',
+    'ended without a proof ({PLAN_S} s a split by FLOPs, {HALVES_S} s with '
+    'cuts inside layers, {RATIO_S} s with',
     'four speedups are within {REPRO_WORST}. A planner',
     'on a stage: the {ART_FLOPS_PICK} that the',
     'to nothing of the {ART_STANDALONE} by which',

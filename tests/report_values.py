@@ -361,10 +361,14 @@ def article(stage, key, fmt="{:g}"):
     return fmt.format(abs(manifest("stage-" + stage)["published"][key]))
 
 
-def planning(key):
+RECIPES = ("deepseek-v3", "kimi-k2", "glm-4.5", "qwen3-235b")
+HALVES = ("hybrid-deepseek-v3", "hybrid-qwen3-235b", "hybrid-7b-a1b",
+          "hybrid-nemotron-3-nano")
+
+
+def planning(key, manifests=RECIPES):
     """One setting of the manifests that plan only; they must agree."""
-    found = {json.dumps(manifest(n)["plan"][key]) for n in
-             ("deepseek-v3", "kimi-k2", "glm-4.5", "qwen3-235b")}
+    found = {json.dumps(manifest(n)["plan"][key]) for n in manifests}
     if len(found) != 1:
         raise ValueError(f"plan.{key} differs between manifests")
     return json.loads(found.pop())
@@ -415,6 +419,7 @@ VALUES.update({
     "TFLOPS": lambda: f"{planning('tflops'):g}",
     "SAVE": lambda: f"{100 * planning('save_share'):g}%",
     "PLAN_S": lambda: f"{planning('time_limit_s'):g}",
+    "HALVES_S": lambda: f"{planning('time_limit_s', HALVES):g}",
     "RATIO_S": lambda: f"{manifest('kimi-k2')['plan']['ratios']['time_limit_s']:g}",
     "SEARCH_S": lambda: source_number("Makefile", r"SEARCH_LIMIT_S \?= (\d+)"),
     "ROOF_FUSED_L": fused_head,

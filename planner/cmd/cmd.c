@@ -65,9 +65,10 @@ void cmd_print_help(const struct command *command, FILE *out)
             out,
             "\nMODEL is a model file (moe-layout/model/1), a launch script "
             "(read, never run), a YAML\nfile (MODEL_ARGS, Primus, FlagScale, "
-            "NeMo, Megatron-Bridge, GPT-NeoX), a log with\nMegatron's "
-            "arguments or a Hugging Face config.json. Options and Megatron's "
-            "flags\nafter '--' win; such flags alone stand for a MODEL.\n");
+            "NeMo, NeMo-RL, ROLL, verl, Megatron-Bridge, GPT-NeoX,\nms-swift), "
+            "a log with Megatron's arguments or a Hugging Face config.json. "
+            "Options and\nMegatron's flags after '--' win; such flags alone "
+            "stand for a MODEL.\n");
     fprintf(out, "exit: 0 ok, 1 the answer is no, 2 bad input, 3 "
                  "environment\n");
 }

@@ -229,6 +229,8 @@ static bool is_tied(const struct step_fit *fit, enum unit_kind k)
     return false;
 }
 
+/* What the fit makes of a row that it was fitted to: shows its misfit, and is
+ * no prediction. */
 static enum err predicted(const struct fit_steps *f, const struct step_fit *fit,
                           int row, double *step_s)
 {

@@ -267,6 +267,7 @@ static void plan_label(const struct plan_output *o, int i, char *label,
         snprintf(label, room, "%d", i + 1);
 }
 
+/* A column is as wide as its widest text, which is a layout of any length. */
 static int plan_wider(int width, const char *text)
 {
     int n = (int)strlen(text);

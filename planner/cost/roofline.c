@@ -1,3 +1,9 @@
+/*
+ * How it works: a pass is a list of matrix products, of bytes that are moved or
+ * sent, and of kernels. Each takes what the card's data sheet promises times a
+ * constant for what is really reached; the constants are fitted to public step
+ * times, and a card is a row of the table in card.c.
+ */
 #include "roofline.h"
 
 #include <math.h>
@@ -41,6 +47,7 @@ double roofline_least(enum roofline_price p)
     return prices[p].least;
 }
 
+/* The roofline of a product: the longer of its arithmetic and its bytes. */
 static double product_s(const struct roofline *r, const struct card *c,
                         const struct work_product *p)
 {
@@ -93,6 +100,7 @@ void roofline_costs(const struct roofline *r, const struct card *card,
     }
 }
 
+/* A cost a kind cannot say which layers of a stage run their forward twice. */
 enum err roofline_check(const struct model *m, const char *where,
                         struct err_msg *msg)
 {

@@ -70,6 +70,8 @@ static void judge_layout_flags(struct judge *j)
                      names);
 }
 
+/* Fixed ends are numbers of layers: what would count E or L as a layer, and
+ * what fixes the layers of every chunk, contradicts them. */
 static void judge_ends_flags(struct judge *j)
 {
     static const enum flag_id ends[] = {FLAG_FIRST_LAYERS, FLAG_LAST_LAYERS,
@@ -141,6 +143,7 @@ static void judge_layout(struct judge *j)
 static const struct judge_rule judge_core = {
     .name = "core_version", .source = "this version of Megatron core"};
 
+/* What the validator of main accepts, an older release may not know yet. */
 static void judge_layout_core(struct judge *j)
 {
     if (!judge_is_layout(j))
@@ -187,6 +190,7 @@ struct judge_ends {
     int64_t stages, layers; // between the ends; -1 stages: one rank has both
 };
 
+/* An end of zero layers is one that is not fixed. */
 static struct judge_ends judge_ends_of(const struct judge *j)
 {
     int64_t first = judge_int(j, FLAG_FIRST_LAYERS, 0);
@@ -315,6 +319,7 @@ struct judge_stages {
     int n;
 };
 
+/* A long list names its first and counts the rest. */
 static void judge_add_stage(struct judge *j, struct judge_stages *all, int s)
 {
     const struct layout *l = &j->out->layout;

@@ -1,3 +1,9 @@
+/*
+ * How it works: configurations of reinforcement learning (NeMo-RL, ROLL) have
+ * Megatron's names below a section of their own, which dialect.c reads as it
+ * does others'. Here is what stands elsewhere: the file that this one is put
+ * over, switches that other keys depend on, batches that are packed by tokens.
+ */
 #include "dialect_rl.h"
 
 #include <string.h>

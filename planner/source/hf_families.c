@@ -138,6 +138,7 @@ enum {
 // bias-free LayerNorms (DBRX) weigh what RMSNorms do; so do norms that stand
 // behind attention and MLP in place of before them (OLMo 2)
 static const struct hf_family families[] = {
+    // one MLP a layer
     {"llama", &dense, HF_BIAS_QKVO},
     {"mistral", &dense, HF_NEED_GROUPS | HF_WINDOWED},
     {"qwen2", &dense, HF_QWEN2},
@@ -153,6 +154,7 @@ static const struct hf_family families[] = {
     {"gemma", &dense, HF_TIED | HF_BIAS_QKVO | HF_NEED_HEAD | HF_NEED_GROUPS},
     {"olmo2", &dense, HF_QK_NORM_WIDE | HF_BIAS_QKVO},
     {"olmo3", &dense, HF_QK_NORM_WIDE | HF_BIAS_QKVO},
+    // experts in every layer, or in those that a list names
     {"mixtral", &local, HF_NEED_GROUPS | HF_WINDOWED},
     {"phimoe", &local,
      HF_LAYERNORM | HF_BIAS_QKVO | HF_NEED_GROUPS | HF_WINDOWED},
@@ -170,6 +172,7 @@ static const struct hf_family families[] = {
     {"qwen3_next", &qwen_shared, HF_DELTA | HF_SHARED_GATE},
     {"qwen3_5_moe", &qwen_shared, HF_DELTA | HF_SHARED_GATE},
     {"qwen3_5_moe_text", &qwen_shared, HF_DELTA | HF_SHARED_GATE},
+    // dense layers first, then experts with shared ones beside them
     {"deepseek", &routed, HF_BIAS_QKVO},
     {"deepseek_v2", &routed, HF_LATENTS},
     {"deepseek_v3", &routed_3, HF_DEEPSEEK3},

@@ -1,3 +1,10 @@
+/*
+ * How it works: trainers around Megatron (slime, miles) take its flags and add
+ * their own, from which they make the world and the global batch before
+ * Megatron's parser sees a word. Only what Megatron's own flags leave open is
+ * filled in; a number that is not known makes its product unknown, with the
+ * place of that number.
+ */
 #include "rollout.h"
 
 #include "base/text.h"
