@@ -55,6 +55,7 @@ static int bench_moe_bench_main(int argc, char **argv)
 {
     const char *names[N_COMMANDS];
     struct err_msg msg;
+    process_one_thread(argv);
     enum err e = process_prepare(&msg);
     if (e != ERR_OK)
         return bench_moe_bench_fail(e, &msg);

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -33,6 +35,43 @@ enum err process_prepare(struct err_msg *msg)
                    "-s 8192'",
                    (unsigned long long)stack.rlim_cur / 1024,
                    PROCESS_STACK_KIB);
+}
+
+static bool process_is_limited(int resource)
+{
+    struct rlimit r;
+    return getrlimit(resource, &r) == 0 && r.rlim_cur != RLIM_INFINITY;
+}
+
+/* "": the variable is not there. */
+static void process_set(const char *name, const char *value)
+{
+    if (*value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+void process_one_thread(char *const *argv)
+{
+    static const char threads[] = "OPENBLAS_NUM_THREADS";
+    static const char users[] = "MOE_OPENBLAS_NUM_THREADS"; // kept meanwhile
+    const char *now = getenv(threads), *kept = getenv(users);
+    if (kept) {
+        process_set(threads, strcmp(kept, "-") == 0 ? "" : kept);
+        unsetenv(users);
+        return;
+    }
+    if ((!process_is_limited(RLIMIT_AS) && !process_is_limited(RLIMIT_DATA)) ||
+        (now && strcmp(now, "1") == 0))
+        return;
+    char *before = now && *now ? strdup(now) : NULL;
+    if (setenv(users, before ? before : "-", 1) == 0 &&
+        setenv(threads, "1", 1) == 0)
+        execv("/proc/self/exe", argv);
+    process_set(threads, before ? before : "");
+    unsetenv(users);
+    free(before);
 }
 
 _Noreturn void process_end(int code)

@@ -149,6 +149,7 @@ static bool is_help(const char *word)
 static int moe_layout_main(int argc, char **argv)
 {
     struct err_msg msg;
+    process_one_thread(argv);
     enum err ready = process_prepare(&msg);
     if (ready != ERR_OK)
         return cmd_moe_layout_finish(msg.text, ready);

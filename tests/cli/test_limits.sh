@@ -26,12 +26,11 @@ claim $? "a limit on file sizes is one line and exit 3"
 # OpenBLAS looks for address space without end, in each of its threads; below
 # what the loader takes nothing is claimed
 told=0 answered=0
-for kib in 60000 100000 150000 200000 300000 400000; do
-    for threads in 1 2; do
+for kib in 60000 100000 150000 200000 200000 200000 300000 400000; do
+    for limit in v d; do
         for x in "moe-layout count --layers 16 --mtp 1 --pp 4" \
             "moe-layout fit experiments/models/7b-a1b.json --pp 4 --gbs 64 --step Et*4|t*4|t*4|t*4mL=812 --step Et*5|t*5|t*5|tmL=701"; do
-            (ulimit -v $kib && OPENBLAS_NUM_THREADS=$threads &&
-                export OPENBLAS_NUM_THREADS && exec timeout 20 $build/$x) \
+            (ulimit -$limit $kib && exec env OPENBLAS_NUM_THREADS=2 timeout 20 $build/$x) \
                 >"$work/out" 2>"$work/err"
             status=$?
             [ $status -ne 124 ] || told=1
@@ -42,6 +41,18 @@ for kib in 60000 100000 150000 200000 300000 400000; do
 done
 [ $told -eq 0 ] && [ $answered -gt 4 ]
 claim $? "whatever the limit of address space, no command waits without end"
+cat >"$work/train.sh" <<'SH'
+echo "threads: ${OPENBLAS_NUM_THREADS-none}, ${MOE_OPENBLAS_NUM_THREADS-none}" >&2
+torchrun pretrain_gpt.py --num-layers 4
+SH
+for threads in none 2 1; do
+    (ulimit -v 400000 && unset OPENBLAS_NUM_THREADS &&
+        { [ $threads = none ] || export OPENBLAS_NUM_THREADS=$threads; } &&
+        exec $build/moe-layout record "$work/train.sh") >"$work/out" 2>"$work/err"
+    grep -q "threads: $threads, none" "$work/err" || break
+done
+grep -q "threads: 1, none" "$work/err"
+claim $? "what a limited program starts has the user's environment"
 
 full() { # CLAIM COMMAND...
     what=$1
