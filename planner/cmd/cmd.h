@@ -260,6 +260,10 @@ enum err cmd_layout(struct cmd *c, const struct model *m, const char *text,
 enum err cmd_note_layout(struct cmd *c, const struct model *m, const char *text,
                          const struct layout *l);
 
+/* The log of a run on the command line: what stands behind the first '=' of
+ * "LAYOUT=LOG", or all of it where it has none or is the name of a file. */
+const char *cmd_log_path(const char *run);
+
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
  * for messages, which stand in c->msg; the first error ends it. */
 typedef enum err (*cmd_line)(struct cmd *c, const char *line,

@@ -26,15 +26,14 @@
 
 /* ---- reading the runs ---- */
 
-/* "LAYOUT=LOG" is split at the first '='; a LOG alone is a file. */
+/* Layout and log of a run; the layout is "" where a log stands alone. */
 static enum err split_run(struct cmd *c, const char *text, const char **path,
                           const char **layout)
 {
-    const char *equals = strchr(text, '=');
-    const bool alone = !equals || access(text, F_OK) == 0;
-    *path = alone ? text : equals + 1;
-    *layout =
-        alone ? "" : arena_strndup(&c->arena, text, (size_t)(equals - text));
+    *path = cmd_log_path(text);
+    const bool alone = *path == text;
+    const size_t n = alone ? 0 : (size_t)(*path - text) - 1;
+    *layout = arena_strndup(&c->arena, text, n);
     if (alone && access(text, F_OK) != 0)
         return err_set(&c->msg, ERR_PARSE,
                        "--run: got '%s', no file and no LAYOUT=LOG: want one, "
