@@ -123,7 +123,7 @@
     X(OPT_NODE, "--gpus-per-node", "G",                                        \
       "ranks a node, for transfers between nodes (all on one)")                \
     X(OPT_OVERLAP_RUN, "--overlap-run", "LAYOUT=LOG",                          \
-      "a run with EP overlap: its step time gives what the overlap saves")     \
+      "a run with EP overlap (or LOG): its step gives what the overlap saves") \
     X(OPT_LATENCY, "--p2p-latency-us", "X", "of one transfer (0)")             \
     X(OPT_BANDWIDTH, "--p2p-gbps", "Y",                                        \
       "Gbit/s of a transfer, 1e9 bits a second (no limit)")                    \

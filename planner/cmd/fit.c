@@ -26,6 +26,12 @@
 
 /* ---- reading the runs ---- */
 
+/* Which of the two options the text came with. */
+static const char *run_option(const struct cmd *c, const char *text)
+{
+    return text == c->option[OPT_OVERLAP_RUN] ? "--overlap-run" : "--run";
+}
+
 /* Layout and log of a run; the layout is "" where a log stands alone. */
 static enum err split_run(struct cmd *c, const char *text, const char **path,
                           const char **layout)
@@ -36,9 +42,9 @@ static enum err split_run(struct cmd *c, const char *text, const char **path,
     *layout = arena_strndup(&c->arena, text, n);
     if (alone && access(text, F_OK) != 0)
         return err_set(&c->msg, ERR_PARSE,
-                       "--run: got '%s', no file and no LAYOUT=LOG: want one, "
-                       "or a LOG whose list of arguments tells its layout",
-                       text);
+                       "%s: got '%s', no file and no LAYOUT=LOG: want one, or "
+                       "a LOG whose list of arguments tells its layout",
+                       run_option(c, text), text);
     return *layout ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
 }
 
@@ -53,9 +59,9 @@ static enum err take_logged_layout(struct cmd *c, const char *path,
         e = logged_layout(&c->arena, log, core, layout, &c->msg);
     if (e == ERR_OK && !*layout)
         e = err_set(&c->msg, ERR_PARSE,
-                    "--run: %s does not tell its layout (no list of arguments "
-                    "of Megatron's): want 'LAYOUT=%s'",
-                    path, path);
+                    "%s: %s does not tell its layout (no list of arguments of "
+                    "Megatron's): want 'LAYOUT=%s'",
+                    run_option(c, path), path, path);
     return e;
 }
 

@@ -73,3 +73,8 @@ torchrun pretrain_gpt.py --num-layers $N --hidden-size 64 \
 claim "an argument with dashes: the message says how to write it"
 "$L" read "$tmp/run.sh" --arg=--small | grep -q 'num_layers  *4 '
 claim "and so it is taken"
+
+printf 'torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 64 \
+--num-attention-heads 4 --global-batch-size $N\n' >"$tmp/batch.sh"
+"$L" read "$tmp/batch.sh" 2>/dev/null | grep '^microbatches .*--gbs' >/dev/null
+claim "a batch that is not known is asked for, and not the ranks alone"

@@ -134,6 +134,9 @@ make_log "$tmp/none.log" dump=no
 $L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/none.log" >/dev/null 2>"$tmp/err"
 is "a log that does not tell is refused" $? 2
 holds "with what to write" "want 'LAYOUT=$tmp/none.log'" "$tmp/err"
+$L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/b.log" --overlap-run "$tmp/none.log" \
+    >/dev/null 2>"$tmp/err"
+holds "by the option that named it" "--overlap-run: $tmp/none.log does not tell" "$tmp/err"
 
 # ---- what a unit costs is of one micro-batch size ----
 printf 'layout,step_s,mbs,microbatches\n%s,2.3,1,64\n%s,1.73,1,64\n%s,2.35,2,32\n' \
