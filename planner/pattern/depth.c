@@ -1,5 +1,7 @@
 #include "depth.h"
 
+#include "base/text.h"
+
 #include "parts.h"
 #include "translate.h"
 
@@ -101,6 +103,7 @@ static enum err depth_of_pattern(struct arena *a, const char *text,
                                  struct model *m, struct err_msg *msg)
 {
     struct pattern_parts parts;
+    char found[TEXT_BYTE_NAME];
     if (strlen(text) > PATTERN_MAX_CHARS)
         return err_set(msg, ERR_RANGE, "got %zu characters, want at most %d",
                        strlen(text), PATTERN_MAX_CHARS);
@@ -109,10 +112,15 @@ static enum err depth_of_pattern(struct arena *a, const char *text,
     uint8_t *moe = arena_alloc(a, (size_t)parts.n_layers + 1, 1);
     if (!symbols || !moe)
         return err_set(msg, ERR_NOMEM, "layout: out of memory");
-    // what the model does not have is told by who reads the pattern
-    if (strcmp(symbols, m->symbols) == 0 || parts.n_layers > MODEL_MAX_LAYERS ||
-        symbols[strspn(symbols, m->symbols)])
+    // too many are told by who reads the pattern
+    if (strcmp(symbols, m->symbols) == 0 || parts.n_layers > MODEL_MAX_LAYERS)
         return ERR_OK;
+    const size_t known = strspn(symbols, m->symbols);
+    if (symbols[known])
+        return err_set(msg, ERR_RANGE,
+                       "got %s as layer %zu, want symbols of the model's '%s'",
+                       text_name_byte(symbols[known], found), known + 1,
+                       m->symbols);
     enum err e = depth_check_kinds(m, symbols, msg);
     if (e != ERR_OK)
         return e;
