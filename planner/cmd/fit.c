@@ -7,6 +7,7 @@
  * runs: FLOPs stand for times, and links are what the options say.
  */
 #include "cost/fit.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/writer.h"
 #include "calibrate/ep_save.h"
@@ -84,7 +85,10 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
     e = cmd_layout(c, m, layout, &out->layout);
-    return e == ERR_OK ? text_sha256_file(path, hash, &c->msg) : e;
+    // what came through a pipe cannot be read again: no hash, not that of none
+    return e == ERR_OK && file_is_same(path, path)
+               ? text_sha256_file(path, hash, &c->msg)
+               : e;
 }
 
 /* The runs of a command line: those that the unit costs come from, and the one

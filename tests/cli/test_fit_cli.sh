@@ -138,6 +138,12 @@ $L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/b.log" --overlap-run "$tmp/no
     >/dev/null 2>"$tmp/err"
 holds "by the option that named it" "--overlap-run: $tmp/none.log does not tell" "$tmp/err"
 
+cat "$tmp/a.log" | $L fit "$tmp/a.log" --run /dev/stdin --run "$tmp/b.log" -o "$tmp/piped.json" \
+    >/dev/null 2>&1
+is "a log from a pipe is fitted, and has no hash" \
+    "$(sed -n 's/.*"log_sha256":[^"]*"\(.*\)".*/\1/p' "$tmp/piped.json" | tr '\n' ' ')" \
+    " $(sha256sum <"$tmp/b.log" | cut -c1-64) "
+
 # ---- what a unit costs is of one micro-batch size ----
 printf 'layout,step_s,mbs,microbatches\n%s,2.3,1,64\n%s,1.73,1,64\n%s,2.35,2,32\n' \
     'Et*4|t*4|t*4|t*4mL' 'Et*5|t*5|t*4|t*2mL' 'Et*4|t*4|t*4|t*4mL' >"$tmp/mbs.csv"
