@@ -1,6 +1,7 @@
 #include "depth.h"
 
 #include "base/text.h"
+#include "layout/listed.h"
 
 #include "parts.h"
 #include "translate.h"
@@ -138,8 +139,10 @@ enum err depth_read(struct arena *a, const char *text, struct model *m,
 {
     const bool gpt = !model_is_hybrid(m) || translate_is_gpt(text);
     struct model n = *m;
-    enum err e = gpt ? depth_of_layout(a, text, &n, msg)
-                     : depth_of_pattern(a, text, &n, msg);
+    enum err e = layout_of_list(a, text, &text, msg);
+    if (e == ERR_OK)
+        e = gpt ? depth_of_layout(a, text, &n, msg)
+                : depth_of_pattern(a, text, &n, msg);
     if (e == ERR_OK)
         e = translate_read(a, text, &n, out, msg);
     if (e == ERR_OK)

@@ -52,6 +52,10 @@ make_log loss.log account_for_loss_in_pipeline_split=True num_layers=23
 make_log layout.log ms=4800 num_layers=23 'pipeline_model_parallel_layout=Et*7|t*6|t*6|t*4L'
 is "a layer less beside the loss" "$(shown loss.log layout.log)" \
     'Et*6|t*6|t*6|t*5L Et*7|t*6|t*6|t*4L '
+d=decoder s=[$d,$d,$d,$d,$d,$d]
+is "a layout may be a list of stages, as elsewhere" \
+    "$(shown "[[embedding,$d,$d,$d,$d,$d,$d],$s,$s,[$d,$d,$d,$d,$d,$d,loss]]=default.log" ends.log)" \
+    'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
 "$bench" contribute 'Et*7|t*6|t*6|t*5L=default.log' ends.log --gpu H100 --to no --consent >out 2>err
 [ $? -eq 1 ] && one_line err "default.log: its own list of arguments has the layout 'Et\*6" && [ ! -e no ]
 claim $? "a layout that a log without one did not run is refused"

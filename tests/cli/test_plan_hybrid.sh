@@ -199,6 +199,14 @@ is "whole layers do not part attention from experts, which is said" \
     "$? $(json '"attention" in d["tied"]' <"$tmp/fit.json")" "0 True"
 is "and each layout of a GPT model as what it was taken" \
     "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
+d=decoder
+printf 'step_s,layout\n3.6,Et*4|t*4|t*4|t*4mL\n2.4,Et*5|t*5|t*5|tmL\n1.5,"%s"\n' \
+    "[[embedding,$d,$d],[$d,$d],[$d,$d],[$d,mtp,loss]]" >"$tmp/steps.csv"
+$L fit "$@" --hybrid --steps "$tmp/steps.csv" --json 2>"$tmp/err" | json 'd["costs"]["units"]' >"$tmp/units"
+is "a file of the same steps says the same, also where a layout is a list" \
+    "$(cat "$tmp/units")" "$(json 'd["costs"]["units"]' <"$tmp/fit.json")"
+is "and as what its layouts were taken" \
+    "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
 refuses "a step of other symbols is refused" 2 "no layer 'E'" \
     $L fit "$@" --hybrid --step '*|*|*|*/*E=10' --step "$pattern=1000"
 
