@@ -52,6 +52,9 @@ make_log loss.log account_for_loss_in_pipeline_split=True num_layers=23
 make_log layout.log ms=4800 num_layers=23 'pipeline_model_parallel_layout=Et*7|t*6|t*6|t*4L'
 is "a layer less beside the loss" "$(shown loss.log layout.log)" \
     'Et*6|t*6|t*6|t*5L Et*7|t*6|t*6|t*4L '
+"$bench" contribute default.log ends.log --gpu 'H100 PCIe' --series 2 --dry-run >out 2>err
+[ $? -eq 2 ] && one_line err "not those of its variant PCIE .*('NVIDIA H100 PCIe')" && ! grep -q 'is it' err
+claim $? "a variant with a data sheet of its own is told, and how to name it"
 d=decoder s=[$d,$d,$d,$d,$d,$d]
 is "a layout may be a list of stages, as elsewhere" \
     "$(shown "[[embedding,$d,$d,$d,$d,$d,$d],$s,$s,[$d,$d,$d,$d,$d,$d,loss]]=default.log" ends.log)" \
