@@ -67,7 +67,7 @@ Test(card, a_variant_of_another_data_sheet_is_not_the_card)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct card *c = NULL;
         struct err_msg msg = {""};
-        cr_expect_eq(card_find(names[i], "x", &c, &msg), ERR_PARSE, "%s",
+        cr_expect_eq(card_find(names[i], "x", &c, &msg), ERR_RANGE, "%s",
                      names[i]);
         cr_expect(strstr(msg.text, "of its variant"), "%s", msg.text);
     }

@@ -15,8 +15,11 @@ Test(depth, a_layout_says_how_many_layers_there_are)
         {"*E*E", "*E*E|*E", "*E*E*E", NULL},
         {"*E*E", "E*|E", "E*E", NULL}, // any order: its kinds are known
         {"*E*E", "*|*", NULL, "no layer 'E'"},
-        {"*E*E", "*E|ME", NULL, "character 4"},
+        {"*E*E", "*E|ME", NULL, "got 'M' as layer 3, want symbols of"},
         {"*-*E", "Ett|ttL", "*-*E*E*E", NULL},
+        {"*-*E", "[[embedding, decoder, decoder], [decoder, decoder, loss]]",
+         "*-*E*E*E", NULL},
+        {"*-*E", "[[embedding, decoder", NULL, "layout list"},
         {"*-*E", "Et|L", NULL, "no layer 'E'"},
         {"*-*E", "Etm|tL", NULL, "m"},
         {"M*E", "Et|tL", NULL, "GPT"},

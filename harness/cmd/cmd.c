@@ -68,7 +68,8 @@ int cmd_main(const struct command *command, int argc, char *const *argv)
                              .n_rows = N_OPTIONS,
                              .takes = command->options,
                              .max_operands = command->max_operands,
-                             .keeps_rest = command->keeps_rest}};
+                             .keeps_rest = command->keeps_rest,
+                             .is_operand = command->is_operand}};
     arena_init(&c.arena);
     const struct option_line words = {argc, argv, 0};
     enum err e = options_read(&c.arena, &c.spec, words, &c.line, &c.msg);

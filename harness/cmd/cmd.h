@@ -131,6 +131,8 @@ struct command {
     const int *options;            // ends with N_OPTIONS
     int max_operands;
     bool keeps_rest; // words behind "--" are Megatron's flags
+    // an unknown word with a dash in front that is an operand; NULL: none is
+    bool (*is_operand)(const char *word);
 };
 
 /* All commands, each in its own file. */

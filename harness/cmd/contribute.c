@@ -12,6 +12,7 @@
 #include "contribute/missing.h"
 #include "contribute/pack.h"
 #include "contribute/sources.h"
+#include "pattern/parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -216,6 +217,13 @@ static enum err bench_contribute_run(struct cmd *c)
     return e;
 }
 
+/* PATTERN=LOG, of a pattern that begins with an MLP ('-'). */
+static bool contribute_is_run(const char *word)
+{
+    const size_t n = strspn(word, PATTERN_ALL_SYMBOLS "|/");
+    return n > 1 && word[n] == '=';
+}
+
 static const int takes[] = {OPT_CONFIG,  OPT_LAUNCH,  OPT_GPU,     OPT_PER_NODE,
                             OPT_CORE,    OPT_STEP,    OPT_STEPS,   OPT_SERIES,
                             OPT_NO_LOGS, OPT_DRY_RUN, OPT_CONSENT, OPT_EXAMPLE,
@@ -252,4 +260,5 @@ const struct command CMD_CONTRIBUTE = {
                "2 --dry-run\n",
     .options = takes,
     .max_operands = OPTIONS_ANY,
-    .keeps_rest = true};
+    .keeps_rest = true,
+    .is_operand = contribute_is_run};

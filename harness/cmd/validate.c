@@ -207,13 +207,12 @@ static enum err judge_rows(struct arena *a, struct validate_rows *now,
                            const char *name, struct outcome *o,
                            struct verdict *v)
 {
-    struct err_msg *msg = o->msg;
     const struct verdict_against by = {&o->baseline, &o->session.bounds};
-    enum err e = verdict_of(a, now, &by, v, msg);
+    enum err e = verdict_of(a, now, &by, v, o->msg);
     if (e == ERR_OK)
-        e = bench_validate_append(a, &o->all, now, msg);
+        e = bench_validate_append(a, &o->all, now, o->msg);
     if (e == ERR_OK && !*v->unknown)
-        e = validate_session_add(&o->session, now, msg);
+        e = validate_session_add(&o->session, now, o->msg);
     if (e == ERR_OK)
         junit_verdict(&o->session.junit, name, v);
     if (e == ERR_OK)
@@ -281,18 +280,20 @@ static enum err check_contributed(struct arena *a, const char *dir, bool beside,
                                   struct outcome *o, struct err_msg *msg)
 {
     struct validate_contributed c;
-    struct verdict v;
+    struct verdict v = {.worse = false};
     enum err e = validate_contributed(a, dir, beside, &c, msg);
-    if (e == ERR_OK && !c.ok)
-        note(a, o, dir, true);
-    if (e == ERR_OK && !c.ok && c.rows.n > 0)
-        o->n_judged--; // by its rows, below
-    if (e != ERR_OK || c.rows.n == 0)
+    if (e == ERR_OK && c.rows.n > 0)
+        e = judge_rows(a, &c.rows, c.rows.row[0].experiment, o, &v);
+    if (e != ERR_OK)
         return e;
-    e = judge_rows(a, &c.rows, c.rows.row[0].experiment, o, &v);
-    if (e == ERR_OK && v.worse)
+    junit_add(&o->session.junit, &c.checks);
+    if (v.worse)
         printf("%s: worse:%s\n", dir, v.why);
-    return e;
+    if (c.rows.n > 0 && (c.ok || v.worse))
+        return ERR_OK;
+    o->n_judged -= c.rows.n > 0; // counted with its rows
+    note(a, o, dir, !c.ok);
+    return ERR_OK;
 }
 
 /* Short of each: only what is named on the line is shown beside the others. */

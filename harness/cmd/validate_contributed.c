@@ -118,6 +118,23 @@ static enum err make_rows(struct arena *a, const struct review *r,
     return ERR_OK;
 }
 
+/* For a file of JUnit: all checks as one case, with the first that answers no.
+ */
+static struct junit_case make_case(struct arena *a, const char *dir,
+                                   const struct review *r)
+{
+    struct junit_case c = {.dataset = arena_strdup(a, dir),
+                           .name = "checks of a contributed dataset",
+                           .text = ""};
+    for (int i = 0; i < N_CHECKS && c.result == JUNIT_PASSED; i++)
+        if (r->checks.answer[i] == CHECK_NO) {
+            c.result = JUNIT_FAILED;
+            c.text = arena_printf(a, "%s: %s", check_name((enum check_id)i),
+                                  r->checks.text[i]);
+        }
+    return c;
+}
+
 /* What the contributor was told is asked again, from the files alone. */
 enum err validate_contributed(struct arena *a, const char *dir, bool beside,
                               struct validate_contributed *out,
@@ -128,6 +145,7 @@ enum err validate_contributed(struct arena *a, const char *dir, bool beside,
     if (e != ERR_OK)
         return e;
     out->ok = checks_pass(&r.checks);
+    out->checks = make_case(a, dir, &r);
     printf("\ncontributed %s: %d runs on %d x %s, %s%s\n", dir, r.of.n,
            r.of.n_gpus, r.of.gpu, r.of.source,
            r.of.example ? " (an example)" : "");

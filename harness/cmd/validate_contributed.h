@@ -5,12 +5,14 @@
 #ifndef CMD_VALIDATE_CONTRIBUTED_H
 #define CMD_VALIDATE_CONTRIBUTED_H
 
+#include "regress/junit.h"
 #include "report/validate.h"
 
 /* What a folder, or all of them, added up to. */
 struct validate_contributed {
     struct validate_rows rows; // layouts predicted from others, for a baseline
     bool ok;                   // no check answers no
+    struct junit_case checks;  // of them all
 };
 
 /* True for a contributed dataset. */

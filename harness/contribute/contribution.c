@@ -48,12 +48,25 @@ static enum err contribution_ask_card(const char *gpu, struct err_msg *msg)
                    gpu, near->name, near->name, gpu);
 }
 
+/* A variant with a data sheet of its own is a card of its own. */
+static enum err contribution_ask_variant(const char *gpu, const char *said,
+                                         struct err_msg *msg)
+{
+    return card_without_maker(gpu) != gpu
+               ? ERR_OK
+               : err_set(msg, ERR_RANGE,
+                         "%s: as a card of its own it has its maker before it "
+                         "('NVIDIA %s')",
+                         said, gpu);
+}
+
 /* "H100 SXM" is "h100-sxm": letters, digits and dashes, as a folder's name. */
 enum err contribution_gpu(struct contribution *c, const char *gpu,
                           struct err_msg *msg)
 {
-    struct err_msg ignored;
-    const bool known = card_find(gpu, "", &c->card, &ignored) == ERR_OK;
+    struct err_msg said = {""};
+    const enum err found = card_find(gpu, "--gpu", &c->card, &said);
+    const bool known = found == ERR_OK;
     const char *plain = known ? card_without_maker(gpu) : gpu;
     const size_t n = strlen(plain);
     char *name = arena_strdup(c->arena, plain);
@@ -71,6 +84,8 @@ enum err contribution_gpu(struct contribution *c, const char *gpu,
                        "--gpu: got '%s', want the card's name in at most %d "
                        "letters and digits, such as H100, or cpu",
                        gpu, CONTRIBUTION_NAME_BYTES - 1);
+    if (found == ERR_RANGE)
+        return contribution_ask_variant(gpu, said.text, msg);
     return known ? ERR_OK : contribution_ask_card(gpu, msg);
 }
 

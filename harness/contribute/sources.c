@@ -10,6 +10,7 @@
 #include "doctor/steps.h"
 #include "experiment_folder.h"
 #include "judge/logged.h"
+#include "layout/listed.h"
 #include "published/import_logs.h"
 #include "source/log.h"
 #include "source/source.h"
@@ -105,19 +106,23 @@ static void fill_from_steps(struct megatron_args *args, const struct steps *s)
 
 /* ---- logs ---- */
 
-/* "LAYOUT=LOG": the layout, NULL for a log alone. */
+/* "LAYOUT=LOG": the layout in letters, NULL for a log alone. A file of that
+ * whole name wins: names of runs have '=' in them, too. */
 static const char *split_layout(struct arena *a, const char *operand,
                                 const char **path)
 {
     struct stat st;
+    struct err_msg ignored;
     const char *equals = strchr(operand, '=');
     *path = operand;
-    if (!equals || stat(operand, &st) == 0 ||
-        !chunk_is_layout(
-            (struct log_text){operand, (size_t)(equals - operand)}))
+    if (!equals || stat(operand, &st) == 0)
+        return NULL;
+    const char *text = arena_strndup(a, operand, (size_t)(equals - operand));
+    if (!text || layout_of_list(a, text, &text, &ignored) != ERR_OK ||
+        !chunk_is_layout((struct log_text){text, strlen(text)}))
         return NULL;
     *path = equals + 1;
-    return arena_strndup(a, operand, (size_t)(equals - operand));
+    return text;
 }
 
 /* Neither of the two forms of an operand. */

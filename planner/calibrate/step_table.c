@@ -10,6 +10,7 @@
 #include "layout/default_split.h"
 #include "megatron/model.h"
 #include "pattern/depth.h"
+#include "pattern/translate.h"
 #include "plan/settings.h"
 
 #include <math.h>
@@ -222,16 +223,26 @@ static enum err model_of_base(struct table_row *r, struct model *out,
 
 /* ---- the simulator ---- */
 
-/* The number of layers beside a pattern counts symbols, or pairs of them. */
+/* The number of layers beside a pattern counts symbols, or pairs of them.
+ * Beside a GPT layout it counts pairs, and where no layout is given a model of
+ * pairs may be a GPT model, of which twice as many would be another depth. */
 static enum err check_depth(struct table_row *r, const struct model *m,
                             struct err_msg *msg)
 {
-    const int64_t n = table_whole(r, "n_layers", m->n_layers);
-    return n == m->n_layers || 2 * n == m->n_layers
-               ? ERR_OK
-               : err_set(msg, ERR_RANGE,
-                         "n_layers: got %lld, the layout has %d symbols",
-                         (long long)n, m->n_layers);
+    const char *text = table_text(r, "layout");
+    const int64_t n = table_whole(r, "n_layers", 0);
+    const bool pairs =
+        *text ? translate_is_gpt(text) : translate_has_pairs(m->symbols);
+    if (!n || 2 * n == m->n_layers || (n == m->n_layers && !pairs))
+        return ERR_OK;
+    return pairs ? err_set(msg, ERR_RANGE,
+                           "n_layers: got %lld, the model here has %d layers "
+                           "of two symbols: give a layout of the depth that "
+                           "ran",
+                           (long long)n, m->n_layers / 2)
+                 : err_set(msg, ERR_RANGE,
+                           "n_layers: got %lld, the layout has %d symbols",
+                           (long long)n, m->n_layers);
 }
 
 static enum err layout_of_row(struct table_row *r, struct model *m,

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // short names: -h alone; a long line in a script says what it does
 static const struct option_row rows[N_OPTIONS] = {
@@ -94,11 +95,17 @@ static bool is_same_name(const char *a, const char *b)
     return a && b && (strcmp(a, b) == 0 || file_is_same(a, b));
 }
 
-/* The log of "LAYOUT=LOG" where it is that file, or NULL. */
+const char *cmd_log_path(const char *run)
+{
+    const char *equals = strchr(run, '=');
+    return equals && access(run, F_OK) != 0 ? equals + 1 : run;
+}
+
+/* The log of a run where it is that file, or NULL. */
 static const char *cmd_same_log(const char *to, const char *run)
 {
-    const char *equals = run ? strrchr(run, '=') : NULL;
-    return equals && file_is_same(to, equals + 1) ? equals + 1 : NULL;
+    const char *log = run ? cmd_log_path(run) : NULL;
+    return file_is_same(to, log) ? log : NULL;
 }
 
 /* A slip of the pen (-o MODEL) would replace what is read by what comes of it:

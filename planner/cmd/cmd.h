@@ -123,7 +123,7 @@
     X(OPT_NODE, "--gpus-per-node", "G",                                        \
       "ranks a node, for transfers between nodes (all on one)")                \
     X(OPT_OVERLAP_RUN, "--overlap-run", "LAYOUT=LOG",                          \
-      "a run with EP overlap: its step time gives what the overlap saves")     \
+      "a run with EP overlap (or LOG): its step gives what the overlap saves") \
     X(OPT_LATENCY, "--p2p-latency-us", "X", "of one transfer (0)")             \
     X(OPT_BANDWIDTH, "--p2p-gbps", "Y",                                        \
       "Gbit/s of a transfer, 1e9 bits a second (no limit)")                    \
@@ -259,6 +259,10 @@ enum err cmd_layout(struct cmd *c, const struct model *m, const char *text,
 /* The note alone, of a layout that was read otherwise. ERR_NOMEM. */
 enum err cmd_note_layout(struct cmd *c, const struct model *m, const char *text,
                          const struct layout *l);
+
+/* The log of a run on the command line: what stands behind the first '=' of
+ * "LAYOUT=LOG", or all of it where it has none or is the name of a file. */
+const char *cmd_log_path(const char *run);
 
 /* Calls `each` for every line of the file that is not blank, with "FILE:LINE"
  * for messages, which stand in c->msg; the first error ends it. */

@@ -7,6 +7,7 @@
  * is missing for a layout is one reason in d->out.why, which later steps leave
  * alone. With nothing missing the run is priced and layouts are searched.
  */
+#include "base/file.h"
 #include "cmd.h"
 #include "doctor/doubts.h"
 #include "doctor/page.h"
@@ -292,6 +293,14 @@ static enum err doctor_model(struct doctor_run *d)
         doctor_lacks(d, "the log has no dump of arguments, so that the model "
                         "and the layout are not known: name the launch script "
                         "behind it, or give Megatron's flags after '--'");
+        return ERR_OK;
+    }
+    // not a plain file: what was read of it is gone
+    if (c->n_args == 1 && d->out.log.n_arguments &&
+        !file_is_same(d->out.path, d->out.path)) {
+        doctor_lacks(d, "the log came through a pipe, which is read once, so "
+                        "that its dump of arguments was not: give it as a "
+                        "file, or name the launch script behind it");
         return ERR_OK;
     }
     doctor_source(d);

@@ -7,6 +7,7 @@
  * runs: FLOPs stand for times, and links are what the options say.
  */
 #include "cost/fit.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/writer.h"
 #include "calibrate/ep_save.h"
@@ -26,20 +27,25 @@
 
 /* ---- reading the runs ---- */
 
-/* "LAYOUT=LOG" is split at the first '='; a LOG alone is a file. */
+/* Which of the two options the text came with. */
+static const char *run_option(const struct cmd *c, const char *text)
+{
+    return text == c->option[OPT_OVERLAP_RUN] ? "--overlap-run" : "--run";
+}
+
+/* Layout and log of a run; the layout is "" where a log stands alone. */
 static enum err split_run(struct cmd *c, const char *text, const char **path,
                           const char **layout)
 {
-    const char *equals = strchr(text, '=');
-    const bool alone = !equals || access(text, F_OK) == 0;
-    *path = alone ? text : equals + 1;
-    *layout =
-        alone ? "" : arena_strndup(&c->arena, text, (size_t)(equals - text));
+    *path = cmd_log_path(text);
+    const bool alone = *path == text;
+    const size_t n = alone ? 0 : (size_t)(*path - text) - 1;
+    *layout = arena_strndup(&c->arena, text, n);
     if (alone && access(text, F_OK) != 0)
         return err_set(&c->msg, ERR_PARSE,
-                       "--run: got '%s', no file and no LAYOUT=LOG: want one, "
-                       "or a LOG whose list of arguments tells its layout",
-                       text);
+                       "%s: got '%s', no file and no LAYOUT=LOG: want one, or "
+                       "a LOG whose list of arguments tells its layout",
+                       run_option(c, text), text);
     return *layout ? ERR_OK : err_set(&c->msg, ERR_NOMEM, "fit: out of memory");
 }
 
@@ -54,9 +60,9 @@ static enum err take_logged_layout(struct cmd *c, const char *path,
         e = logged_layout(&c->arena, log, core, layout, &c->msg);
     if (e == ERR_OK && !*layout)
         e = err_set(&c->msg, ERR_PARSE,
-                    "--run: %s does not tell its layout (no list of arguments "
-                    "of Megatron's): want 'LAYOUT=%s'",
-                    path, path);
+                    "%s: %s does not tell its layout (no list of arguments of "
+                    "Megatron's): want 'LAYOUT=%s'",
+                    run_option(c, path), path, path);
     return e;
 }
 
@@ -79,7 +85,10 @@ static enum err read_run(struct cmd *c, const struct model *m, const char *text,
     *out = (struct fit_run){
         .layout_text = layout, .log = log, .log_sha256 = hash, .speed = 1};
     e = cmd_layout(c, m, layout, &out->layout);
-    return e == ERR_OK ? text_sha256_file(path, hash, &c->msg) : e;
+    // what came through a pipe cannot be read again: no hash, not that of none
+    return e == ERR_OK && file_is_same(path, path)
+               ? text_sha256_file(path, hash, &c->msg)
+               : e;
 }
 
 /* The runs of a command line: those that the unit costs come from, and the one

@@ -172,6 +172,9 @@ static enum err read_table(struct fit_steps *f)
                 path, i + 2, (long long)x->of->model.batch.micro_batch,
                 (long long)f->model->batch.micro_batch,
                 (long long)x->of->model.batch.micro_batch);
+        e = cmd_note_layout(c, &x->of->model, x->layout, &x->of->layout);
+        if (e != ERR_OK)
+            return e;
         x->of->group = 0;
         x->of->id = *x->layout ? x->layout : x->id;
         f->row[f->n++] = (struct step_row){x->of->id, x->of, x->meas_s};

@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+// where flags behind -- come from, as is told of each value
+static const char open_typed[] = "-- flag";
+
 /* To standard error: results on standard output stay what a program can read.
  * A script of another framework has some hundred flags that nobody here knows:
  * the first ones tell enough, and `read` lists all. */
@@ -122,7 +125,7 @@ static enum err cmd_read_source(struct cmd *c, struct megatron_args *args)
         if (e != ERR_OK)
             return e;
     }
-    megatron_args_flags(args)->from = "-- flag";
+    megatron_args_flags(args)->from = open_typed;
     return megatron_args_read(args, c->flags, c->n_flags, &opt, &c->msg);
 }
 
@@ -228,6 +231,32 @@ static enum err cmd_apply_split(struct cmd *c, const struct cmd_split *split,
     return ERR_OK;
 }
 
+/* Stages that stand on the same command line as the options; NULL: none. */
+static const char *open_typed_stages(const struct megatron_flags *f)
+{
+    const enum flag_id pattern = hybrid_flag(f);
+    const char *from =
+        f->slot[pattern == FLAG_NONE ? FLAG_LAYOUT : pattern].from;
+    return from && strcmp(from, open_typed) == 0 ? hybrid_stages_text(f) : NULL;
+}
+
+/* A file's stages go without a word where an option asks for others; of two
+ * words on one line the one that does not count is named. */
+static void open_apply(const struct overrides *o, struct megatron_args *args)
+{
+    char line[320];
+    struct megatron_flags *f = megatron_args_flags(args);
+    const char *typed = open_typed_stages(f);
+    overrides_apply(o, f);
+    if (!typed || hybrid_stages_text(f))
+        return;
+    snprintf(line, sizeof line,
+             "'%.200s' is not used: --pp and --vpp ask for another number of "
+             "stages",
+             typed);
+    megatron_args_warn(args, typed, line);
+}
+
 /* Options of moe-layout win over everything that Megatron's flags say; with a
  * split of its own a command compares several models of one source. */
 static enum err open_flags(struct cmd *c, const struct cmd_split *split,
@@ -243,7 +272,7 @@ static enum err open_flags(struct cmd *c, const struct cmd_split *split,
         e = cmd_set_recompute(c, *out);
     if (e != ERR_OK)
         return e;
-    overrides_apply(&o, megatron_args_flags(*out));
+    open_apply(&o, *out);
     e = hybrid_of_ratios(megatron_args_flags(*out), megatron_args_account(*out),
                          &c->msg);
     if (e != ERR_OK)

@@ -157,7 +157,7 @@ enum err card_find(const char *name, const char *where, const struct card **out,
         if (!card_is(CARDS[i].name, name, other))
             continue;
         if (*other)
-            return err_set(msg, ERR_PARSE,
+            return err_set(msg, ERR_RANGE,
                            "%s: got '%s', and the figures known of %s are not "
                            "those of its variant %s (%s)",
                            where, name, CARDS[i].name, other, CARDS[i].source);

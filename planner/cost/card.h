@@ -26,8 +26,8 @@ extern const int N_CARDS;
 /* The card of a name, whatever its case; its maker may stand before it ("NVIDIA
  * A100-SXM4-80GB"), and what follows the name of a row behind a blank or a dash
  * is a variant of it ("a100-80gb", "H200 SXM"). ERR_PARSE names the one that
- * may be meant and lists those known, or tells of a variant whose data sheet is
- * another ("H100 PCIe"). `where` begins the message. */
+ * may be meant and lists those known; ERR_RANGE tells of a variant whose data
+ * sheet is another ("H100 PCIe"). `where` begins the message. */
 enum err card_find(const char *name, const char *where, const struct card **out,
                    struct err_msg *msg);
 

@@ -80,8 +80,12 @@ static void judge_pattern_take(struct judge *j, const struct pattern_flags *f,
     const char *texts[PATTERN_MAX_WARNINGS];
     struct err_msg why;
     struct judge_verdict *v = j->out;
+    struct pattern_flags told = *f;
+    if (hybrid_is_of_ratios(j->f)) // which nobody wrote
+        told.override = NULL;
     // before 0.17 nothing was overridden or deprecated
-    int n = j->core->has_pattern ? pattern_warnings(j->arena, f, p, texts) : 0;
+    int n =
+        j->core->has_pattern ? pattern_warnings(j->arena, &told, p, texts) : 0;
     v->pattern = p;
     j->n.layers = p->n_layers;
     j->n.mtp = p->n_depths;
@@ -130,12 +134,20 @@ static void judge_pattern_overlap(struct judge *j)
                     "models only: leave it out with a hybrid pattern");
 }
 
-/* Later releases have no ratios. */
+/* Later releases have no such flags: their command line ends with an error,
+ * while config classes still take the ratios. */
 static void judge_pattern_ratios(struct judge *j)
 {
     struct err_msg why = {""};
-    const enum err e =
-        j->core->has_pattern ? ERR_OK : hybrid_check_ratios(j->f, &why);
+    if (j->core->has_pattern && hybrid_is_of_ratios(j->f))
+        judge_warn(
+            j,
+            "the command line of core %s has no --hybrid-attention-ratio "
+            "and --hybrid-mlp-ratio: write --hybrid-layer-pattern",
+            j->core->name);
+    if (j->core->has_pattern)
+        return;
+    const enum err e = hybrid_check_ratios(j->f, &why);
     j->nomem = j->nomem || e == ERR_NOMEM;
     if (e == ERR_RANGE)
         judge_refuse_text(j, arena_strdup(j->arena, why.text));

@@ -410,6 +410,13 @@ enum err hybrid_of_ratios(struct megatron_flags *f, struct account *to,
     return ratios_write(f, to, symbols, msg);
 }
 
+bool hybrid_is_of_ratios(const struct megatron_flags *f)
+{
+    const char *from = f->slot[FLAG_HYBRID_OVERRIDE_PATTERN].from;
+    return flags_given(f, FLAG_HYBRID_OVERRIDE_PATTERN) && from &&
+           strcmp(from, ratios_from) == 0;
+}
+
 enum err hybrid_check_ratios(const struct megatron_flags *f,
                              struct err_msg *msg)
 {
@@ -484,9 +491,8 @@ void hybrid_say(struct account *to, const struct megatron_flags *f)
     char line[200];
     if (hybrid_read(f->arena, f, &h, &msg) != ERR_OK || !h.text)
         return;
-    const enum flag_id id = hybrid_flag(f);
-    if (id == FLAG_HYBRID_OVERRIDE_PATTERN &&
-        strcmp(f->slot[id].from, ratios_from) != 0)
+    if (hybrid_flag(f) == FLAG_HYBRID_OVERRIDE_PATTERN &&
+        !hybrid_is_of_ratios(f))
         account_add(to, &to->warnings,
                     "--hybrid-override-pattern: since core 0.17 the same is "
                     "--hybrid-layer-pattern");

@@ -87,6 +87,9 @@ bool hybrid_has_own_spec(const struct megatron_flags *f);
 enum err hybrid_of_ratios(struct megatron_flags *f, struct account *to,
                           struct err_msg *msg);
 
+/* Was the pattern made so, and written by nobody? */
+bool hybrid_is_of_ratios(const struct megatron_flags *f);
+
 /* ERR_RANGE where the older flag's pattern has other numbers of layers than the
  * ratios, which Megatron up to core 0.16 refuses; ERR_NOMEM. */
 enum err hybrid_check_ratios(const struct megatron_flags *f,

@@ -44,7 +44,8 @@
     X(VALUE_DP, "dp", "--world N", NEVER)                                      \
     X(VALUE_MICRO_BATCH, "micro_batch", "--mbs N", STATED)                     \
     X(VALUE_GLOBAL_BATCH, "global_batch", "--gbs N", STATED)                   \
-    X(VALUE_MICROBATCHES, "microbatches", "--world N", NEVER)                  \
+    X(VALUE_MICROBATCHES, "microbatches",                                      \
+      "what is not known of --world, --mbs, --gbs", NEVER)                     \
     X(VALUE_SEQ, "seq", "--seq N", STATED)                                     \
     X(VALUE_LAYOUT, "layout", "-- --pipeline-model-parallel-layout LAYOUT",    \
       STATED)                                                                  \

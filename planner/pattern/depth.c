@@ -1,5 +1,8 @@
 #include "depth.h"
 
+#include "base/text.h"
+#include "layout/listed.h"
+
 #include "parts.h"
 #include "translate.h"
 
@@ -101,6 +104,7 @@ static enum err depth_of_pattern(struct arena *a, const char *text,
                                  struct model *m, struct err_msg *msg)
 {
     struct pattern_parts parts;
+    char found[TEXT_BYTE_NAME];
     if (strlen(text) > PATTERN_MAX_CHARS)
         return err_set(msg, ERR_RANGE, "got %zu characters, want at most %d",
                        strlen(text), PATTERN_MAX_CHARS);
@@ -109,10 +113,15 @@ static enum err depth_of_pattern(struct arena *a, const char *text,
     uint8_t *moe = arena_alloc(a, (size_t)parts.n_layers + 1, 1);
     if (!symbols || !moe)
         return err_set(msg, ERR_NOMEM, "layout: out of memory");
-    // what the model does not have is told by who reads the pattern
-    if (strcmp(symbols, m->symbols) == 0 || parts.n_layers > MODEL_MAX_LAYERS ||
-        symbols[strspn(symbols, m->symbols)])
+    // too many are told by who reads the pattern
+    if (strcmp(symbols, m->symbols) == 0 || parts.n_layers > MODEL_MAX_LAYERS)
         return ERR_OK;
+    const size_t known = strspn(symbols, m->symbols);
+    if (symbols[known])
+        return err_set(msg, ERR_RANGE,
+                       "got %s as layer %zu, want symbols of the model's '%s'",
+                       text_name_byte(symbols[known], found), known + 1,
+                       m->symbols);
     enum err e = depth_check_kinds(m, symbols, msg);
     if (e != ERR_OK)
         return e;
@@ -130,8 +139,10 @@ enum err depth_read(struct arena *a, const char *text, struct model *m,
 {
     const bool gpt = !model_is_hybrid(m) || translate_is_gpt(text);
     struct model n = *m;
-    enum err e = gpt ? depth_of_layout(a, text, &n, msg)
-                     : depth_of_pattern(a, text, &n, msg);
+    enum err e = layout_of_list(a, text, &text, msg);
+    if (e == ERR_OK)
+        e = gpt ? depth_of_layout(a, text, &n, msg)
+                : depth_of_pattern(a, text, &n, msg);
     if (e == ERR_OK)
         e = translate_read(a, text, &n, out, msg);
     if (e == ERR_OK)

@@ -142,6 +142,11 @@ static enum translate_error translate_check_pairs(const char *main,
     return TRANSLATE_OK;
 }
 
+bool translate_has_pairs(const char *symbols)
+{
+    return translate_check_pairs(symbols, NULL) == TRANSLATE_OK;
+}
+
 bool translate_is_gpt(const char *text)
 {
     return strpbrk(text, "tmL") != NULL;

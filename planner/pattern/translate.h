@@ -77,6 +77,10 @@ enum translate_error translate_to_layout(struct arena *a,
  * pattern has none of its letters t m L. */
 bool translate_is_gpt(const char *text);
 
+/* Are the symbols those of a GPT model, attention and MLP or experts in turn?
+ */
+bool translate_has_pairs(const char *symbols);
+
 /* A layout of a hybrid model as users give one, on its m->par.pp ranks: its
  * pattern with bars or, where its symbols are pairs that a GPT layer has, a GPT
  * layout, one t a pair. ERR_RANGE with what is wrong with the text, or why it

@@ -73,3 +73,16 @@ torchrun pretrain_gpt.py --num-layers $N --hidden-size 64 \
 claim "an argument with dashes: the message says how to write it"
 "$L" read "$tmp/run.sh" --arg=--small | grep -q 'num_layers  *4 '
 claim "and so it is taken"
+
+printf 'torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 64 \
+--num-attention-heads 4 --global-batch-size $N\n' >"$tmp/batch.sh"
+"$L" read "$tmp/batch.sh" 2>/dev/null | grep '^microbatches .*--gbs' >/dev/null
+claim "a batch that is not known is asked for, and not the ranks alone"
+
+model=experiments/models/7b-a1b.json layout='Et*2|(t*2|)*6t*2mL'
+"$L" check $model --pp 4 --vpp 4 -- --pipeline-model-parallel-layout "$layout" >/dev/null 2>"$tmp/err"
+grep -q "'Et.*mL' is not used: --pp and --vpp ask for another" "$tmp/err"
+claim "a layout that is typed beside options for another number of stages: said not to count"
+"$L" check $model --pp 4 --vpp 2 -- --pipeline-model-parallel-layout "$layout" 2>"$tmp/err" |
+    grep -q 'valid: Et.2|(t' && ! grep -q 'not used' "$tmp/err"
+claim "and nothing where it has that number"

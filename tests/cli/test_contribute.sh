@@ -361,6 +361,24 @@ bad=spoilt/$(basename "$d")-2 && sed -i "s/$(basename "$d")/&-2/g" "$bad/rows.cs
 "$bench" validate "$bad" >review 2>err
 [ $? -eq 1 ] && grep -q 'duplicates: no: .*already' review
 claim $? "a copy of a dataset beside it is found"
+"$bench" validate "$bad" --baseline better.csv --update-baseline --reason test --junit junit.xml \
+    >review 2>&1
+grep -q '<testsuites tests="6" failures="1"' junit.xml && grep -q 'duplicates: .*already' junit.xml
+claim $? "a file of JUnit has the checks, too"
+python3 - better.csv <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+for r in rows:
+    r.update(pred_step_ms=r["meas_step_ms"], step_error_pct="0")
+with open(sys.argv[1], "w", newline="") as f:
+    w = csv.DictWriter(f, rows[0], lineterminator="\n")
+    w.writeheader()
+    w.writerows(rows)
+PY
+"$bench" validate "$bad" --baseline better.csv >review 2>err
+[ $? -eq 1 ] && grep -q "^$bad: worse: step error" review &&
+    [ "$(tail -n 1 review | cut -d: -f-2)" = "worse: 1 of 1 datasets" ]
+claim $? "one with worse figures as well is one of one dataset that is worse"
 
 # ---- checks ----
 no() { # PART CLAIM ARG...: exit 1, nothing written

@@ -52,6 +52,19 @@ make_log loss.log account_for_loss_in_pipeline_split=True num_layers=23
 make_log layout.log ms=4800 num_layers=23 'pipeline_model_parallel_layout=Et*7|t*6|t*6|t*4L'
 is "a layer less beside the loss" "$(shown loss.log layout.log)" \
     'Et*6|t*6|t*6|t*5L Et*7|t*6|t*6|t*4L '
+"$bench" contribute default.log ends.log --gpu 'H100 PCIe' --series 2 --dry-run >out 2>err
+[ $? -eq 2 ] && one_line err "not those of its variant PCIE .*('NVIDIA H100 PCIe')" && ! grep -q 'is it' err
+claim $? "a variant with a data sheet of its own is told, and how to name it"
+d=decoder s=[$d,$d,$d,$d,$d,$d]
+is "a layout may be a list of stages, as elsewhere" \
+    "$(shown "[[embedding,$d,$d,$d,$d,$d,$d],$s,$s,[$d,$d,$d,$d,$d,$d,loss]]=default.log" ends.log)" \
+    'Et*6|t*6|t*6|t*6L Et*7|t*6|t*6|t*5L '
+hybrid="num_layers=8 pipeline_model_parallel_size=2 mamba_num_heads=64 mamba_head_dim=64 \
+mamba_state_dim=128 mamba_num_groups=8"
+make_log mlp.log $hybrid 'hybrid_layer_pattern=-*EM|ME*E'
+make_log mlp2.log $hybrid ms=4900 'hybrid_layer_pattern=-*E|MME*E'
+is "a pattern may begin with an MLP, as elsewhere" \
+    "$(shown '-*EM|ME*E=mlp.log' mlp2.log --core 0.19)" '-*EM|ME*E -*E|MME*E '
 "$bench" contribute 'Et*7|t*6|t*6|t*5L=default.log' ends.log --gpu H100 --to no --consent >out 2>err
 [ $? -eq 1 ] && one_line err "default.log: its own list of arguments has the layout 'Et\*6" && [ ! -e no ]
 claim $? "a layout that a log without one did not run is refused"

@@ -280,6 +280,9 @@ $L doctor "$tmp/log" --json >"$tmp/json" 2>/dev/null
 is "the log's own dump is enough" \
     "$? $(value 'd["advice"]["own_layout"], d["advice"]["verdict"]')" \
     "0 ('$OWN', 'paste')"
+cat "$tmp/log" | $L doctor /dev/stdin >"$tmp/out" 2>/dev/null
+is "a log from a pipe, whose dump is gone: exit 1" $? 1
+holds "said so, and not that it is no model" "the log came through a pipe" "$tmp/out"
 $L doctor "$tmp/log" "$tmp/run.sh" >"$tmp/out" 2>&1
 is "a script of another run than the dump's: exit 1" $? 1
 sed -i 's/-parallel-size 3/-parallel-size 4/; s/\(-first-pipeline-num-layers\) 4/\1 7/' \

@@ -134,6 +134,15 @@ make_log "$tmp/none.log" dump=no
 $L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/none.log" >/dev/null 2>"$tmp/err"
 is "a log that does not tell is refused" $? 2
 holds "with what to write" "want 'LAYOUT=$tmp/none.log'" "$tmp/err"
+$L fit "$tmp/a.log" --run "$tmp/a.log" --run "$tmp/b.log" --overlap-run "$tmp/none.log" \
+    >/dev/null 2>"$tmp/err"
+holds "by the option that named it" "--overlap-run: $tmp/none.log does not tell" "$tmp/err"
+
+cat "$tmp/a.log" | $L fit "$tmp/a.log" --run /dev/stdin --run "$tmp/b.log" -o "$tmp/piped.json" \
+    >/dev/null 2>&1
+is "a log from a pipe is fitted, and has no hash" \
+    "$(sed -n 's/.*"log_sha256":[^"]*"\(.*\)".*/\1/p' "$tmp/piped.json" | tr '\n' ' ')" \
+    " $(sha256sum <"$tmp/b.log" | cut -c1-64) "
 
 # ---- what a unit costs is of one micro-batch size ----
 printf 'layout,step_s,mbs,microbatches\n%s,2.3,1,64\n%s,1.73,1,64\n%s,2.35,2,32\n' \

@@ -88,6 +88,15 @@ refuses "-o of the step times" "s.csv' is read or written" "$L" fit \
 refuses "-o of the log of an overlap run" "s.csv' is read or written" "$L" fit \
     "$tmp/m.json" --pp 4 --gbs 64 --overlap-run "Et*8|t*8mL=$tmp/s.csv" \
     -o "$tmp/s.csv"
+mkdir "$tmp/d=x"
+cp "$tmp/s.csv" "$tmp/d=x/a.log"
+for run in "$tmp/d=x/a.log" "Et*8|t*8mL=$tmp/d=x/a.log"; do
+    refuses "-o of the log of --run $run" "a.log' is read or written" "$L" fit \
+        "$tmp/m.json" --pp 4 --gbs 64 --run "$run" --run "$run" -o "$tmp/d=x/a.log"
+done
+cp "$tmp/s.csv" "$tmp/alone.log"
+refuses "-o of a log that stands alone" "alone.log' is read or written" "$L" fit \
+    "$tmp/m.json" --pp 4 --gbs 64 --run "$tmp/alone.log" -o "$tmp/alone.log"
 "$L" costs "$tmp/m.json" --analytic -o "$tmp/costs.json" >/dev/null 2>&1
 is "an old file of costs is replaced" $? 0
 refuses "a folder" "tests" "$L" size tests

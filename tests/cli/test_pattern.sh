@@ -281,3 +281,10 @@ same "translations to patterns" "$tmp/to.jsonl" \
     pattern,error,vpp,segments,mtp,mtp_depths "$L" translate --batch
 same "translations to layouts" "$tmp/back.jsonl" \
     layout,moe,attention,error "$L" translate --batch
+
+# ratios of layers, which the command line of later releases does not have
+"$L" check --core 0.19 -- --num-layers 8 --hidden-size 512 --num-attention-heads 8 \
+    --hybrid-attention-ratio 0.25 --pipeline-model-parallel-size 2 >"$tmp/out" 2>/dev/null
+grep -q 'command line of core 0.19 has no --hybrid-attention-ratio' "$tmp/out" &&
+    ! grep -q -- '--hybrid-override-pattern' "$tmp/out"
+claim $? "ratios: a release without them is told, and no flag that nobody wrote"

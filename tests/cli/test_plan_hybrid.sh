@@ -199,6 +199,18 @@ is "whole layers do not part attention from experts, which is said" \
     "$? $(json '"attention" in d["tied"]' <"$tmp/fit.json")" "0 True"
 is "and each layout of a GPT model as what it was taken" \
     "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
+d=decoder
+printf 'step_s,layout\n3.6,Et*4|t*4|t*4|t*4mL\n2.4,Et*5|t*5|t*5|tmL\n1.5,"%s"\n' \
+    "[[embedding,$d,$d],[$d,$d],[$d,$d],[$d,mtp,loss]]" >"$tmp/steps.csv"
+$L fit "$@" --hybrid --steps "$tmp/steps.csv" --json 2>"$tmp/err" | json 'd["costs"]["units"]' >"$tmp/units"
+is "a file of the same steps says the same, also where a layout is a list" \
+    "$(cat "$tmp/units")" "$(json 'd["costs"]["units"]' <"$tmp/fit.json")"
+is "and as what its layouts were taken" \
+    "$(grep -c 'is a layout of GPT models, taken as the pattern' "$tmp/err")" 3
+printf 'step_s,layout,n_layers\n3.6,,16\n7.1,,32\n' >"$tmp/steps.csv"
+refuses "32 layers without a layout are not taken for 32 symbols" 2 \
+    "row 3: n_layers: got 32, the model here has 16 layers" \
+    $L fit "$@" --hybrid --steps "$tmp/steps.csv"
 refuses "a step of other symbols is refused" 2 "no layer 'E'" \
     $L fit "$@" --hybrid --step '*|*|*|*/*E=10' --step "$pattern=1000"
 
