@@ -13,28 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static const double RANK_TOLERANCE = 1e-9; // relative to the largest value
 
-/* What OpenBLAS maps for a buffer, and a little more for all of them. */
-enum { LSQ_BUFFER_BYTES = 128 << 20, LSQ_MORE_BYTES = 4 << 20 };
-
-/* Of OpenBLAS; another LAPACK has none. */
-extern int openblas_get_num_threads(void) __attribute__((weak));
-
-/* Buffers that may still be mapped. Each thread maps one of its own, at some
- * moment after the program began: under a limit one that comes behind the
- * question below would take the room that was found. */
-static size_t lsq_buffers(void)
-{
-    struct rlimit space;
-    const bool limited =
-        getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
-    const int n =
-        limited && openblas_get_num_threads ? openblas_get_num_threads() : 1;
-    return n > 1 ? (size_t)n : 1;
-}
+/* What OpenBLAS maps for its buffer, and a little. */
+enum { LSQ_ROOM_BYTES = (128 << 20) + (1 << 20) };
 
 /* Where it gets no buffer OpenBLAS asks again without end, so that a limit of
  * address space would be a hang: it is asked for here before the first call. */
@@ -43,17 +26,13 @@ static enum err lsq_room(struct err_msg *msg)
     static bool is_there; // the buffer is kept
     if (is_there)
         return ERR_OK;
-    const size_t n = lsq_buffers();
-    void *volatile room = malloc(n * LSQ_BUFFER_BYTES + LSQ_MORE_BYTES);
+    void *volatile room = malloc(LSQ_ROOM_BYTES);
     is_there = room != NULL;
     free(room);
     return is_there ? ERR_OK
                     : err_set(msg, ERR_NOMEM,
                               "least squares: out of memory: OpenBLAS wants "
-                              "128 MiB of address space (ulimit -v) for each "
-                              "of %zu threads: raise it, or set "
-                              "OPENBLAS_NUM_THREADS=1",
-                              n);
+                              "128 MiB of address space (ulimit -v)");
 }
 
 /* Column lengths; a column of zeros counts as length 1. */
