@@ -1,38 +1,10 @@
-#include "base/random.h"
-#include "calibrate/step_choose.h"
-#include "small_model.h"
+#include "small_steps.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_ROWS = 16, N_LAYERS = 8 };
-
-/* Rows of one model with known prices. */
-struct steps {
-    struct arena arena;
-    struct model m;
-    struct observed_prices truth;
-    struct step_row row[MAX_ROWS];
-    struct observed of[MAX_ROWS];
-    int n;
-    uint64_t random;
-    struct err_msg msg;
-};
-
-static double uniform(struct steps *s)
-{
-    return random_uniform(random_next(&s->random));
-}
-
-/* Twelve uniforms less six: near enough to a normal distribution. */
-static double normal(struct steps *s)
-{
-    double sum = -6;
-    for (int i = 0; i < 12; i++)
-        sum += uniform(s);
-    return sum;
-}
+enum { N_LAYERS = 8 };
 
 static void set_up(struct steps *s, uint64_t seed)
 {

@@ -1,41 +1,13 @@
 /* Costs of a hybrid model's symbols from step times alone: rows with known
  * prices, and steps that the fit has not seen. */
-#include "base/random.h"
-#include "calibrate/step_choose.h"
 #include "model/as_hybrid.h"
 #include "pattern/depth.h"
-#include "small_model.h"
+#include "small_steps.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MAX_ROWS = 24 };
-
-struct steps {
-    struct arena arena;
-    struct model m;
-    struct observed_prices truth;
-    struct step_row row[MAX_ROWS];
-    struct observed of[MAX_ROWS];
-    int n;
-    uint64_t random;
-    struct err_msg msg;
-};
-
-static double uniform(struct steps *s)
-{
-    return random_uniform(random_next(&s->random));
-}
-
-static double normal(struct steps *s)
-{
-    double sum = -6;
-    for (int i = 0; i < 12; i++)
-        sum += uniform(s);
-    return sum;
-}
 
 /* Mamba, attention and experts, with MTP in every third model; each costs half
  * to twice what its FLOPs say. */
