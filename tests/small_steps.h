@@ -7,6 +7,8 @@
 #include "calibrate/step_choose.h"
 #include "small_model.h"
 
+#include <criterion/criterion.h>
+
 enum { MAX_ROWS = 24 };
 
 struct steps {
@@ -32,6 +34,19 @@ static inline double normal(struct steps *s)
     for (int i = 0; i < 12; i++)
         sum += uniform(s);
     return sum;
+}
+
+/* Adds the step that the truth gives to a case, times 1 + error. */
+static inline void add_case(struct steps *s, const struct observed_case *from,
+                            double error)
+{
+    struct observed *o = &s->of[s->n];
+    double step = 0;
+    o->id = "step";
+    cr_assert_eq(observed_open(&s->arena, from, o, &s->msg), ERR_OK, "%s",
+                 s->msg.text);
+    cr_assert_eq(observed_step(o, &s->truth, &step, &s->msg), ERR_OK);
+    s->row[s->n++] = (struct step_row){"step", o, step * (1 + error)};
 }
 
 #endif

@@ -20,18 +20,12 @@ static void set_up(struct steps *s, uint64_t seed)
 /* Adds the step that the truth gives to a layout, times 1 + error. */
 static void add_step(struct steps *s, const char *text, int pp, double error)
 {
-    struct observed *o = &s->of[s->n];
     struct observed_case from = {
         .model = &s->m, .mode = P2P_BLOCKING, .gpus_per_node = 8};
-    double step = 0;
     s->m.par.pp = pp;
     cr_assert_eq(layout_parse(&s->arena, text, pp, &from.layout, &s->msg),
                  LAYOUT_OK, "%s", s->msg.text);
-    o->id = "step";
-    cr_assert_eq(observed_open(&s->arena, &from, o, &s->msg), ERR_OK, "%s",
-                 s->msg.text);
-    cr_assert_eq(observed_step(o, &s->truth, &step, &s->msg), ERR_OK);
-    s->row[s->n++] = (struct step_row){"step", o, step * (1 + error)};
+    add_case(s, &from, error);
 }
 
 /* A random layout of the model's eight layers; m alone in a third of them. */

@@ -36,19 +36,13 @@ static void set_up(struct steps *s, uint64_t seed)
 /* Adds the step that the truth gives to a layout, times 1 + error. */
 static void add_step(struct steps *s, const char *text, int pp, double error)
 {
-    struct observed *o = &s->of[s->n];
     struct model m = s->m;
     struct observed_case from = {
         .model = &m, .mode = P2P_BLOCKING, .gpus_per_node = 8};
-    double step = 0;
     m.par.pp = pp;
     cr_assert_eq(depth_read(&s->arena, text, &m, &from.layout, &s->msg), ERR_OK,
                  "%s", s->msg.text);
-    o->id = "step";
-    cr_assert_eq(observed_open(&s->arena, &from, o, &s->msg), ERR_OK, "%s",
-                 s->msg.text);
-    cr_assert_eq(observed_step(o, &s->truth, &step, &s->msg), ERR_OK);
-    s->row[s->n++] = (struct step_row){"step", o, step * (1 + error)};
+    add_case(s, &from, error);
 }
 
 /* The model's symbols cut at random, no stage empty. */
